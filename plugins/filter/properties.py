@@ -1,0 +1,40 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filters that turn structured variables into the text that Kafka and ZooKeeper read."""
+
+from __future__ import annotations
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils._config_kafka import (
+    bootstrap_servers,
+    broker_properties,
+    properties_text,
+    zookeeper_connect,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils._config_zookeeper import (
+    zookeeper_properties,
+)
+
+
+def kafka_properties(settings):
+    """`{{ settings | kafkaops.cluster.kafka_properties }}`: the effective server.properties as a dict."""
+    return broker_properties(**settings)
+
+
+def zookeeper_cfg(settings):
+    """`{{ settings | kafkaops.cluster.zookeeper_cfg }}`: the effective zoo.cfg as a dict."""
+    return zookeeper_properties(**settings)
+
+
+class FilterModule:
+    """Text filters of the collection."""
+
+    def filters(self):
+        """Return the filters by name."""
+        return {
+            "kafka_bootstrap": bootstrap_servers,
+            "kafka_properties": kafka_properties,
+            "properties_text": properties_text,
+            "zookeeper_cfg": zookeeper_cfg,
+            "zookeeper_connect": zookeeper_connect,
+        }
