@@ -1,0 +1,481 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""Read-only probes of one host: what is on its disks, who listens, which Java it has.
+
+Runs on managed hosts with Python 3.9 and nothing else. Nothing here writes, binds a port or starts
+a JVM (except `java -version`, and only where a Java home has no `release` file). Every function
+takes its root paths as arguments, so that the tests can point it at a made-up /proc.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import socket
+import stat
+import subprocess
+import threading
+import time
+
+from typing import Any, Dict, Iterable, List, Optional, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils._config_kafka import (
+    is_secret,
+    parse_properties,
+)
+
+PARTITION_DIRECTORY = re.compile(r"^(?P<topic>[A-Za-z0-9._-]+)-(?P<partition>\d+)$")
+# A listening socket in /proc/net/tcp (include/net/tcp_states.h).
+TCP_LISTEN = "0A"
+RESOLVE_DEADLINE_SECONDS = 5.0
+JAVA_TIMEOUT_SECONDS = 20
+
+
+def read_text(path: str) -> Optional[str]:
+    """The file's text, or None where it is missing or not readable for us."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as source:
+            return source.read()
+    except OSError:
+        return None
+
+
+def existing_ancestor(path: str) -> str:
+    """The nearest directory on the way up that exists: the file system `path` would land on."""
+    probe = os.path.abspath(path)
+    while not os.path.isdir(probe):
+        parent = os.path.dirname(probe)
+        if parent == probe:
+            break
+        probe = parent
+    return probe
+
+
+def mount_point(path: str) -> str:
+    """The mount point of an existing path."""
+    probe = os.path.realpath(path)
+    while not os.path.ismount(probe):
+        probe = os.path.dirname(probe)
+    return probe
+
+
+def directory_facts(path: str) -> Dict[str, Any]:
+    """What there is to know about a data directory, existing or not.
+
+    Sizes in bytes. `identity` is equal for two paths exactly if they are one directory of this
+    host, however they are spelt (links, bind mounts of the same inode).
+    """
+    real = os.path.realpath(path)
+    ancestor = existing_ancestor(real)
+    space = os.statvfs(ancestor)
+    facts: Dict[str, Any] = {
+        "path": path,
+        "real_path": real,
+        "exists": os.path.isdir(real),
+        "is_file": os.path.exists(real) and not os.path.isdir(real),
+        "mount_point": mount_point(ancestor),
+        "free_bytes": space.f_bavail * space.f_frsize,
+        "total_bytes": space.f_blocks * space.f_frsize,
+        "temporary": any(
+            real == root or real.startswith(root + "/") for root in ("/tmp", "/var/tmp")
+        ),
+        "identity": real,
+        "readable": True,
+        "partitions": 0,
+        "topics": [],
+    }
+    if not facts["exists"]:
+        return facts
+    try:
+        about = os.stat(real)
+        facts["identity"] = "%d:%d" % (about.st_dev, about.st_ino)
+        facts["owner"] = about.st_uid
+        facts["mode"] = "%04o" % stat.S_IMODE(about.st_mode)
+        # A sticky bit does not save other people's data from being read or added to.
+        facts["world_writable"] = bool(about.st_mode & stat.S_IWOTH)
+        facts["writable"] = os.access(real, os.W_OK | os.X_OK)
+        names = os.listdir(real)
+    except OSError:
+        facts["readable"] = False
+        return facts
+    topics = set()
+    for name in names:
+        match = PARTITION_DIRECTORY.match(name)
+        if match:
+            facts["partitions"] += 1
+            topics.add(match.group("topic"))
+    # A few names are enough for a message; ten thousand would only be carried around.
+    facts["topics"] = sorted(topics)[:5]
+    return facts
+
+
+def log_directory_facts(path: str) -> Dict[str, Any]:
+    """`directory_facts` of a broker's log directory, and the identity Kafka wrote into it."""
+    facts = directory_facts(path)
+    meta = os.path.join(path, "meta.properties")
+    text = read_text(meta)
+    facts["meta"] = parse_properties(text) if text is not None else None
+    facts["meta_unreadable"] = text is None and os.path.exists(meta)
+    return facts
+
+
+def transaction_logs(directory: str) -> Tuple[bool, bool]:
+    """(has data, could be read) of one ZooKeeper data or transaction log directory.
+
+    `snapshot.0` alone is what an empty server writes at its first start: no data. Any transaction
+    log, or a snapshot of a later transaction, is.
+    """
+    version_2 = os.path.join(directory, "version-2")
+    try:
+        names = os.listdir(version_2)
+    except FileNotFoundError:
+        return False, True
+    except OSError:
+        return False, False
+    for name in names:
+        kind, _dot, suffix = name.partition(".")
+        if kind == "log" and suffix:
+            return True, True
+        # With snapshot.compression.method the name has one more suffix: snapshot.1f.gz
+        if kind == "snapshot" and suffix and suffix.split(".")[0].strip("0"):
+            return True, True
+    return False, True
+
+
+def zookeeper_data_facts(data_dir: str, data_log_dir: str) -> Dict[str, Any]:
+    """myid, whether the server holds data, and whether it is allowed to start empty."""
+    found = [transaction_logs(each) for each in sorted({data_dir, data_log_dir})]
+    myid = read_text(os.path.join(data_dir, "myid"))
+    return {
+        "myid": myid.strip() if myid is not None else None,
+        "myid_unreadable": myid is None and os.path.exists(os.path.join(data_dir, "myid")),
+        "has_data": any(data for data, _readable in found),
+        "readable": all(readable for _data, readable in found),
+        "initialize": os.path.exists(os.path.join(data_log_dir, "initialize")),
+        "data_dir": directory_facts(data_dir),
+        "data_log_dir": directory_facts(data_log_dir),
+    }
+
+
+def process_start_time(pid: int, proc: str = "/proc") -> Optional[int]:
+    """Start time of a process in clock ticks since boot (field 22 of stat), None if it is gone."""
+    text = read_text(os.path.join(proc, str(pid), "stat"))
+    if text is None:
+        return None
+    # The command in parentheses may itself contain blanks and parentheses.
+    fields = text[text.rfind(")") + 2 :].split()
+    try:
+        return int(fields[19])
+    except (IndexError, ValueError):
+        return None
+
+
+def command_line(pid: int, proc: str = "/proc") -> str:
+    """The process's command line, blanks between the arguments; empty where it is hidden."""
+    text = read_text(os.path.join(proc, str(pid), "cmdline"))
+    return (text or "").replace("\0", " ").strip()
+
+
+def started_process(started_file: str, proc: str = "/proc") -> Dict[str, Any]:
+    """The process that the launcher recorded: {pid, alive, stale}.
+
+    A pid alone proves nothing: it may belong to another process by now, so its start time has to
+    be the recorded one, too.
+    """
+    state = {"recorded": False, "pid": None, "alive": False, "stale": False, "fingerprint": None}
+    text = read_text(started_file)
+    if text is None:
+        return state
+    try:
+        record = json.loads(text)
+        pid, start_time = int(record["pid"]), int(record["start_ticks"])
+    except (ValueError, KeyError, TypeError):
+        return dict(state, recorded=True, stale=True)
+    alive = process_start_time(pid, proc) == start_time
+    fingerprint = record.get("fingerprint")
+    return dict(
+        state, recorded=True, pid=pid, alive=alive, stale=not alive, fingerprint=fingerprint
+    )
+
+
+def pid_file_process(pid_file: str, proc: str = "/proc") -> Dict[str, Any]:
+    """A plain pid file: {pid, alive, command}; all None where there is no such file."""
+    text = read_text(pid_file)
+    try:
+        pid = int((text or "").strip())
+    except ValueError:
+        return {"pid": None, "alive": None, "command": None}
+    alive = os.path.isdir(os.path.join(proc, str(pid)))
+    return {"pid": pid, "alive": alive, "command": command_line(pid, proc)}
+
+
+def _address(hexadecimal: str) -> str:
+    """`0100007F` of /proc/net/tcp as 127.0.0.1; IPv6 in the same way."""
+    raw = bytes.fromhex(hexadecimal)
+    # The kernel prints 32-bit words in host order (little endian wherever Kafka runs).
+    words = [raw[at : at + 4][::-1] for at in range(0, len(raw), 4)]
+    family = socket.AF_INET if len(raw) == 4 else socket.AF_INET6
+    address = socket.inet_ntop(family, b"".join(words))
+    return address[7:] if address.startswith("::ffff:") and "." in address else address
+
+
+def listening_sockets(proc: str = "/proc") -> List[Dict[str, Any]]:
+    """All listening TCP sockets: [{port, address, inode}]."""
+    found = []
+    for table in ("net/tcp", "net/tcp6"):
+        for line in (read_text(os.path.join(proc, table)) or "").splitlines()[1:]:
+            fields = line.split()
+            if len(fields) < 10 or fields[3] != TCP_LISTEN:
+                continue
+            address, _colon, port = fields[1].rpartition(":")
+            found.append({"port": int(port, 16), "address": _address(address), "inode": fields[9]})
+    return found
+
+
+def socket_owners(inodes: Iterable[str], proc: str = "/proc") -> Dict[str, int]:
+    """Which process holds which socket inode. Processes of other users stay invisible."""
+    wanted = {"socket:[%s]" % inode: inode for inode in inodes}
+    owners: Dict[str, int] = {}
+    if not wanted:
+        return owners
+    for name in os.listdir(proc):
+        if not name.isdigit():
+            continue
+        directory = os.path.join(proc, name, "fd")
+        try:
+            descriptors = os.listdir(directory)
+        except OSError:
+            continue
+        for descriptor in descriptors:
+            try:
+                target = os.readlink(os.path.join(directory, descriptor))
+            except OSError:
+                continue
+            if target in wanted:
+                owners.setdefault(wanted[target], int(name))
+    return owners
+
+
+def port_holders(
+    our_pids: Iterable[int], our_paths: Iterable[str], proc: str = "/proc"
+) -> List[Dict[str, Any]]:
+    """Who listens on which port: [{port, address, pid, command, ours}].
+
+    All ports, not only the wanted ones: which are wanted may depend on an id that is assigned only
+    when every host has answered. Ours is a process that our launcher recorded, or one whose command line names our
+    configuration (an instance whose record was lost is still no stranger).
+    """
+    sockets = listening_sockets(proc)
+    owners = socket_owners([each["inode"] for each in sockets], proc)
+    pids = set(our_pids)
+    paths = [path.rstrip("/") + "/" for path in our_paths if path]
+    holders = []
+    for each in sockets:
+        pid = owners.get(each["inode"])
+        command = command_line(pid, proc) if pid else ""
+        holders.append(
+            {
+                "port": each["port"],
+                "address": each["address"],
+                "pid": pid,
+                "command": command[:200],
+                "ours": pid in pids or any(path in command for path in paths),
+            }
+        )
+    return holders
+
+
+def resolve_names(
+    names: Iterable[str], deadline_seconds: float = RESOLVE_DEADLINE_SECONDS, resolver=None
+) -> Dict[str, Any]:
+    """name -> {addresses, error} as this host's own resolver sees it, all names at once.
+
+    A dead name server must not hold the run for minutes: what has no answer at the deadline is
+    reported as such, and its thread is left to die with the module's process.
+    """
+    resolver = resolver or (lambda name: socket.getaddrinfo(name, None, 0, socket.SOCK_STREAM))
+    answers: Dict[str, Any] = {}
+
+    def ask(name):
+        try:
+            found = resolver(name)
+            answers[name] = {"addresses": sorted({each[4][0] for each in found}), "error": None}
+        except (OSError, UnicodeError) as error:
+            text = getattr(error, "strerror", None) or str(error)
+            answers[name] = {"addresses": [], "error": text}
+
+    wanted = sorted(set(names))
+    threads = [threading.Thread(target=ask, args=(name,), daemon=True) for name in wanted]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + deadline_seconds
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()))
+    late = {"addresses": [], "error": "no answer within %g s" % deadline_seconds}
+    return {name: answers.get(name, late) for name in wanted}
+
+
+def java_version_of(home: str) -> Optional[str]:
+    """JAVA_VERSION of a Java home, read from its `release` file: no JVM is started."""
+    text = read_text(os.path.join(home, "release"))
+    if text is None:
+        return None
+    value = parse_properties(text).get("JAVA_VERSION", "").strip('"')
+    return value or None
+
+
+def find_java(java_home: str = "", environment: Optional[Dict[str, str]] = None) -> Dict[str, Any]:
+    """The Java that a start would use: {home, version, source}, version None if there is none."""
+    environment = os.environ if environment is None else environment
+    candidates = [("java_home", java_home), ("JAVA_HOME", environment.get("JAVA_HOME", ""))]
+    for folder in environment.get("PATH", "").split(os.pathsep):
+        binary = os.path.join(folder, "java")
+        if folder and os.access(binary, os.X_OK):
+            real = os.path.realpath(binary)
+            candidates.append(("PATH", os.path.dirname(os.path.dirname(real))))
+            break
+    for source, home in candidates:
+        if not home:
+            continue
+        binary = os.path.join(home, "bin", "java")
+        if not os.access(binary, os.X_OK):
+            if source == "java_home":
+                # Explicit and wrong: falling back to another Java would hide the mistake.
+                return {"home": home, "version": None, "source": source}
+            continue
+        version = java_version_of(home) or _ask_java(binary)
+        return {"home": home, "version": version, "source": source}
+    return {"home": None, "version": None, "source": None}
+
+
+def _ask_java(binary: str) -> Optional[str]:
+    """`java -version`, for the rare home without a release file (Debian's default-jre link)."""
+    try:
+        done = subprocess.run(
+            [binary, "-version"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=JAVA_TIMEOUT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    match = re.search(r'version "([^"]+)"', done.stdout.decode("utf-8", "replace"))
+    return match.group(1) if match else None
+
+
+def memory_bytes(proc: str = "/proc") -> Optional[int]:
+    """Physical memory, or the control group's limit where that is smaller (a container)."""
+    match = re.search(
+        r"^MemTotal:\s+(\d+) kB", read_text(os.path.join(proc, "meminfo")) or "", re.M
+    )
+    total = int(match.group(1)) * 1024 if match else None
+    limit = (read_text("/sys/fs/cgroup/memory.max") or "").strip()
+    if limit.isdigit() and (total is None or int(limit) < total):
+        return int(limit)
+    return total
+
+
+def machine_keys(proc: str = "/proc") -> Dict[str, str]:
+    """Two inventory names are one machine if they share a network or a root file system.
+
+    Not /etc/machine-id: containers of one image often share it. The boot id with the inode of the
+    network name space is exact for ports; the boot id with the root's device and inode for files.
+    """
+    boot = (read_text(os.path.join(proc, "sys/kernel/random/boot_id")) or "").strip()
+    try:
+        network = str(os.stat(os.path.join(proc, "self/ns/net")).st_ino)
+    except OSError:
+        network = socket.gethostname()
+    root = os.stat("/")
+    return {
+        "network": "%s/%s" % (boot, network),
+        "filesystem": "%s/%d:%d" % (boot, root.st_dev, root.st_ino),
+    }
+
+
+def limits(proc: str = "/proc") -> Dict[str, Optional[int]]:
+    """Hard limit of open files (None: unlimited) and vm.max_map_count (None: not known)."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    maps = (read_text(os.path.join(proc, "sys/vm/max_map_count")) or "").strip()
+    return {
+        "open_files": None if hard == resource.RLIM_INFINITY else hard,
+        "max_map_count": int(maps) if maps.isdigit() else None,
+    }
+
+
+def instance_facts(instance: Dict[str, Any], proc: str = "/proc") -> Dict[str, Any]:
+    """What is known of one instance's last start and of the configuration it runs with."""
+    config_dir = instance["config_dir"]
+    current = os.path.join(config_dir, "current", instance["properties"])
+    text = read_text(current)
+    started = started_process(instance["started"], proc)
+    if started["alive"] and started["pid"]:
+        started["command"] = command_line(started["pid"], proc)[-400:]
+    return {
+        "product": instance["product"],
+        "instance": instance["instance"],
+        "config_dir": config_dir,
+        "started": started,
+        "current": parse_properties(text) if text is not None else None,
+        "release": _link_target(os.path.join(instance.get("release_link") or "", "")),
+    }
+
+
+def _link_target(path: str) -> Optional[str]:
+    real = os.path.realpath(path) if path.strip("/") else ""
+    return os.path.basename(real) if real and os.path.isdir(real) else None
+
+
+def without_secrets(properties: Optional[Dict[str, str]]) -> Optional[Dict[str, str]]:
+    """The same properties, secrets replaced: facts travel through results and logs."""
+    if properties is None:
+        return None
+    return {key: "********" if is_secret(key) else value for key, value in properties.items()}
+
+
+def host_facts(spec: Dict[str, Any], proc: str = "/proc") -> Dict[str, Any]:
+    """Everything the preflight wants to know of one host, for one inventory name.
+
+    `spec`: {kafka: {config_dir, properties, started, instance, log_dirs} or None,
+    zookeeper: {..., data_dir, data_log_dir} or None, names: [str], java_home: str}.
+    """
+    facts: Dict[str, Any] = {
+        "hostname": socket.gethostname(),
+        "machine": machine_keys(proc),
+        "clock": time.time(),
+        "user": os.geteuid(),
+        "memory_bytes": memory_bytes(proc),
+        "limits": limits(proc),
+        "java": find_java(spec.get("java_home") or ""),
+        "kafka": None,
+        "zookeeper": None,
+    }
+    pids, paths = [], []
+    for product in ("kafka", "zookeeper"):
+        wanted = spec.get(product)
+        if not wanted:
+            continue
+        found = instance_facts(wanted, proc)
+        pids.append(found["started"]["pid"] if found["started"]["alive"] else None)
+        paths.append(wanted["config_dir"])
+        if product == "kafka":
+            found["log_dirs"] = [log_directory_facts(path) for path in wanted["log_dirs"]]
+            running_with = (found["current"] or {}).get("log.dirs", "")
+            dropped = [
+                path.strip()
+                for path in running_with.split(",")
+                if path.strip() and path.strip() not in wanted["log_dirs"]
+            ]
+            found["other_log_dirs"] = [log_directory_facts(path) for path in dropped]
+        else:
+            found["data"] = zookeeper_data_facts(wanted["data_dir"], wanted["data_log_dir"])
+        found["current"] = without_secrets(found["current"])
+        facts[product] = found
+    facts["ports"] = port_holders([pid for pid in pids if pid], paths, proc)
+    facts["names"] = resolve_names(spec.get("names") or [])
+    return facts

@@ -1,0 +1,183 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_identity
+short_description: Read what one host already is, without changing anything
+version_added: 0.1.0
+author: kafkaops.cluster contributors
+description:
+  - Reads the identities on a host's disks (C(meta.properties) of every Kafka log directory, C(myid) of ZooKeeper),
+    who listens on which port, and the facts about directories, limits, memory, Java and name resolution
+    that the preflight judges.
+  - One call a host; needs Python 3.9 and nothing else. It never writes, binds no port and starts no JVM
+    (except C(java -version) where a Java home has no C(release) file).
+  - Without the right to read the data directories it says so instead of guessing that they are empty.
+options:
+  kafka:
+    description: The broker instance that belongs to this inventory name, if any.
+    type: dict
+    suboptions:
+      instance:
+        description: Name of the instance.
+        type: str
+        required: true
+      config_dir:
+        description: Its configuration directory; the generation in force is C(current) below it.
+        type: path
+        required: true
+      properties:
+        description: File name of the configuration.
+        type: str
+        default: server.properties
+      started:
+        description: File in which the launcher records process id and start time at every start.
+        type: path
+        required: true
+      release_link:
+        description: Link that leads to the release in use.
+        type: path
+      log_dirs:
+        description: The broker's log directories.
+        type: list
+        elements: path
+        required: true
+  zookeeper:
+    description: The ZooKeeper instance that belongs to this inventory name, if any.
+    type: dict
+    suboptions:
+      instance:
+        description: Name of the instance.
+        type: str
+        required: true
+      config_dir:
+        description: Its configuration directory.
+        type: path
+        required: true
+      properties:
+        description: File name of the configuration.
+        type: str
+        default: zoo.cfg
+      started:
+        description: File in which the launcher records process id and start time at every start.
+        type: path
+        required: true
+      release_link:
+        description: Link that leads to the release in use.
+        type: path
+      data_dir:
+        description: The server's C(dataDir).
+        type: path
+        required: true
+      data_log_dir:
+        description: The server's C(dataLogDir).
+        type: path
+        required: true
+  names:
+    description: Host names to resolve from this host.
+    type: list
+    elements: str
+    default: []
+  java_home:
+    description: Java home that the inventory names; empty looks at E(JAVA_HOME) and E(PATH).
+    type: str
+    default: ""
+attributes:
+  check_mode:
+    description: It only reads, so check mode makes no difference.
+    support: full
+  diff_mode:
+    description: Nothing changes.
+    support: none
+"""
+
+EXAMPLES = r"""
+- name: Read what the host already is
+  kafkaops.cluster.node_identity:
+    kafka:
+      instance: kafka
+      config_dir: /etc/kafka
+      started: /run/kafka/started.json
+      log_dirs: [/var/lib/kafka/data]
+    names: [kafka-1.example.com, kafka-2.example.com]
+"""
+
+RETURN = r"""
+facts:
+  description: What was found.
+  returned: success
+  type: dict
+  sample:
+    hostname: kafka-1
+    machine: {network: 5c1f/4026531840, filesystem: "5c1f/2049:2"}
+    clock: 1795256400.1
+    user: 0
+    memory_bytes: 25769803776
+    limits: {open_files: 1048576, max_map_count: 262144}
+    java: {home: /usr/lib/jvm/java-17-openjdk-amd64, version: 17.0.17, source: PATH}
+    kafka:
+      product: kafka
+      instance: kafka
+      config_dir: /etc/kafka
+      release: kafka_2.13-3.9.2
+      current: {broker.id: "1", log.dirs: /var/lib/kafka/data}
+      started: {recorded: true, pid: 4711, alive: true, stale: false}
+      log_dirs:
+        - path: /var/lib/kafka/data
+          exists: true
+          partitions: 52
+          free_bytes: 107374182400
+          mount_point: /var/lib/kafka
+          meta: {broker.id: "1", cluster.id: wJ9ZqC3bT1mC4ZlYb3dM2g, version: "0"}
+      other_log_dirs: []
+    zookeeper: null
+    ports:
+      - {port: 9092, address: "::", pid: 4711, command: java ... kafka.Kafka, ours: true}
+    names:
+      kafka-1.example.com: {addresses: [192.0.2.11], error: null}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.kafkaops.cluster.plugins.module_utils._preflight_host import host_facts
+
+
+def instance_spec(properties, **paths):
+    """Argument spec of one instance: the common part, and the paths of the product."""
+    return dict(
+        type="dict",
+        options=dict(
+            instance=dict(type="str", required=True),
+            config_dir=dict(type="path", required=True),
+            properties=dict(type="str", default=properties),
+            started=dict(type="path", required=True),
+            release_link=dict(type="path"),
+            **paths,
+        ),
+    )
+
+
+def main():
+    """Read, return."""
+    module = AnsibleModule(
+        argument_spec=dict(
+            kafka=instance_spec(
+                "server.properties", log_dirs=dict(type="list", elements="path", required=True)
+            ),
+            zookeeper=instance_spec(
+                "zoo.cfg",
+                data_dir=dict(type="path", required=True),
+                data_log_dir=dict(type="path", required=True),
+            ),
+            names=dict(type="list", elements="str", default=[]),
+            java_home=dict(type="str", default=""),
+        ),
+        supports_check_mode=True,
+    )
+    module.exit_json(changed=False, facts=host_facts(module.params))
+
+
+if __name__ == "__main__":
+    main()
