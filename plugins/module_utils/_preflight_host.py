@@ -409,26 +409,29 @@ def limits(proc: str = "/proc") -> Dict[str, Optional[int]]:
 
 
 def instance_facts(instance: Dict[str, Any], proc: str = "/proc") -> Dict[str, Any]:
-    """What is known of one instance's last start and of the configuration it runs with."""
+    """What is known of one instance's last start, and of the configuration and release in force.
+
+    In force is the generation of the running process, else the one that `current` leads to.
+    """
     config_dir = instance["config_dir"]
-    current = os.path.join(config_dir, "current", instance["properties"])
-    text = read_text(current)
     started = started_process(instance["started"], proc)
-    if started["alive"] and started["pid"]:
-        started["command"] = command_line(started["pid"], proc)[-400:]
+    generation = os.path.join(config_dir, "current")
+    if started["alive"]:
+        running = os.path.join(config_dir, "generations", str(started["fingerprint"]))
+        generation = running if os.path.isdir(running) else generation
+    text = read_text(os.path.join(generation, instance["properties"]))
+    try:
+        meaning = json.loads(read_text(os.path.join(generation, "meaning.json")) or "{}")
+        release = os.path.basename(str(meaning.get("release") or "")) or None
+    except (ValueError, AttributeError):
+        release = None
     return {
-        "product": instance["product"],
         "instance": instance["instance"],
         "config_dir": config_dir,
         "started": started,
         "current": parse_properties(text) if text is not None else None,
-        "release": _link_target(os.path.join(instance.get("release_link") or "", "")),
+        "release": release,
     }
-
-
-def _link_target(path: str) -> Optional[str]:
-    real = os.path.realpath(path) if path.strip("/") else ""
-    return os.path.basename(real) if real and os.path.isdir(real) else None
 
 
 def without_secrets(properties: Optional[Dict[str, str]]) -> Optional[Dict[str, str]]:

@@ -37,9 +37,6 @@ options:
         description: File in which the launcher records process id and start time at every start.
         type: path
         required: true
-      release_link:
-        description: Link that leads to the release in use.
-        type: path
       log_dirs:
         description: The broker's log directories.
         type: list
@@ -65,9 +62,6 @@ options:
         description: File in which the launcher records process id and start time at every start.
         type: path
         required: true
-      release_link:
-        description: Link that leads to the release in use.
-        type: path
       data_dir:
         description: The server's C(dataDir).
         type: path
@@ -119,7 +113,6 @@ facts:
     limits: {open_files: 1048576, max_map_count: 262144}
     java: {home: /usr/lib/jvm/java-17-openjdk-amd64, version: 17.0.17, source: PATH}
     kafka:
-      product: kafka
       instance: kafka
       config_dir: /etc/kafka
       release: kafka_2.13-3.9.2
@@ -153,7 +146,6 @@ def instance_spec(properties, **paths):
             config_dir=dict(type="path", required=True),
             properties=dict(type="str", default=properties),
             started=dict(type="path", required=True),
-            release_link=dict(type="path"),
             **paths,
         ),
     )
