@@ -12,7 +12,7 @@ As a command, until interrupted::
     python -m tests.support.bare_cluster --directory /tmp/x --port-base 20000 --brokers 3
 
 Everything listens on 127.0.0.1. Ports, from the base: +1.. ZooKeeper clients, +11.. their peers,
-+21.. their elections, +31.. brokers, +41.. KRaft controllers. What it starts it stops, by process
++21.. their elections, +31.. brokers, +41.. KRaft controllers, +51.., +61.. extra listeners. What it starts it stops, by process
 id; what it did not start it never touches.
 """
 
@@ -185,7 +185,7 @@ class BareCluster:
     """Brokers with a ZooKeeper ensemble, or (`kraft=True`) combined KRaft nodes.
 
     `broker_config` is added to every broker's properties and wins over what is computed here.
-    `listener_config(id)` may return more, per broker.
+    `extra_listeners` maps listener names to protocols, on ports from +51, +61, ... per listener.
     """
 
     directory: Path
@@ -197,6 +197,7 @@ class BareCluster:
     kafka_release: Path | None = None
     zookeeper_release: Path | None = None
     broker_config: dict = field(default_factory=dict)
+    extra_listeners: dict = field(default_factory=dict)
     broker_heap: str = "512m"
     zookeeper_heap: str = "128m"
     jvm_flags: tuple = JVM_FLAGS
@@ -215,6 +216,27 @@ class BareCluster:
     def broker_port(self, broker_id: int) -> int:
         """Port of a broker; ids start at 1."""
         return self.port_base + 30 + broker_id
+
+    def listener_address(self, name: str, broker_id: int = 1) -> str:
+        """host:port of an extra listener."""
+        place = list(self.extra_listeners).index(name)
+        return f"127.0.0.1:{self.port_base + 50 + 10 * place + broker_id}"
+
+    def _listeners(self, broker_id: int) -> dict:
+        listeners = {"PLAINTEXT": f"127.0.0.1:{self.broker_port(broker_id)}"}
+        protocols = {"PLAINTEXT": "PLAINTEXT", **self.extra_listeners}
+        for name in self.extra_listeners:
+            listeners[name] = self.listener_address(name, broker_id)
+        if self.kraft:
+            listeners["CONTROLLER"] = f"127.0.0.1:{self.port_base + 40 + broker_id}"
+            protocols["CONTROLLER"] = "PLAINTEXT"
+        return {
+            "listeners": ",".join(f"{name}://{address}" for name, address in listeners.items()),
+            "listener.security.protocol.map": ",".join(
+                f"{name}:{protocol}" for name, protocol in protocols.items()
+            ),
+            "inter.broker.listener.name": "PLAINTEXT",
+        }
 
     @property
     def bootstrap_servers(self) -> str:
@@ -379,7 +401,7 @@ class BareCluster:
             properties = {
                 **self._common_properties(broker_id, home),
                 "broker.id": broker_id,
-                "listeners": f"PLAINTEXT://127.0.0.1:{self.broker_port(broker_id)}",
+                **self._listeners(broker_id),
                 "zookeeper.connect": self.zookeeper_connect,
                 "zookeeper.session.timeout.ms": 18000,
                 **self.broker_config,
@@ -401,10 +423,8 @@ class BareCluster:
                 "process.roles": "broker,controller",
                 "node.id": node_id,
                 "controller.quorum.voters": voters,
-                "listeners": f"PLAINTEXT://127.0.0.1:{self.broker_port(node_id)},"
-                f"CONTROLLER://127.0.0.1:{self.port_base + 40 + node_id}",
+                **self._listeners(node_id),
                 "controller.listener.names": "CONTROLLER",
-                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
                 **self.broker_config,
             }
             instance = self._add_broker(node_id, home, properties, str(home / "log4j2.yaml"))

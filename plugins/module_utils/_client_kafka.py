@@ -1,0 +1,802 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The only importer of confluent-kafka and, where librdkafka has no call, of kafka-python.
+
+Private to this collection. Every method costs a number of requests that does not depend on how
+many topics there are, except for writes, which go out in batches of BATCH; `KafkaClient.requests`
+counts them, and a test watches. Clock and sleep are handed in.
+"""
+
+from __future__ import annotations
+
+import collections
+import logging
+import os
+import re
+import selectors
+import socket
+import ssl
+import tempfile
+import time
+import traceback
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils._argspec import join_address
+from ansible_collections.kafkaops.cluster.plugins.module_utils._model import (
+    Broker,
+    ConfigEntry,
+    Partition,
+    Snapshot,
+    Stake,
+    Topic,
+    same_value,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils._plan import AdminError, Failure
+from ansible_collections.kafkaops.cluster.plugins.module_utils._plan_topics import (
+    CONFIGURE,
+    CREATE,
+    DELETE,
+    GROW,
+)
+
+CONFLUENT_IMPORT_ERROR = None
+try:
+    from confluent_kafka import KafkaError, KafkaException, TopicPartition
+    from confluent_kafka.admin import (
+        AdminClient,
+        AlterConfigOpType,
+        ConfigResource,
+        NewPartitions,
+        NewTopic,
+        OffsetSpec,
+    )
+    from confluent_kafka.admin import ConfigEntry as AlteredEntry
+except ImportError:
+    CONFLUENT_IMPORT_ERROR = traceback.format_exc()
+
+# Kafka's KRaft controllers take at most 10,000 records in one request; a topic of 12 partitions
+# is 13 of them.
+BATCH = 500
+POLL_SECONDS = 0.25
+
+_SOURCES = {1: "topic", 2: "broker", 3: "cluster", 4: "static", 5: "default", 8: "group"}
+
+# What a topic's setting falls back to, as a broker setting with its unit in milliseconds.
+_FALLBACKS = {
+    "retention.ms": (
+        ("log.retention.ms", 1),
+        ("log.retention.minutes", 60 * 1000),
+        ("log.retention.hours", 60 * 60 * 1000),
+    ),
+    "retention.bytes": (("log.retention.bytes", 1),),
+    "cleanup.policy": (("log.cleanup.policy", None),),
+    "min.insync.replicas": (("min.insync.replicas", 1),),
+}
+
+
+class KafkaClient:
+    """One cluster. Use `connect()` first: it tells unreachable from wrong credentials."""
+
+    def __init__(self, connection, clock=time.monotonic, sleep=time.sleep, wall_clock=time.time):
+        self.connection = connection
+        self.requests = collections.Counter()
+        self._clock = clock
+        self._sleep = sleep
+        self._wall_clock = wall_clock
+        self._trouble = _Trouble()
+        self._admin = None
+
+    # ------------------------------------------------------------ reaching the cluster
+
+    def connect(self):
+        """Reach the cluster within `timeout`, or raise an AdminError that says what is wrong."""
+        deadline = self._clock() + self.connection.timeout
+        probe_addresses(self.connection, self._clock)
+        self._renew()
+        # Several addresses: one of them may be right although another is wrong.
+        patience = 0 if len(self.connection.addresses) == 1 else 3
+        hopeless_since = None
+        while True:
+            try:
+                self._list_topics(min(1.0, self.connection.timeout))
+                return
+            except KafkaException as error:
+                self._admin.poll(0)
+                last = error.args[0]
+            now = self._clock()
+            verdict = self._trouble.verdict(last)
+            if verdict and hopeless_since is None:
+                hopeless_since = now
+            if now >= deadline or (verdict and now - hopeless_since >= patience):
+                raise AdminError(self._sentence(verdict), reachable=False)
+            self._sleep(0.1)
+
+    def _sentence(self, verdict):
+        address = self.connection.bootstrap
+        protocol = self.connection.security_protocol
+        if verdict == "closed" and not protocol.endswith("SSL"):
+            if speaks_tls(self.connection.addresses):
+                verdict = "tls"
+        told = self._trouble.last
+        sentences = {
+            "closed": f"wrong protocol: {address} accepts connections but closes them when spoken "
+            f"to in {protocol}; the listener wants SASL, or is not Kafka's. Set security_protocol",
+            "tls": f"wrong protocol: {address} speaks TLS, not {protocol}. Set security_protocol "
+            "to SSL or SASL_SSL",
+            "not_tls": f"wrong protocol: {address} does not speak TLS, security_protocol is "
+            f"{protocol}. Set it to PLAINTEXT or SASL_PLAINTEXT, or name the TLS listener",
+            "not_sasl": f"wrong protocol: the listener {address} wants no SASL, security_protocol "
+            f"is {protocol}. Set it to PLAINTEXT or SSL",
+            "mechanism": f"wrong credentials: {address} does not offer the mechanism "
+            f"{self.connection.sasl_mechanism}: {told}",
+            "credentials": f"wrong credentials: {address} refuses user "
+            f"{self.connection.sasl_username} by {self.connection.sasl_mechanism}: {told}",
+            "certificate": f"certificate not trusted: {address}: {told}. Set ssl_ca, or "
+            "ssl_check_hostname if only the name differs",
+            "tls_failed": f"TLS to {address} failed: {told}. A client certificate may be needed: "
+            "ssl_certificate and ssl_key",
+            "controller": f"wrong listener: {address} is a KRaft controller. Name a broker",
+        }
+        waited = f"within {self.connection.timeout:g} s"
+        default = f"unreachable: no Kafka broker answered at {address} {waited}: {told}"
+        return sentences.get(verdict, default).rstrip(".: ") + "."
+
+    def _renew(self):
+        """A new AdminClient: after a controller change an old one keeps asking the wrong broker."""
+        logger = logging.Logger("kafkaops.librdkafka")
+        logger.addHandler(self._trouble)
+        settings = {
+            **librdkafka_settings(self.connection),
+            "error_cb": self._trouble.error,
+            "socket.connection.setup.timeout.ms": int(
+                max(1000, min(30, self.connection.timeout) * 1000)
+            ),
+            "reconnect.backoff.ms": 50,
+            "reconnect.backoff.max.ms": 1000,
+        }
+        try:
+            self._admin = AdminClient(settings, logger=logger)
+        except KafkaException as error:
+            # Its text may quote neither key nor password: librdkafka names the property only.
+            raise AdminError(f"connection settings are refused: {error.args[0].str()}.") from error
+
+    def _list_topics(self, timeout):
+        self.requests["metadata"] += 1
+        return self._admin.list_topics(timeout=timeout)
+
+    def _read(self, what, call):
+        """Run a read until it succeeds or the timeout is over; returns its value."""
+        deadline = self._clock() + self.connection.timeout
+        while True:
+            try:
+                return call(max(1.0, deadline - self._clock()))
+            except KafkaException as error:
+                last = error.args[0]
+                self._admin.poll(0)
+            if self._clock() >= deadline or not _passing(last):
+                raise AdminError(
+                    f"{what} failed at {self.connection.bootstrap}: {self._told(last)}."
+                )
+            self._renew()
+            self._sleep(POLL_SECONDS)
+
+    def _told(self, error):
+        """A broker's error; for local ones with what the connections suffered."""
+        text = error.str().rstrip(".")
+        if error.code() < 0 and self._trouble.last:
+            return f"{text} ({self._trouble.last.rstrip('.')})"
+        return text
+
+    # ------------------------------------------------------------ reading
+
+    def fetch_metadata(self):
+        """All brokers and topics, without configurations: one request, to any one broker."""
+        metadata = self._read("reading metadata", self._list_topics)
+        topics = {}
+        for name, topic in metadata.topics.items():
+            if topic.error is not None and not topic.partitions:
+                continue
+            topics[name] = Topic(
+                name,
+                tuple(
+                    Partition(
+                        part.id,
+                        part.leader if part.leader >= 0 else None,
+                        tuple(part.replicas),
+                        tuple(part.isrs),
+                    )
+                    for part in sorted(topic.partitions.values(), key=lambda entry: entry.id)
+                ),
+            )
+        brokers = tuple(
+            Broker(node.id, node.host, node.port)
+            for node in sorted(metadata.brokers.values(), key=lambda entry: entry.id)
+        )
+        controller = metadata.controller_id if metadata.controller_id >= 0 else None
+        snapshot = Snapshot(metadata.cluster_id, controller, brokers, topics)
+        expected = self.connection.cluster_id
+        if expected and metadata.cluster_id != expected:
+            raise AdminError(
+                f"[cluster.foreign] {self.connection.bootstrap}: cluster_id={expected}: it is the "
+                f"cluster {metadata.cluster_id}. Remedy: correct bootstrap_servers or cluster_id."
+            )
+        return snapshot
+
+    def fetch_racks(self):
+        """Broker id to rack; metadata as librdkafka shows it has none."""
+
+        def call(timeout):
+            self.requests["describe_cluster"] += 1
+            return self._admin.describe_cluster(request_timeout=timeout).result()
+
+        return {node.id: node.rack for node in self._read("describing the cluster", call).nodes}
+
+    def fetch_configs(self, names):
+        """Effective settings of topics: name to {key: ConfigEntry}; one request.
+
+        Topics that vanished meanwhile are left out.
+        """
+        if not names:
+            return {}
+        return self._describe_configs("topic", list(names))
+
+    def fetch_broker_config(self, broker_id):
+        """Effective settings of one broker; one request."""
+        found = self._describe_configs("broker", [str(broker_id)])
+        return found.get(str(broker_id), {})
+
+    def _describe_configs(self, kind, names):
+        def call(timeout):
+            self.requests[f"describe_{kind}_configs"] += 1
+            kinds = {"topic": ConfigResource.Type.TOPIC, "broker": ConfigResource.Type.BROKER}
+            resources = [ConfigResource(kinds[kind], name) for name in names]
+            found = {}
+            futures = self._admin.describe_configs(resources, request_timeout=timeout)
+            for resource, future in futures.items():
+                try:
+                    entries = future.result()
+                except KafkaException as error:
+                    if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                        continue
+                    raise
+                found[resource.name] = {
+                    entry.name: ConfigEntry(
+                        entry.name,
+                        entry.value,
+                        _SOURCES.get(int(entry.source), "unknown"),
+                        entry.is_sensitive,
+                        entry.is_read_only,
+                    )
+                    for entry in entries.values()
+                }
+            return found
+
+        return self._read(f"describing {kind} settings", call)
+
+    def fetch_topics(self, names, everything=False):
+        """A Snapshot with the settings of the named topics (or of all): three requests.
+
+        When none of them exists, the settings of any one topic are read, because the brokers'
+        own list of known settings can only be had from a topic.
+        """
+        snapshot = self.fetch_metadata()
+        present = sorted(snapshot.topics if everything else set(names) & set(snapshot.topics))
+        asked = present or sorted(snapshot.topics)[:1]
+        configs = self.fetch_configs(asked)
+        known = frozenset(key for entries in configs.values() for key in entries) or None
+        defaults = {}
+        if snapshot.brokers:
+            some = snapshot.controller if snapshot.controller is not None else None
+            ids = [broker.id for broker in snapshot.brokers]
+            entries = self.fetch_broker_config(some if some in ids else ids[0])
+            defaults = {key: e.value for key, e in entries.items() if e.value is not None}
+        topics = dict(snapshot.topics)
+        for name in present:
+            # A topic that vanished between the two requests is gone, not without settings.
+            if name in configs:
+                topics[name] = _with_config(topics[name], configs[name], defaults)
+            else:
+                del topics[name]
+        return Snapshot(
+            snapshot.cluster_id, snapshot.controller, snapshot.brokers, topics, defaults, known
+        )
+
+    def fetch_stakes(self, snapshot, cuts):
+        """What the plan could delete: name to Stake.
+
+        `cuts` maps topic names to the new (retention_ms, retention_bytes), None where unlimited
+        or unchanged. Three requests for offsets, whatever the number of topics (librdkafka sends
+        each to the leaders concerned), and one for sizes where kafka-python is installed.
+        """
+        if not cuts:
+            return {}
+        now_ms = int(self._wall_clock() * 1000)
+        ends, times = [], {}
+        for name, (retention_ms, _size) in cuts.items():
+            for part in snapshot.topics[name].partitions:
+                if part.leader is None:
+                    continue
+                ends.append((name, part.id))
+                if retention_ms is not None and retention_ms >= 0:
+                    times[(name, part.id)] = max(0, now_ms - retention_ms)
+        try:
+            first = self._offsets({key: OffsetSpec.earliest() for key in ends})
+            last = self._offsets({key: OffsetSpec.latest() for key in ends})
+            young = self._offsets(
+                {key: OffsetSpec.for_timestamp(stamp) for key, stamp in times.items()}
+            )
+            unknown = ""
+        except AdminError as error:
+            first = last = young = {}
+            unknown = f"the records could not be counted: {error.message.rstrip('.')}"
+        sizes, why_not = self._sizes(cuts)
+        stakes = {}
+        for name, (retention_ms, retention_bytes) in cuts.items():
+            parts = [key for key in ends if key[0] == name]
+            counts = {
+                key: max(0, last[key] - first[key]) for key in parts if key in last and key in first
+            }
+            total = sum(counts.values()) if len(counts) == len(parts) else None
+            stakes[name] = _stake(
+                counts,
+                total,
+                first,
+                last,
+                young,
+                sizes,
+                name,
+                retention_ms,
+                retention_bytes,
+                unknown or why_not,
+            )
+        return stakes
+
+    def _offsets(self, specs):
+        """(topic, partition) to offset, for one specification each; -1 stays -1."""
+        if not specs:
+            return {}
+
+        def call(timeout):
+            self.requests["list_offsets"] += 1
+            asked = {TopicPartition(*key): spec for key, spec in specs.items()}
+            futures = self._admin.list_offsets(asked, request_timeout=timeout)
+            found = {}
+            for partition, future in futures.items():
+                found[(partition.topic, partition.partition)] = future.result().offset
+            return found
+
+        return self._read("reading offsets", call)
+
+    def _sizes(self, names):
+        """(topic, partition) to bytes of its largest replica, and why there are none."""
+        try:
+            from kafka import KafkaAdminClient  # librdkafka has no call for log directories
+            from kafka.errors import KafkaError as OtherError
+        except ImportError:
+            return {}, "bytes are unknown, kafka-python is not installed"
+        self.requests["describe_log_dirs"] += 1
+        sizes = {}
+        with _kafka_python_settings(self.connection) as settings:
+            try:
+                admin = KafkaAdminClient(**settings)
+                try:
+                    answers = admin.describe_log_dirs(sorted(names))
+                finally:
+                    admin.close()
+            except (OtherError, OSError, ValueError, AssertionError) as error:
+                return {}, f"bytes are unknown: {type(error).__name__}"
+        for key, size in _sizes_of(answers):
+            sizes[key] = max(size, sizes.get(key, 0))
+        return sizes, ""
+
+    # ------------------------------------------------------------ changing topics
+
+    def validate(self, changes, deadline):
+        """Ask the brokers whether they would do it, without doing it: a list of Failure.
+
+        Deletions have no such question in the protocol.
+        """
+        return self._run(changes, deadline, validate_only=True)
+
+    def apply(self, changes, deadline):
+        """Apply changes in their order; the rest goes on where one fails. A list of Failure."""
+        return self._run(changes, deadline, validate_only=False)
+
+    def _run(self, changes, deadline, validate_only):
+        failures = []
+        for kind in (CREATE, GROW, CONFIGURE, DELETE):
+            if kind == DELETE and validate_only:
+                continue
+            chosen = [change for change in changes if change.kind == kind]
+            for start in range(0, len(chosen), BATCH):
+                failures += self._batch(
+                    kind, chosen[start : start + BATCH], deadline, validate_only
+                )
+        return failures
+
+    def _batch(self, kind, changes, deadline, validate_only):
+        pending = {change.subject: change for change in changes}
+        while True:
+            timeout = max(1.0, deadline - self._clock())
+            self.requests[kind] += 1
+            futures = self._submit(kind, list(pending.values()), timeout, validate_only)
+            failures, again = [], {}
+            for subject, future in futures.items():
+                try:
+                    future.result()
+                except KafkaException as error:
+                    code = error.args[0].code()
+                    if code in (KafkaError.REQUEST_TIMED_OUT, KafkaError._TIMED_OUT):
+                        if not validate_only:
+                            # Perhaps done, perhaps not: the read-back will tell.
+                            continue
+                    if code == KafkaError.NOT_CONTROLLER or code in _passing_codes():
+                        again[subject] = pending[subject]
+                    if subject not in again or self._clock() >= deadline:
+                        failures.append(Failure(subject, self._told(error.args[0]), kind))
+            if not again or self._clock() >= deadline:
+                return failures
+            # What has failed for good is known by now; only the rest is tried again.
+            pending = again
+            self._renew()
+            self._sleep(POLL_SECONDS)
+            if failures:
+                return failures + self._batch(kind, list(again.values()), deadline, validate_only)
+
+    def _submit(self, kind, changes, timeout, validate_only):
+        """Send one request; subject to future."""
+        # The broker gives up a little before we do, so that its answer arrives.
+        limits = {"request_timeout": timeout, "operation_timeout": max(0.5, timeout - 1)}
+        if kind == CREATE:
+            topics = [
+                NewTopic(
+                    change.subject,
+                    change.after["partitions"] or -1,
+                    change.after["replication_factor"] or -1,
+                    config=dict(change.after["config"]),
+                )
+                for change in changes
+            ]
+            return self._admin.create_topics(topics, validate_only=validate_only, **limits)
+        if kind == GROW:
+            grown = [
+                NewPartitions(change.subject, change.after["partitions"]) for change in changes
+            ]
+            return self._admin.create_partitions(grown, validate_only=validate_only, **limits)
+        if kind == DELETE:
+            return self._admin.delete_topics([change.subject for change in changes], **limits)
+        resources = []
+        for change in changes:
+            entries = [
+                AlteredEntry(
+                    key,
+                    value,
+                    incremental_operation=(
+                        AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+                    ),
+                )
+                for key, value in change.after["config"].items()
+            ]
+            resources.append(
+                ConfigResource(
+                    ConfigResource.Type.TOPIC, change.subject, incremental_configs=entries
+                )
+            )
+        futures = self._admin.incremental_alter_configs(
+            resources, validate_only=validate_only, request_timeout=timeout
+        )
+        return {resource.name: future for resource, future in futures.items()}
+
+    def unsettled(self, changes):
+        """What is not yet true of applied changes: subject to a few words. Two requests at most."""
+        metadata = self.fetch_metadata()
+        waiting = {}
+        for change in changes:
+            topic = metadata.topics.get(change.subject)
+            if change.kind == DELETE:
+                if topic is not None:
+                    waiting[change.subject] = "still there"
+            elif topic is None:
+                waiting[change.subject] = "not there yet"
+            elif change.kind in (CREATE, GROW):
+                expected = change.after["partitions"] or 1
+                led = sum(1 for part in topic.partitions if part.leader is not None)
+                if led < expected:
+                    waiting[change.subject] = f"{led} of {expected} partitions have a leader"
+        configured = [
+            change
+            for change in changes
+            if change.kind == CONFIGURE and change.subject not in waiting
+        ]
+        found = self.fetch_configs([change.subject for change in configured])
+        for change in configured:
+            entries = found.get(change.subject, {})
+            wrong = [
+                key
+                for key, value in change.after["config"].items()
+                if not _took(entries.get(key), key, value)
+            ]
+            if wrong:
+                waiting[change.subject] = f"{', '.join(sorted(wrong))} not yet in force"
+        return waiting
+
+
+# ---------------------------------------------------------------- pure parts
+
+
+def _took(entry, key, value):
+    if value is None:
+        return entry is None or entry.source != "topic"
+    return entry is not None and same_value(key, value, entry.value)
+
+
+def _with_config(topic, entries, defaults):
+    """The topic with its settings, each with what it would fall back to, where that matters."""
+    config = {}
+    for key, entry in entries.items():
+        fallback = None
+        for name, factor in _FALLBACKS.get(key, ()):
+            if name in defaults:
+                value = defaults[name]
+                fallback = value if factor is None or value == "-1" else str(int(value) * factor)
+                break
+        config[key] = ConfigEntry(
+            entry.name, entry.value, entry.source, entry.sensitive, entry.read_only, fallback
+        )
+    return Topic(topic.name, topic.partitions, config)
+
+
+def _stake(counts, total, first, last, young, sizes, name, retention_ms, retention_bytes, unknown):
+    """One topic's Stake, from offsets and sizes of its partitions."""
+    own = {key: size for key, size in sizes.items() if key[0] == name}
+    total_bytes = sum(own.values()) if own else None
+    records = None
+    if total is not None and retention_ms is not None:
+        records = 0
+        for key, count in counts.items():
+            if retention_ms < 0:
+                continue
+            # -1: not one record is young enough to stay.
+            border = young.get(key, -1)
+            records += count if border < 0 else max(0, border - first[key])
+    doomed = None
+    if total_bytes is not None:
+        by_time = total_bytes * records / total if total and records is not None else 0
+        by_size = 0
+        if retention_bytes is not None and retention_bytes >= 0:
+            by_size = sum(max(0, size - retention_bytes) for size in own.values())
+        doomed = int(max(by_time, by_size))
+        if records is None and total:
+            # No clock involved: as many records as the bytes hold on average.
+            records = int(total * by_size / total_bytes) if total_bytes else 0
+        elif records is None and total == 0:
+            records = 0
+    return Stake(records, total, doomed, total_bytes, unknown)
+
+
+def _sizes_of(answers):
+    """((topic, partition), bytes) pairs of kafka-python's answer to DescribeLogDirs."""
+    for answer in answers:
+        for result in answer.get("results") or answer.get("log_dirs") or ():
+            for topic in result.get("topics") or ():
+                name = topic.get("name") or topic.get("topic")
+                for part in topic.get("partitions") or ():
+                    index = part.get("partition_index", part.get("partition"))
+                    size = part.get("partition_size", part.get("size"))
+                    yield (name, index), size
+
+
+def _passing_codes():
+    return (
+        KafkaError.NOT_CONTROLLER,
+        KafkaError.BROKER_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
+    )
+
+
+def _passing(error):
+    """Whether trying again may help: connections and elections, not refusals."""
+    return error.code() in (*_passing_codes(), KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT)
+
+
+def librdkafka_settings(connection):
+    """librdkafka's properties of a connection; PEM text is passed on in memory."""
+    settings = {
+        "bootstrap.servers": connection.bootstrap,
+        "security.protocol": connection.security_protocol,
+        "client.id": "kafkaops",
+        # Milliseconds; a single request, the first connection included.
+        "socket.timeout.ms": int(max(1000, connection.timeout * 1000)),
+    }
+    if connection.security_protocol.startswith("SASL"):
+        settings["sasl.mechanism"] = connection.sasl_mechanism
+        settings["sasl.username"] = connection.sasl_username
+        settings["sasl.password"] = connection.sasl_password
+    if connection.security_protocol.endswith("SSL"):
+        for value, pem, location in (
+            (connection.ssl_ca, "ssl.ca.pem", "ssl.ca.location"),
+            (connection.ssl_certificate, "ssl.certificate.pem", "ssl.certificate.location"),
+            (connection.ssl_key, "ssl.key.pem", "ssl.key.location"),
+        ):
+            if value:
+                settings[pem if "-----BEGIN" in value else location] = value
+        if connection.ssl_key_password:
+            settings["ssl.key.password"] = connection.ssl_key_password
+        if not connection.ssl_check_hostname:
+            settings["ssl.endpoint.identification.algorithm"] = "none"
+    return settings
+
+
+class _kafka_python_settings:  # pylint: disable=invalid-name
+    """kafka-python's keyword arguments of a connection, as a context.
+
+    Python's ssl module reads certificates and keys from files only: PEM text goes into a
+    directory that only we can read, and is gone afterwards.
+    """
+
+    def __init__(self, connection):
+        self._connection = connection
+        self._directory = None
+
+    def __enter__(self):
+        connection = self._connection
+        settings = {
+            "bootstrap_servers": connection.bootstrap.split(","),
+            "security_protocol": connection.security_protocol,
+            "request_timeout_ms": int(max(1000, connection.timeout * 1000)),
+            "client_id": "kafkaops",
+        }
+        if connection.security_protocol.startswith("SASL"):
+            settings["sasl_mechanism"] = connection.sasl_mechanism
+            settings["sasl_plain_username"] = connection.sasl_username
+            settings["sasl_plain_password"] = connection.sasl_password
+        if connection.security_protocol.endswith("SSL"):
+            settings["ssl_context"] = self._context()
+        return settings
+
+    def _context(self):
+        connection = self._connection
+        context = ssl.create_default_context()
+        context.check_hostname = connection.ssl_check_hostname
+        if connection.ssl_ca:
+            if "-----BEGIN" in connection.ssl_ca:
+                context.load_verify_locations(cadata=connection.ssl_ca)
+            else:
+                context.load_verify_locations(connection.ssl_ca)
+        if connection.ssl_certificate:
+            context.load_cert_chain(
+                self._path(connection.ssl_certificate, "certificate.pem"),
+                self._path(connection.ssl_key, "key.pem"),
+                connection.ssl_key_password,
+            )
+        return context
+
+    def _path(self, value, name):
+        if "-----BEGIN" not in value:
+            return value
+        if self._directory is None:
+            self._directory = tempfile.TemporaryDirectory(prefix="kafkaops-")  # mode 0700
+        path = os.path.join(self._directory.name, name)
+        with open(path, "w", encoding="ascii") as stream:
+            stream.write(value)
+        return path
+
+    def __exit__(self, *_exc):
+        if self._directory is not None:
+            self._directory.cleanup()
+
+
+class _Trouble(logging.Handler):
+    """Remembers what librdkafka says about its connections, to explain a failure."""
+
+    # `10.0.0.1:9092/bootstrap: ` in front and ` (after 3ms in state ...)` behind.
+    _AROUND = re.compile(r"^(?:\[thrd:[^\]]*\]: )?(.*?)(?: \(after \d+ms in state (\w+)[^)]*\))?$")
+
+    def __init__(self):
+        super().__init__()
+        self.last = ""
+        self._closed = 0
+        self._codes = collections.Counter()
+
+    def error(self, error):
+        """librdkafka's error callback."""
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:
+            return
+        self._codes[error.code()] += 1
+        self._note(error.str())
+
+    def emit(self, record):
+        """A log line of librdkafka."""
+        text = record.getMessage()
+        if text.startswith("FAIL "):
+            self._note(text.split("]: ", 1)[-1].split("]: ", 1)[-1])
+
+    def _note(self, text):
+        match = self._AROUND.match(text)
+        self.last = match.group(1) if match else text
+        self.last = self.last.replace("/bootstrap", "")
+        if "connection closed by peer" in text and "SSL" not in text:
+            self._closed += 1
+
+    def verdict(self, error):
+        """One word for what is hopeless, None while it may just take time."""
+        text = self.last
+        if error.code() == KafkaError._UNSUPPORTED_FEATURE:
+            return "controller"
+        if self._codes[KafkaError._AUTHENTICATION]:
+            if "not valid in current SASL state" in text:
+                return "not_sasl"
+            return "mechanism" if "Unsupported SASL mechanism" in text else "credentials"
+        if "PLAINTEXT broker listener" in text or "wrong version number" in text:
+            return "not_tls"
+        if self._codes[KafkaError._SSL]:
+            return "certificate" if "certificate verify failed" in text else "tls_failed"
+        # Once or twice may be a broker that is just stopping.
+        return "closed" if self._closed >= 3 else None
+
+
+# ---------------------------------------------------------------- plain sockets
+
+
+def probe_addresses(connection, clock=time.monotonic):
+    """Return as soon as one address accepts a connection; else AdminError with each one's error.
+
+    librdkafka would try until the timeout and not say which address failed how.
+    """
+    deadline = clock() + connection.timeout
+    failures = []
+    with selectors.DefaultSelector() as selector:
+        sockets = []
+        try:
+            for host, port in connection.addresses:
+                address = join_address(host, port)
+                try:
+                    targets = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+                except OSError as error:
+                    failures.append(f"{address}: the name does not resolve ({error.strerror})")
+                    continue
+                for family, kind, proto, _name, target in targets:
+                    plain = socket.socket(family, kind, proto)
+                    sockets.append(plain)
+                    plain.setblocking(False)
+                    code = plain.connect_ex(target)
+                    if code == 0:
+                        return
+                    if code in (115, 36, 10035):  # in progress: Linux, macOS, Windows
+                        selector.register(plain, selectors.EVENT_WRITE, address)
+                    else:
+                        failures.append(f"{address}: {os.strerror(code)}")
+            while selector.get_map() and clock() < deadline:
+                for key, _events in selector.select(max(0, deadline - clock())):
+                    code = key.fileobj.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                    if code == 0:
+                        return
+                    failures.append(f"{key.data}: {os.strerror(code)}")
+                    selector.unregister(key.fileobj)
+            for key in selector.get_map().values():
+                failures.append(f"{key.data}: no answer within {connection.timeout:g} s")
+        finally:
+            for plain in sockets:
+                plain.close()
+    told = "; ".join(dict.fromkeys(failures))
+    raise AdminError(f"unreachable: {told}.", reachable=False)
+
+
+def speaks_tls(addresses, timeout=3.0):
+    """Whether one of the addresses completes or understands a TLS handshake."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # Only the language is asked for, nothing is said: the certificate does not matter.
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    for host, port in addresses:
+        try:
+            with socket.create_connection((host, port), timeout=timeout) as plain:
+                with context.wrap_socket(plain, server_hostname=host):
+                    return True
+        except OSError:
+            continue
+    return False

@@ -1,0 +1,272 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_topics
+short_description: Create, grow, configure and delete Kafka topics
+version_added: 0.1.0
+description:
+  - Brings a whole set of topics to a declared state in one call, with a number of requests that does
+    not grow with the number of topics.
+  - Everything is planned first. The plan is what check mode returns, what diff mode shows, and what
+    is done. If one item is refused, nothing at all is changed.
+  - What could delete records, or change the order of keys, needs its own consent; the refusal says
+    how much is at stake and which option to add.
+options:
+  topics:
+    description:
+      - The topics. A topic must not be listed twice.
+    type: list
+    elements: dict
+    suboptions:
+      name:
+        description:
+          - Name of the topic. Letters, digits, C(.), C(_) and C(-), at most 249 characters.
+          - Names that begin with C(_) are refused unless they are listed in O(allow_internal).
+        type: str
+        required: true
+      state:
+        description: Whether the topic shall exist.
+        type: str
+        choices: [present, absent]
+        default: present
+      partitions:
+        description:
+          - Number of partitions. Never fewer than there are; more needs O(allow_partition_growth).
+          - By default the brokers' C(num.partitions) for a new topic; an existing one is left alone.
+        type: raw
+      replication_factor:
+        description:
+          - Number of replicas of each partition. At most the number of live brokers, and above
+            C(min.insync.replicas) (1 with 1 is accepted).
+          - By default the brokers' C(default.replication.factor) for a new topic; an existing one
+            is left alone. That of an existing topic is not changed by this module.
+        type: raw
+      retention:
+        description:
+          - How long records are kept, at least; Kafka's C(retention.ms).
+          - Write C(30m), C(12h), C(7d), C(4w), C(forever), or plain milliseconds.
+        type: raw
+      retention_size:
+        description:
+          - How much is kept of each partition; Kafka's C(retention.bytes).
+          - Write C(512MiB), C(10GiB), C(unlimited), or plain bytes.
+        type: raw
+      cleanup:
+        description:
+          - What happens to old records; Kafka's C(cleanup.policy). One of C(delete), C(compact) and
+            C(compact,delete).
+        type: raw
+      config:
+        description:
+          - Any other topic setting, under Kafka's own name. V(null) brings it back to the default.
+          - Values of keys that end in C(.ms) or C(.bytes) may be written as durations and sizes.
+        type: dict
+  src:
+    description:
+      - Path of a YAML or JSON file with the same items, a list or a mapping with the key
+        C(kafka_topics) or C(topics). Read by the module, so that thousands of topics do not pass
+        through templates. Not together with O(topics).
+    type: path
+  config_mode:
+    description:
+      - With V(merge), settings that an item does not name are left alone.
+      - With V(replace), settings that are set on the topic but not named by its item go back to
+        the default.
+    type: str
+    choices: [merge, replace]
+    default: merge
+  allow_partition_growth:
+    description:
+      - Consent to more partitions. Keys then move to other partitions, so that records of one key
+        before and after are not in order.
+    type: bool
+    default: false
+  allow_retention_cut:
+    description:
+      - Consent to keep records for a shorter time, or less of them.
+    type: bool
+    default: false
+  allow_cleanup_change:
+    description:
+      - Consent to let records of a compacted topic be deleted by age and size, too.
+    type: bool
+    default: false
+  allow_delete:
+    description:
+      - Consent to delete the topics that are declared V(absent).
+    type: bool
+    default: false
+  allow_internal:
+    description:
+      - Exact names of topics that are protected otherwise; those that begin with C(_), and for
+        deletion those of Connect, mirrors and streams.
+    type: list
+    elements: str
+    default: []
+  purge:
+    description:
+      - Delete topics that are not declared. Needs no O(allow_delete), protected topics stay.
+    type: dict
+    suboptions:
+      patterns:
+        description:
+          - Regular expressions; only topics whose whole name matches one are deleted.
+        type: list
+        elements: str
+        required: true
+      maximum:
+        description:
+          - If more topics than this would be deleted, nothing at all is changed.
+        type: int
+        required: true
+  operation_timeout:
+    description:
+      - Seconds from the first change until all changes can be seen.
+      - A cluster of the ZooKeeper line takes about 0.1 s for a topic of three partitions.
+    type: float
+    default: 300.0
+  assume_empty_if_unreachable:
+    description:
+      - In check mode, plan against an empty cluster if no broker can be reached, as before the first
+        installation. Without meaning in a real run.
+    type: bool
+    default: false
+  expected_brokers:
+    description:
+      - How many brokers there will be, for O(assume_empty_if_unreachable).
+    type: int
+  config_keys_file:
+    description:
+      - Path of a JSON file whose key C(topic) maps the known topic settings. Used to refuse unknown
+        settings while the cluster has no topic, from which they are learned otherwise.
+    type: path
+extends_documentation_fragment:
+  - kafkaops.cluster.kafka
+  - kafkaops.cluster.attributes
+  - kafkaops.cluster.attributes.actiongroup_kafka
+attributes:
+  check_mode:
+    support: full
+    details: The plan is verified by the brokers, which are asked to validate only.
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+notes:
+  - Bytes at stake are shown where kafka-python is installed beside confluent-kafka.
+seealso:
+  - module: kafkaops.cluster.kafka_cluster_info
+author:
+  - kafkaops.cluster contributors (@kafkaops)
+"""
+
+EXAMPLES = r"""
+- name: Create or update topics
+  kafkaops.cluster.kafka_topics:
+    bootstrap_servers: kafka-1:9092,kafka-2:9092,kafka-3:9092
+    topics:
+      - name: orders
+        partitions: 12
+        replication_factor: 3
+        retention: 7d
+        config:
+          min.insync.replicas: 2
+      - name: customers
+        partitions: 6
+        replication_factor: 3
+        cleanup: compact
+
+- name: Keep records of orders for one day only, and say so
+  kafkaops.cluster.kafka_topics:
+    bootstrap_servers: kafka-1:9092
+    topics:
+      - name: orders
+        retention: 1d
+    allow_retention_cut: true
+
+- name: Thousands of topics from a file, and no others below their prefix
+  kafkaops.cluster.kafka_topics:
+    bootstrap_servers: kafka-1:9092
+    src: /etc/kafkaops/topics.yml
+    purge:
+      patterns:
+        - team-a\..*
+      maximum: 5
+
+- name: Set the connection once for all modules
+  module_defaults:
+    group/kafkaops.cluster.kafka:
+      bootstrap_servers: kafka-1:9092
+      security_protocol: SASL_SSL
+      sasl_mechanism: SCRAM-SHA-512
+      sasl_username: admin
+      sasl_password: "{{ vault_kafka_admin_password }}"
+      ssl_ca: /etc/kafkaops/ca.pem
+  block:
+    - name: Delete a topic
+      kafkaops.cluster.kafka_topics:
+        topics:
+          - name: retired
+            state: absent
+        allow_delete: true
+"""
+
+RETURN = r"""
+changed:
+  description: Whether at least one topic was changed, or would be.
+  returned: always
+  type: bool
+  sample: true
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils._argspec import (
+    KAFKA_RULES,
+    connection_from,
+    kafka_argument_spec,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils._client_kafka import KafkaClient
+from ansible_collections.kafkaops.cluster.plugins.module_utils._plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils._runner import (
+    fail,
+    reconcile,
+    require_kafka,
+    tell,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils._topics import (
+    TOPIC_OPTIONS,
+    Topics,
+    read_items,
+)
+
+
+def main():
+    """Entry point."""
+    module = AnsibleModule(
+        argument_spec=kafka_argument_spec(**TOPIC_OPTIONS),
+        mutually_exclusive=[("topics", "src")],
+        required_one_of=[("topics", "src")],
+        supports_check_mode=True,
+        **KAFKA_RULES,
+    )
+    require_kafka(module)
+    params = module.params
+    try:
+        client = KafkaClient(connection_from(params))
+        topics = Topics(client, read_items(params), params, module.check_mode)
+        topics.connect()
+        outcome = reconcile(topics, module.check_mode, params["operation_timeout"])
+    except AdminError as error:
+        fail(module, error)
+    else:
+        tell(module, outcome, params["operation_timeout"], **topics.results(outcome))
+
+
+if __name__ == "__main__":
+    main()
