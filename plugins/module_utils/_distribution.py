@@ -51,6 +51,19 @@ LOCKS = os.path.normpath(os.path.join(_FILES, "locks"))
 LAUNCHER = os.path.normpath(os.path.join(_FILES, "launcher"))
 
 
+ARGUMENT_SPEC = {
+    "product": {"type": "str", "required": True, "choices": list(PRODUCTS)},
+    "version": {"type": "str", "required": True},
+    "scala_version": {"type": "str", "default": "2.13"},
+    "source": {"type": "str", "default": "maven", "choices": list(SOURCES)},
+    "url": {"type": "str"},
+    "sha512": {"type": "str"},
+    "mirror": {"type": "str"},
+    "cache_dir": {"type": "path"},
+    "java_home": {"type": "path"},
+}
+
+
 @dataclass(frozen=True)
 class Request:
     """What is wanted. Paths are absolute; empty strings mean "not given"."""
@@ -73,6 +86,15 @@ class Request:
         return f"{self.product}-{self.version}"
 
 
+def request_from(arguments, environment=None):
+    """Make a Request of module arguments (of ARGUMENT_SPEC); filling in the default cache."""
+    given = {name: str(arguments.get(name) or "") for name in ARGUMENT_SPEC}
+    given["cache_dir"] = os.path.abspath(
+        os.path.expanduser(given["cache_dir"] or default_cache_dir(environment))
+    )
+    return Request(**given)
+
+
 @dataclass(frozen=True)
 class Result:
     """What the action returns. `state` is what was found before: complete, absent, damaged, outdated."""
@@ -86,6 +108,27 @@ class Result:
     fetched_jars: int = 0
     message: str = ""
     warnings: tuple = ()
+
+    def to_dict(self):
+        """As returned to the playbook, with the diff that follows from the state."""
+        after = "complete" if self.changed else self.state
+        return {
+            "changed": self.changed,
+            "name": self.name,
+            "archive": self.archive,
+            "sha512": self.sha512,
+            "size_bytes": self.size_bytes,
+            "state": self.state,
+            "fetched_jars": self.fetched_jars,
+            "msg": self.message,
+            "warnings": list(self.warnings),
+            "diff": {
+                "before_header": self.archive,
+                "after_header": self.archive,
+                "before": f"{self.name}: {self.state}\n",
+                "after": f"{self.name}: {after}\n",
+            },
+        }
 
 
 @dataclass

@@ -1,0 +1,46 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Obtain a release archive, in the controller's own process.
+
+An action and not a module, because only the controller can say how far a download is while it
+runs: a module's output appears when it ends. So it needs no delegation, no interpreter and no
+become either.
+"""
+
+from __future__ import annotations
+
+from ansible.plugins.action import ActionBase
+from ansible_collections.kafkaops.cluster.plugins.module_utils import _distribution
+from ansible_collections.kafkaops.cluster.plugins.module_utils._supply import SupplyError
+
+
+class ActionModule(ActionBase):
+    """Runs `_distribution.obtain`; documented in plugins/modules/distribution.py."""
+
+    _supports_check_mode = True
+    _supports_async = False
+    _requires_connection = False
+
+    def run(self, tmp=None, task_vars=None):
+        """Validate the arguments, obtain the archive, return it as a task result."""
+        result = super().run(tmp, task_vars)
+        del tmp
+        _validation, arguments = self.validate_argument_spec(
+            argument_spec=_distribution.ARGUMENT_SPEC
+        )
+        progress = _distribution.Progress(emit=self._tell)
+        try:
+            obtained = _distribution.obtain(
+                _distribution.request_from(arguments), progress, check_mode=self._task.check_mode
+            )
+        except SupplyError as error:
+            result.update(failed=True, msg=str(error), refusals=[error.to_dict()])
+            return result
+        if self._task.check_mode and obtained.changed:
+            # Without -v a changed task prints no message, and this one is the point of the check.
+            self._tell(obtained.message)
+        result.update(obtained.to_dict())
+        return result
+
+    def _tell(self, line):
+        self._display.display(f"    {line}")
