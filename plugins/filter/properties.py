@@ -14,6 +14,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils._config_kafka imp
 from ansible_collections.kafkaops.cluster.plugins.module_utils._config_zookeeper import (
     zookeeper_properties,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils._plan_roll import roll_order
 
 
 def kafka_properties(settings):
@@ -26,6 +27,14 @@ def zookeeper_cfg(settings):
     return zookeeper_properties(**settings)
 
 
+def zookeeper_endpoints(servers):
+    """Return what the module zookeeper_info takes, from servers with `id address client_port`."""
+    return [
+        {"id": int(item["id"]), "address": item["address"], "port": int(item["client_port"])}
+        for item in servers
+    ]
+
+
 class FilterModule:
     """Text filters of the collection."""
 
@@ -35,6 +44,8 @@ class FilterModule:
             "kafka_bootstrap": bootstrap_servers,
             "kafka_properties": kafka_properties,
             "properties_text": properties_text,
+            "roll_order": roll_order,
             "zookeeper_cfg": zookeeper_cfg,
             "zookeeper_connect": zookeeper_connect,
+            "zookeeper_endpoints": zookeeper_endpoints,
         }
