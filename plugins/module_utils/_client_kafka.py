@@ -20,6 +20,7 @@ import ssl
 import tempfile
 import time
 import traceback
+from dataclasses import replace
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils._argspec import join_address
 from ansible_collections.kafkaops.cluster.plugins.module_utils._model import (
@@ -108,7 +109,8 @@ class KafkaClient:
             if verdict and hopeless_since is None:
                 hopeless_since = now
             if now >= deadline or (verdict and now - hopeless_since >= patience):
-                raise AdminError(self._sentence(verdict), reachable=False)
+                details = {} if verdict else {"reachable": False}
+                raise AdminError(self._sentence(verdict), **details)
             self._sleep(0.1)
 
     def _sentence(self, verdict):
@@ -221,6 +223,24 @@ class KafkaClient:
                 f"cluster {metadata.cluster_id}. Remedy: correct bootstrap_servers or cluster_id."
             )
         return snapshot
+
+    def fetch_every_view(self, snapshot):
+        """The metadata as each live broker tells it: broker id to Snapshot, None if it is silent.
+
+        Brokers learn of changes one after another. A fresh client whose only address is that
+        broker has no other connection yet, so it is that broker that answers.
+        """
+        views = {}
+        for broker in snapshot.brokers:
+            alone = replace(self.connection, addresses=((broker.host, broker.port),), timeout=2.0)
+            client = KafkaClient(alone, self._clock, self._sleep, self._wall_clock)
+            try:
+                client.connect()
+                views[broker.id] = client.fetch_metadata()
+            except AdminError:
+                views[broker.id] = None
+            self.requests.update(client.requests)
+        return views
 
     def fetch_racks(self):
         """Broker id to rack; metadata as librdkafka shows it has none."""

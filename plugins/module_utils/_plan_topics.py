@@ -103,7 +103,11 @@ def subjects_at_stake(desired, snapshot, policy):
         allow_cleanup_change=True,
         allow_delete=True,
     )
-    for change in plan_topics(desired, snapshot, generous).changes:
+    wished = list(_plan_purge(desired, snapshot, generous)[0])
+    for topic in desired:
+        # Also of topics that are refused for another reason: all is said at once.
+        wished += _plan_one(topic, snapshot, generous).changes
+    for change in wished:
         if change.kind in (DELETE, GROW):
             endangered[change.subject] = (None, None)
         elif change.kind == CONFIGURE:
@@ -334,7 +338,7 @@ def _plan_config(found, desired, current, snapshot, policy):
         return
     if "min.insync.replicas" in after:
         minimum = _number(_after(current, after, "min.insync.replicas"))
-        factor = desired.replication_factor or max(current.replication_factors, default=0)
+        factor = max(current.replication_factors, default=0)
         _check_minimum(found, factor, minimum, snapshot)
     notes = _consents(found, current, after, snapshot, policy)
     found.change(

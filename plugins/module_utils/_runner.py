@@ -117,10 +117,6 @@ def tell(module, outcome, seconds, **results):
         failed_items=[failure.to_dict() for failure in outcome.failures],
     )
     if plan.refusals:
-        results["failed_items"] = [
-            {"name": refusal.subject, "error": str(refusal), "kind": "refused"}
-            for refusal in plan.refusals
-        ]
         lines = "\n".join(str(refusal) for refusal in plan.refusals)
         module.fail_json(msg=f"nothing was changed, refused:\n{lines}", **results)
     problems = [f"{failure.subject}: {failure.error}" for failure in outcome.failures]
