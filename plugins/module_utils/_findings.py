@@ -283,12 +283,6 @@ _CHECKS = (
         "use an odd number of servers: an even one tolerates no more failures than one fewer",
     ),
     Check(
-        "ensemble.too_large",
-        WARNING,
-        "The ensemble has at most seven servers",
-        "use five or seven: every write waits for a majority",
-    ),
-    Check(
         "ensemble.single",
         WARNING,
         "A production ensemble has at least three servers",
@@ -362,6 +356,18 @@ _CHECKS = (
         "set kafka_sasl.mechanisms, or kafka_ssl.certificate, key and ca",
     ),
     Check(
+        "listeners.mismatch",
+        ERROR,
+        "Every broker has the same listeners, by name and protocol",
+        "give the broker the listener that it lacks",
+    ),
+    Check(
+        "security.super_users",
+        ERROR,
+        "With an authorizer the brokers and somebody to administrate are super users",
+        "name them in kafka_super_users",
+    ),
+    Check(
         "addresses.form",
         ERROR,
         "Addresses have the form they are used in: a host, host:port or an http URL",
@@ -397,12 +403,6 @@ _CHECKS = (
         ERROR,
         "No log directory that holds partitions is left out of kafka_log_dirs",
         "put the directory back; empty it with a reassignment before dropping it",
-    ),
-    Check(
-        "directories.moved",
-        ERROR,
-        "A broker with data is not given empty directories only",
-        "set kafka_log_dirs to where the data is, or mount the disk that is missing",
     ),
     Check(
         "directories.not_a_directory",
@@ -510,7 +510,7 @@ _CHECKS = (
         "lower the replication factor, or add brokers",
     ),
     Check(
-        "replication.min_isr",
+        "replication.min_insync",
         ERROR,
         "min.insync.replicas is below the replication factor wherever that is above one",
         "set min.insync.replicas to the replication factor minus one",
@@ -532,6 +532,42 @@ _CHECKS = (
         ERROR,
         "Every item of kafka_topics can be created as it stands",
         "see `ansible-doc kafkaops.cluster.kafka_topics`",
+    ),
+    Check(
+        "topics.bad_item",
+        ERROR,
+        "Every item of kafka_topics is a mapping with a name",
+        "write it like {name: orders, partitions: 12}",
+    ),
+    Check(
+        "topics.unknown_option",
+        ERROR,
+        "Every option of a topic exists",
+        "use the options that the message names",
+    ),
+    Check(
+        "topics.bad_name",
+        ERROR,
+        "Every topic has a name that Kafka accepts",
+        "use letters, digits, `.`, `_` and `-`, at most 249",
+    ),
+    Check(
+        "topics.contradiction",
+        ERROR,
+        "No topic says one thing twice",
+        "keep one of the two",
+    ),
+    Check(
+        "topics.collision",
+        ERROR,
+        "No two topics differ only in `.` and `_`",
+        "choose another name",
+    ),
+    Check(
+        "topics.protected",
+        ERROR,
+        "No topic that holds the cluster's own state is declared",
+        "leave it out of kafka_topics",
     ),
     Check(
         "topics.duplicate",

@@ -5,8 +5,7 @@
 """Read-only probes of one host: what is on its disks, who listens, which Java it has.
 
 Runs on managed hosts with Python 3.9 and nothing else. Nothing here writes, binds a port or starts
-a JVM (except `java -version`, and only where a Java home has no `release` file). Every function
-takes its root paths as arguments, so that the tests can point it at a made-up /proc.
+a JVM. Functions take the root of /proc as an argument, so that tests can make one up.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ import re
 import resource
 import socket
 import stat
-import subprocess
 import threading
 import time
 
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils import _java
 from ansible_collections.kafkaops.cluster.plugins.module_utils._config_kafka import (
     is_secret,
     parse_properties,
@@ -32,7 +31,6 @@ PARTITION_DIRECTORY = re.compile(r"^(?P<topic>[A-Za-z0-9._-]+)-(?P<partition>\d+
 # A listening socket in /proc/net/tcp (include/net/tcp_states.h).
 TCP_LISTEN = "0A"
 RESOLVE_DEADLINE_SECONDS = 5.0
-JAVA_TIMEOUT_SECONDS = 20
 
 
 def read_text(path: str) -> Optional[str]:
@@ -319,55 +317,6 @@ def resolve_names(
     return {name: answers.get(name, late) for name in wanted}
 
 
-def java_version_of(home: str) -> Optional[str]:
-    """JAVA_VERSION of a Java home, read from its `release` file: no JVM is started."""
-    text = read_text(os.path.join(home, "release"))
-    if text is None:
-        return None
-    value = parse_properties(text).get("JAVA_VERSION", "").strip('"')
-    return value or None
-
-
-def find_java(java_home: str = "", environment: Optional[Dict[str, str]] = None) -> Dict[str, Any]:
-    """The Java that a start would use: {home, version, source}, version None if there is none."""
-    environment = os.environ if environment is None else environment
-    candidates = [("java_home", java_home), ("JAVA_HOME", environment.get("JAVA_HOME", ""))]
-    for folder in environment.get("PATH", "").split(os.pathsep):
-        binary = os.path.join(folder, "java")
-        if folder and os.access(binary, os.X_OK):
-            real = os.path.realpath(binary)
-            candidates.append(("PATH", os.path.dirname(os.path.dirname(real))))
-            break
-    for source, home in candidates:
-        if not home:
-            continue
-        binary = os.path.join(home, "bin", "java")
-        if not os.access(binary, os.X_OK):
-            if source == "java_home":
-                # Explicit and wrong: falling back to another Java would hide the mistake.
-                return {"home": home, "version": None, "source": source}
-            continue
-        version = java_version_of(home) or _ask_java(binary)
-        return {"home": home, "version": version, "source": source}
-    return {"home": None, "version": None, "source": None}
-
-
-def _ask_java(binary: str) -> Optional[str]:
-    """`java -version`, for the rare home without a release file (Debian's default-jre link)."""
-    try:
-        done = subprocess.run(
-            [binary, "-version"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=JAVA_TIMEOUT_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    match = re.search(r'version "([^"]+)"', done.stdout.decode("utf-8", "replace"))
-    return match.group(1) if match else None
-
-
 def memory_bytes(proc: str = "/proc") -> Optional[int]:
     """Physical memory, or the control group's limit where that is smaller (a container)."""
     match = re.search(
@@ -445,7 +394,8 @@ def host_facts(spec: Dict[str, Any], proc: str = "/proc") -> Dict[str, Any]:
     """Everything the preflight wants to know of one host, for one inventory name.
 
     `spec`: {kafka: {config_dir, properties, started, instance, log_dirs} or None,
-    zookeeper: {..., data_dir, data_log_dir} or None, names: [str], java_home: str}.
+    zookeeper: {..., data_dir, data_log_dir} or None, names: [str], java_home: str,
+    java_minimum: int, java_maximum: int}.
     """
     facts: Dict[str, Any] = {
         "hostname": socket.gethostname(),
@@ -454,7 +404,11 @@ def host_facts(spec: Dict[str, Any], proc: str = "/proc") -> Dict[str, Any]:
         "user": os.geteuid(),
         "memory_bytes": memory_bytes(proc),
         "limits": limits(proc),
-        "java": find_java(spec.get("java_home") or ""),
+        "java": _java.find(
+            spec.get("java_minimum") or 0,
+            spec.get("java_maximum") or 999,
+            spec.get("java_home") or "",
+        ),
         "kafka": None,
         "zookeeper": None,
     }

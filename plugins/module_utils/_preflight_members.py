@@ -355,6 +355,8 @@ GENERAL_READERS = {
     "distribution_source": choice("maven", "archive"),
     "java_home": read_optional_path,
     "java_source": read_text,
+    "java_minimum": read_count,
+    "java_maximum": read_count,
 }
 BROKER_READERS = {
     "kafka_version": read_version,
@@ -651,6 +653,9 @@ def facts_request(member: Member, names: Sequence[str]) -> Dict[str, Any]:
     What could not be read is left out: its own finding says so.
     """
     request: Dict[str, Any] = {"names": list(names), "java_home": member.text("java_home")}
+    for name in ("java_minimum", "java_maximum"):
+        if isinstance(member.get(name), int):
+            request[name] = member.get(name)
     if member.is_broker and member.text("kafka_config_dir"):
         request["kafka"] = {
             "instance": member.text("kafka_instance"),

@@ -79,6 +79,14 @@ options:
     description: Java home that the inventory names; empty looks at E(JAVA_HOME) and E(PATH).
     type: str
     default: ""
+  java_minimum:
+    description: Oldest feature release of Java that will do.
+    type: int
+    default: 17
+  java_maximum:
+    description: Newest feature release of Java that will do.
+    type: int
+    default: 23
 attributes:
   check_mode:
     description: It only reads, so check mode makes no difference.
@@ -111,7 +119,7 @@ facts:
     user: 0
     memory_bytes: 25769803776
     limits: {open_files: 1048576, max_map_count: 262144}
-    java: {home: /usr/lib/jvm/java-17-openjdk-amd64, version: 17.0.17, source: PATH}
+    java: {home: /usr/lib/jvm/java-17-openjdk-amd64, version: 17.0.17, source: PATH, seen: []}
     kafka:
       instance: kafka
       config_dir: /etc/kafka
@@ -165,6 +173,8 @@ def main():
             ),
             names=dict(type="list", elements="str", default=[]),
             java_home=dict(type="str", default=""),
+            java_minimum=dict(type="int", default=17),
+            java_maximum=dict(type="int", default=23),
         ),
         supports_check_mode=True,
     )
