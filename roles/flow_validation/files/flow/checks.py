@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""The checks: DataFrames in, DataFrames of violations out. Built-in expressions only, no Python per record.
+
+`summary` reads everything once and is all that a healthy run needs: where, for each producer and
+partition, the number of records is the ledger's and (offset - sequence) is one constant, the read
+records *are* the ledger's records, each once, in order. `suspicious` finds where that does not hold,
+and only there the exact checks run, which name every violation.
+
+records: partition, offset, intact, ours, producer, attempt, home, sequence   (schema.with_fields)
+ledger:  the columns of schema.LEDGER_COLUMNS
+violation: partition, offset, producer, attempt, sequence, records, reason
+    (`records` is how many records one row stands for; what cannot be known is null)
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Iterable, Optional
+
+from flow.ledger import Row
+from flow.schema import ACKED, UNKNOWN, unpack_header
+
+KEY = ["home", "producer", "attempt", "sequence"]
+_EXPLODE = 65536  # sequences an array holds while ranges are unfolded: bounds the memory of a task
+
+
+@dataclass(frozen=True)
+class Group:
+    """What was read of one producer's attempt in one partition; `home` None: records that are not intact."""
+
+    partition: int
+    producer: Optional[int]
+    attempt: Optional[int]
+    home: Optional[int]
+    records: int
+    first_offset: int
+    last_offset: int
+    first_sequence: Optional[int]
+    last_sequence: Optional[int]
+    low_shift: Optional[int]  # least and greatest offset - sequence
+    high_shift: Optional[int]
+
+
+def summary(counted):
+    """The one pass over all records: `schema.with_header` rows -> one row a partition and header."""
+    from pyspark.sql import functions as F
+
+    shift = F.col("offset") - F.col("sequence")
+    return counted.groupBy("partition", "header").agg(
+        F.count("*").alias("records"),
+        F.min("offset").alias("first_offset"),
+        F.max("offset").alias("last_offset"),
+        F.min("sequence").alias("first_sequence"),
+        F.max("sequence").alias("last_sequence"),
+        F.min(shift).alias("low_shift"),
+        F.max(shift).alias("high_shift"),
+    )
+
+
+def groups(rows: Iterable) -> list:
+    """Collected rows of `summary` -> Groups."""
+    found = []
+    for row in rows:
+        data = row.asDict()
+        header = data.pop("header")
+        producer, attempt, home = (None,) * 3 if header is None else unpack_header(header)
+        found.append(Group(producer=producer, attempt=attempt, home=home, **data))
+    return found
+
+
+def suspicious(read: Iterable[Group], ledger: Iterable[Row], spans: dict) -> set:
+    """Partitions where counting does not prove that everything is in order.
+
+    spans: partition -> (first offset, end offset) that should have been read.
+    The proof for one producer in one partition: n records were read, all with the same
+    offset - sequence = c. Offsets differ, so the n sequences differ; they lie in the one acknowledged
+    range of n sequences; so they are that range, and they rise with the offset.
+    """
+    expected: dict = {}
+    for row in ledger:
+        if row.outcome in (ACKED, UNKNOWN):
+            expected.setdefault((row.partition, row.producer, row.attempt), []).append(row)
+    doubtful, total, seen = set(), {}, set()
+    for group in read:
+        total[group.partition] = total.get(group.partition, 0) + group.records
+        rows = expected.get((group.partition, group.producer, group.attempt))
+        if group.home != group.partition or rows is None or not _proven(group, rows):
+            doubtful.add(group.partition)
+            if group.home in spans:
+                doubtful.add(group.home)
+        else:
+            seen.add((group.partition, group.producer, group.attempt))
+    for key, rows in expected.items():
+        if key not in seen and any(r.outcome == ACKED for r in rows):
+            doubtful.add(key[0])
+    for partition, (start, end) in spans.items():
+        if total.get(partition, 0) != end - start:
+            doubtful.add(partition)
+    return doubtful
+
+
+def _proven(group: Group, rows: list) -> bool:
+    if len(rows) != 1 or rows[0].outcome != ACKED:
+        return False
+    row = rows[0]
+    return (
+        group.records == row.records
+        and group.low_shift == group.high_shift == row.first_offset - row.first_sequence
+        and (group.first_sequence, group.last_sequence) == (row.first_sequence, row.last_sequence)
+    )
+
+
+def _violations(frame, reason: str, records: str = "1"):
+    columns = ("partition", "offset", "producer", "attempt", "sequence")
+    chosen = [
+        f"cast({c if c in frame.columns else 'null'} as bigint) as {c}" for c in columns
+    ]  # fmt: skip
+    return frame.selectExpr(*chosen, f"cast({records} as bigint) as records", f"{reason} as reason")
+
+
+def _ranges(ledger, outcomes):
+    from pyspark.sql import functions as F
+
+    return F.broadcast(
+        ledger.where(F.col("outcome").isin(*outcomes)).selectExpr(
+            "producer as l_producer", "attempt as l_attempt", "partition as l_partition",
+            "first_sequence", "last_sequence", "first_offset", "last_offset",
+        )
+    )  # fmt: skip
+
+
+def _damaged(records, ledger):
+    """Records that are not intact, each with the acknowledged record that stands at its offset, if any."""
+    ranges = _ranges(ledger, [ACKED])
+    bad = records.where("not intact").select("partition", "offset", "ours")
+    at = (bad.partition == ranges.l_partition) & bad.offset.between(
+        ranges.first_offset, ranges.last_offset
+    )
+    return bad.join(ranges, at, "left").selectExpr(
+        "partition", "offset", "ours", "l_producer as producer", "l_attempt as attempt",
+        "first_sequence + (offset - first_offset) as sequence",
+    )  # fmt: skip
+
+
+def corrupt(records, ledger):
+    """Not intact, and it must be one of ours: it stands where one was acknowledged or carries the run id."""
+    found = _damaged(records, ledger).where("producer is not null or ours")
+    return _violations(found, "'CRC, length or run id is wrong'")
+
+
+def phantom(records, ledger):
+    """Nothing in the ledger explains it: bytes of somebody else, or a sequence that was never sent."""
+    foreign = _damaged(records, ledger).where("producer is null and not ours")
+    ranges = _ranges(ledger, [ACKED, UNKNOWN])
+    whole = records.where("intact")
+    explains = (
+        (whole.home == ranges.l_partition)
+        & (whole.producer == ranges.l_producer)
+        & (whole.attempt == ranges.l_attempt)
+        & whole.sequence.between(ranges.first_sequence, ranges.last_sequence)
+    )
+    unexplained = whole.join(ranges, explains, "left_anti")
+    return _violations(foreign, "'not a record of this run'").unionByName(
+        _violations(unexplained, "'no ledger row explains it'")
+    )
+
+
+def loss(records, ledger):
+    """Acknowledged, and read nowhere. What stands damaged at its offset is corrupt, not lost."""
+    ranges = ledger.where(f"outcome = '{ACKED}'").selectExpr(
+        "partition as home", "producer", "attempt", "first_offset - first_sequence as shift",
+        "last_sequence",
+        f"explode(sequence(first_sequence, last_sequence, {_EXPLODE}L)) as low",
+    )  # fmt: skip
+    acked = ranges.selectExpr(
+        "home", "producer", "attempt", "shift",
+        f"explode(sequence(low, least(low + {_EXPLODE - 1}L, last_sequence))) as sequence",
+    ).selectExpr("*", "home as partition", "sequence + shift as offset")  # fmt: skip
+    missing = acked.join(records.where("intact").select(*KEY), KEY, "left_anti")
+    damaged = records.where("not intact").select("partition", "offset")
+    lost = missing.join(damaged, ["partition", "offset"], "left_anti")
+    return _violations(lost, "'acknowledged, not read'")
+
+
+def duplicate(records, ledger):
+    """One sequence at two places: every place but the first counts."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    whole = records.where("intact")
+    several = whole.groupBy(*KEY).count().where("count > 1").select(*KEY)
+    place = Window.partitionBy(*KEY).orderBy("partition", "offset")
+    again = (
+        whole.join(several, KEY)
+        .withColumn("first_partition", F.first("partition").over(place))
+        .withColumn("first_offset", F.first("offset").over(place))
+        .withColumn("place", F.row_number().over(place))
+        .where("place > 1")
+    )
+    reason = "concat('first read at partition ', first_partition, ' offset ', first_offset)"
+    return _violations(again, reason)
+
+
+def order(records, ledger):
+    """The sequence falls from one offset to the next, or a record came out of another partition.
+
+    Only the first place of each sequence counts: a repetition is a duplicate, not disorder.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    whole = records.where("intact")
+    moved = whole.where("home != partition")
+    once = (
+        whole.where("home = partition").groupBy(*KEY).agg(F.min("offset").alias("offset"))
+    ).withColumn("partition", F.col("home"))
+    along = Window.partitionBy("home", "producer", "attempt").orderBy("offset")
+    fallen = once.withColumn("before", F.lag("sequence").over(along)).where("sequence < before")
+    return _violations(fallen, "concat('stands behind sequence ', before)").unionByName(
+        _violations(moved, "concat('was sent to partition ', home)")
+    )
+
+
+def displaced(records, ledger):
+    """Read at another offset than the one that was acknowledged.
+
+    Told only where no other check explains it: whatever else is wrong moves records, too.
+    """
+    ranges = _ranges(ledger, [ACKED])
+    whole = records.where("intact and home = partition")
+    same = (
+        (whole.home == ranges.l_partition)
+        & (whole.producer == ranges.l_producer)
+        & (whole.attempt == ranges.l_attempt)
+        & whole.sequence.between(ranges.first_sequence, ranges.last_sequence)
+    )
+    found = whole.join(ranges, same).where("offset != first_offset + (sequence - first_sequence)")
+    reason = "concat('was acknowledged at offset ', first_offset + (sequence - first_sequence))"
+    return _violations(found, reason)
+
+
+def gap(records, spans):
+    """Offsets between first and end that nothing was read from. spans: partition, first, end."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    borders = spans.selectExpr("partition", "first - 1 as offset").unionByName(
+        spans.selectExpr("partition", "end as offset")
+    )
+    along = Window.partitionBy("partition").orderBy("offset")
+    holes = (
+        records.select("partition", "offset")
+        .unionByName(borders)
+        .withColumn("before", F.lag("offset").over(along))
+        .where("offset > before + 1")
+        .selectExpr("partition", "before + 1 as offset", "offset - before - 1 as missing")
+    )
+    reason = "concat('offsets ', offset, ' to ', offset + missing - 1, ' hold nothing')"
+    return _violations(holes, reason, "missing")
+
+
+EXACT = {
+    "loss": loss,
+    "phantom": phantom,
+    "corrupt": corrupt,
+    "duplicate": duplicate,
+    "order": order,
+}

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""What the driver asks the cluster for: brokers, a topic, offsets. The only importer of the admin client."""
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+
+from flow.verdict import Partition
+
+
+class CannotRun(Exception):
+    """The validation could not be done; the message is one sentence for a person (exit code 3)."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """The cluster as the job sees it."""
+
+    cluster_id: str
+    brokers: dict  # id -> "host:port" as advertised on the listener that the job uses
+
+
+class Cluster:
+    """One connection; every call has a deadline and raises CannotRun with a sentence."""
+
+    def __init__(self, client_settings: dict, timeout: float):
+        try:
+            import confluent_kafka
+            from confluent_kafka.admin import AdminClient
+        except ImportError as error:
+            raise CannotRun(f"confluent-kafka is missing in this Python: {error}") from error
+        self._kafka = confluent_kafka
+        self._timeout = timeout
+        self._last_error = ""
+        quiet = logging.getLogger("kafkaops.flow.librdkafka")
+        quiet.addHandler(logging.NullHandler())
+        quiet.propagate = False
+        settings = {"error_cb": self._remember, **client_settings}
+        try:
+            self._admin = AdminClient(settings, logger=quiet)
+        except confluent_kafka.KafkaException as error:
+            raise CannotRun(f"the client settings are not usable: {error.args[0].str()}") from error
+        self._servers = client_settings["bootstrap.servers"]
+
+    def _remember(self, error) -> None:
+        # "all brokers down" follows the error that says why; keep the latter
+        if error.name() != "_ALL_BROKERS_DOWN" or not self._last_error:
+            self._last_error = error.str()
+
+    def _failure(self, what: str, error) -> CannotRun:
+        detail = error.args[0].str() if error.args and hasattr(error.args[0], "str") else str(error)
+        if self._last_error and self._last_error not in detail:
+            detail = f"{detail} ({self._last_error})"
+        return CannotRun(f"{what} at {self._servers}: {detail}")
+
+    def describe(self) -> Description:
+        """Cluster id and registered brokers."""
+        try:
+            metadata = self._admin.list_topics(timeout=self._timeout)
+        except self._kafka.KafkaException as error:
+            raise self._failure("no answer from the cluster", error) from error
+        brokers = {b.id: f"{b.host}:{b.port}" for b in metadata.brokers.values()}
+        return Description(metadata.cluster_id, dict(sorted(brokers.items())))
+
+    def has_topic(self, topic: str) -> bool:
+        """Whether the topic exists."""
+        try:
+            return topic in self._admin.list_topics(timeout=self._timeout).topics
+        except self._kafka.KafkaException as error:
+            raise self._failure("no answer from the cluster", error) from error
+
+    def create_topic(self, topic: str, assignment: list) -> None:
+        """Create the topic with these replicas (partition -> broker ids, preferred leader first) and wait for its leaders."""
+        from confluent_kafka.admin import NewTopic
+
+        new = NewTopic(topic, num_partitions=len(assignment), replica_assignment=assignment)
+        future = self._admin.create_topics([new], operation_timeout=self._timeout)[topic]
+        try:
+            future.result(self._timeout + 5)
+        except Exception as error:
+            raise self._failure(f"topic {topic} could not be created", error) from error
+        deadline = time.monotonic() + self._timeout
+        wanted = [replicas[0] for replicas in assignment]
+        while True:
+            leaders = [p["leader"] for _, p in sorted(self.layout(topic).items())]
+            if leaders == wanted:
+                return
+            if time.monotonic() > deadline:
+                # judged later: coverage says which broker leads nothing
+                if None not in leaders and len(leaders) == len(wanted):
+                    return
+                raise CannotRun(f"topic {topic} has no leaders after {self._timeout:.0f} s: {leaders}")
+            time.sleep(0.05)
+
+    def delete_topic(self, topic: str) -> None:
+        """Delete the topic; raises CannotRun if the cluster does not."""
+        try:
+            self._admin.delete_topics([topic])[topic].result(self._timeout)
+        except Exception as error:
+            raise self._failure(f"topic {topic} could not be deleted", error) from error
+
+    def layout(self, topic: str) -> dict:
+        """partition -> {leader (None if there is none), replicas, isr}; empty if there is no such topic."""
+        try:
+            found = self._admin.list_topics(timeout=self._timeout).topics.get(topic)
+        except self._kafka.KafkaException as error:
+            raise self._failure("no answer from the cluster", error) from error
+        if found is None or found.error is not None:
+            return {}
+        return {
+            n: {
+                "leader": p.leader if p.leader >= 0 else None,
+                "replicas": tuple(p.replicas),
+                "isr": tuple(sorted(p.isrs)),
+            }
+            for n, p in sorted(found.partitions.items())
+        }
+
+    def positions(self, topic: str) -> dict:
+        """partition -> verdict.Partition, with the offsets of this moment; retries while leaders move."""
+        from confluent_kafka.admin import OffsetSpec
+
+        deadline = time.monotonic() + self._timeout
+        while True:
+            layout = self.layout(topic)
+            try:
+                first = self._offsets(topic, layout, OffsetSpec.earliest())
+                end = self._offsets(topic, layout, OffsetSpec.latest())
+                break
+            except Exception as error:
+                if time.monotonic() > deadline:
+                    raise self._failure(f"offsets of {topic} could not be read", error) from error
+                time.sleep(0.2)
+        return {
+            n: Partition(n, start=first[n][0], end=end[n][0], epoch=end[n][1], **p)
+            for n, p in layout.items()
+        }
+
+    def _offsets(self, topic: str, layout: dict, spec) -> dict:
+        wanted = {self._kafka.TopicPartition(topic, n): spec for n in layout}
+        answers = self._admin.list_offsets(wanted, request_timeout=min(10, self._timeout))
+        found = {}
+        for place, future in answers.items():
+            answer = future.result(self._timeout)
+            epoch = answer.leader_epoch
+            found[place.partition] = (
+                answer.offset,
+                epoch if epoch is not None and epoch >= 0 else None,
+            )
+        return found
+
+    def effective_config(self, topic: str, names: tuple) -> dict:
+        """Values in force for the topic, defaults and the brokers' settings included."""
+        from confluent_kafka.admin import ConfigResource
+
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        future = self._admin.describe_configs([resource])[resource]
+        try:
+            entries = future.result(self._timeout)
+        except Exception as error:
+            raise self._failure(f"the settings of {topic} could not be read", error) from error
+        return {name: entries[name].value for name in names if name in entries}
+
+
+def spread(brokers: list, partitions: int, replication: int) -> list:
+    """Replicas of each partition, so that brokers lead in turn: [[leader, follower, ...], ...]."""
+    n = len(brokers)
+    return [
+        [brokers[(p + i + (p // n) * (1 if i else 0)) % n] for i in range(replication)]
+        if replication < n
+        else [brokers[(p + i) % n] for i in range(replication)]
+        for p in range(partitions)
+    ]

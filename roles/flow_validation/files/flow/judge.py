@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""Reads the topic, applies the checks, writes verdict.json and report.html."""
+from __future__ import annotations
+
+import os
+import platform
+
+from flow import checks, files, ledger, reading, report, schema, verdict
+from flow.connector import spark_versions
+
+_WITNESS = ("partition", "offset", "producer", "attempt", "sequence", "records", "reason")
+
+
+def conclude(spark, options, plan, cluster, for_java, rows, attempts, watch) -> int:
+    """Judge, write the results, print one sentence; returns the exit code."""
+    now = cluster.positions(plan.topic)
+    found, read, doubtful = _findings(spark, options, plan, now, for_java, rows, watch)
+    acked = {r.partition for r in rows if r.outcome == schema.ACKED}
+    moments = [plan.before, plan.after, now]
+    found["coverage"] = verdict.coverage(
+        list(plan.brokers), moments, acked, options.expected_brokers
+    )
+    found["durability"] = verdict.durability(
+        plan.before, plan.replication, plan.min_isr, plan.planned_replication, plan.planned_min_isr
+    )
+    total = sum(read.values())
+    reason = "no record could be read" if sum(1 for r in rows) else "nothing was written"
+    found["emptiness"] = verdict.Check(
+        "emptiness", 0 if total else 1, [] if total else [{"reason": reason}]
+    )
+    results = [found[name] for name in verdict.MEANING]
+    counts = {**ledger.counts(rows), "read": total}
+    kind, summary = verdict.decide(results, counts, ledger.unfinished(attempts))
+    if kind == verdict.PASS:
+        summary += f", through brokers {', '.join(str(b) for b in plan.brokers)}"
+    document = {
+        "schema_version": verdict.SCHEMA_VERSION,
+        "run_id": plan.run_id,
+        "cluster_id": plan.cluster_id,
+        "verdict": kind,
+        "summary": summary,
+        "started": plan.started,
+        "checks": [_with_topic(c.to_json(), plan.topic) for c in results],
+        "counts": {name: counts[name] for name in ("acked", "read", "unknown", "failed")},
+        "topic": {
+            "name": plan.topic,
+            "partitions": plan.partitions,
+            "replication_factor": plan.replication,
+            "min_insync_replicas": plan.min_isr,
+            "records": plan.records,
+            "record_size_bytes": plan.record_size,
+            "producers": plan.producers,
+            "partitions_checked_record_by_record": sorted(doubtful),
+            "produce_error": plan.produce_error,
+        },
+        "brokers": _brokers(plan, rows, read),
+        "partitions": _partitions(plan, now, rows, read),
+        "errors": _errors(attempts),
+        "versions": _versions(spark),
+        "timings": watch.total(),
+    }
+    files.write(os.path.join(options.output, "report.html"), report.page(document))
+    # last, because its presence says that the run is complete
+    files.write_json(os.path.join(options.output, "verdict.json"), document)
+    print(f"{kind.upper()}: {summary}")
+    return verdict.EXIT_CODE[kind]
+
+
+def _findings(spark, options, plan, now, for_java, rows, watch) -> tuple:
+    """({check id: Check}, partition -> records read, partitions checked one record at a time)."""
+    spans = {
+        n: (max(plan.before[n].start if n in plan.before else 0, p.start), p.end)
+        for n, p in now.items()
+    }
+    # what stood there before the first write is none of this run's business
+    spans = {n: (max(s, plan.before[n].end if n in plan.before else s), e) for n, (s, e) in spans.items()}
+    spans = {n: (s, max(s, e)) for n, (s, e) in spans.items()}
+
+    def source(spans, check_crcs):
+        return reading.rows(
+            spark, plan.topic, spans, for_java, options.bootstrap_servers, check_crcs
+        )
+
+    def summary(spans, check_crcs):
+        kafka = source(spans, check_crcs)
+        return checks.summary(schema.with_header(kafka, plan.run_id, plan.record_size))
+
+    with watch.step("read and judge"):
+        collected, complaints, readable, check_crcs = reading.collect(summary, spans)
+        groups = checks.groups(collected)
+        read: dict = {}
+        for group in groups:
+            read[group.partition] = read.get(group.partition, 0) + group.records
+        doubtful = checks.suspicious(groups, rows, spans)
+    found = {name: verdict.Check(name) for name in verdict.MEANING}
+    border = verdict.gaps_at_the_borders(plan.before, plan.after, now)
+    if doubtful:
+        with watch.step("name what is wrong"):
+            part = {n: s for n, s in readable.items() if n in doubtful}
+            kafka = source(part, check_crcs)
+            found.update(_exact(spark, plan, kafka, rows, doubtful, spans))
+    if border:
+        gap = found["gap"]
+        count = gap.count + sum(w["records"] for w in border)
+        found["gap"] = verdict.Check("gap", count, border + gap.witnesses)
+    if complaints:
+        old = found["corrupt"]
+        found["corrupt"] = verdict.Check(
+            "corrupt", max(old.count, len(complaints)), old.witnesses + complaints
+        )
+    return found, read, doubtful
+
+
+def _exact(spark, plan, kafka, rows, doubtful: set, spans: dict) -> dict:
+    """The checks that look at every record, on the partitions where counting proved nothing."""
+    from pyspark import StorageLevel
+
+    records = schema.with_fields(kafka, plan.run_id, plan.record_size)
+    records = records.persist(StorageLevel.DISK_ONLY)  # 40 bytes a record, not the payload
+    try:
+        part = files.rows_frame(spark, plan, [r for r in rows if r.partition in doubtful])
+        frame = spark.createDataFrame(
+            [(n, *spans[n]) for n in sorted(doubtful) if n in spans],
+            "partition int, first bigint, end bigint",
+        )
+        found = {name: _tally(name, check(records, part)) for name, check in checks.EXACT.items()}
+        found["gap"] = _tally("gap", checks.gap(records, frame))
+        if not any(c.count for c in found.values()):
+            moved = _tally("order", checks.displaced(records, part))
+            found["order"] = moved
+        return found
+    finally:
+        records.unpersist()
+
+
+def _tally(name: str, violations) -> verdict.Check:
+    """Count all violations, and take the first ones by partition and offset as witnesses."""
+    count = violations.agg({"records": "sum"}).first()[0] or 0
+    if not count:
+        return verdict.Check(name)
+    first = violations.orderBy("partition", "offset").limit(verdict.WITNESSES).collect()
+    return verdict.Check(name, count, [{k: row[k] for k in _WITNESS} for row in first])
+
+
+def _with_topic(check: dict, topic: str) -> dict:
+    witnesses = [{"topic": topic, **w} if "partition" in w else w for w in check["witnesses"]]
+    return {**check, "witnesses": witnesses}
+
+
+def _by_partition(rows, outcome: str) -> dict:
+    total: dict = {}
+    for row in rows:
+        if row.outcome == outcome:
+            total[row.partition] = total.get(row.partition, 0) + row.records
+    return total
+
+
+def _partitions(plan, now, rows, read) -> list:
+    acked, unknown = _by_partition(rows, schema.ACKED), _by_partition(rows, schema.UNKNOWN)
+    return [
+        {
+            "partition": n,
+            "leader": p.leader,
+            "replicas": list(p.replicas),
+            "isr": list(p.isr),
+            "start": p.start,
+            "end": p.end,
+            "acked": acked.get(n, 0),
+            "read": read.get(n, 0),
+            "unknown": unknown.get(n, 0),
+        }
+        for n, p in sorted(now.items())
+    ]
+
+
+def _brokers(plan, rows, read) -> list:
+    """By the leaders before the first write; leadership may have moved since."""
+    acked = _by_partition(rows, schema.ACKED)
+    result = []
+    for broker, address in plan.brokers.items():
+        led = [n for n, p in plan.before.items() if p.leader == broker]
+        result.append(
+            {
+                "broker": broker,
+                "address": address,
+                "led": len(led),
+                "acked": sum(acked.get(n, 0) for n in led),
+                "read": sum(read.get(n, 0) for n in led),
+            }
+        )
+    return result
+
+
+def _errors(attempts) -> dict:
+    total: dict = {}
+    for attempt in attempts:
+        for name, count in attempt.errors.items():
+            total[name] = total.get(name, 0) + count
+    return total
+
+
+def _versions(spark) -> dict:
+    import confluent_kafka
+
+    scala = spark_versions()[1]
+    java = spark.sparkContext._jvm.java.lang.System.getProperty("java.version")
+    return {
+        "spark": spark.version,
+        "scala": scala,
+        "java": java,
+        "python": platform.python_version(),
+        "confluent_kafka": confluent_kafka.__version__,
+        "librdkafka": confluent_kafka.libversion()[0],
+    }

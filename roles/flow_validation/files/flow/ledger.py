@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""What was acknowledged, what failed, what is unknown: kept as ranges, so that ten million records are a few rows.
+
+Pure: no files, no Kafka, no Spark.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Iterable, Optional
+
+from flow.schema import ACKED, FAILED, UNKNOWN
+
+
+@dataclass(frozen=True)
+class Row:
+    """One range of one producer's sequences in one partition; the columns of the ledger."""
+
+    producer: int
+    attempt: int
+    partition: int
+    outcome: str
+    first_sequence: int
+    last_sequence: int
+    first_offset: Optional[int] = None
+    last_offset: Optional[int] = None
+    error: Optional[str] = None
+
+    @property
+    def records(self) -> int:
+        return self.last_sequence - self.first_sequence + 1
+
+
+class Acknowledged:
+    """Acknowledged (sequence, offset) pairs of one partition, as ranges in which both count up together."""
+
+    __slots__ = ("ranges",)
+
+    def __init__(self) -> None:
+        self.ranges: list = []  # [first sequence, last sequence, first offset, last offset]
+
+    def add(self, sequence: int, offset: int) -> None:
+        """Note one acknowledgement; in the usual order that only moves the end of the last range."""
+        if self.ranges:
+            last = self.ranges[-1]
+            if last[1] + 1 == sequence and last[3] + 1 == offset:
+                last[1] = sequence
+                last[3] = offset
+                return
+        self.ranges.append([sequence, sequence, offset, offset])
+
+    def merged(self) -> list:
+        """The ranges in order of sequence, neighbours joined."""
+        joined: list = []
+        for first, last, low, high in sorted(self.ranges):
+            if joined and joined[-1][1] + 1 == first and joined[-1][3] + 1 == low:
+                joined[-1][1], joined[-1][3] = last, high
+            else:
+                joined.append([first, last, low, high])
+        return joined
+
+
+def as_ranges(numbers: Iterable[int]) -> list:
+    """Numbers in any order -> [first, last] pairs without neighbours."""
+    ranges: list = []
+    for number in sorted(numbers):
+        if ranges and number <= ranges[-1][1] + 1:
+            ranges[-1][1] = max(ranges[-1][1], number)
+        else:
+            ranges.append([number, number])
+    return ranges
+
+
+def complement(ranges: Iterable, end: int) -> list:
+    """The [first, last] pairs of 0..end-1 that `ranges` ([first, last, ...], any order) do not cover."""
+    missing, position = [], 0
+    for first, last in sorted(r[:2] for r in ranges):
+        if first > position:
+            missing.append([position, first - 1])
+        position = max(position, last + 1)
+    if position < end:
+        missing.append([position, end - 1])
+    return missing
+
+
+@dataclass
+class Attempt:
+    """Everything one attempt at a produce task did; what is not known to be acknowledged or failed is unknown."""
+
+    producer: int
+    attempt: int
+    complete: bool
+    planned: dict  # partition -> number of records it was to send
+    acked: dict = field(default_factory=dict)  # partition -> [[s, s, o, o], ...]
+    failed: dict = field(default_factory=dict)  # partition -> [[s, s, error], ...]
+    errors: dict = field(default_factory=dict)  # error text -> count, of all outcomes
+    seconds: float = 0.0
+
+    def rows(self) -> list:
+        """Ledger rows: together they cover every planned sequence exactly once."""
+        rows = []
+        for partition, planned in sorted(self.planned.items()):
+            acked = self.acked.get(partition, [])
+            failed = self.failed.get(partition, [])
+            where = (self.producer, self.attempt, partition)
+            rows += [Row(*where, ACKED, *r) for r in acked]
+            rows += [Row(*where, FAILED, f, l, None, None, error) for f, l, error in failed]
+            reason = None if self.complete else "the produce task ended before its time"
+            for first, last in complement(list(acked) + list(failed), planned):
+                rows.append(Row(*where, UNKNOWN, first, last, None, None, reason or "no answer"))
+        return rows
+
+    def to_json(self) -> dict:
+        return dict(self.__dict__)
+
+    @classmethod
+    def from_json(cls, data: dict) -> "Attempt":
+        number_keys = ("planned", "acked", "failed")
+        fixed = {k: {int(p): v for p, v in data[k].items()} for k in number_keys}
+        return cls(**{**data, **fixed})
+
+
+def counts(rows: Iterable[Row]) -> dict:
+    """Records by outcome."""
+    total = {ACKED: 0, FAILED: 0, UNKNOWN: 0}
+    for row in rows:
+        total[row.outcome] += row.records
+    return total
+
+
+def unfinished(attempts: Iterable[Attempt]) -> list:
+    """Producers of which no attempt sent and settled everything it planned (sorted numbers).
+
+    An attempt that died does not matter once another attempt at the same task did the whole work.
+    """
+    settled, seen = set(), set()
+    for attempt in attempts:
+        seen.add(attempt.producer)
+        if attempt.complete and all(r.outcome == ACKED for r in attempt.rows()):
+            settled.add(attempt.producer)
+    return sorted(seen - settled)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""Reading with Spark's Kafka source, so that a damaged or shortened topic becomes a finding and not a crash."""
+from __future__ import annotations
+
+import json
+import re
+from typing import Callable
+
+from flow.cluster import CannotRun
+
+# What Kafka's consumer says when the bytes that a broker serves are not a valid batch
+_DAMAGED = re.compile(
+    r"CorruptRecordException|InvalidRecordException|Record is corrupt|Record batch .{0,80}is invalid"
+    r"|Received exception when fetching the next record|is less than the minimum record overhead"
+)
+_PLACE = re.compile(r"(?:from|partition) (\S+)-(\d+)(?:[^\d]+offset (\d+))?")
+
+
+def rows(spark, topic: str, spans: dict, client: dict, servers: str, check_crcs: bool = True):
+    """The topic's records as Spark reads them; spans: partition -> (first offset, end offset)."""
+    wanted = {n: span for n, span in spans.items() if span[1] > span[0]}
+    if not wanted:
+        return spark.createDataFrame([], "partition int, offset bigint, value binary")
+    reader = spark.read.format("kafka").option("kafka.bootstrap.servers", servers)
+    options = {
+        **{f"kafka.{key}": value for key, value in client.items()},
+        "assign": json.dumps({topic: sorted(wanted)}),
+        "startingOffsets": json.dumps({topic: {str(n): s[0] for n, s in wanted.items()}}),
+        "endingOffsets": json.dumps({topic: {str(n): s[1] for n, s in wanted.items()}}),
+        # what is missing is judged from the ledger: an exception would hide the rest
+        "failOnDataLoss": "false",
+        # a bounded read waits at the end of every partition; the default half second adds up
+        "kafka.fetch.max.wait.ms": "10",
+        "kafka.check.crcs": str(check_crcs).lower(),
+    }
+    return reader.options(**options).load()
+
+
+def collect(frame_of: Callable, spans: dict) -> tuple:
+    """Run `frame_of(spans, check_crcs)` and collect it: (rows, what the consumer complained about, spans read).
+
+    If the consumer refuses a batch, that is a finding. The batch is then read without Kafka's own CRC test,
+    so that the records' CRCs say which ones are damaged; a partition that cannot be read even so is left out.
+    """
+    complaints: list = []
+    left = dict(spans)
+    check_crcs = True
+    while True:
+        try:
+            return frame_of(left, check_crcs).collect(), complaints, left, check_crcs
+        except Exception as error:
+            text = str(error)
+            if not _DAMAGED.search(text):
+                raise CannotRun(f"Spark could not read the topic: {_sentence(text)}") from error
+            place = _PLACE.search(text[text.find("Received exception") :])
+            partition = int(place.group(2)) if place else None
+            complaints.append(
+                {
+                    "partition": partition,
+                    "offset": int(place.group(3)) if place and place.group(3) else None,
+                    "reason": f"Kafka's consumer refuses it: {_sentence(text)}",
+                }
+            )
+            if check_crcs:
+                check_crcs = False
+            elif partition in left:
+                del left[partition]
+            else:
+                raise CannotRun(f"Spark could not read the topic: {_sentence(text)}") from error
+
+
+def _sentence(text: str) -> str:
+    """The line that says why, out of a Java stack trace."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    causes = [line[len("Caused by: ") :] for line in lines if line.startswith("Caused by: ")]
+    return (causes[-1] if causes else lines[0] if lines else "no message")[:300]

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""The bytes of a record, the columns of the ledger, and how Spark reads both.
+
+A record's value has a fixed width, so that Spark can cut it with built-in expressions
+(all integers big-endian and unsigned):
+
+    offset  bytes  field
+         0      4  CRC-32 (zlib) of everything behind it
+         4     16  run id
+        20      4  producer: the number of the produce task
+        24      4  attempt: the number of the attempt at that task, unique in the run
+        28      4  partition that the record was sent to
+        32      8  sequence within (producer, attempt, partition), from 0
+        40      8  produce time, microseconds since 1970
+        48      -  payload up to the asked size
+"""
+from __future__ import annotations
+
+import functools
+import struct
+import zlib
+
+HEADER_BYTES = 48
+RECORD = struct.Struct(">16sIIIQQ")  # all but the CRC
+
+# One row a range. For outcome `acked` the record with sequence s stands at
+# first_offset + (s - first_sequence); the other outcomes have no offsets.
+LEDGER_COLUMNS = (
+    ("run_id", "string"),
+    ("topic", "string"),
+    ("producer", "int"),
+    ("attempt", "int"),
+    ("partition", "int"),
+    ("outcome", "string"),
+    ("first_sequence", "bigint"),
+    ("last_sequence", "bigint"),
+    ("first_offset", "bigint"),
+    ("last_offset", "bigint"),
+    ("error", "string"),
+)
+LEDGER_DDL = ", ".join(f"{name} {kind}" for name, kind in LEDGER_COLUMNS)
+
+ACKED, FAILED, UNKNOWN = "acked", "failed", "unknown"
+
+
+def pack(run_id: bytes, producer: int, attempt: int, partition: int, sequence: int,
+         microseconds: int, payload: bytes) -> bytes:  # fmt: skip
+    """One record's value. The producing loop inlines this; tests and docs use it."""
+    body = RECORD.pack(run_id, producer, attempt, partition, sequence, microseconds) + payload
+    return zlib.crc32(body).to_bytes(4, "big") + body
+
+
+@functools.lru_cache(maxsize=8)
+def payload_of(record_size: int) -> bytes:
+    """The filling up to `record_size` bytes; not constant bytes, so that compression stays honest."""
+    need = record_size - HEADER_BYTES
+    if need < 0:
+        raise ValueError(f"a record needs at least {HEADER_BYTES} bytes, asked were {record_size}")
+    pattern = bytes((i * 73 + 41) % 256 for i in range(256))
+    return (pattern * (need // 256 + 1))[:need]
+
+
+def _integer(first: int, length: int) -> str:
+    # Spark has no cast from binary to a number; this detour stays inside code generation.
+    return f"cast(conv(hex(substring(value, {first}, {length})), 16, 10) as bigint)"
+
+
+def _intact(run_id_hex: str, record_size: int) -> str:
+    return (
+        f"coalesce(octet_length(value) = {record_size}"
+        f" and substring(value, 5, 16) = unhex('{run_id_hex}')"
+        # comparing four bytes is cheaper than turning them into a number
+        " and substring(value, 1, 4) = cast(cast(crc32(substring(value, 5)) as int) as binary)"
+        ", false)"
+    )
+
+
+def with_header(kafka_rows, run_id_hex: str, record_size: int):
+    """Kafka source rows -> partition, offset, header, sequence, for counting.
+
+    `header` (producer, attempt, home partition: 12 bytes) and `sequence` are null where a record is
+    not intact, so foreign bytes can never make more groups than there are producers.
+    """
+    intact = _intact(run_id_hex, record_size)
+    return kafka_rows.selectExpr(
+        "partition", "offset", "value", f"{intact} as intact"
+    ).selectExpr(
+        "partition",
+        "offset",
+        "if(intact, substring(value, 21, 12), null) as header",
+        f"if(intact, {_integer(33, 8)}, null) as sequence",
+    )
+
+
+def with_fields(kafka_rows, run_id_hex: str, record_size: int):
+    """Kafka source rows -> one row a record with every field, for naming.
+
+    partition, offset, intact, ours (carries our run id, intact or not), producer, attempt,
+    home (the partition it was sent to), sequence. Only trust the last four where `intact`.
+    """
+    return kafka_rows.selectExpr(
+        "partition",
+        "offset",
+        f"{_intact(run_id_hex, record_size)} as intact",
+        f"coalesce(substring(value, 5, 16) = unhex('{run_id_hex}'), false) as ours",
+        f"cast({_integer(21, 4)} as int) as producer",
+        f"cast({_integer(25, 4)} as int) as attempt",
+        f"cast({_integer(29, 4)} as int) as home",
+        f"{_integer(33, 8)} as sequence",
+    )
+
+
+def unpack_header(header: bytes) -> tuple:
+    """(producer, attempt, home partition) of the 12 bytes that `with_header` groups by."""
+    return struct.unpack(">III", bytes(header))

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""The Spark session: started quickly, with the connector, and with this package on the executors."""
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import zipfile
+
+from flow import connector
+from flow.cluster import CannotRun
+
+_SETTINGS = {
+    "spark.app.name": "kafkaops-flow-validation",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+    # Spark's ANSI mode forbids the cast of a number to its bytes, by which CRCs are compared
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.python.worker.reuse": "true",
+}
+_LOGGING = """
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex{3}
+"""
+_started = []
+
+
+def in_spark_submit() -> bool:
+    """Whether a JVM is already there (spark-submit); its options can then no longer be chosen here."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def start(master: str | None, jars: list, work: str):
+    """A session. `work`: a directory of this run for small files. Raises CannotRun if Spark does not start."""
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder = SparkSession.builder
+    for key, value in _SETTINGS.items():
+        builder = builder.config(key, value)
+    if jars:
+        builder = builder.config("spark.jars", ",".join(jars))
+    if master or not in_spark_submit():
+        master = master or "local[*]"
+        builder = builder.master(master)
+        if master.startswith("local"):
+            builder = builder.config("spark.driver.host", "127.0.0.1")
+            builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
+    if not in_spark_submit():
+        logging = os.path.join(work, "log4j2.properties")
+        with open(logging, "w", encoding="utf-8") as file:
+            file.write(_LOGGING)
+        # few shuffles of few rows: the serial collector starts quickest and wastes nothing
+        java = f"-Dlog4j2.configurationFile=file:{logging} -XX:+UseSerialGC -XX:-UsePerfData"
+        builder = builder.config("spark.driver.extraJavaOptions", java)
+        os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    try:
+        spark = builder.getOrCreate()
+    except Exception as error:
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        raise CannotRun(f"Spark did not start with master {master}: {lines[0] if lines else error}")
+    spark.sparkContext.setLogLevel("ERROR")
+    if in_spark_submit():
+        for jar in jars:  # the JVM was started without them
+            spark.sql(f"ADD JAR '{jar}'")
+    cores = spark.sparkContext.defaultParallelism
+    spark.conf.set("spark.sql.shuffle.partitions", str(max(1, min(cores, 200))))
+    spark.sparkContext.addPyFile(_package(work))
+    _started.append(spark)
+    return spark
+
+
+def _package(work: str) -> str:
+    """This package as a zip, for Python workers on other machines."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    path = os.path.join(work, "flow.zip")
+    with zipfile.ZipFile(path, "w") as bundle:
+        for name in sorted(os.listdir(here)):
+            if name.endswith(".py"):
+                bundle.write(os.path.join(here, name), f"flow/{name}")
+    return path
+
+
+def stop() -> None:
+    """End what `start` started; quiet if it is gone already."""
+    while _started:
+        try:
+            _started.pop().stop()
+        except Exception:  # the JVM died: then there is nothing to stop
+            pass
+
+
+def prepare_java(jars: str) -> list:
+    """Check Java, name it to PySpark, and return the connector's jars."""
+    if in_spark_submit():
+        java = os.path.join(os.environ.get("JAVA_HOME", ""), "bin", "java")
+        return connector.connector_jars(java if os.access(java, os.X_OK) else "java", jars)
+    java = connector.find_java()
+    return connector.connector_jars(java, jars)
+
+
+def work_directory() -> tempfile.TemporaryDirectory:
+    """A private directory for the run; removed when the object goes."""
+    return tempfile.TemporaryDirectory(prefix="kafkaops-flow-")

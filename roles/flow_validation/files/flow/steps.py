@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""The order of things: prepare, produce, judge, report. Each mode of job.py is one function here."""
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import datetime, timezone
+
+from flow import client, files, judge, ledger, session
+from flow.cluster import CannotRun, Cluster, spread
+from flow.produce import produce as produce_task
+from flow.verdict import EXIT_CODE, INCONCLUSIVE, PASS
+
+
+class Stopwatch:
+    """Seconds by step, in the order of their beginning."""
+
+    def __init__(self) -> None:
+        self.seconds: dict = {}
+        self._start = time.monotonic()
+
+    @contextmanager
+    def step(self, name: str):
+        began = time.monotonic()
+        self.seconds[name] = 0.0
+        try:
+            yield
+        finally:
+            self.seconds[name] = round(time.monotonic() - began, 3)
+
+    def total(self) -> dict:
+        """All steps and their sum by the clock."""
+        return {**self.seconds, "total": round(time.monotonic() - self._start, 3)}
+
+
+def _settings(options: argparse.Namespace) -> tuple:
+    """(properties for librdkafka, properties for Java) of --command-config and the servers."""
+    properties = {}
+    if options.command_config:
+        try:
+            with open(options.command_config, encoding="utf-8") as file:
+                properties = client.parse_properties(file.read())
+        except OSError as error:
+            raise CannotRun(f"the client settings cannot be read: {error}") from error
+    try:
+        for_python = client.for_librdkafka(properties)
+        for_java = client.for_java(properties)
+    except ValueError as error:
+        raise CannotRun(str(error)) from error
+    return {"bootstrap.servers": options.bootstrap_servers, **for_python}, for_java
+
+
+def _prepare(options: argparse.Namespace, cluster: Cluster) -> files.Plan:
+    """Topic, replicas, positions: everything that is fixed before the first write."""
+    described = cluster.describe()
+    brokers = list(described.brokers)
+    run_id = uuid.uuid4().hex
+    topic = options.topic or f"kafkaops-flow-{run_id[:12]}"
+    replication = options.replication_factor or min(3, len(brokers))
+    if replication > len(brokers):
+        raise CannotRun(f"replication factor {replication} needs more than {len(brokers)} brokers")
+    created = not cluster.has_topic(topic)
+    if created:
+        partitions = max(options.partitions or 2 * len(brokers), len(brokers))
+        cluster.create_topic(topic, spread(brokers, partitions, replication))
+    before = cluster.positions(topic)
+    if not created and options.replication_factor is None:
+        replication = len(before[0].replicas)  # somebody else's topic: shown, not judged
+    min_isr = int(cluster.effective_config(topic, ("min.insync.replicas",))["min.insync.replicas"])
+    return files.Plan(
+        run_id=run_id,
+        cluster_id=described.cluster_id,
+        topic=topic,
+        created=created,
+        records=options.records,
+        record_size=options.record_size,
+        partitions=len(before),
+        producers=0,
+        brokers=described.brokers,
+        replication=len(before[0].replicas),
+        min_isr=min_isr,
+        planned_replication=replication,
+        planned_min_isr=options.min_isr or 1,
+        started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        before=before,
+    )
+
+
+def _produce(spark, options, plan: files.Plan, cluster: Cluster, settings: dict, watch) -> tuple:
+    """Write the records; (ledger rows, attempts). The ledger is on disk when this returns."""
+    plan.producers = min(
+        options.producers or spark.sparkContext.defaultParallelism, plan.partitions
+    )
+    files.save_plan(options.ledger, plan)
+    extra = dict(p.split("=", 1) for p in options.producer_property)
+    task = {
+        "client": {**settings, **extra},
+        "topic": plan.topic,
+        "run_id": plan.run_id,
+        "partitions": plan.partitions,
+        "producers": plan.producers,
+        "records": plan.records,
+        "record_size": plan.record_size,
+        "delivery_timeout": options.delivery_timeout,
+        "directory": os.path.abspath(files.attempts_directory(options.ledger)),
+    }
+
+    def one(number, _nothing):
+        from pyspark import TaskContext
+
+        produce_task(task, number, TaskContext.get().taskAttemptId())
+        return [number]
+
+    with watch.step("produce"):
+        numbers = spark.sparkContext.parallelize(range(plan.producers), plan.producers)
+        try:
+            numbers.mapPartitionsWithIndex(one).collect()
+        except Exception as error:  # what the attempts wrote down so far is still worth judging
+            plan.produce_error = str(error).splitlines()[0][:300]
+        plan.after = cluster.positions(plan.topic)
+    with watch.step("write ledger"):
+        attempts = files.load_attempts(options.ledger)
+        if not attempts:
+            raise CannotRun(f"no produce task could start: {plan.produce_error}")
+        rows = [row for attempt in attempts for row in attempt.rows()]
+        files.save_ledger(spark, options.ledger, plan, rows)
+        files.save_plan(options.ledger, plan)
+    return rows, attempts
+
+
+@contextmanager
+def _started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool):
+    """Spark and, at the same time, the cluster's side: yields (spark, cluster, plan, settings, java)."""
+    settings, for_java = _settings(options)
+    jars = session.prepare_java(options.jars)
+    if with_plan:
+        files.new_ledger(options.ledger)
+    cluster = Cluster(settings, options.timeout)
+    with session.work_directory() as work, ThreadPoolExecutor(1) as other:
+        # a cluster that cannot be reached should be said at once, not after Spark's start
+        cluster.describe()
+        with watch.step("start Spark, prepare topic"):
+            plan = other.submit(_prepare, options, cluster) if with_plan else None
+            spark = session.start(options.master, jars, work)
+            made = plan.result() if plan else files.load_plan(options.ledger)
+        yield spark, cluster, made, settings, for_java
+
+
+def produce(options: argparse.Namespace) -> int:
+    """Write the records and the ledger; 0 if everything was acknowledged, else 2."""
+    watch = Stopwatch()
+    with _started(options, watch, True) as (spark, cluster, plan, settings, _java):
+        rows, attempts = _produce(spark, options, plan, cluster, settings, watch)
+    counts = ledger.counts(rows)
+    print(f"produced to {plan.topic}: " + ", ".join(f"{v:,} {k}" for k, v in counts.items()))
+    return EXIT_CODE[INCONCLUSIVE if ledger.unfinished(attempts) else PASS]
+
+
+def verify(options: argparse.Namespace) -> int:
+    """Judge the topic against a ledger that was written before."""
+    watch = Stopwatch()
+    forget_verdict(options.output)
+    if not os.path.isdir(options.ledger):
+        raise CannotRun(f"{options.ledger} is not a ledger: no such directory")
+    plan = files.load_plan(options.ledger)
+    if options.topic and options.topic != plan.topic:
+        raise CannotRun(f"the ledger is of topic {plan.topic}, not of {options.topic}")
+    with _started(options, watch, False) as (spark, cluster, plan, _settings_, for_java):
+        with watch.step("read ledger"):
+            rows = files.load_ledger(spark, options.ledger, plan)
+            attempts = files.load_attempts(options.ledger)
+        return judge.conclude(spark, options, plan, cluster, for_java, rows, attempts, watch)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Produce, verify, and clean up; the topic of a run that did not pass is kept as evidence."""
+    watch = Stopwatch()
+    forget_verdict(options.output)
+    with _started(options, watch, True) as (spark, cluster, plan, settings, for_java):
+        rows, attempts = _produce(spark, options, plan, cluster, settings, watch)
+        code = judge.conclude(spark, options, plan, cluster, for_java, rows, attempts, watch)
+        if plan.created and not options.keep:
+            if code == EXIT_CODE[PASS]:
+                cluster.delete_topic(plan.topic)
+            else:
+                print(f"topic {plan.topic} is kept as evidence")
+    return code
+
+
+def forget_verdict(output: str) -> None:
+    """An old verdict must not be taken for this run's if this run cannot give one."""
+    for name in ("verdict.json", "report.html"):
+        try:
+            os.remove(os.path.join(output, name))
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise CannotRun(f"{output} cannot be written: {error}") from error

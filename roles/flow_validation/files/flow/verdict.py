@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""From findings to one verdict. Pure: values in, a dictionary for verdict.json out."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Optional
+
+SCHEMA_VERSION = 1
+WITNESSES = 20
+
+PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
+EXIT_CODE = {PASS: 0, FAIL: 1, INCONCLUSIVE: 2}
+COULD_NOT_RUN = 3
+
+# id -> what it says when nothing is wrong
+MEANING = {
+    "loss": "Every acknowledged record was read.",
+    "phantom": "Every record that was read is explained by the ledger.",
+    "corrupt": "Every record came out with the bytes that went in.",
+    "duplicate": "No record was read twice.",
+    "order": "Within producer and partition the sequence rises with the offset.",
+    "gap": "No offset is empty, no end offset and no leader epoch fell.",
+    "coverage": "Every broker led a partition that acknowledged records.",
+    "durability": "Replication factor and effective min.insync.replicas are as planned.",
+    "emptiness": "Something was read.",
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """The outcome of one check; `count` is exact, `witnesses` are at most WITNESSES of them."""
+
+    id: str
+    count: int = 0
+    witnesses: list = field(default_factory=list)
+
+    @property
+    def status(self) -> str:
+        return FAIL if self.count else PASS
+
+    def to_json(self) -> dict:
+        return {
+            "id": self.id,
+            "status": self.status,
+            "count": self.count,
+            "witnesses": self.witnesses[:WITNESSES],
+        }
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Offsets and leadership of one partition at three moments: before writing, after it, at reading."""
+
+    partition: int
+    leader: Optional[int]
+    replicas: tuple
+    isr: tuple
+    start: int
+    end: int
+    epoch: Optional[int] = None
+
+
+def gaps_at_the_borders(before: dict, after: dict, now: dict) -> list:
+    """Witnesses of what counting records cannot see: ends, starts and epochs that moved the wrong way.
+
+    Each argument: partition -> Partition. `after` are the positions when producing ended.
+    """
+    found = []
+
+    def tell(partition: int, offset: int, records: int, reason: str) -> None:
+        found.append({"partition": partition, "offset": offset, "records": records, "reason": reason})
+
+    for number, was in sorted(after.items()):
+        current = now.get(number)
+        if current is None:
+            tell(number, was.start, was.end - was.start, "the partition is gone")
+            continue
+        if current.end < was.end:
+            reason = f"the end offset fell from {was.end} to {current.end}"
+            tell(number, current.end, was.end - current.end, reason)
+        start = before[number].start
+        if current.start > start:
+            reason = f"the first offset rose from {start} to {current.start}"
+            tell(number, start, current.start - start, reason)
+        if None not in (was.epoch, current.epoch) and current.epoch < was.epoch:
+            reason = f"the leader epoch fell from {was.epoch} to {current.epoch}"
+            tell(number, current.end, 1, reason)
+    return found
+
+
+def coverage(
+    brokers: list, moments: list, acked_partitions: set, expected_brokers: Optional[int] = None
+) -> Check:
+    """A broker counts as covered if it led, at any of the moments, a partition that acknowledged records."""
+    led = {p.leader for moment in moments for n, p in moment.items() if n in acked_partitions}
+    witnesses = [
+        {"broker": b, "reason": "led no partition that acknowledged a record"}
+        for b in sorted(set(brokers) - led)
+    ]
+    absent = max(0, (expected_brokers or 0) - len(brokers))
+    if absent:
+        reason = f"{expected_brokers} brokers are expected, {len(brokers)} are registered: {brokers}"
+        witnesses.append({"broker": None, "reason": reason})
+    return Check("coverage", len(set(brokers) - led) + absent, witnesses)
+
+
+def durability(
+    partitions: dict, replication: int, min_isr: int, planned_replication: int, planned_min_isr: int
+) -> Check:
+    """Every partition has the planned number of replicas; the effective min ISR is at least the planned one."""
+    witnesses = [
+        {"partition": n, "reason": f"{len(p.replicas)} replicas instead of {planned_replication}"}
+        for n, p in sorted(partitions.items())
+        if len(p.replicas) != planned_replication
+    ]
+    if min_isr < planned_min_isr:
+        reason = f"effective min.insync.replicas is {min_isr}, planned is {planned_min_isr}"
+        witnesses.append({"reason": reason})
+    return Check("durability", len(witnesses), witnesses)
+
+
+def decide(checks: list, counts: dict, unfinished_producers: list) -> tuple:
+    """(verdict, one sentence). A violation decides; then what stayed open; only then it is a pass."""
+    failed = [c for c in checks if c.status == FAIL]
+    if failed:
+        return FAIL, "; ".join(f"{c.id}: {c.count:,}" for c in failed)
+    if unfinished_producers:
+        open_records = f"{counts['unknown']:,} records unknown and {counts['failed']:,} failed"
+        return INCONCLUSIVE, f"nothing acknowledged is missing, but {open_records} to be written"
+    return PASS, (
+        f"{counts['acked']:,} acknowledged records came back, once, in order, unchanged"
+    )

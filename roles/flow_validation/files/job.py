@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""Proves that every record which a Kafka cluster acknowledges comes out again.
+
+    job.py run|produce|verify --bootstrap-servers HOST:PORT,... --topic NAME --records N
+           --record-size BYTES --ledger DIR --output DIR [--command-config FILE] ...
+
+Started by Python or by spark-submit. Exit code: 0 pass, 1 violation, 2 inconclusive, 3 could not run.
+docs/validation.md explains the record, the ledger and what each check proves.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from flow import session, steps  # noqa: E402  (the package stands beside this file)
+from flow.cluster import CannotRun  # noqa: E402
+from flow.verdict import COULD_NOT_RUN  # noqa: E402
+
+
+def arguments(argv: list) -> argparse.Namespace:
+    """The command line; a mistake in it is exit code 3 as well, since nothing was judged."""
+    parser = argparse.ArgumentParser(
+        prog="job.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.error = lambda message: parser.exit(COULD_NOT_RUN, f"job.py: {message}\n")
+    parser.add_argument("mode", choices=("run", "produce", "verify"))
+    parser.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT,...")
+    parser.add_argument("--ledger", required=True, metavar="DIR", help="Parquet; run, produce: written")
+    parser.add_argument("--output", metavar="DIR", help="for verdict.json and report.html")
+    parser.add_argument("--topic", help="default: a topic of its own, kafkaops-flow-RUN")
+    parser.add_argument("--records", type=int, default=100_000)
+    parser.add_argument("--record-size", type=int, default=100, metavar="BYTES")
+    parser.add_argument("--partitions", type=int, help="of a new topic; default: 2 a broker")
+    parser.add_argument("--producers", type=int, help="produce tasks; default: Spark's parallelism")
+    parser.add_argument("--expected-brokers", type=int, help="fewer registered brokers fail coverage")
+    parser.add_argument("--min-isr", type=int, help="planned min.insync.replicas, for durability")
+    parser.add_argument("--replication-factor", type=int, help="planned; default: 3 or all brokers")
+    parser.add_argument("--command-config", metavar="FILE", help="client properties, as Kafka's tools")
+    parser.add_argument("--producer-property", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--master", help="Spark master; default: spark-submit's, else local[*]")
+    parser.add_argument("--jars", default=os.environ.get("KAFKAOPS_SPARK_JARS", ""),
+                        help="the connector's jars (files or a folder) instead of resolving them")  # fmt: skip
+    parser.add_argument("--timeout", type=float, default=60, help="seconds for each admin request")
+    parser.add_argument("--delivery-timeout", type=float, default=120, help="seconds for a record")
+    parser.add_argument("--keep", action="store_true", help="keep the topic that run created")
+    chosen = parser.parse_args(argv)
+    if chosen.mode != "produce" and not chosen.output:
+        parser.error(f"{chosen.mode} needs --output")
+    if chosen.records < 1 or chosen.record_size < 48 or chosen.record_size > 1_000_000:
+        parser.error("--records must be at least 1, --record-size from 48 to 1000000")
+    return chosen
+
+
+def main(argv: list) -> int:
+    """Run one mode; returns the exit code."""
+    options = arguments(argv)
+    try:
+        return {"run": steps.run, "produce": steps.produce, "verify": steps.verify}[options.mode](options)
+    except CannotRun as error:
+        print(f"could not run: {error}", file=sys.stderr)
+        return COULD_NOT_RUN
+    finally:
+        session.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
