@@ -8,6 +8,7 @@ from __future__ import annotations
 from ansible_collections.kafkaops.cluster.plugins.module_utils._config_kafka import (
     bootstrap_servers,
     broker_properties,
+    is_secret,
     properties_text,
     zookeeper_connect,
 )
@@ -27,6 +28,16 @@ def zookeeper_cfg(settings):
     return zookeeper_properties(**settings)
 
 
+def public_text(properties):
+    """Return the properties file without what must never be shown."""
+    return properties_text({key: properties[key] for key in properties if not is_secret(key)})
+
+
+def secret_text(properties):
+    """Return the part of the properties file that must never be shown; empty if there is none."""
+    return properties_text({key: properties[key] for key in properties if is_secret(key)})
+
+
 def zookeeper_endpoints(servers):
     """Return what the module zookeeper_info takes, from servers with `id address client_port`."""
     return [
@@ -44,7 +55,9 @@ class FilterModule:
             "kafka_bootstrap": bootstrap_servers,
             "kafka_properties": kafka_properties,
             "properties_text": properties_text,
+            "public_text": public_text,
             "roll_order": roll_order,
+            "secret_text": secret_text,
             "zookeeper_cfg": zookeeper_cfg,
             "zookeeper_connect": zookeeper_connect,
             "zookeeper_endpoints": zookeeper_endpoints,

@@ -99,6 +99,10 @@ options:
         description: Configuration files by name.
         type: dict
         default: {}
+      secrets:
+        description: Text by file name, never shown; appended to the file of that name in O(generation.files), or a file of its own.
+        type: dict
+        default: {}
       unwatched:
         description: Names of files whose change alone is no reason to restart.
         type: list
@@ -233,6 +237,7 @@ GENERATION = {
     "arguments": {"type": "list", "elements": "str", "default": []},
     "environment": {"type": "dict", "default": {}},
     "files": {"type": "dict", "default": {}},
+    "secrets": {"type": "dict", "default": {}, "no_log": True},
     "unwatched": {"type": "list", "elements": "str", "default": []},
     "unit_text": {"type": "str", "default": ""},
 }
@@ -297,6 +302,9 @@ def generation_of(module, service):
     given = params["generation"]
     command = os.path.join(params["config_dir"], "current", "launch")
     console = os.path.join(params["log_dir"], CONSOLE)
+    files = {key: str(value) for key, value in given["files"].items()}
+    for key, value in given["secrets"].items():
+        files[key] = files.get(key, "") + str(value)
     return Generation(
         release=given["release"],
         java_home=given["java_home"],
@@ -305,7 +313,7 @@ def generation_of(module, service):
         jvm_options=tuple(given["jvm_options"]),
         arguments=tuple(given["arguments"]),
         environment={key: str(value) for key, value in given["environment"].items()},
-        files={key: str(value) for key, value in given["files"].items()},
+        files=files,
         unwatched=tuple(given["unwatched"]),
         unit={"text": service.unit(params["name"], command, console, params["stop_timeout"])},
     )
