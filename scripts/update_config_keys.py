@@ -31,7 +31,9 @@ TABLES = ROOT / "roles" / "kafka" / "files" / "config-keys"
 BROKER_CLASS = "kafka.server.KafkaConfig"
 TOPIC_CLASS = "org.apache.kafka.storage.internals.log.LogConfig"
 
-_ENTRY = re.compile(r'<h4>.*?href="[^"]*">([^<]+)</a></h4>\s*<p>(.*?)</p>\s*<table>(.*?)</table>', re.S)
+_ENTRY = re.compile(
+    r'<h4>.*?href="[^"]*">([^<]+)</a></h4>\s*<p>(.*?)</p>\s*<table>(.*?)</table>', re.S
+)
 _CELL = re.compile(r"<th>([^<]+):</th><td>(.*?)</td>", re.S)
 _DEPRECATED = re.compile(r"\[?deprecated[].:]*\s*(.*)", re.I | re.S)
 # Deprecated since 3.0, though the printed text does not say so.
@@ -81,7 +83,9 @@ def print_table(main_class: str, libraries: str) -> dict[str, dict[str, str]]:
     table = parse(page)
     # A change of the printed form must not pass as "no keys".
     if len(table) != page.count("<h4>") or len(table) < 20:
-        raise SystemExit(f"{main_class}: {page.count('<h4>')} keys printed, {len(table)} understood")
+        raise SystemExit(
+            f"{main_class}: {page.count('<h4>')} keys printed, {len(table)} understood"
+        )
     return table
 
 

@@ -82,9 +82,7 @@ def zookeeper(version: str) -> Product:
         "org.jline:jline",
         "org.xerial.snappy:snappy-java",
     )
-    return Product(
-        "zookeeper", version, roots, managed_by=f"org.apache.zookeeper:parent:{version}"
-    )
+    return Product("zookeeper", version, roots, managed_by=f"org.apache.zookeeper:parent:{version}")
 
 
 PRODUCTS = (
@@ -103,9 +101,7 @@ def pom(product: Product) -> str:
     managed = ""
     if product.managed_by:
         bom = dependency(product.managed_by, "<type>pom</type><scope>import</scope>")
-        managed = (
-            f"<dependencyManagement><dependencies>{bom}</dependencies></dependencyManagement>"
-        )
+        managed = f"<dependencyManagement><dependencies>{bom}</dependencies></dependencyManagement>"
     return (
         "<project><modelVersion>4.0.0</modelVersion><groupId>lock</groupId>"
         "<artifactId>lock</artifactId><version>1</version><packaging>pom</packaging>"

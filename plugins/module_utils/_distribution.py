@@ -210,20 +210,23 @@ class _Archive:
         """Let `write(stream)` fill the archive; gives it its name when whole. Returns the manifest."""
         directory = os.path.dirname(self.path)
         partial = os.path.join(directory, PARTIAL + os.path.basename(self.path))
-        with open(partial, "wb") as stream:
-            write(stream)
-            flush(stream)
-        # Never may an old manifest vouch for a new archive, not even for a moment.
-        remove(self.manifest_path)
-        os.replace(partial, self.path)
+        try:
+            with open(partial, "wb") as stream:
+                write(stream)
+                flush(stream)
+            manifest = {
+                "schema": 1,
+                "name": name,
+                "recipe": self.recipe,
+                "sha512": sha512_of(partial),
+                "size_bytes": os.path.getsize(partial),
+            }
+            # Never may an old manifest vouch for a new archive, not even for a moment.
+            remove(self.manifest_path)
+            os.replace(partial, self.path)
+        finally:
+            remove(partial)
         flush_directory(directory)
-        manifest = {
-            "schema": 1,
-            "name": name,
-            "recipe": self.recipe,
-            "sha512": sha512_of(self.path),
-            "size_bytes": os.path.getsize(self.path),
-        }
         write_durably(self.manifest_path, json.dumps(manifest, indent=2).encode() + b"\n")
         return manifest
 
