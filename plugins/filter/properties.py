@@ -16,6 +16,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils._config_zookeeper
     zookeeper_properties,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils._plan_roll import roll_order
+from ansible_collections.kafkaops.cluster.plugins.module_utils._status import status_lines
 
 
 def kafka_properties(settings):
@@ -58,6 +59,7 @@ class FilterModule:
             "public_text": public_text,
             "roll_order": roll_order,
             "secret_text": secret_text,
+            "status_lines": status_lines,
             "zookeeper_cfg": zookeeper_cfg,
             "zookeeper_connect": zookeeper_connect,
             "zookeeper_endpoints": zookeeper_endpoints,

@@ -280,9 +280,16 @@ def _split(line):
             index += 2
             continue
         if line[index] in "=:":
-            return line[:index].rstrip(), line[index], line[index + 1:].lstrip()
+            return _strip_end(line[:index]), line[index], line[index + 1:].lstrip()
         index += 1
-    return line, "", ""
+    return _strip_end(line), "", ""
+
+
+def _strip_end(key):
+    """Strip white space behind a key, but not the blank that a backslash makes part of it."""
+    stripped = key.rstrip()
+    backslashes = len(stripped) - len(stripped.rstrip("\\"))
+    return key[: len(stripped) + 1] if backslashes % 2 and len(key) > len(stripped) else stripped
 
 
 def _unescape(text):

@@ -142,6 +142,11 @@ class Instance:
         except (OSError, ValueError):
             return None
 
+    def running_version(self, process):
+        """Return the version that `process` was started from: the last part of its release's name."""
+        meaning = self.meaning(process.fingerprint) if process else None
+        return os.path.basename(meaning["release"]).rsplit("-", 1)[-1] if meaning else None
+
     def restart_reasons(self, desired=None):
         """Return why the running process is not what is desired; empty if it is.
 

@@ -183,6 +183,11 @@ pid:
   description: Its process id, or null.
   type: int
   returned: always
+version:
+  description: The version of the release that the process was started from, or null.
+  type: str
+  returned: always
+  sample: 3.9.2
 started_at:
   description: When it was started, in seconds since the epoch, or null.
   type: int
@@ -387,6 +392,7 @@ def main():
     result.update(
         running=process is not None,
         pid=process.pid if process else None,
+        version=instance.running_version(process),
         started_at=process.started_at if process else None,
         restart_pending=bool(result["restart_reasons"]),
         answers=[

@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Generations: the fingerprint follows the meaning, reasons are words, secrets never show."""
+
+import pytest
+from ansible_collections.kafkaops.cluster.plugins.module_utils._generation import (
+    Generation,
+    launch_script,
+    masked_text,
+    reasons,
+)
+
+BASE = {
+    "release": "/opt/kafka/releases/kafka_2.13-3.8.1",
+    "java_home": "/jvm/17",
+    "main_class": "kafka.Kafka",
+    "classpath": "libs/*",
+    "jvm_options": ("-Xmx1g",),
+    "arguments": ("{conf}/server.properties",),
+    "environment": {"LANG": "C"},
+    "files": {"server.properties": "a=1\nssl.key.password=x\n", "log4j.properties": "root=INFO\n"},
+    "unwatched": ("log4j.properties",),
+    "unit": {"text": "unit"},
+}
+
+
+def generation(**changes):
+    return Generation(**dict(BASE, **changes))
+
+
+def test_comments_order_and_our_own_logging_file_are_no_reason_to_restart():
+    other = generation(
+        files={
+            "server.properties": "# a comment\nssl.key.password=x\n\na=1\n",
+            "log4j.properties": "root=WARN\n",
+        }
+    )
+    assert other.fingerprint == generation().fingerprint
+
+
+@pytest.mark.parametrize(
+    "changes, expected",
+    [
+        ({"release": "/opt/kafka/releases/kafka_2.13-3.9.2"}, "release kafka_2.13-3.8.1 -> kafka_2.13-3.9.2"),
+        ({"java_home": "/jvm/21"}, "java home /jvm/17 -> /jvm/21"),
+        ({"jvm_options": ("-Xmx2g",)}, "jvm options --Xmx1g +-Xmx2g"),
+        ({"environment": {"LANG": "de"}}, "environment: LANG C -> de"),
+        (
+            {"files": {"server.properties": "a=2\nssl.key.password=x\n"}},
+            "server.properties: a 1 -> 2",
+        ),
+        (
+            {"files": {"server.properties": "a=1\nssl.key.password=y\n"}},
+            "server.properties: ssl.key.password changed",
+        ),
+        (
+            {"files": {"server.properties": "a=1\nssl.key.password=x\n", "keystore.pem": "k"}},
+            "keystore.pem added",
+        ),
+    ],
+)
+def test_each_difference_has_its_words(changes, expected):
+    before, after = generation(), generation(**changes)
+    assert before.fingerprint != after.fingerprint
+    assert reasons(before.meaning(), after.meaning()) == [expected]
+
+
+def test_the_same_meaning_has_no_reasons_and_a_first_start_says_so():
+    assert reasons(generation().meaning(), generation().meaning()) == []
+    assert reasons(None, generation().meaning()) == ["never started"]
+
+
+def test_secrets_are_neither_in_the_meaning_nor_in_a_diff():
+    secret = generation(files={"server.properties": "sasl.jaas.config=hunter2\na=1\n"})
+    assert "hunter2" not in str(secret.meaning())
+    shown = masked_text("server.properties", "sasl.jaas.config=hunter2\na=1\n")
+    assert "hunter2" not in shown and "a=1" in shown
+    assert "PRIVATE" not in masked_text("keystore.pem", "PRIVATE KEY")
+
+
+def test_the_launch_script_quotes_what_it_is_given():
+    script = launch_script(generation(environment={"X": "it's"}), "/etc/kafka", "/run/kafka")
+    assert "export X='it'\\''s'" in script
+    assert "'/etc/kafka/current/server.properties'" in script
+    assert script.startswith("#!/bin/sh\n")
