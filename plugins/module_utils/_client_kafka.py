@@ -13,22 +13,17 @@ from __future__ import annotations
 import collections
 import logging
 import os
-import re
-import selectors
-import socket
 import ssl
 import tempfile
 import time
 import traceback
 from dataclasses import replace
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils._argspec import join_address
 from ansible_collections.kafkaops.cluster.plugins.module_utils._model import (
     Broker,
     ConfigEntry,
     Partition,
     Snapshot,
-    Stake,
     Topic,
     same_value,
 )
@@ -39,6 +34,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils._plan_topics impo
     DELETE,
     GROW,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils._reach import (
+    Trouble,
+    probe_addresses,
+    sentence,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils._stakes import estimate_stake
 
 CONFLUENT_IMPORT_ERROR = None
 try:
@@ -84,7 +85,7 @@ class KafkaClient:
         self._clock = clock
         self._sleep = sleep
         self._wall_clock = wall_clock
-        self._trouble = _Trouble()
+        self._trouble = Trouble()
         self._admin = None
 
     # ------------------------------------------------------------ reaching the cluster
@@ -110,38 +111,8 @@ class KafkaClient:
                 hopeless_since = now
             if now >= deadline or (verdict and now - hopeless_since >= patience):
                 details = {} if verdict else {"reachable": False}
-                raise AdminError(self._sentence(verdict), **details)
+                raise AdminError(sentence(self.connection, verdict, self._trouble.last), **details)
             self._sleep(0.1)
-
-    def _sentence(self, verdict):
-        address = self.connection.bootstrap
-        protocol = self.connection.security_protocol
-        if verdict == "closed" and not protocol.endswith("SSL"):
-            if speaks_tls(self.connection.addresses):
-                verdict = "tls"
-        told = self._trouble.last
-        sentences = {
-            "closed": f"wrong protocol: {address} accepts connections but closes them when spoken "
-            f"to in {protocol}; the listener wants SASL, or is not Kafka's. Set security_protocol",
-            "tls": f"wrong protocol: {address} speaks TLS, not {protocol}. Set security_protocol "
-            "to SSL or SASL_SSL",
-            "not_tls": f"wrong protocol: {address} does not speak TLS, security_protocol is "
-            f"{protocol}. Set it to PLAINTEXT or SASL_PLAINTEXT, or name the TLS listener",
-            "not_sasl": f"wrong protocol: the listener {address} wants no SASL, security_protocol "
-            f"is {protocol}. Set it to PLAINTEXT or SSL",
-            "mechanism": f"wrong credentials: {address} does not offer the mechanism "
-            f"{self.connection.sasl_mechanism}: {told}",
-            "credentials": f"wrong credentials: {address} refuses user "
-            f"{self.connection.sasl_username} by {self.connection.sasl_mechanism}: {told}",
-            "certificate": f"certificate not trusted: {address}: {told}. Set ssl_ca, or "
-            "ssl_check_hostname if only the name differs",
-            "tls_failed": f"TLS to {address} failed: {told}. A client certificate may be needed: "
-            "ssl_certificate and ssl_key",
-            "controller": f"wrong listener: {address} is a KRaft controller. Name a broker",
-        }
-        waited = f"within {self.connection.timeout:g} s"
-        default = f"unreachable: no Kafka broker answered at {address} {waited}: {told}"
-        return sentences.get(verdict, default).rstrip(".: ") + "."
 
     def _renew(self):
         """A new AdminClient: after a controller change an old one keeps asking the wrong broker."""
@@ -306,9 +277,7 @@ class KafkaClient:
         known = frozenset(key for entries in configs.values() for key in entries) or None
         defaults = {}
         if snapshot.brokers:
-            some = snapshot.controller if snapshot.controller is not None else None
-            ids = [broker.id for broker in snapshot.brokers]
-            entries = self.fetch_broker_config(some if some in ids else ids[0])
+            entries = self.fetch_broker_config(snapshot.brokers[0].id)
             defaults = {key: e.value for key, e in entries.items() if e.value is not None}
         topics = dict(snapshot.topics)
         for name in present:
@@ -352,19 +321,15 @@ class KafkaClient:
         sizes, why_not = self._sizes(cuts)
         stakes = {}
         for name, (retention_ms, retention_bytes) in cuts.items():
-            parts = [key for key in ends if key[0] == name]
-            counts = {
-                key: max(0, last[key] - first[key]) for key in parts if key in last and key in first
-            }
-            total = sum(counts.values()) if len(counts) == len(parts) else None
-            stakes[name] = _stake(
-                counts,
-                total,
-                first,
-                last,
-                young,
-                sizes,
-                name,
+            partitions = [(name, part.id) for part in snapshot.topics[name].partitions]
+            counted = all(key in first and key in last for key in partitions)
+            stakes[name] = estimate_stake(
+                (
+                    [(first[key], last[key], young.get(key, -1)) for key in partitions]
+                    if counted
+                    else None
+                ),
+                [sizes[key] for key in partitions if key in sizes],
                 retention_ms,
                 retention_bytes,
                 unknown or why_not,
@@ -566,34 +531,6 @@ def _with_config(topic, entries, defaults):
     return Topic(topic.name, topic.partitions, config)
 
 
-def _stake(counts, total, first, last, young, sizes, name, retention_ms, retention_bytes, unknown):
-    """One topic's Stake, from offsets and sizes of its partitions."""
-    own = {key: size for key, size in sizes.items() if key[0] == name}
-    total_bytes = sum(own.values()) if own else None
-    records = None
-    if total is not None and retention_ms is not None:
-        records = 0
-        for key, count in counts.items():
-            if retention_ms < 0:
-                continue
-            # -1: not one record is young enough to stay.
-            border = young.get(key, -1)
-            records += count if border < 0 else max(0, border - first[key])
-    doomed = None
-    if total_bytes is not None:
-        by_time = total_bytes * records / total if total and records is not None else 0
-        by_size = 0
-        if retention_bytes is not None and retention_bytes >= 0:
-            by_size = sum(max(0, size - retention_bytes) for size in own.values())
-        doomed = int(max(by_time, by_size))
-        if records is None and total:
-            # No clock involved: as many records as the bytes hold on average.
-            records = int(total * by_size / total_bytes) if total_bytes else 0
-        elif records is None and total == 0:
-            records = 0
-    return Stake(records, total, doomed, total_bytes, unknown)
-
-
 def _sizes_of(answers):
     """((topic, partition), bytes) pairs of kafka-python's answer to DescribeLogDirs."""
     for answer in answers:
@@ -708,115 +645,3 @@ class _kafka_python_settings:  # pylint: disable=invalid-name
     def __exit__(self, *_exc):
         if self._directory is not None:
             self._directory.cleanup()
-
-
-class _Trouble(logging.Handler):
-    """Remembers what librdkafka says about its connections, to explain a failure."""
-
-    # `10.0.0.1:9092/bootstrap: ` in front and ` (after 3ms in state ...)` behind.
-    _AROUND = re.compile(r"^(?:\[thrd:[^\]]*\]: )?(.*?)(?: \(after \d+ms in state (\w+)[^)]*\))?$")
-
-    def __init__(self):
-        super().__init__()
-        self.last = ""
-        self._closed = 0
-        self._codes = collections.Counter()
-
-    def error(self, error):
-        """librdkafka's error callback."""
-        if error.code() == KafkaError._ALL_BROKERS_DOWN:
-            return
-        self._codes[error.code()] += 1
-        self._note(error.str())
-
-    def emit(self, record):
-        """A log line of librdkafka."""
-        text = record.getMessage()
-        if text.startswith("FAIL "):
-            self._note(text.split("]: ", 1)[-1].split("]: ", 1)[-1])
-
-    def _note(self, text):
-        match = self._AROUND.match(text)
-        self.last = match.group(1) if match else text
-        self.last = self.last.replace("/bootstrap", "")
-        if "connection closed by peer" in text and "SSL" not in text:
-            self._closed += 1
-
-    def verdict(self, error):
-        """One word for what is hopeless, None while it may just take time."""
-        text = self.last
-        if error.code() == KafkaError._UNSUPPORTED_FEATURE:
-            return "controller"
-        if self._codes[KafkaError._AUTHENTICATION]:
-            if "not valid in current SASL state" in text:
-                return "not_sasl"
-            return "mechanism" if "Unsupported SASL mechanism" in text else "credentials"
-        if "PLAINTEXT broker listener" in text or "wrong version number" in text:
-            return "not_tls"
-        if self._codes[KafkaError._SSL]:
-            return "certificate" if "certificate verify failed" in text else "tls_failed"
-        # Once or twice may be a broker that is just stopping.
-        return "closed" if self._closed >= 3 else None
-
-
-# ---------------------------------------------------------------- plain sockets
-
-
-def probe_addresses(connection, clock=time.monotonic):
-    """Return as soon as one address accepts a connection; else AdminError with each one's error.
-
-    librdkafka would try until the timeout and not say which address failed how.
-    """
-    deadline = clock() + connection.timeout
-    failures = []
-    with selectors.DefaultSelector() as selector:
-        sockets = []
-        try:
-            for host, port in connection.addresses:
-                address = join_address(host, port)
-                try:
-                    targets = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-                except OSError as error:
-                    failures.append(f"{address}: the name does not resolve ({error.strerror})")
-                    continue
-                for family, kind, proto, _name, target in targets:
-                    plain = socket.socket(family, kind, proto)
-                    sockets.append(plain)
-                    plain.setblocking(False)
-                    code = plain.connect_ex(target)
-                    if code == 0:
-                        return
-                    if code in (115, 36, 10035):  # in progress: Linux, macOS, Windows
-                        selector.register(plain, selectors.EVENT_WRITE, address)
-                    else:
-                        failures.append(f"{address}: {os.strerror(code)}")
-            while selector.get_map() and clock() < deadline:
-                for key, _events in selector.select(max(0, deadline - clock())):
-                    code = key.fileobj.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-                    if code == 0:
-                        return
-                    failures.append(f"{key.data}: {os.strerror(code)}")
-                    selector.unregister(key.fileobj)
-            for key in selector.get_map().values():
-                failures.append(f"{key.data}: no answer within {connection.timeout:g} s")
-        finally:
-            for plain in sockets:
-                plain.close()
-    told = "; ".join(dict.fromkeys(failures))
-    raise AdminError(f"unreachable: {told}.", reachable=False)
-
-
-def speaks_tls(addresses, timeout=3.0):
-    """Whether one of the addresses completes or understands a TLS handshake."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # Only the language is asked for, nothing is said: the certificate does not matter.
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    for host, port in addresses:
-        try:
-            with socket.create_connection((host, port), timeout=timeout) as plain:
-                with context.wrap_socket(plain, server_hostname=host):
-                    return True
-        except OSError:
-            continue
-    return False

@@ -291,11 +291,15 @@ class BareCluster:
             raise
         return self
 
-    def stop(self) -> None:
-        """Brokers first, all at once; then the ensemble."""
+    def stop(self, graceful: bool = False) -> None:
+        """End all of it; brokers first, then the ensemble.
+
+        Not gracefully by default: nobody keeps the data, and brokers that are all told to stop wait
+        12 s for each other to take over their partitions.
+        """
         for group in (list(self.broker_instances.values()), self.zookeeper_instances):
             for instance in group:
-                instance.signal(signal.SIGTERM)
+                instance.signal(signal.SIGTERM if graceful else signal.SIGKILL)
             for instance in group:
                 instance.stop()
 

@@ -1,0 +1,211 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One real cluster of the ZooKeeper line and one KRaft node, shared by all tests of this folder.
+
+Modules run in this process, through their own main(): the same code as on a host, without the
+0.4 s of a module call. A few tests go through ansible-playbook.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import io
+import ipaddress
+import itertools
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(CHECKOUT))
+
+from tests.support import collection_finder  # noqa: E402
+from tests.support.bare_cluster import BareCluster  # noqa: E402
+
+collection_finder.install()
+
+PORT_BASE = int(os.environ.get("KAFKAOPS_TEST_PORT_BASE", "20200"))
+_numbers = itertools.count(1)
+
+
+@dataclass
+class Result:
+    """What a module returned."""
+
+    failed: bool
+    values: dict
+
+    def __getattr__(self, name):
+        try:
+            return self.values[name]
+        except KeyError:
+            raise AttributeError(f"no {name} in {sorted(self.values)}: {self.values}") from None
+
+    @property
+    def kinds(self):
+        """(kind, subject) of the planned changes."""
+        return [(change["kind"], change["subject"]) for change in self.plan["changes"]]
+
+    @property
+    def checks(self):
+        """(check id, subject) of the refusals."""
+        return [(refusal["check"], refusal["subject"]) for refusal in self.plan["refusals"]]
+
+
+def run_module(name: str, arguments: dict, check: bool = False) -> Result:
+    """Run a module's main() in this process; returns what it printed."""
+    import importlib
+
+    from ansible.module_utils.testing import patch_module_args
+
+    module = importlib.import_module(f"ansible_collections.kafkaops.cluster.plugins.modules.{name}")
+    printed = io.StringIO()
+    with patch_module_args({**arguments, "_ansible_check_mode": check, "_ansible_diff": True}):
+        with contextlib.redirect_stdout(printed), pytest.raises(SystemExit):
+            module.main()
+    values = json.loads(printed.getvalue())
+    return Result(bool(values.get("failed")), values)
+
+
+@pytest.fixture
+def modules(cluster):
+    """Runs modules against the shared cluster: modules.topics([...]), modules.info()."""
+    return Modules(cluster.bootstrap_servers)
+
+
+class Modules:
+    """The two modules, with the connection filled in."""
+
+    def __init__(self, bootstrap_servers):
+        self.bootstrap_servers = bootstrap_servers
+
+    def topics(self, topics=None, check=False, **options):
+        """kafka_topics."""
+        arguments = {"bootstrap_servers": self.bootstrap_servers, "timeout": 20, **options}
+        if topics is not None:
+            arguments["topics"] = topics
+        return run_module("kafka_topics", arguments, check)
+
+    def info(self, **options):
+        """kafka_cluster_info."""
+        return run_module(
+            "kafka_cluster_info",
+            {"bootstrap_servers": self.bootstrap_servers, "timeout": 20, **options},
+        )
+
+
+@pytest.fixture
+def name():
+    """A topic name that no other test uses."""
+    return f"topic-{next(_numbers)}"
+
+
+@dataclass
+class Certificate:
+    """A self-signed certificate for 127.0.0.1 and its key, as PEM text."""
+
+    certificate: str
+    key: str
+
+
+@pytest.fixture(scope="session")
+def certificate():
+    """Made anew in each session, so that none can expire in the repository."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "kafkaops test")])
+    now = datetime.datetime.now(datetime.timezone.utc)
+    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(days=2))
+        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    return Certificate(
+        certificate.public_bytes(serialization.Encoding.PEM).decode(),
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        ).decode(),
+    )
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory, certificate):
+    """Three ZooKeepers, three brokers of the ZooKeeper line; one SASL and one TLS listener."""
+
+    def one_line(pem):
+        return pem.replace("\n", "\\n")
+
+    with BareCluster(
+        directory=tmp_path_factory.mktemp("cluster"),
+        port_base=PORT_BASE,
+        extra_listeners={"LOGIN": "SASL_PLAINTEXT", "TLS": "SSL"},
+        broker_config={
+            # Retention acts within a second here, not within minutes.
+            "log.retention.check.interval.ms": 500,
+            "log.initial.task.delay.ms": 500,
+            "log.segment.delete.delay.ms": 200,
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.login.plain.sasl.jaas.config": (
+                "org.apache.kafka.common.security.plain.PlainLoginModule required "
+                'user_admin="correct horse";'
+            ),
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.certificate.chain": one_line(certificate.certificate),
+            "ssl.keystore.key": one_line(certificate.key),
+        },
+    ) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def kraft(tmp_path_factory):
+    """One combined KRaft node of the 4.x line."""
+    with BareCluster(
+        directory=tmp_path_factory.mktemp("kraft"),
+        port_base=PORT_BASE + 200,
+        brokers=1,
+        kraft=True,
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def admin(cluster):
+    """A client that is not ours, to look and to interfere behind the module's back."""
+    from confluent_kafka.admin import AdminClient
+
+    return AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Clients that the module made during the test; their `requests` count."""
+    from ansible_collections.kafkaops.cluster.plugins.modules import kafka_topics
+
+    made = []
+
+    class Counted(kafka_topics.KafkaClient):
+        def __init__(self, *arguments, **named):
+            super().__init__(*arguments, **named)
+            made.append(self)
+
+    monkeypatch.setattr(kafka_topics, "KafkaClient", Counted)
+    return made
