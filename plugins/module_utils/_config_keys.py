@@ -64,6 +64,8 @@ class KeyTable:
     prefixes: Tuple[str, ...] = PLUGIN_PREFIXES
     # Patterns of keys whose middle is free, as server.1 or group.2 of ZooKeeper.
     patterns: Tuple[str, ...] = ()
+    # (pattern, what to set instead) of keys that follow from variables, as server.1.
+    owned_patterns: Tuple[Tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,34 @@ def broker_table(
     )
 
 
+def zookeeper_table(
+    table: Mapping[str, Mapping[str, Any]], owned: Mapping[str, str], version: str = "ZooKeeper"
+) -> KeyTable:
+    """The table of roles/zookeeper/files/config-keys.json as a value.
+
+    An entry with `pattern` stands for many keys (weight.1); one with `instead` is a setting of
+    ZooKeeper that zoo.cfg does not reach. `server.N` follows from the group.
+    """
+    keys, removed, patterns = {}, {}, []
+    for key, about in table.items():
+        if about.get("pattern"):
+            if key != "server.N":
+                patterns.append(about["pattern"])
+        elif about.get("instead"):
+            removed[key] = {"removed_in": "", "instead": about["instead"]}
+        else:
+            keys[key] = about
+    return KeyTable(
+        version=version,
+        keys=keys,
+        removed=removed,
+        owned=owned,
+        prefixes=(),
+        patterns=tuple(patterns),
+        owned_patterns=((r"^server\.", "the hosts of the zookeeper group"),),
+    )
+
+
 def check_key(key: Any, value: Any, table: KeyTable) -> Optional[KeyProblem]:
     """The problem with `key: value`, or None. A note (plug-in key) is a problem of its own kind."""
     if not isinstance(key, str):
@@ -110,12 +140,15 @@ def check_key(key: Any, value: Any, table: KeyTable) -> Optional[KeyProblem]:
             "the collection computes this key",
             "set %s instead" % table.owned[key],
         )
+    for pattern, variable in table.owned_patterns:
+        if re.match(pattern, key):
+            return KeyProblem(OWNED, "the collection computes this key", "set %s" % variable)
     if key in table.removed:
         about = table.removed[key]
         since = about.get("removed_in")
         return KeyProblem(
             REMOVED,
-            "removed%s" % (" in %s" % since if since else ""),
+            "removed in %s" % since if since else "%s does not read this key" % table.version,
             "use %s" % about["instead"] if about.get("instead") else "leave it out",
         )
     about = table.keys.get(key)
@@ -277,7 +310,7 @@ def _range_problem(number: float, valid: str) -> Optional[KeyProblem]:
 
 
 def _choice_problem(parts: Iterable[str], text: str, valid: str) -> Optional[KeyProblem]:
-    if valid == "non-empty string" and not text:
+    if valid in ("non-empty string", "non-empty list") and not text:
         return _bad("empty", "give a value")
     insensitive = valid.startswith("(case insensitive)")
     listed = valid[len("(case insensitive)") :].strip() if insensitive else valid
@@ -288,7 +321,11 @@ def _choice_problem(parts: Iterable[str], text: str, valid: str) -> Optional[Key
     if not choices:
         return None
     known = {item.lower() for item in choices} if insensitive else set(choices)
+    # Kafka reads 3.9 and 3.9.2 as 3.9-IV0, though its table lists only that.
+    short = {item.split("-IV")[0] for item in choices if "-IV" in item}
     for part in parts:
+        if short and ".".join(part.split(".")[:2]) in short:
+            continue
         if (part.lower() if insensitive else part) not in known:
             near = nearest(part, choices)
             return _bad(

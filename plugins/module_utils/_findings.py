@@ -232,6 +232,12 @@ _CHECKS = (
         "The identities on a host's disks can be read",
         "run with become, or as the account that owns the directories",
     ),
+    Check(
+        "cluster.unreadable",
+        WARNING,
+        "A cluster that runs answers the questions of the preflight",
+        "correct kafka_client_security and kafka_admin_listener; ids in use were not checked",
+    ),
     # -- identity
     Check(
         "identity.duplicate_broker_id",

@@ -1,0 +1,557 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The preflight's edge to Ansible: gather settings and facts of every member, judge them at once.
+
+`phase: collect` runs per host (delegated for members outside --limit), `phase: judge` once. Role
+defaults are loaded here, because hostvars hold the inventory variables of every host and no role's
+defaults of any.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+
+from collections.abc import Mapping
+
+from ansible import constants as C
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils import _java
+from ansible_collections.kafkaops.cluster.plugins.module_utils._config_kafka import (
+    bootstrap_servers,
+    is_secret,
+    zookeeper_connect,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils._findings import (
+    ERROR,
+    NOTE,
+    WARNING,
+    found,
+    in_order,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils._preflight import judge
+from ansible_collections.kafkaops.cluster.plugins.module_utils._preflight_host import (
+    resolve_names,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils._preflight_identity import (
+    identities,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils._preflight_members import (
+    CLUSTER_NAME,
+    Raw,
+    facts_request,
+    known_variables,
+    misspelt,
+    names_to_resolve,
+    read_member,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils._preflight_tables import (
+    load_versions,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils._preflight_world import (
+    Controller,
+    Snapshot,
+    World,
+)
+
+display = Display()
+
+ROLES = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../roles"))
+# Their defaults are what an inventory leaves unsaid.
+SETTING_ROLES = ("jvm_service", "java", "zookeeper", "kafka", "flow_validation")
+CONNECTION_VARIABLES = ("ansible_host", "ansible_connection", "ansible_port")
+COLLECTED = "kafkaops_preflight_collected"
+HIDDEN = "kafkaops_preflight_hidden"
+SPARK_JAVA = (17, 21)
+ASK_SECONDS = 5
+
+
+class ActionModule(ActionBase):
+    """Collect, then judge."""
+
+    _supports_check_mode = True
+
+    def run(self, tmp=None, task_vars=None):
+        """Run one phase; see the module's documentation for what comes back."""
+        result = super().run(tmp, task_vars)
+        _validated, arguments = self.validate_argument_spec(
+            argument_spec={
+                "phase": {"type": "str", "choices": ["collect", "judge"], "required": True},
+                "host": {"type": "str"},
+                "accept": {"type": "list", "elements": "str", "default": []},
+                "report": {"type": "bool", "default": True},
+            }
+        )
+        inventory = _Inventory(self._templar, self._loader, task_vars)
+        if arguments["phase"] == "collect":
+            result.update(self._collect(inventory, arguments["host"], task_vars))
+        else:
+            result.update(self._judge(inventory, arguments, task_vars))
+        return result
+
+    # ------------------------------------------------------------ collect
+
+    def _collect(self, inventory, host, task_vars):
+        host = host or task_vars["inventory_hostname"]
+        gathered = inventory.gather(host)
+        if not gathered["is_broker"] and not gathered["is_server"]:
+            return {"changed": False, "member": False, "groups": [], "hidden": []}
+        result = {
+            "changed": False,
+            "member": True,
+            "groups": ["kafkaops_kafka"] * gathered["is_broker"]
+            + ["kafkaops_zookeeper"] * gathered["is_server"],
+            "hidden": sorted(set(gathered["siblings"]) - set(task_vars["ansible_play_hosts_all"])),
+            "settings": _without_secrets(gathered["settings"]),
+            "errors": gathered["errors"],
+            "is_broker": gathered["is_broker"],
+            "is_server": gathered["is_server"],
+            "siblings": gathered["siblings"],
+            "facts": None,
+            "unreachable_reason": "",
+        }
+        member, _findings = read_member(_raw(host, gathered))
+        names = set(names_to_resolve(member))
+        for sibling in gathered["siblings"]:
+            names.update(inventory.names_of(sibling))
+        before = time.time()
+        try:
+            answer = self._execute_module(
+                module_name="kafkaops.cluster.node_identity",
+                module_args=facts_request(member, sorted(names)),
+                task_vars=task_vars,
+            )
+        except AnsibleConnectionFailure as error:
+            # Not a failure of this task: the verdict names the host beside all other findings.
+            result["unreachable_reason"] = "it cannot be reached: %s" % _first_line(error)
+            return result
+        after = time.time()
+        if answer.get("facts") is None:
+            told = answer.get("msg") or answer.get("module_stderr") or "the module did not answer"
+            result["unreachable_reason"] = "it cannot be examined: %s" % _first_line(told)
+            return result
+        result["facts"] = answer["facts"]
+        result["clock_offset_seconds"] = answer["facts"]["clock"] - (before + after) / 2
+        result["clock_uncertainty_seconds"] = (after - before) / 2
+        return result
+
+    # ------------------------------------------------------------ judge
+
+    def _judge(self, inventory, arguments, task_vars):
+        raws = self._raws(inventory, task_vars)
+        if not raws:
+            raise AnsibleActionFail(
+                "[inventory.empty_group] %s: kafka_group=%s: no host of this inventory is in the groups of"
+                " brokers or ZooKeeper servers. Remedy: add hosts to the groups kafka and zookeeper, or name"
+                " your groups in kafka_group and zookeeper_group."
+                % (task_vars["inventory_hostname"], inventory.group(task_vars["inventory_hostname"], "kafka"))
+            )
+        raws = _with_assigned_ids(inventory, raws)
+        asked = self._ask_clusters(raws, task_vars)
+        known = inventory.known
+        verdict = judge(
+            raws,
+            load_versions(ROLES),
+            controller=_controller(raws),
+            snapshots={name: each["snapshot"] for name, each in asked.items() if each["snapshot"]},
+            host_names=frozenset(task_vars["hostvars"]),
+            group_names=frozenset(
+                name for name in task_vars["groups"] if not name.startswith("kafkaops_")
+            ),
+            misspelt=_misspelt_everywhere(inventory, raws, known),
+            accept=arguments["accept"],
+        )
+        findings = in_order(list(verdict.findings) + _not_asked(asked))
+        result = dict(verdict.result)
+        result["controllers"] = {
+            name: each["controller"] for name, each in asked.items() if each["controller"] is not None
+        }
+        result["findings"] = [each.as_dict() for each in findings]
+        result["changed"] = False
+        if arguments["report"] and not self._task.check_mode:
+            result["report"] = _write_reports(raws, findings, result)
+        errors = [each for each in findings if each.level == ERROR]
+        _say([each for each in findings if each.level != ERROR])
+        counts = "%d host%s, %d error%s, %d warning%s" % (
+            len(raws),
+            "" if len(raws) == 1 else "s",
+            len(errors),
+            "" if len(errors) == 1 else "s",
+            sum(each.level == WARNING for each in findings),
+            "" if sum(each.level == WARNING for each in findings) == 1 else "s",
+        )
+        if errors:
+            result["failed"] = True
+            lines = [each.line() for each in errors]
+            result["msg"] = "\n".join(
+                ["Nothing was changed: the preflight refuses this inventory (%s)." % counts] + lines
+            )
+            if not _callback_prints_lines():
+                for line in lines:
+                    display.display(line, color=C.COLOR_ERROR)
+        else:
+            result["msg"] = "The preflight has nothing against it: %s." % counts
+        return result
+
+    def _raws(self, inventory, task_vars):
+        collected = {}
+        for host in task_vars["ansible_play_hosts_all"]:
+            entry = inventory.raw_variables(host).get(COLLECTED)
+            if isinstance(entry, Mapping) and entry.get("member"):
+                collected[host] = (entry, True)
+        for entry in (task_vars.get(HIDDEN) or {}).get("results") or []:
+            if entry.get("member"):
+                collected[entry["item"]] = (entry, False)
+        wanted = {host for entry, _in_play in collected.values() for host in entry["siblings"]}
+        raws = []
+        for host in sorted(wanted | set(collected)):
+            entry, in_play = collected.get(host) or (None, False)
+            if entry is None:
+                gathered = inventory.gather(host)
+                gathered["settings"] = _without_secrets(gathered["settings"])
+                raws.append(_raw(host, gathered, unreachable="it was not asked", in_play=False))
+                continue
+            entry = plain(entry)
+            raws.append(
+                _raw(
+                    host,
+                    entry,
+                    facts=entry["facts"],
+                    unreachable=entry["unreachable_reason"],
+                    in_play=in_play,
+                    clock_offset_seconds=entry.get("clock_offset_seconds"),
+                    clock_uncertainty_seconds=entry.get("clock_uncertainty_seconds") or 0.0,
+                )
+            )
+        return raws
+
+    def _ask_clusters(self, raws, task_vars):
+        """cluster -> {snapshot, controller, problem}, of the clusters of which something runs."""
+        members = tuple(read_member(raw)[0] for raw in raws)
+        asked = {}
+        for cluster in World(members).clusters:
+            brokers = [each for each in cluster.brokers if _alive(each, "kafka") and each.listeners]
+            servers = [each for each in cluster.servers if _alive(each, "zookeeper")]
+            if not cluster.brokers or not (brokers or servers):
+                continue
+            answer = self._execute_module(
+                module_name="kafkaops.cluster.kafka_cluster_info",
+                module_args=_question(cluster, brokers, servers, task_vars["hostvars"]),
+                task_vars=task_vars,
+            )
+            entry = {"snapshot": None, "controller": None, "problem": "", "cluster": cluster}
+            if answer.get("failed"):
+                entry["problem"] = _first_line(answer.get("msg") or "no answer")
+            else:
+                entry["snapshot"], entry["controller"] = _snapshot(answer)
+            asked[cluster.name] = entry
+        return asked
+
+
+# ---------------------------------------------------------------- the inventory's variables
+
+
+class _Inventory:
+    """Settings of any host of the inventory: role defaults below what the inventory says."""
+
+    def __init__(self, templar, loader, task_vars):
+        self._templar = templar
+        self._task_vars = task_vars
+        self._defaults = {}
+        for role in SETTING_ROLES:
+            path = os.path.join(ROLES, role, "defaults", "main.yml")
+            if os.path.exists(path):
+                self._defaults.update(
+                    loader.load_from_file(path, cache="all", trusted_as_template=True) or {}
+                )
+        self.known = frozenset(self._defaults) | frozenset(known_variables())
+
+    def raw_variables(self, host):
+        """The host's variables, untemplated; those of the task for the host of the task itself."""
+        if host == self._task_vars["inventory_hostname"]:
+            return self._task_vars
+        return self._task_vars["hostvars"].raw_get(host)
+
+    def _templar_for(self, host, extra=None):
+        variables = dict(self._defaults)
+        if host != self._task_vars["inventory_hostname"]:
+            # What a template may look at besides the host's own variables.
+            for name in ("hostvars", "groups", "playbook_dir", "inventory_dir", "ansible_playbook_python"):
+                if name in self._task_vars:
+                    variables[name] = self._task_vars[name]
+        variables.update(self.raw_variables(host))
+        variables.update(extra or {})
+        return self._templar.copy_with_new_env(available_variables=variables), variables
+
+    def group(self, host, product):
+        """The name of the group of brokers or servers, as this host sees it."""
+        templar, variables = self._templar_for(host)
+        name = "%s_group" % product
+        return str(templar.template(variables.get(name, product)))
+
+    def gather(self, host, extra=None):
+        """{settings, errors, is_broker, is_server, siblings} of one host, plain data."""
+        templar, variables = self._templar_for(host, extra)
+        settings, errors = {}, {}
+        for name in sorted(self.known) + list(CONNECTION_VARIABLES):
+            if name not in variables:
+                continue
+            try:
+                settings[name] = plain(templar.template(variables[name]))
+            except Exception as error:  # pylint: disable=broad-except
+                # Whatever a template may raise is told as a finding of its variable.
+                errors[name] = _first_line(error)
+        groups = self._task_vars["groups"]
+        members = {
+            product: list(groups.get(str(settings.get("%s_group" % product) or product), []))
+            for product in ("kafka", "zookeeper")
+        }
+        return {
+            "settings": settings,
+            "errors": errors,
+            "is_broker": host in members["kafka"],
+            "is_server": host in members["zookeeper"],
+            "siblings": sorted(set(members["kafka"]) | set(members["zookeeper"])),
+        }
+
+    def names_of(self, host):
+        """The names that another member announces; empty where its settings cannot be read."""
+        templar, variables = self._templar_for(host)
+        names = set()
+        try:
+            for listener in templar.template(variables.get("kafka_listeners") or []):
+                names.add(listener.get("advertised"))
+        except Exception:  # pylint: disable=broad-except
+            pass  # that host's own turn says what is wrong
+        try:
+            names.add(templar.template(variables.get("zookeeper_address") or ""))
+        except Exception:  # pylint: disable=broad-except
+            pass
+        settings = {"kafka_listeners": [{"name": "A", "port": 1, "advertised": plain(name)} for name in names]}
+        member, _findings = read_member(Raw(host, True, False, settings))
+        return names_to_resolve(member)
+
+
+def plain(value):
+    """The value without Ansible's tags, lazy containers and secrets' wrappers."""
+    if isinstance(value, Mapping):
+        return {plain(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [plain(item) for item in value]
+    if isinstance(value, bool) or value is None:
+        return value
+    for kind in (int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    return str(value)
+
+
+def _without_secrets(settings):
+    """The same settings with every secret replaced: they travel through results and logs."""
+
+    def masked(name, value):
+        if isinstance(value, dict):
+            return {key: masked(str(key), item) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [masked(name, item) for item in value]
+        secret = is_secret(name) or name in ("key", "certificate", "ca", "ssl_key")
+        return "********" if secret and value else value
+
+    result = dict(settings)
+    for name, value in settings.items():
+        if name == "kafka_sasl" and isinstance(value, dict) and isinstance(value.get("users"), dict):
+            value = dict(value, users=dict.fromkeys(value["users"], "********"))
+        result[name] = masked(name, value)
+    return result
+
+
+def _raw(host, gathered, **more):
+    return Raw(
+        name=host,
+        is_broker=gathered["is_broker"],
+        is_server=gathered["is_server"],
+        settings=gathered["settings"],
+        errors=gathered["errors"],
+        **more,
+    )
+
+
+def _with_assigned_ids(inventory, raws):
+    """Settings that need an id nobody named (a port made of it) are read again with the assigned one."""
+    members = tuple(read_member(raw)[0] for raw in raws)
+    ids = {}
+    for cluster in World(members).clusters:
+        brokers, servers = identities(cluster)
+        for variable, assigned in (("kafka_broker_id", brokers), ("zookeeper_myid", servers)):
+            for host, value in assigned.items():
+                ids.setdefault(host, {})[variable] = value
+    result = []
+    for raw in raws:
+        missing = {
+            name: value for name, value in ids.get(raw.name, {}).items() if name not in raw.settings
+        }
+        if raw.errors and missing:
+            gathered = inventory.gather(raw.name, missing)
+            settings = {
+                name: value for name, value in gathered["settings"].items() if name not in missing
+            }
+            changes = {"settings": _without_secrets(settings), "errors": gathered["errors"]}
+            raw = Raw(**dict(raw.__dict__, **changes))
+        result.append(raw)
+    return result
+
+
+def _misspelt_everywhere(inventory, raws, known):
+    suspects = {}
+    for raw in raws:
+        names = [name for name in inventory.raw_variables(raw.name) if isinstance(name, str)]
+        for name, near in misspelt(names, known).items():
+            suspects.setdefault(name, {})[raw.name] = near
+    return suspects
+
+
+def _first_line(error):
+    text = getattr(error, "message", None) or str(error)
+    return (str(text).strip().splitlines() or ["no reason given"])[0][:300]
+
+
+# ---------------------------------------------------------------- the running cluster
+
+
+def _alive(member, product):
+    return bool((member.product_facts(product).get("started") or {}).get("alive"))
+
+
+def _question(cluster, brokers, servers, hostvars):
+    """Arguments of kafka_cluster_info. ZooKeeper is asked only where no broker runs."""
+    some = brokers or cluster.brokers
+    listeners = [
+        [{"name": each.name, "port": each.port, "advertised": each.advertised} for each in member.listeners]
+        for member in some
+    ]
+    admin = some[0].text("kafka_admin_listener")
+    question = {
+        "bootstrap_servers": bootstrap_servers(listeners, admin),
+        "timeout": ASK_SECONDS,
+        "missing_ok": True,
+    }
+    security = hostvars.get(some[0].name, {}).get("kafka_client_security") or {}
+    question.update(plain(security))
+    if not brokers:
+        ensemble = [
+            {"id": index, "address": each.text("zookeeper_address"), "client_port": each.client_port}
+            for index, each in enumerate(servers)
+        ]
+        question["timeout"] = 1
+        question["zookeeper"] = zookeeper_connect(ensemble, some[0].text("kafka_zookeeper_chroot"))
+        question["zookeeper_timeout"] = ASK_SECONDS
+    return question
+
+
+def _snapshot(answer):
+    """(Snapshot or None, controller) of what kafka_cluster_info returned."""
+    ensemble = answer.get("zookeeper") or {}
+    if not answer.get("reachable") and not ensemble.get("exists"):
+        return None, None
+    brokers = {}
+    for each in answer.get("brokers") or []:
+        brokers[int(each["id"])] = ((str(each["host"]), int(each["port"])),)
+    for each in ensemble.get("brokers") or []:
+        points = tuple(
+            (str(point["host"]), int(point["port"])) for point in each.get("endpoints") or []
+            if isinstance(point, Mapping)
+        )
+        brokers.setdefault(int(each["id"]), points)
+    return (
+        Snapshot(
+            cluster_id=answer.get("cluster_id") or ensemble.get("cluster_id"),
+            brokers=brokers,
+            replicas=frozenset(int(each) for each in answer.get("replica_holders") or []),
+        ),
+        answer.get("controller"),
+    )
+
+
+def _not_asked(asked):
+    return [
+        found(
+            "cluster.unreadable",
+            [member.name for member in each["cluster"].brokers],
+            "kafka_client_security",
+            "...",
+            "the running cluster %s could not be asked: %s" % (name, each["problem"]),
+        )
+        for name, each in sorted(asked.items())
+        if each["problem"]
+    ]
+
+
+def _controller(raws):
+    names = set()
+    for raw in raws:
+        names.update(names_to_resolve(read_member(raw)[0]))
+    wanted = any(raw.settings.get("flow_validation") not in (None, "never") for raw in raws)
+    java = _java.find(SPARK_JAVA[0], SPARK_JAVA[-1]) if wanted else None
+    return Controller(java=java, names=resolve_names(names))
+
+
+# ---------------------------------------------------------------- what people see
+
+
+def _callback_prints_lines():
+    """Whether the callback prints a message line by line, as its YAML format does."""
+    if C.DEFAULT_STDOUT_CALLBACK != "default":
+        return False
+    try:
+        form = C.config.get_config_value("result_format", plugin_type="callback", plugin_name="default")
+    except Exception:  # pylint: disable=broad-except
+        return False
+    return form == "yaml"
+
+
+def _say(findings):
+    colors = {WARNING: C.COLOR_WARN, NOTE: C.COLOR_VERBOSE}
+    for each in findings:
+        display.display("%s: %s" % (each.level, each.line()), color=colors[each.level])
+
+
+def _write_reports(raws, findings, result):
+    """preflight.json of each cluster; returns their paths. Written whole or not at all."""
+    paths = {}
+    clusters = {}
+    for raw in raws:
+        name = str(raw.settings.get("kafka_cluster_name") or "")
+        home = raw.settings.get("kafkaops_home")
+        if CLUSTER_NAME.match(name) and name not in (".", "..") and isinstance(home, str):
+            clusters.setdefault(name, (home, set()))[1].add(raw.name)
+    for name, (home, hosts) in sorted(clusters.items()):
+        directory = os.path.join(os.path.expanduser(home), "reports", name)
+        concerned = [each.as_dict() for each in findings if hosts & set(each.hosts)]
+        document = {
+            "schema_version": 1,
+            "cluster": name,
+            "written_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "ok": not any(each["level"] == ERROR for each in concerned),
+            "findings": concerned,
+            "ids": {host: result["ids"][host] for host in sorted(hosts) if host in result["ids"]},
+        }
+        path = os.path.join(directory, "preflight.json")
+        try:
+            os.makedirs(directory, exist_ok=True)
+            descriptor, temporary = tempfile.mkstemp(dir=directory, prefix=".preflight.")
+            with os.fdopen(descriptor, "w", encoding="utf-8") as target:
+                json.dump(document, target, indent=1, sort_keys=True)
+                target.write("\n")
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except OSError as error:
+            display.warning("cannot write %s: %s" % (path, error))
+            continue
+        paths[name] = path
+    return paths

@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# The work is done by the action plugin of the same name; this file documents it.
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: preflight
+short_description: Check the whole inventory before the first change
+version_added: 0.1.0
+author: kafkaops.cluster contributors (@kafkaops)
+description:
+  - Reads settings and facts of every member, wherever C(--limit) draws its line, and judges them together.
+  - Every finding has a stable id, a level, the hosts concerned and a remedy. Any error fails the task, with
+    all findings in the message. C(docs/preflight.md) lists the checks.
+  - Use the role P(kafkaops.cluster.preflight#role), which runs both phases in the right order.
+options:
+  phase:
+    description:
+      - V(collect) runs on every host (delegated for those outside C(--limit)), reads its settings with the roles'
+        defaults, and runs P(kafkaops.cluster.node_identity#module) on it.
+      - V(judge) runs once, on the host that may ask the running cluster, and needs the results of V(collect)
+        registered as C(kafkaops_preflight_collected) and C(kafkaops_preflight_hidden).
+    type: str
+    choices: [collect, judge]
+    required: true
+  host:
+    description: With V(collect), the inventory name to collect; the task has to be delegated to it.
+    type: str
+  accept:
+    description:
+      - Ids of checks whose errors become warnings. Contradictions between hosts (duplicate ids, shared directories,
+        a foreign cluster id) are never accepted.
+    type: list
+    elements: str
+    default: []
+  report:
+    description: Whether to write C(preflight.json) beside the cluster's other results. Never in check mode.
+    type: bool
+    default: true
+attributes:
+  check_mode:
+    description: It only reads, so check mode makes no difference but for the report.
+    support: full
+  diff_mode:
+    description: Nothing changes.
+    support: none
+"""
+
+EXAMPLES = r"""
+- name: Check the whole inventory
+  ansible.builtin.include_role:
+    name: kafkaops.cluster.preflight
+"""
+
+RETURN = r"""
+findings:
+  description: All findings, errors first.
+  returned: with phase judge
+  type: list
+  elements: dict
+  sample:
+    - check: identity.duplicate_broker_id
+      level: error
+      hosts: [kafka-2, kafka-3]
+      variable: kafka_broker_id
+      value: "2"
+      reason: two brokers of cluster local have this id
+      remedy: give each broker an id of its own, or leave kafka_broker_id out
+      line: "[identity.duplicate_broker_id] kafka-2, kafka-3: kafka_broker_id=2: ..."
+ids:
+  description: Identities by inventory name, null where the host has no such part.
+  returned: with phase judge
+  type: dict
+  sample: {kafka-1: {broker_id: 1, myid: null}, zookeeper-1: {broker_id: null, myid: 1}}
+brokers:
+  description: Brokers by cluster, sorted by id.
+  returned: with phase judge
+  type: dict
+  sample:
+    local:
+      - host: kafka-1
+        id: 1
+        listeners: [{name: LOCAL, port: 9092, protocol: PLAINTEXT, bind: 127.0.0.1, advertised: 127.0.0.1, audience: [brokers, clients]}]
+servers:
+  description: ZooKeeper servers by cluster, sorted by id.
+  returned: with phase judge
+  type: dict
+  sample:
+    local: [{host: zookeeper-1, id: 1, address: 127.0.0.1, client_port: 2181, peer_port: 2888, election_port: 3888}]
+ensembles:
+  description: Per cluster whether its ensemble is C(new), C(existing), C(unknown) or C(none), and which members hold data.
+  returned: with phase judge
+  type: dict
+  sample: {local: {state: new, members: {zookeeper-1: false}}}
+running:
+  description: Inventory names whose instance runs, by product.
+  returned: with phase judge
+  type: dict
+  sample: {kafka: [kafka-1], zookeeper: [zookeeper-1]}
+products:
+  description: Distinct products and versions that the inventory needs.
+  returned: with phase judge
+  type: list
+  elements: dict
+  sample: [{product: kafka, version: 3.9.2, scala_version: "2.13"}]
+controllers:
+  description: Id of the controller of each cluster that could be asked.
+  returned: with phase judge
+  type: dict
+  sample: {local: 1}
+cluster_ids:
+  description: Cluster id of each cluster that could be asked, else null.
+  returned: with phase judge
+  type: dict
+  sample: {local: wJ9ZqC3bT1mC4ZlYb3dM2g}
+cluster_first:
+  description: First broker of each cluster that takes part in the run.
+  returned: with phase judge
+  type: dict
+  sample: {local: kafka-1}
+first_on_machine:
+  description: Whether a name is the first on its machine, of any kind, as broker, as server.
+  returned: with phase judge
+  type: dict
+  sample: {kafka-1: {any: true, kafka: true, zookeeper: false}}
+report:
+  description: Path of preflight.json by cluster.
+  returned: with phase judge, unless in check mode
+  type: dict
+  sample: {local: /home/me/.local/share/kafkaops/reports/local/preflight.json}
+"""
