@@ -32,10 +32,10 @@ BROKER_CLASS = "kafka.server.KafkaConfig"
 TOPIC_CLASS = "org.apache.kafka.storage.internals.log.LogConfig"
 
 _ENTRY = re.compile(
-    r'<h4>.*?href="[^"]*">([^<]+)</a></h4>\s*<p>(.*?)</p>\s*<table>(.*?)</table>', re.S
+    r'<h4>.*?href="[^"]*">([^<]+)</a></h4>\s*<p>(.*?)</p>\s*<table>(.*?)</table>', re.DOTALL
 )
-_CELL = re.compile(r"<th>([^<]+):</th><td>(.*?)</td>", re.S)
-_DEPRECATED = re.compile(r"\[?deprecated[].:]*\s*(.*)", re.I | re.S)
+_CELL = re.compile(r"<th>([^<]+):</th><td>(.*?)</td>", re.DOTALL)
+_DEPRECATED = re.compile(r"\[?deprecated[].:]*\s*(.*)", re.IGNORECASE | re.DOTALL)
 # Deprecated since 3.0, though the printed text does not say so.
 _SILENTLY_DEPRECATED = {
     "log.message.format.version": "ignored since 3.0, unless inter.broker.protocol.version is older",

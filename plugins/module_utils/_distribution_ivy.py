@@ -144,7 +144,7 @@ def find_ivy():
             "pip install -r requirements.txt into the environment of ansible-playbook,"
             " or take distribution_source=archive",
         )
-    return sorted(jars)[-1]
+    return max(jars)
 
 
 class JarCache:
@@ -287,7 +287,7 @@ def _not_fetched(lock, jars, mirror, output, stalled):
     with open(output, encoding="utf-8", errors="replace") as stream:
         lines = [line.strip(" \t\n:") for line in stream]
     told = [line for line in lines if "xception" in line or "refused" in line or "imed out" in line]
-    why = "nothing arrived for {} s".format(STALLED_SECONDS) if stalled else (told or ["?"])[0]
+    why = f"nothing arrived for {STALLED_SECONDS} s" if stalled else (told or ["?"])[0]
     return SupplyError(
         "fetch.failed",
         f"distribution_mirror={mirror}",

@@ -120,7 +120,10 @@ class Installed:
 def install(install_dir, name, sha512, archive):
     """Install `archive`; returns an Installed. Raises SupplyError; nothing half done is kept."""
     check_name(name)
-    os.makedirs(os.path.join(install_dir, "releases"), mode=0o755, exist_ok=True)
+    for directory in (install_dir, os.path.join(install_dir, "releases")):
+        if not os.path.isdir(directory):
+            os.makedirs(directory, exist_ok=True)
+            os.chmod(directory, 0o755)
     with exclusive(os.path.join(install_dir, ".lock")):
         found = probe(install_dir, name, sha512)
         if found.state == "complete":
@@ -166,7 +169,7 @@ def _exchange_files(partial, target, manifest, old_manifest):
         path = os.path.join(target, name)
         if _same_content(path, entry):
             continue
-        os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+        _make_directory(target, os.path.dirname(name))
         if os.path.isdir(path) and not os.path.islink(path):
             remove(path)
         os.replace(os.path.join(partial, name), path)
@@ -208,7 +211,8 @@ def unpack(archive, target, name, sha512):
 
     Links are made after all files, so no member can be written through one.
     """
-    os.mkdir(target, 0o755)
+    os.mkdir(target)
+    os.chmod(target, 0o755)
     files, links, tops = {}, {}, set()
     try:
         with tarfile.open(archive) as tar:
