@@ -123,7 +123,9 @@ def decode(data: bytes) -> list[Batch]:
         base, length, epoch, magic, crc = _HEAD.unpack_from(data, at)
         body = data[at + _HEAD.size : at + 12 + length]
         at += 12 + length
-        attributes, last, first_time, max_time, pid, pepoch, sequence, count = _BODY.unpack_from(body)
+        attributes, last, first_time, max_time, pid, pepoch, sequence, count = _BODY.unpack_from(
+            body
+        )
         if magic != 2 or attributes & _COMPRESSION:
             raise ValueError(f"batch at offset {base}: only uncompressed batches of format 2")
         if crc32c(body) != crc:
@@ -169,7 +171,9 @@ def set_value(batches: list[Batch], offset: int, value: bytes) -> list[Batch]:
     return [
         replace(
             b,
-            records=tuple(replace(r, value=value) if b.offset(r) == offset else r for r in b.records),
+            records=tuple(
+                replace(r, value=value) if b.offset(r) == offset else r for r in b.records
+            ),
         )
         for b in batches
     ]

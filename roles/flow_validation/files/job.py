@@ -9,6 +9,7 @@
 Started by Python or by spark-submit. Exit code: 0 pass, 1 violation, 2 inconclusive, 3 could not run.
 docs/validation.md explains the record, the ledger and what each check proves.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -30,17 +31,23 @@ def arguments(argv: list) -> argparse.Namespace:
     parser.error = lambda message: parser.exit(COULD_NOT_RUN, f"job.py: {message}\n")
     parser.add_argument("mode", choices=("run", "produce", "verify"))
     parser.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT,...")
-    parser.add_argument("--ledger", required=True, metavar="DIR", help="Parquet; run, produce: written")
+    parser.add_argument(
+        "--ledger", required=True, metavar="DIR", help="Parquet; run, produce: written"
+    )
     parser.add_argument("--output", metavar="DIR", help="for verdict.json and report.html")
     parser.add_argument("--topic", help="default: a topic of its own, kafkaops-flow-RUN")
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--record-size", type=int, default=100, metavar="BYTES")
     parser.add_argument("--partitions", type=int, help="of a new topic; default: 2 a broker")
     parser.add_argument("--producers", type=int, help="produce tasks; default: Spark's parallelism")
-    parser.add_argument("--expected-brokers", type=int, help="fewer registered brokers fail coverage")
+    parser.add_argument(
+        "--expected-brokers", type=int, help="fewer registered brokers fail coverage"
+    )
     parser.add_argument("--min-isr", type=int, help="planned min.insync.replicas, for durability")
     parser.add_argument("--replication-factor", type=int, help="planned; default: 3 or all brokers")
-    parser.add_argument("--command-config", metavar="FILE", help="client properties, as Kafka's tools")
+    parser.add_argument(
+        "--command-config", metavar="FILE", help="client properties, as Kafka's tools"
+    )
     parser.add_argument("--producer-property", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--master", help="Spark master; default: spark-submit's, else local[*]")
     parser.add_argument("--jars", default=os.environ.get("KAFKAOPS_SPARK_JARS", ""),
@@ -60,7 +67,9 @@ def main(argv: list) -> int:
     """Run one mode; returns the exit code."""
     options = arguments(argv)
     try:
-        return {"run": steps.run, "produce": steps.produce, "verify": steps.verify}[options.mode](options)
+        return {"run": steps.run, "produce": steps.produce, "verify": steps.verify}[options.mode](
+            options
+        )
     except CannotRun as error:
         print(f"could not run: {error}", file=sys.stderr)
         return COULD_NOT_RUN

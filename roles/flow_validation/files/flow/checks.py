@@ -12,6 +12,7 @@ ledger:  the columns of schema.LEDGER_COLUMNS
 violation: partition, offset, producer, attempt, sequence, records, reason
     (`records` is how many records one row stands for; what cannot be known is null)
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -21,6 +22,10 @@ from flow.ledger import Row
 from flow.schema import ACKED, UNKNOWN, unpack_header
 
 KEY = ["home", "producer", "attempt", "sequence"]
+_SAME_RECORD = (
+    "home = l_partition and producer = l_producer and attempt = l_attempt"
+    " and sequence between first_sequence and last_sequence"
+)
 _EXPLODE = 65536  # sequences an array holds while ranges are unfolded: bounds the memory of a task
 
 
@@ -131,11 +136,11 @@ def _ranges(ledger, outcomes):
 
 def _damaged(records, ledger):
     """Records that are not intact, each with the acknowledged record that stands at its offset, if any."""
+    from pyspark.sql import functions as F
+
     ranges = _ranges(ledger, [ACKED])
     bad = records.where("not intact").select("partition", "offset", "ours")
-    at = (bad.partition == ranges.l_partition) & bad.offset.between(
-        ranges.first_offset, ranges.last_offset
-    )
+    at = F.expr("partition = l_partition and offset between first_offset and last_offset")
     return bad.join(ranges, at, "left").selectExpr(
         "partition", "offset", "ours", "l_producer as producer", "l_attempt as attempt",
         "first_sequence + (offset - first_offset) as sequence",
@@ -150,16 +155,11 @@ def corrupt(records, ledger):
 
 def phantom(records, ledger):
     """Nothing in the ledger explains it: bytes of somebody else, or a sequence that was never sent."""
+    from pyspark.sql import functions as F
+
     foreign = _damaged(records, ledger).where("producer is null and not ours")
     ranges = _ranges(ledger, [ACKED, UNKNOWN])
-    whole = records.where("intact")
-    explains = (
-        (whole.home == ranges.l_partition)
-        & (whole.producer == ranges.l_producer)
-        & (whole.attempt == ranges.l_attempt)
-        & whole.sequence.between(ranges.first_sequence, ranges.last_sequence)
-    )
-    unexplained = whole.join(ranges, explains, "left_anti")
+    unexplained = records.where("intact").join(ranges, F.expr(_SAME_RECORD), "left_anti")
     return _violations(foreign, "'not a record of this run'").unionByName(
         _violations(unexplained, "'no ledger row explains it'")
     )
@@ -226,15 +226,13 @@ def displaced(records, ledger):
 
     Told only where no other check explains it: whatever else is wrong moves records, too.
     """
+    from pyspark.sql import functions as F
+
     ranges = _ranges(ledger, [ACKED])
     whole = records.where("intact and home = partition")
-    same = (
-        (whole.home == ranges.l_partition)
-        & (whole.producer == ranges.l_producer)
-        & (whole.attempt == ranges.l_attempt)
-        & whole.sequence.between(ranges.first_sequence, ranges.last_sequence)
+    found = whole.join(ranges, F.expr(_SAME_RECORD)).where(
+        "offset != first_offset + (sequence - first_sequence)"
     )
-    found = whole.join(ranges, same).where("offset != first_offset + (sequence - first_sequence)")
     reason = "concat('was acknowledged at offset ', first_offset + (sequence - first_sequence))"
     return _violations(found, reason)
 

@@ -4,6 +4,7 @@
 
 Pure. The file may hold Java's keys or librdkafka's for the same thing; each client gets its own spelling.
 """
+
 from __future__ import annotations
 
 import re
@@ -108,7 +109,11 @@ def for_java(properties: dict) -> dict:
                 " (ssl.keystore.location); ssl.certificate.location and ssl.key.location differ"
             )
     if "ssl.truststore.certificates" in result or "ssl.keystore.key" in result:
-        for key in ("ssl.truststore.certificates", "ssl.keystore.certificate.chain", "ssl.keystore.key"):
+        for key in (
+            "ssl.truststore.certificates",
+            "ssl.keystore.certificate.chain",
+            "ssl.keystore.key",
+        ):
             if key in result:
                 result[key] = result[key].replace("\\n", "\n")
     if result.get("ssl.endpoint.identification.algorithm") == "none":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
 """What the driver asks the cluster for: brokers, a topic, offsets. The only importer of the admin client."""
+
 from __future__ import annotations
 
 import logging
@@ -50,6 +51,7 @@ class Cluster:
             self._last_error = error.str()
 
     def _failure(self, what: str, error) -> CannotRun:
+        self._admin.poll(0)  # serves error_cb
         detail = error.args[0].str() if error.args and hasattr(error.args[0], "str") else str(error)
         if self._last_error and self._last_error not in detail:
             detail = f"{detail} ({self._last_error})"
@@ -91,7 +93,9 @@ class Cluster:
                 # judged later: coverage says which broker leads nothing
                 if None not in leaders and len(leaders) == len(wanted):
                     return
-                raise CannotRun(f"topic {topic} has no leaders after {self._timeout:.0f} s: {leaders}")
+                raise CannotRun(
+                    f"topic {topic} has no leaders after {self._timeout:.0f} s: {leaders}"
+                )
             time.sleep(0.05)
 
     def delete_topic(self, topic: str) -> None:
@@ -168,8 +172,10 @@ def spread(brokers: list, partitions: int, replication: int) -> list:
     """Replicas of each partition, so that brokers lead in turn: [[leader, follower, ...], ...]."""
     n = len(brokers)
     return [
-        [brokers[(p + i + (p // n) * (1 if i else 0)) % n] for i in range(replication)]
-        if replication < n
-        else [brokers[(p + i) % n] for i in range(replication)]
+        (
+            [brokers[(p + i + (p // n) * (1 if i else 0)) % n] for i in range(replication)]
+            if replication < n
+            else [brokers[(p + i) % n] for i in range(replication)]
+        )
         for p in range(partitions)
     ]

@@ -5,6 +5,7 @@
 The versions are never written down: the connector's is the installed PySpark's, the Kafka client's and
 the pool's are what the connector's own description asks for (Ivy reads it).
 """
+
 from __future__ import annotations
 
 import glob
@@ -20,7 +21,12 @@ import zipfile
 from flow.cluster import CannotRun
 
 JAVA_VERSIONS = (17, 21)  # what Spark 4.0 supports
-NEEDED = ("spark-sql-kafka-0-10_", "spark-token-provider-kafka-0-10_", "kafka-clients-", "commons-pool2-")
+NEEDED = (
+    "spark-sql-kafka-0-10_",
+    "spark-token-provider-kafka-0-10_",
+    "kafka-clients-",
+    "commons-pool2-",
+)
 
 
 def cache_directory() -> str:
@@ -35,14 +41,20 @@ def find_java() -> str:
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
     wanted = " or ".join(str(v) for v in JAVA_VERSIONS)
     if not java or not os.access(java, os.X_OK):
-        where = f"JAVA_HOME={home} has no bin/java" if home else "JAVA_HOME is not set and PATH has none"
+        where = (
+            f"JAVA_HOME={home} has no bin/java"
+            if home
+            else "JAVA_HOME is not set and PATH has none"
+        )
         raise CannotRun(f"no Java found ({where}); Spark needs Java {wanted}")
     answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
     match = re.search(r'version "(\d+)', answer.stderr + answer.stdout)
     if not match:
         raise CannotRun(f"{java} -version did not name a version; Spark needs Java {wanted}")
     if int(match.group(1)) not in JAVA_VERSIONS:
-        raise CannotRun(f"{java} is Java {match.group(1)}; Spark needs Java {wanted} (set JAVA_HOME)")
+        raise CannotRun(
+            f"{java} is Java {match.group(1)}; Spark needs Java {wanted} (set JAVA_HOME)"
+        )
     return java
 
 
@@ -54,7 +66,9 @@ def spark_versions() -> tuple:
         raise CannotRun(f"PySpark is missing in this Python: {error}") from error
     home = os.environ.get("SPARK_HOME") or os.path.dirname(pyspark.__file__)
     cores = glob.glob(os.path.join(home, "jars", "spark-core_*.jar"))
-    match = re.match(r"spark-core_([\d.]+)-(.+)\.jar$", os.path.basename(cores[0])) if cores else None
+    match = (
+        re.match(r"spark-core_([\d.]+)-(.+)\.jar$", os.path.basename(cores[0])) if cores else None
+    )
     if not match:
         raise CannotRun(f"{home} has no jars/spark-core_*.jar, so it is not a whole Spark")
     return match.group(2), match.group(1)
@@ -74,7 +88,9 @@ def check_jars(paths: list, spark: str, scala: str) -> list:
     for prefix in NEEDED[:2]:
         wanted = f"{prefix}{scala}-{spark}.jar"
         if wanted not in names:
-            raise CannotRun(f"the Kafka connector does not match PySpark {spark}: {wanted} is needed")
+            raise CannotRun(
+                f"the Kafka connector does not match PySpark {spark}: {wanted} is needed"
+            )
     return paths
 
 
@@ -84,7 +100,9 @@ def connector_jars(java: str, given: str = "", offline: bool = False) -> list:
     if given:
         paths = []
         for item in given.split(","):
-            paths += sorted(glob.glob(os.path.join(item, "*.jar"))) if os.path.isdir(item) else [item]
+            paths += (
+                sorted(glob.glob(os.path.join(item, "*.jar"))) if os.path.isdir(item) else [item]
+            )
         return check_jars([os.path.abspath(p) for p in paths], spark, scala)
     folder = os.path.join(cache_directory(), "spark", f"{spark}_{scala}")
     kept = _from_cache(folder)
@@ -138,8 +156,7 @@ def _resolve(java: str, folder: str, spark: str, scala: str) -> list:
         found = {
             name: os.path.join(work, name)
             for name in sorted(os.listdir(work))
-            if name.startswith(NEEDED)
-            and re.sub(r"-[\d.]+\.jar$", "", name) not in present
+            if name.startswith(NEEDED) and re.sub(r"-[\d.]+\.jar$", "", name) not in present
         }
         missing = [p for p in NEEDED if not any(n.startswith(p) for n in found)]
         if missing:

@@ -2,10 +2,11 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 """The run's files: plan, attempts, ledger, verdict. Readers find whole files or none.
 
-    LEDGER/part-*.parquet   the ledger (schema.LEDGER_COLUMNS); names with _ are invisible to Parquet readers
-    LEDGER/_plan.json       what was to be done, and where partitions stood before and after
-    LEDGER/_attempts/*.json what each attempt at a produce task knows, kept up to date while it runs
+LEDGER/part-*.parquet   the ledger (schema.LEDGER_COLUMNS); names with _ are invisible to Parquet readers
+LEDGER/_plan.json       what was to be done, and where partitions stood before and after
+LEDGER/_attempts/*.json what each attempt at a produce task knows, kept up to date while it runs
 """
+
 from __future__ import annotations
 
 import json

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
 """Reads the topic, applies the checks, writes verdict.json and report.html."""
+
 from __future__ import annotations
 
 import os
@@ -74,7 +75,9 @@ def _findings(spark, options, plan, now, for_java, rows, watch) -> tuple:
         for n, p in now.items()
     }
     # what stood there before the first write is none of this run's business
-    spans = {n: (max(s, plan.before[n].end if n in plan.before else s), e) for n, (s, e) in spans.items()}
+    spans = {
+        n: (max(s, plan.before[n].end if n in plan.before else s), e) for n, (s, e) in spans.items()
+    }
     spans = {n: (s, max(s, e)) for n, (s, e) in spans.items()}
 
     def source(spans, check_crcs):

@@ -4,6 +4,7 @@
 
 Pure: no files, no Kafka, no Spark.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field

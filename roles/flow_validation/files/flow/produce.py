@@ -4,6 +4,7 @@
 
 Runs inside Spark's Python workers, so it touches Kafka and the attempt's own file.
 """
+
 from __future__ import annotations
 
 import json

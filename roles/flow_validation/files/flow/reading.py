@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
 """Reading with Spark's Kafka source, so that a damaged or shortened topic becomes a finding and not a crash."""
+
 from __future__ import annotations
 
 import json

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
 """The verdict as one self-contained HTML page. Pure: the verdict's dictionary in, text out."""
+
 from __future__ import annotations
 
 from html import escape

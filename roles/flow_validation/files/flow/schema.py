@@ -15,6 +15,7 @@ A record's value has a fixed width, so that Spark can cut it with built-in expre
         40      8  produce time, microseconds since 1970
         48      -  payload up to the asked size
 """
+
 from __future__ import annotations
 
 import functools
@@ -83,9 +84,7 @@ def with_header(kafka_rows, run_id_hex: str, record_size: int):
     not intact, so foreign bytes can never make more groups than there are producers.
     """
     intact = _intact(run_id_hex, record_size)
-    return kafka_rows.selectExpr(
-        "partition", "offset", "value", f"{intact} as intact"
-    ).selectExpr(
+    return kafka_rows.selectExpr("partition", "offset", "value", f"{intact} as intact").selectExpr(
         "partition",
         "offset",
         "if(intact, substring(value, 21, 12), null) as header",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
 """The Spark session: started quickly, with the connector, and with this package on the executors."""
+
 from __future__ import annotations
 
 import os
@@ -42,6 +43,8 @@ def start(master: str | None, jars: list, work: str):
     """A session. `work`: a directory of this run for small files. Raises CannotRun if Spark does not start."""
     from pyspark.sql import SparkSession
 
+    if _started:
+        return _started[-1]
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     builder = SparkSession.builder

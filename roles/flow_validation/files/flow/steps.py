@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
 """The order of things: prepare, produce, judge, report. Each mode of job.py is one function here."""
+
 from __future__ import annotations
 
 import argparse

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
 """From findings to one verdict. Pure: values in, a dictionary for verdict.json out."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -69,7 +70,9 @@ def gaps_at_the_borders(before: dict, after: dict, now: dict) -> list:
     found = []
 
     def tell(partition: int, offset: int, records: int, reason: str) -> None:
-        found.append({"partition": partition, "offset": offset, "records": records, "reason": reason})
+        found.append(
+            {"partition": partition, "offset": offset, "records": records, "reason": reason}
+        )
 
     for number, was in sorted(after.items()):
         current = now.get(number)
@@ -100,7 +103,9 @@ def coverage(
     ]
     absent = max(0, (expected_brokers or 0) - len(brokers))
     if absent:
-        reason = f"{expected_brokers} brokers are expected, {len(brokers)} are registered: {brokers}"
+        reason = (
+            f"{expected_brokers} brokers are expected, {len(brokers)} are registered: {brokers}"
+        )
         witnesses.append({"broker": None, "reason": reason})
     return Check("coverage", len(set(brokers) - led) + absent, witnesses)
 
@@ -128,6 +133,4 @@ def decide(checks: list, counts: dict, unfinished_producers: list) -> tuple:
     if unfinished_producers:
         open_records = f"{counts['unknown']:,} records unknown and {counts['failed']:,} failed"
         return INCONCLUSIVE, f"nothing acknowledged is missing, but {open_records} to be written"
-    return PASS, (
-        f"{counts['acked']:,} acknowledged records came back, once, in order, unchanged"
-    )
+    return PASS, (f"{counts['acked']:,} acknowledged records came back, once, in order, unchanged")

@@ -1,0 +1,41 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One Spark session for all tests of the validation job, and one real cluster for those that need it."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+JOB = CHECKOUT / "roles" / "flow_validation" / "files" / "job.py"
+sys.path[:0] = [str(JOB.parent), str(CHECKOUT)]
+# Python workers import the package from here, too
+os.environ["PYTHONPATH"] = os.pathsep.join([str(JOB.parent), os.environ.get("PYTHONPATH", "")])
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    """A session as the job starts it, with the Kafka connector."""
+    from flow import session
+
+    started = session.start(
+        "local[2]", session.prepare_java(""), str(tmp_path_factory.mktemp("spark"))
+    )
+    yield started
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory):
+    """Three brokers started by hand."""
+    from tests.support.bare_cluster import BareCluster
+
+    with BareCluster(
+        directory=tmp_path_factory.mktemp("cluster"),
+        port_base=int(os.environ.get("KAFKAOPS_TEST_PORT_BASE", "30000")),
+        zookeepers=1,
+        broker_config={"zookeeper.session.timeout.ms": 6000},
+    ) as running:
+        yield running

@@ -1,0 +1,281 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each way in which records can go wrong is caught by its own check and named, without Kafka."""
+
+from types import SimpleNamespace
+
+import pytest
+from flow import checks, files, schema
+from flow.ledger import Acknowledged, Row
+from flow.schema import ACKED, FAILED, UNKNOWN
+
+RUN = "00112233445566778899aabbccddeeff"
+SIZE = 64
+PLAN = SimpleNamespace(run_id=RUN, topic="t")
+FIRST_OFFSET = 100  # not 0, so that an offset is never right by accident
+
+
+class Log:
+    """A few partitions as offset -> value, and the ledger that goes with them.
+
+    Partitions are numbered from 0 here and from `base` in the records, so that all cases of this
+    file can be judged in one go, each on partitions of its own.
+    """
+
+    def __init__(self, base=0, partitions=2, records=10):
+        self.base = base
+        self.values = {
+            p: {FIRST_OFFSET + s: self.record(p, s) for s in range(records)}
+            for p in range(partitions)
+        }
+        end = FIRST_OFFSET + records - 1
+        self.rows = [
+            self.row(p, ACKED, 0, records - 1, FIRST_OFFSET, end) for p in range(partitions)
+        ]
+        self.intended = self.spans()
+
+    def record(self, partition, sequence, producer=0, attempt=7, run=RUN):
+        where = (producer, attempt, self.base + partition)
+        return schema.pack(bytes.fromhex(run), *where, sequence, 1, schema.payload_of(SIZE))
+
+    def row(self, partition, *rest, attempt=7):
+        return Row(0, attempt, self.base + partition, *rest)
+
+    def spans(self):
+        return {self.base + p: (FIRST_OFFSET, max(v) + 1) for p, v in self.values.items()}
+
+
+def judge(spark, logs):
+    """Judge all logs as one topic: (suspicious partitions, check id -> {(partition, offset, sequence)})."""
+    rows = [row for log in logs for row in log.rows]
+    spans = {}
+    for log in logs:
+        now = log.spans()
+        spans |= {p: (s, max(e, now[p][1])) for p, (s, e) in log.intended.items()}
+    kafka = spark.createDataFrame(
+        [
+            (log.base + p, o, bytearray(value))
+            for log in logs
+            for p, values in log.values.items()
+            for o, value in values.items()
+        ],
+        "partition int, offset bigint, value binary",
+    )
+    counted = checks.summary(schema.with_header(kafka, RUN, SIZE)).collect()
+    doubtful = checks.suspicious(checks.groups(counted), rows, spans)
+    records = schema.with_fields(kafka, RUN, SIZE).cache()
+    ledger = files.rows_frame(spark, PLAN, rows)
+    frames = {name: check(records, ledger) for name, check in checks.EXACT.items()}
+    borders = spark.createDataFrame(
+        [(p, *s) for p, s in spans.items()], "partition int, first bigint, end bigint"
+    )
+    frames["gap"] = checks.gap(records, borders)
+    found = {
+        name: {(r.partition, r.offset, r.sequence) for r in frame.collect()}
+        for name, frame in frames.items()
+    }
+    records.unpersist()
+    return doubtful, found
+
+
+def dropped(log):
+    del log.values[1][105]
+
+
+def dropped_first(log):
+    del log.values[0][100]
+
+
+def dropped_last(log):
+    del log.values[1][109]
+
+
+def damaged_payload(log):
+    value = bytearray(log.values[0][103])
+    value[60] ^= 1
+    log.values[0][103] = bytes(value)
+
+
+def damaged_run_id(log):
+    value = bytearray(log.values[0][103])
+    value[5] ^= 0x80
+    log.values[0][103] = bytes(value)
+
+
+def shortened(log):
+    log.values[0][103] = log.values[0][103][:-1]
+
+
+def emptied(log):
+    log.values[0][103] = b""
+
+
+def swapped(log):
+    one = log.values[0]
+    one[103], one[104] = one[104], one[103]
+
+
+def repeated(log):
+    log.values[0][110] = log.values[0][104]
+
+
+def overwritten(log):
+    log.values[0][105] = log.values[0][104]
+
+
+def moved(log):
+    log.values[1][110] = log.values[0].pop(109)
+
+
+def foreign(log):
+    log.values[1][110] = b"somebody else's"
+
+
+def foreign_of_right_size(log):
+    log.values[1][110] = log.record(1, 10, run="ff" * 16)
+
+
+def invented_sequence(log):
+    log.values[1][110] = log.record(1, 10)
+
+
+def invented_producer(log):
+    log.values[1][110] = log.record(1, 0, producer=9)
+
+
+def invented_attempt(log):
+    log.values[1][110] = log.record(1, 0, attempt=8)
+
+
+MUTATIONS = [
+    (dropped, {"loss": [(1, 105, 5)], "gap": [(1, 105, None)]}),
+    (dropped_first, {"loss": [(0, 100, 0)], "gap": [(0, 100, None)]}),
+    (dropped_last, {"loss": [(1, 109, 9)], "gap": [(1, 109, None)]}),
+    (damaged_payload, {"corrupt": [(0, 103, 3)]}),
+    (damaged_run_id, {"corrupt": [(0, 103, 3)]}),
+    (shortened, {"corrupt": [(0, 103, 3)]}),
+    (emptied, {"corrupt": [(0, 103, 3)]}),
+    (swapped, {"order": [(0, 104, 3)]}),
+    (repeated, {"duplicate": [(0, 110, 4)]}),
+    (overwritten, {"duplicate": [(0, 105, 4)], "loss": [(0, 105, 5)]}),
+    (moved, {"order": [(1, 110, 9)], "gap": [(0, 109, None)]}),
+    (foreign, {"phantom": [(1, 110, None)]}),
+    (foreign_of_right_size, {"phantom": [(1, 110, None)]}),
+    (invented_sequence, {"phantom": [(1, 110, 10)]}),
+    (invented_producer, {"phantom": [(1, 110, 0)]}),
+    (invented_attempt, {"phantom": [(1, 110, 0)]}),
+]
+
+
+def unchanged(log):
+    pass
+
+
+def timed_out(log):
+    """Sequences 4 and 5 are unknown; 5 did get into the log."""
+    log.rows[0:1] = [
+        log.row(0, ACKED, 0, 3, 100, 103),
+        log.row(0, UNKNOWN, 4, 5),
+        log.row(0, ACKED, 6, 9, 105, 108),
+    ]
+    values = [v for o, v in log.values[0].items() if o != 104]
+    log.values[0] = {FIRST_OFFSET + i: v for i, v in enumerate(values)}
+    log.intended = log.spans()
+
+
+def refused(log):
+    """Sequence 9 was refused and is not there."""
+    log.rows[0:1] = [log.row(0, ACKED, 0, 8, 100, 108), log.row(0, FAILED, 9, 9)]
+    del log.values[0][109]
+    log.intended = log.spans()
+
+
+def two_attempts(log):
+    """An attempt died after five records, of which it had noted three; another wrote all ten, in between."""
+    mine, theirs = Acknowledged(), []
+    values = {}
+    for i in range(15):
+        offset = FIRST_OFFSET + i
+        if i < 10 and i % 2:
+            values[offset] = log.record(0, i // 2, attempt=3)
+            theirs.append((i // 2, offset))
+        else:
+            sequence = len(values) - len(theirs)
+            values[offset] = log.record(0, sequence)
+            mine.add(sequence, offset)
+    log.values[0] = values
+    old = Acknowledged()
+    for sequence, offset in theirs[:3]:
+        old.add(sequence, offset)
+    log.rows = [r for r in log.rows if r.partition != log.base]
+    log.rows += [log.row(0, ACKED, *r) for r in mine.merged()]
+    log.rows += [log.row(0, ACKED, *r, attempt=3) for r in old.merged()]
+    log.rows.append(log.row(0, UNKNOWN, 3, 9, attempt=3))
+
+
+def refused_but_there(log):
+    log.rows[0:1] = [log.row(0, ACKED, 0, 8, 100, 108), log.row(0, FAILED, 9, 9)]
+
+
+CASES = [
+    *MUTATIONS,
+    (refused_but_there, {"phantom": [(0, 109, 9)]}),
+    *((healthy, {}) for healthy in (timed_out, refused, two_attempts, unchanged)),
+]
+
+
+@pytest.fixture(scope="module")
+def judged(spark):
+    """Case -> (suspicious partitions, findings), numbered as in the case."""
+    logs = [Log(base=10 * i) for i in range(len(CASES))]
+    for log, (change, _) in zip(logs, CASES):
+        change(log)
+    doubtful, found = judge(spark, logs)
+    return {
+        change: (
+            {p - log.base for p in doubtful if p // 10 == log.base // 10},
+            {
+                name: sorted((p - log.base, o, s) for p, o, s in rows if p // 10 == log.base // 10)
+                for name, rows in found.items()
+                if any(p // 10 == log.base // 10 for p, _, _ in rows)
+            },
+        )
+        for log, (change, _) in zip(logs, CASES)
+    }
+
+
+@pytest.mark.parametrize("case,expected", CASES, ids=[c.__name__ for c, _ in CASES])
+def test_case_is_judged_exactly(judged, case, expected):
+    doubtful, found = judged[case]
+    places = {p for rows in expected.values() for p, _, _ in rows}
+    assert places <= doubtful  # else a run would never look closer
+    assert found == expected
+
+
+def test_healthy_is_proven_by_counting_alone(judged):
+    assert judged[unchanged][0] == set()
+    assert judged[timed_out][0] == {0}  # what is unknown is looked at, its neighbour is not
+
+
+def test_foreign_bytes_do_not_multiply_groups(spark):
+    log = Log(partitions=1)
+    log.values[0].update({200 + i: i.to_bytes(4, "big") * 16 for i in range(300)})
+    rows = [(0, o, bytearray(v)) for o, v in log.values[0].items()]
+    kafka = spark.createDataFrame(rows, "partition int, offset bigint, value binary")
+    assert checks.summary(schema.with_header(kafka, RUN, SIZE)).count() == 2
+
+
+def test_a_partition_that_nothing_came_from_is_suspicious():
+    rows = [Row(0, 7, 0, ACKED, 0, 9, 0, 9)]
+    assert checks.suspicious([], rows, {0: (0, 10)}) == {0}
+    assert checks.suspicious([], rows, {}) == {0}  # the partition is gone
+
+
+def test_displaced_records_are_told(spark):
+    log = Log(partitions=1)
+    rows = [(0, o + 1, bytearray(v)) for o, v in log.values[0].items()]
+    kafka = spark.createDataFrame(rows, "partition int, offset bigint, value binary")
+    records = schema.with_fields(kafka, RUN, SIZE)
+    found = checks.displaced(records, files.rows_frame(spark, PLAN, log.rows)).collect()
+    assert len(found) == 10
+    assert found[0].reason.startswith("was acknowledged at offset")
