@@ -199,7 +199,23 @@ class Instance:
                     self._write_generation(directory, generation)
                 self._point("next", name)
                 self._prune()
+        self._refresh(directory, generation, staged, apply)
         return staged
+
+    def _refresh(self, directory, generation, staged, apply):
+        """Bring text that carries no meaning up to date: a later release of ours, the next start's gain."""
+        current = {name: generation.files[name] for name in generation.unwatched if name in generation.files}
+        current["launch"] = launch_script(generation, self.layout.config_dir, self.layout.state_dir)
+        for name, text in current.items():
+            path = os.path.join(directory, name)
+            old = _read(path)
+            if old is None or old == text:
+                continue
+            staged.changed = True
+            staged.before[name], staged.after[name] = old, text
+            if apply:
+                write_atomically(path, text, mode=0o750 if name == "launch" else 0o640)
+                self._own(path)
 
     def _directories(self):
         layout = self.layout

@@ -108,6 +108,10 @@ options:
         type: list
         elements: str
         default: []
+      cds_archive:
+        description: Where to keep a class-data archive that makes later starts quicker; empty for none. No blanks.
+        type: path
+        default: ""
       unit_text:
         description: Text of the systemd unit.
         type: str
@@ -244,6 +248,7 @@ GENERATION = {
     "files": {"type": "dict", "default": {}},
     "secrets": {"type": "dict", "default": {}, "no_log": True},
     "unwatched": {"type": "list", "elements": "str", "default": []},
+    "cds_archive": {"type": "path", "default": ""},
     "unit_text": {"type": "str", "default": ""},
 }
 SPEC = {
@@ -320,6 +325,7 @@ def generation_of(module, service):
         environment={key: str(value) for key, value in given["environment"].items()},
         files=files,
         unwatched=tuple(given["unwatched"]),
+        cds_archive=given["cds_archive"] if " " not in given["cds_archive"] else "",
         unit={"text": service.unit(params["name"], command, console, params["stop_timeout"])},
     )
 
