@@ -187,14 +187,18 @@ class ActionModule(ActionBase):
             "" if sum(each.level == WARNING for each in findings) == 1 else "s",
         )
         if errors:
-            result["failed"] = True
+            # A failed task prints all that it returns: the lines are enough for people, and
+            # preflight.json has the rest.
+            result = {
+                "changed": False,
+                "failed": True,
+                "checks": sorted({each.check for each in errors}),
+                "report": result.get("report", {}),
+            }
             lines = [each.line() for each in errors]
             result["msg"] = "\n".join(
                 ["Nothing was changed: the preflight refuses this inventory (%s)." % counts] + lines
             )
-            if not _callback_prints_lines():
-                for line in lines:
-                    display.display(line, color=C.COLOR_ERROR)
         else:
             result["msg"] = "The preflight has nothing against it: %s." % counts
         return result
@@ -502,17 +506,6 @@ def _controller(raws):
 
 
 # ---------------------------------------------------------------- what people see
-
-
-def _callback_prints_lines():
-    """Whether the callback prints a message line by line, as its YAML format does."""
-    if C.DEFAULT_STDOUT_CALLBACK != "default":
-        return False
-    try:
-        form = C.config.get_config_value("result_format", plugin_type="callback", plugin_name="default")
-    except Exception:  # pylint: disable=broad-except
-        return False
-    return form == "yaml"
 
 
 def _say(findings):

@@ -53,7 +53,7 @@ class Finding:
             self.variable,
             self.value,
             self.reason.rstrip("."),
-            self.remedy if self.remedy.endswith((".", "`")) else self.remedy + ".",
+            self.remedy if self.remedy.endswith((".", "?", "`")) else self.remedy + ".",
         )
         return " ".join(text.split())
 
