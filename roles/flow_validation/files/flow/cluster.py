@@ -122,21 +122,32 @@ class Cluster:
             for n, p in sorted(found.partitions.items())
         }
 
-    def positions(self, topic: str) -> dict:
-        """partition -> verdict.Partition, with the offsets of this moment; retries while leaders move."""
+    def positions(self, topic: str, wait: float = 0) -> dict:
+        """partition -> verdict.Partition, with the offsets of this moment; retries while leaders move.
+
+        No such topic: an empty dictionary, but only after `wait` seconds, since brokers hear of a new
+        topic one after another.
+        """
         from confluent_kafka.admin import OffsetSpec
 
-        deadline = time.monotonic() + self._timeout
+        started = time.monotonic()
         while True:
             layout = self.layout(topic)
+            waited = time.monotonic() - started
+            if not layout and waited >= wait:
+                return {}
             try:
+                leaderless = [n for n, p in layout.items() if p["leader"] is None]
+                if leaderless:
+                    raise LookupError(f"partitions {leaderless} have no leader")
                 first = self._offsets(topic, layout, OffsetSpec.earliest())
                 end = self._offsets(topic, layout, OffsetSpec.latest())
-                break
+                if layout:
+                    break
             except Exception as error:
-                if time.monotonic() > deadline:
+                if waited > self._timeout:
                     raise self._failure(f"offsets of {topic} could not be read", error) from error
-                time.sleep(0.2)
+            time.sleep(0.1)
         return {
             n: Partition(n, start=first[n][0], end=end[n][0], epoch=end[n][1], **p)
             for n, p in layout.items()

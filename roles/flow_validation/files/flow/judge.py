@@ -15,7 +15,7 @@ _WITNESS = ("partition", "offset", "producer", "attempt", "sequence", "records",
 
 def conclude(spark, options, plan, cluster, for_java, rows, attempts, watch) -> int:
     """Judge, write the results, print one sentence; returns the exit code."""
-    now = cluster.positions(plan.topic)
+    now = cluster.positions(plan.topic, wait=5)
     found, read, doubtful = _findings(spark, options, plan, now, for_java, rows, watch)
     acked = {r.partition for r in rows if r.outcome == schema.ACKED}
     moments = [plan.before, plan.after, now]

@@ -69,7 +69,9 @@ def _prepare(options: argparse.Namespace, cluster: Cluster) -> files.Plan:
     if created:
         partitions = max(options.partitions or 2 * len(brokers), len(brokers))
         cluster.create_topic(topic, spread(brokers, partitions, replication))
-    before = cluster.positions(topic)
+    before = cluster.positions(topic, wait=options.timeout)
+    if not before:
+        raise CannotRun(f"topic {topic} was created, but no broker knows it")
     if not created and options.replication_factor is None:
         replication = len(before[0].replicas)  # somebody else's topic: shown, not judged
     min_isr = int(cluster.effective_config(topic, ("min.insync.replicas",))["min.insync.replicas"])
@@ -123,7 +125,7 @@ def _produce(spark, options, plan: files.Plan, cluster: Cluster, settings: dict,
             numbers.mapPartitionsWithIndex(one).collect()
         except Exception as error:  # what the attempts wrote down so far is still worth judging
             plan.produce_error = str(error).splitlines()[0][:300]
-        plan.after = cluster.positions(plan.topic)
+        plan.after = cluster.positions(plan.topic, wait=options.timeout)
     with watch.step("write ledger"):
         attempts = files.load_attempts(options.ledger)
         if not attempts:

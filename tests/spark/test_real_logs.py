@@ -1,0 +1,339 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The judge against a real cluster: records lost and altered in the brokers' files, and faults that lose nothing.
+
+All topics of the first part are written first; then the brokers stop once, every log is edited, the
+brokers start again, and each test verifies one topic from its ledger.
+"""
+
+import json
+import os
+import shutil
+import signal
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from tests.support import record_batch as logs
+
+RECORDS, PARTITIONS = 3000, 3
+
+
+@dataclass
+class Scene:
+    """One topic, how to hurt it, and what must be said. Offsets are sequences: each partition is one task's."""
+
+    hurt: object  # function(scene): edits files of the stopped brokers
+    expected: dict  # check -> (count, first witness (partition, offset, sequence))
+    options: tuple = ("--replication-factor=1",)
+    config: dict = field(default_factory=dict)
+
+    @property
+    def topic(self):
+        return "scene-" + self.hurt.__name__.replace("_", "-")
+
+    def bind(self, cluster, directory):
+        self.cluster, self.directory = cluster, Path(directory) / self.topic
+
+    def arguments(self, mode, *more):
+        import job
+
+        common = [mode, f"--bootstrap-servers={self.cluster.bootstrap_servers}"]
+        where = [f"--topic={self.topic}", f"--ledger={self.directory}/ledger"]
+        return job.arguments([*common, *where, f"--output={self.directory}", *more])
+
+    def replicas(self, partition):
+        """The partition's directories on all brokers that hold it."""
+        found = [
+            self.cluster.log_directory(b) / f"{self.topic}-{partition}"
+            for b in self.cluster.broker_instances
+        ]
+        return [d for d in found if d.is_dir()]
+
+    def edit(self, partition, change, segment=0):
+        replicas = self.replicas(partition)
+        assert replicas
+        for directory in replicas:
+            logs.edit(directory, change, segment)
+
+
+def dropped_inside(scene):
+    scene.edit(1, lambda b: logs.drop(b, 500))
+
+
+def dropped_first_and_last(scene):
+    scene.edit(0, lambda b: logs.drop(b, 0))
+    scene.edit(2, lambda b: logs.drop(b, 999))
+
+
+def dropped_on_all_replicas(scene):
+    assert len(scene.replicas(1)) == 3
+    scene.edit(1, lambda b: logs.drop(b, 500, 501))
+
+
+def dropped_at_the_edge_of_a_segment(scene):
+    first = scene.replicas(0)[0]
+    scene.edge = int(sorted(first.glob("*.log"))[1].stem) - 1
+    scene.edit(0, lambda b: logs.drop(b, scene.edge))
+
+
+def altered(scene):
+    def change(batches):
+        value = bytearray(logs.value_at(batches, 321))
+        value[70] ^= 0x01
+        return logs.set_value(batches, 321, bytes(value))
+
+    scene.edit(2, change)
+
+
+def altered_under_the_checksum(scene):
+    """A flipped bit that Kafka's own checksum notices: its consumer refuses the batch."""
+    path = next(scene.replicas(0)[0].glob("*.log"))
+    data = bytearray(path.read_bytes())
+    value = logs.value_at(logs.decode(bytes(data)), 321)
+    data[data.index(value) + 80] ^= 0x10
+    path.write_bytes(bytes(data))
+
+
+def swapped(scene):
+    scene.edit(0, lambda b: logs.swap(b, 10, 20))
+
+
+def repeated(scene):
+    scene.edit(0, lambda b: logs.append(b, logs.value_at(b, 77)))
+
+
+def moved(scene):
+    taken = []
+    scene.edit(0, lambda b: taken.append(logs.value_at(b, 40)) or logs.drop(b, 40))
+    scene.edit(1, lambda b: logs.append(b, taken[0]))
+
+
+def intruded(scene):
+    scene.edit(2, lambda b: logs.append(b, b"somebody else's record"))
+
+
+def truncated(scene):
+    scene.edit(1, lambda b: logs.truncate(b, 990))
+
+
+def deleted_segment(scene):
+    for path in scene.replicas(0)[0].iterdir():
+        if path.suffix in (".log", ".index", ".timeindex", ".snapshot"):
+            path.unlink()
+
+
+def deleted_partition(scene):
+    shutil.rmtree(scene.replicas(2)[0])
+
+
+def untouched(scene):
+    pass
+
+
+SCENES = [
+    Scene(untouched, {}),
+    Scene(dropped_inside, {"loss": (1, (1, 500, 500)), "gap": (1, (1, 500, None))}),
+    Scene(
+        dropped_first_and_last,
+        {"loss": (2, (0, 0, 0)), "gap": (2, (0, 0, None))},
+    ),
+    Scene(
+        dropped_on_all_replicas,
+        {"loss": (2, (1, 500, 500)), "gap": (2, (1, 500, None))},
+        options=(),
+    ),
+    Scene(
+        dropped_at_the_edge_of_a_segment,
+        {"loss": (1, None), "gap": (1, None)},
+        options=("--producer-property=batch.size=16384",),
+        config={"segment.bytes": "65536"},
+    ),
+    Scene(altered, {"corrupt": (1, (2, 321, 321))}),
+    Scene(altered_under_the_checksum, {"corrupt": (1, (0, 321, 321))}),
+    Scene(swapped, {"order": (2, (0, 11, 11))}),
+    Scene(repeated, {"duplicate": (1, (0, 1000, 77))}),
+    Scene(moved, {"order": (1, (1, 1000, 40)), "gap": (1, (0, 40, None))}),
+    Scene(intruded, {"phantom": (1, (2, 1000, None))}),
+    Scene(truncated, {"loss": (10, (1, 990, 990)), "gap": (10, (1, 990, None))}),
+    Scene(deleted_segment, {"loss": (1000, (0, 0, 0)), "gap": (1000, (0, 0, None))}),
+    Scene(deleted_partition, {"loss": (1000, (2, 0, 0)), "gap": (1000, (2, 0, None))}),
+]
+
+
+def wait_for_leaders(cluster, topics):
+    """Block until every partition of the topics has a leader; restarted brokers need a moment."""
+    from flow.cluster import Cluster
+
+    asked = Cluster({"bootstrap.servers": cluster.bootstrap_servers}, 30)
+    deadline = time.monotonic() + 60
+    waiting = list(topics)
+    while waiting and time.monotonic() < deadline:
+        waiting = [
+            t
+            for t in waiting
+            if not (layout := asked.layout(t)) or any(p["leader"] is None for p in layout.values())
+        ]
+        time.sleep(0.1)
+    assert not waiting
+
+
+@pytest.fixture(scope="module")
+def hurt(spark, cluster, tmp_path_factory):
+    """Everything written, then every topic hurt, as SCENES say."""
+    from confluent_kafka.admin import AdminClient, NewTopic
+    from flow import steps
+
+    directory = tmp_path_factory.mktemp("runs")
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    for scene in SCENES:
+        scene.bind(cluster, directory)
+        if scene.config:
+            new = NewTopic(scene.topic, PARTITIONS, 1, config=scene.config)
+            admin.create_topics([new])[scene.topic].result(30)
+        size = (f"--records={RECORDS}", f"--partitions={PARTITIONS}")
+        assert steps.produce(scene.arguments("produce", *size, *scene.options)) == 0
+    brokers = cluster.broker_instances.values()
+    for broker in brokers:
+        broker.signal(signal.SIGTERM)
+    for broker in brokers:
+        broker.stop()
+    for scene in SCENES:
+        scene.hurt(scene)
+    for broker in brokers:
+        broker.start()
+    cluster.wait_registered()
+    wait_for_leaders(cluster, [s.topic for s in SCENES])
+    return cluster
+
+
+def verdict_of(scene):
+    return json.loads((scene.directory / "verdict.json").read_text())
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=[s.hurt.__name__ for s in SCENES])
+def test_hurt_log_is_named(hurt, scene):
+    from flow import steps
+
+    code = steps.verify(scene.arguments("verify"))
+    verdict = verdict_of(scene)
+    failed = {c["id"]: c for c in verdict["checks"] if c["status"] == "fail"}
+    assert {name: c["count"] for name, c in failed.items()} == {
+        name: count for name, (count, _) in scene.expected.items()
+    }
+    for name, (_, place) in scene.expected.items():
+        witness = failed[name]["witnesses"][0]
+        if place is not None:
+            found = tuple(witness.get(k) for k in ("partition", "offset", "sequence"))
+            assert found == place
+        assert witness["topic"] == scene.topic
+    assert (code, verdict["verdict"]) == ((1, "fail") if scene.expected else (0, "pass"))
+    if hasattr(scene, "edge"):
+        assert failed["loss"]["witnesses"][0]["offset"] == scene.edge
+    assert scene.topic in (scene.directory / "report.html").read_text()
+
+
+# -- disturbed, but nothing is lost
+
+
+def started_records(ledger):
+    """Records acknowledged so far, by the attempts' files."""
+    from flow import files
+
+    return sum(
+        r[1] - r[0] + 1
+        for attempt in files.load_attempts(str(ledger))
+        for ranges in attempt.acked.values()
+        for r in ranges
+    )
+
+
+def run_and_disturb(cluster, directory, disturb, records=400_000):
+    """`run` with a disturbance as soon as the first acknowledgements are noted; (exit code, verdict)."""
+    import job
+    from flow import steps
+
+    ledger = directory / "ledger"
+    options = job.arguments(
+        [
+            "run",
+            f"--bootstrap-servers={cluster.bootstrap_servers}",
+            f"--records={records}",
+            f"--ledger={ledger}",
+            f"--output={directory}",
+            "--partitions=6",
+        ]
+    )
+    done = threading.Event()
+
+    def when_started():
+        while not done.is_set():
+            if ledger.exists() and started_records(ledger) > 1000:
+                disturb()
+                return
+            time.sleep(0.02)
+
+    watcher = threading.Thread(target=when_started)
+    watcher.start()
+    try:
+        code = steps.run(options)
+    finally:
+        done.set()
+        watcher.join()
+    assert started_records(ledger) >= records
+    return code, json.loads((directory / "verdict.json").read_text())
+
+
+def accusations(verdict):
+    return [c["id"] for c in verdict["checks"] if c["status"] != "pass"]
+
+
+def test_killed_leader_is_no_violation(spark, hurt, tmp_path):
+    broker = hurt.broker_instances[2]
+    try:
+        code, verdict = run_and_disturb(hurt, tmp_path, broker.kill)
+        assert not broker.running()
+        assert (accusations(verdict), code) == ([], 0)
+        assert verdict["counts"]["acked"] == verdict["counts"]["read"] == 400_000
+    finally:
+        broker.start()
+        hurt.wait_registered()
+
+
+def python_workers():
+    """Process ids of Spark's forked Python workers below this process."""
+    parents, commands = {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+                commands[int(entry.name)] = (entry / "cmdline").read_bytes()
+                parents[int(entry.name)] = int(stat[1])
+            except (OSError, IndexError):
+                continue
+    ours = []
+    for pid, parent in parents.items():
+        if b"pyspark.daemon" in commands[pid] and b"pyspark.daemon" in commands.get(parent, b""):
+            above = parent
+            while above in parents and above != os.getpid():
+                above = parents[above]
+            if above == os.getpid():
+                ours.append(pid)
+    return sorted(ours)
+
+
+def test_killed_produce_task_is_no_violation(spark, hurt, tmp_path):
+    """Its first attempt wrote records that no ledger row acknowledges: unknown, not phantom."""
+    killed = []
+
+    def kill():
+        killed.extend(python_workers()[:1])
+        os.kill(killed[0], signal.SIGKILL)
+
+    code, verdict = run_and_disturb(hurt, tmp_path, kill)
+    assert killed
+    assert (accusations(verdict), code) == ([], 0)
+    assert verdict["counts"]["unknown"] > 0  # said, though nobody is accused
+    assert verdict["counts"]["read"] > 400_000
