@@ -40,6 +40,10 @@ OWNED_KEYS = {
 # Values of these keys never appear in a diff or a message.
 SECRET_KEY_PARTS = ("password", "jaas.config", "secret", "ssl.keystore.key")
 
+_LOGIN_MODULES = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
 AUTHORIZER_CLASS = "kafka.security.authorizer.AclAuthorizer"
 
 
@@ -128,10 +132,10 @@ def _sasl_properties(listeners, sasl):
                 entries = " ".join(
                     "user_%s=%s" % (name, _jaas(users[name])) for name in sorted(users) if name
                 )
-                module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+                module = _LOGIN_MODULES["PLAIN"]
             else:
                 entries = ""
-                module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+                module = _LOGIN_MODULES["SCRAM"]
             properties[key] = "%s required username=%s password=%s%s;" % (
                 module,
                 _jaas(user),
@@ -221,6 +225,37 @@ def broker_properties(
     properties.update(config or {})
     properties.update(host_config or {})
     return {key: property_value(properties[key]) for key in sorted(properties)}
+
+
+def client_properties(security):
+    """Return the client properties, as Kafka's own tools take them, for the modules' connection options.
+
+    `security`: dict of `security_protocol sasl_mechanism sasl_username sasl_password ssl_ca
+    ssl_certificate ssl_key` (certificates as PEM text or as paths). Empty for a plain connection.
+    """
+    found = {}
+    if security.get("security_protocol"):
+        found["security.protocol"] = security["security_protocol"]
+    if security.get("sasl_mechanism"):
+        mechanism = security["sasl_mechanism"]
+        found["sasl.mechanism"] = mechanism
+        found["sasl.jaas.config"] = "%s required username=%s password=%s;" % (
+            _LOGIN_MODULES["PLAIN" if mechanism == "PLAIN" else "SCRAM"],
+            _jaas(security.get("sasl_username") or ""),
+            _jaas(security.get("sasl_password") or ""),
+        )
+    for option, store, text_key in (
+        ("ssl_ca", "ssl.truststore", "ssl.truststore.certificates"),
+        ("ssl_certificate", "ssl.keystore", "ssl.keystore.certificate.chain"),
+    ):
+        value = security.get(option)
+        if not value:
+            continue
+        found[store + ".type"] = "PEM"
+        found[text_key if "-----BEGIN" in value else store + ".location"] = value
+    if security.get("ssl_key"):
+        found["ssl.keystore.key"] = security["ssl_key"]
+    return found
 
 
 def properties_text(properties):
