@@ -87,8 +87,11 @@ class Request:
 
 
 def request_from(arguments, environment=None):
-    """Make a Request of module arguments (of ARGUMENT_SPEC); filling in the default cache."""
-    given = {name: str(arguments.get(name) or "") for name in ARGUMENT_SPEC}
+    """Make a Request of module arguments (of ARGUMENT_SPEC), defaults filled in."""
+    given = {
+        name: str(arguments.get(name) or spec.get("default", ""))
+        for name, spec in ARGUMENT_SPEC.items()
+    }
     given["cache_dir"] = os.path.abspath(
         os.path.expanduser(given["cache_dir"] or default_cache_dir(environment))
     )

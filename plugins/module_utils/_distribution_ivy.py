@@ -233,7 +233,8 @@ def fetch(lock, cache, mirror, java, lock_descriptor, progress):
     wrong = cache.adopt(wanted)
     if wrong:
         raise _wrong_bytes(wrong[0], mirror)
-    still_missing = [jar for jar in wanted if jar in cache.missing([jar])[0]]
+    absent, damaged = cache.missing(wanted)
+    still_missing = absent + damaged
     if still_missing or stalled:
         raise _not_fetched(lock, still_missing or wanted, mirror, output, stalled)
     remove(cache.staging)

@@ -234,6 +234,16 @@ def test_a_corrupted_jar_in_the_cache_is_fetched_again(world):
     assert world.jar("jar5").read_bytes() == JARS["jar5"]
 
 
+def test_a_corrupted_jar_that_cannot_be_fetched_is_never_assembled(world):
+    first = world.obtain()
+    world.jar("jar5").write_bytes(JARS["jar5"][:-1])
+    os.unlink(first.archive)
+    (world.repository / "jar5").unlink()
+    with pytest.raises(SupplyError, match=r"\[fetch.failed\].*1 of 5 jars.*g:jar5:1"):
+        world.obtain()
+    assert not os.path.exists(first.archive)
+
+
 def test_wrong_bytes_from_the_mirror_are_refused_and_the_rest_is_kept(world):
     (world.repository / "jar1").write_bytes(b"something else")
     with pytest.raises(SupplyError, match=r"\[jar.checksum\].*g:jar1:1 arrived with another"):
