@@ -11,6 +11,7 @@ counts them, and a test watches. Clock and sleep are handed in.
 from __future__ import annotations
 
 import collections
+import concurrent.futures
 import logging
 import os
 import ssl
@@ -60,6 +61,7 @@ except ImportError:
 # is 13 of them.
 BATCH = 500
 POLL_SECONDS = 0.25
+WATCH_SECONDS = 3.0
 
 _SOURCES = {1: "topic", 2: "broker", 3: "cluster", 4: "static", 5: "default", 8: "group"}
 
@@ -401,32 +403,39 @@ class KafkaClient:
 
     def _batch(self, kind, changes, deadline, validate_only):
         pending = {change.subject: change for change in changes}
-        while True:
+        failures = []
+        repeated = False
+        while pending:
             timeout = max(1.0, deadline - self._clock())
             self.requests[kind] += 1
             futures = self._submit(kind, list(pending.values()), timeout, validate_only)
-            failures, again = [], {}
+            self._await(futures.values())
+            again = {}
             for subject, future in futures.items():
-                try:
-                    future.result()
-                except KafkaException as error:
-                    code = error.args[0].code()
-                    if code in (KafkaError.REQUEST_TIMED_OUT, KafkaError._TIMED_OUT):
-                        if not validate_only:
-                            # Perhaps done, perhaps not: the read-back will tell.
-                            continue
-                    if code == KafkaError.NOT_CONTROLLER or code in _passing_codes():
-                        again[subject] = pending[subject]
-                    if subject not in again or self._clock() >= deadline:
-                        failures.append(Failure(subject, self._told(error.args[0]), kind))
-            if not again or self._clock() >= deadline:
-                return failures
-            # What has failed for good is known by now; only the rest is tried again.
-            pending = again
-            self._renew()
-            self._sleep(POLL_SECONDS)
-            if failures:
-                return failures + self._batch(kind, list(again.values()), deadline, validate_only)
+                error = _error_of(future)
+                if error is None or (not validate_only and _perhaps_done(kind, error, repeated)):
+                    continue
+                if error.code() in _passing_codes() and self._clock() < deadline:
+                    again[subject] = pending[subject]
+                else:
+                    failures.append(Failure(subject, self._told(error), kind))
+            pending, repeated = again, True
+            if pending:
+                self._renew()
+                self._sleep(POLL_SECONDS)
+        return failures
+
+    def _await(self, futures):
+        """Wait for a request; every few seconds metadata are read meanwhile.
+
+        A request to a controller that has gone would wait until its timeout for the same broker:
+        only fresh metadata tell librdkafka who the new one is.
+        """
+        while concurrent.futures.wait(futures, timeout=WATCH_SECONDS).not_done:
+            try:
+                self._list_topics(WATCH_SECONDS)
+            except KafkaException:
+                continue
 
     def _submit(self, kind, changes, timeout, validate_only):
         """Send one request; subject to future."""
@@ -473,21 +482,16 @@ class KafkaClient:
         return {resource.name: future for resource, future in futures.items()}
 
     def unsettled(self, changes):
-        """What is not yet true of applied changes: subject to a few words. Two requests at most."""
-        metadata = self.fetch_metadata()
-        waiting = {}
-        for change in changes:
-            topic = metadata.topics.get(change.subject)
-            if change.kind == DELETE:
-                if topic is not None:
-                    waiting[change.subject] = "still there"
-            elif topic is None:
-                waiting[change.subject] = "not there yet"
-            elif change.kind in (CREATE, GROW):
-                expected = change.after["partitions"] or 1
-                led = sum(1 for part in topic.partitions if part.leader is not None)
-                if led < expected:
-                    waiting[change.subject] = f"{led} of {expected} partitions have a leader"
+        """What is not yet true of applied changes, for any broker: subject to a few words.
+
+        The next module may ask any of them, and a deletion or creation reaches one after another.
+        """
+        snapshot = self.fetch_metadata()
+        waiting = _waiting(snapshot, changes)
+        if not waiting:
+            for view in self.fetch_every_view(snapshot).values():
+                # A broker that is registered but silent is for others to worry about.
+                waiting.update(_waiting(view, changes) if view else {})
         configured = [
             change
             for change in changes
@@ -507,6 +511,24 @@ class KafkaClient:
 
 
 # ---------------------------------------------------------------- pure parts
+
+
+def _waiting(snapshot, changes):
+    """Changes that cannot be seen in a snapshot without settings: subject to a few words."""
+    waiting = {}
+    for change in changes:
+        topic = snapshot.topics.get(change.subject)
+        if change.kind == DELETE:
+            if topic is not None:
+                waiting[change.subject] = "still there"
+        elif topic is None:
+            waiting[change.subject] = "not there yet"
+        elif change.kind in (CREATE, GROW):
+            expected = change.after["partitions"] or 1
+            led = sum(1 for part in topic.partitions if part.leader is not None)
+            if led < expected:
+                waiting[change.subject] = f"{led} of {expected} partitions have a leader"
+    return waiting
 
 
 def _took(entry, key, value):
@@ -541,6 +563,27 @@ def _sizes_of(answers):
                     index = part.get("partition_index", part.get("partition"))
                     size = part.get("partition_size", part.get("size"))
                     yield (name, index), size
+
+
+def _error_of(future):
+    try:
+        future.result()
+    except KafkaException as error:
+        return error.args[0]
+    return None
+
+
+def _perhaps_done(kind, error, repeated):
+    """Whether the change may have been made in spite of the error: the read-back will tell."""
+    if error.code() in (KafkaError.REQUEST_TIMED_OUT, KafkaError._TIMED_OUT):
+        return True
+    # The answer to the first attempt was lost, and this is what the second one finds.
+    done = {
+        CREATE: KafkaError.TOPIC_ALREADY_EXISTS,
+        GROW: KafkaError.INVALID_PARTITIONS,
+        DELETE: KafkaError.UNKNOWN_TOPIC_OR_PART,
+    }
+    return repeated and error.code() == done.get(kind)
 
 
 def _passing_codes():

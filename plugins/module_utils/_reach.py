@@ -59,6 +59,9 @@ class Trouble(logging.Handler):
     # `10.0.0.1:9092/bootstrap: ` in front and ` (after 3ms in state ...)` behind.
     _AROUND = re.compile(r"^(?:\[thrd:[^\]]*\]: )?(.*?)(?: \(after \d+ms in state (\w+)[^)]*\))?$")
 
+    # The sentence has the address already.
+    _ADDRESS = re.compile(r"^(\w+://)?\S+:\d+/(bootstrap|\d+): ")
+
     def __init__(self):
         super().__init__()
         self.last = ""
@@ -81,7 +84,7 @@ class Trouble(logging.Handler):
     def _note(self, text):
         match = self._AROUND.match(text)
         self.last = match.group(1) if match else text
-        self.last = self.last.replace("/bootstrap", "")
+        self.last = self._ADDRESS.sub("", self.last)
         if "connection closed by peer" in text and "SSL" not in text:
             self._closed += 1
 

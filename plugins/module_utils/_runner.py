@@ -137,7 +137,7 @@ def tell(module, outcome, seconds, **results):
 
 def fail(module, error):
     """The edge: an AdminError becomes fail_json."""
-    module.fail_json(msg=error.message, **error.details)
+    module.fail_json(msg=error.message, **{"changed": False, **error.details})
 
 
 __all__ = ("AdminError", "Outcome", "Resource", "fail", "reconcile", "require_kafka", "tell")

@@ -2,18 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One real cluster of the ZooKeeper line and one KRaft node, shared by all tests of this folder.
 
-Modules run in this process, through their own main(): the same code as on a host, without the
-0.4 s of a module call. A few tests go through ansible-playbook.
+Modules run in this process, through their own main(); a few tests go through ansible-playbook.
 """
 
 from __future__ import annotations
 
-import contextlib
 import datetime
-import io
 import ipaddress
 import itertools
-import json
 import os
 import sys
 from dataclasses import dataclass
@@ -26,6 +22,7 @@ sys.path.insert(0, str(CHECKOUT))
 
 from tests.support import collection_finder  # noqa: E402
 from tests.support.bare_cluster import BareCluster  # noqa: E402
+from tests.support.run_module import Modules  # noqa: E402
 
 collection_finder.install()
 
@@ -33,70 +30,10 @@ PORT_BASE = int(os.environ.get("KAFKAOPS_TEST_PORT_BASE", "20200"))
 _numbers = itertools.count(1)
 
 
-@dataclass
-class Result:
-    """What a module returned."""
-
-    failed: bool
-    values: dict
-
-    def __getattr__(self, name):
-        try:
-            return self.values[name]
-        except KeyError:
-            raise AttributeError(f"no {name} in {sorted(self.values)}: {self.values}") from None
-
-    @property
-    def kinds(self):
-        """(kind, subject) of the planned changes."""
-        return [(change["kind"], change["subject"]) for change in self.plan["changes"]]
-
-    @property
-    def checks(self):
-        """(check id, subject) of the refusals."""
-        return [(refusal["check"], refusal["subject"]) for refusal in self.plan["refusals"]]
-
-
-def run_module(name: str, arguments: dict, check: bool = False) -> Result:
-    """Run a module's main() in this process; returns what it printed."""
-    import importlib
-
-    from ansible.module_utils.testing import patch_module_args
-
-    module = importlib.import_module(f"ansible_collections.kafkaops.cluster.plugins.modules.{name}")
-    printed = io.StringIO()
-    with patch_module_args({**arguments, "_ansible_check_mode": check, "_ansible_diff": True}):
-        with contextlib.redirect_stdout(printed), pytest.raises(SystemExit):
-            module.main()
-    values = json.loads(printed.getvalue())
-    return Result(bool(values.get("failed")), values)
-
-
 @pytest.fixture
 def modules(cluster):
     """Runs modules against the shared cluster: modules.topics([...]), modules.info()."""
     return Modules(cluster.bootstrap_servers)
-
-
-class Modules:
-    """The two modules, with the connection filled in."""
-
-    def __init__(self, bootstrap_servers):
-        self.bootstrap_servers = bootstrap_servers
-
-    def topics(self, topics=None, check=False, **options):
-        """kafka_topics."""
-        arguments = {"bootstrap_servers": self.bootstrap_servers, "timeout": 20, **options}
-        if topics is not None:
-            arguments["topics"] = topics
-        return run_module("kafka_topics", arguments, check)
-
-    def info(self, **options):
-        """kafka_cluster_info."""
-        return run_module(
-            "kafka_cluster_info",
-            {"bootstrap_servers": self.bootstrap_servers, "timeout": 20, **options},
-        )
 
 
 @pytest.fixture

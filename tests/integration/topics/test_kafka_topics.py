@@ -169,7 +169,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("check, item", REFUSED, ids=[f"{c}-{i}" for i, (c, _) in enumerate(REFUSED)])
+@pytest.mark.parametrize(
+    "check, item", REFUSED, ids=[f"{c}-{i}" for i, (c, _) in enumerate(REFUSED)]
+)
 def test_bad_input_is_refused_with_its_id_and_nothing_changes(modules, admin, name, check, item):
     """Each wrong item stops the whole call, its innocent neighbour included."""
     # A topic must exist, from which the known settings are learned.
@@ -305,9 +307,7 @@ def test_src_file(modules, admin, name, tmp_path, form):
     if form == "list.json":
         path.write_text(json.dumps([item]))
     else:
-        path.write_text(
-            f"kafka_topics:\n  - name: {name}\n    partitions: 2\n    retention: 12h\n"
-        )
+        path.write_text(f"kafka_topics:\n  - name: {name}\n    partitions: 2\n    retention: 12h\n")
     assert modules.topics(src=str(path)).changed
     assert override(admin, name, "retention.ms") == "43200000"
     assert modules.topics(src=str(path)).changed is False

@@ -1,0 +1,62 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The same interface on a KRaft cluster of the 4.x line."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.run_module import Modules
+
+
+@pytest.fixture
+def modules(kraft):
+    """Modules against the KRaft node."""
+    return Modules(kraft.bootstrap_servers)
+
+
+def test_unknown_key_while_there_is_no_topic(modules, tmp_path):
+    """The brokers tell their settings only of a topic; a table helps, else they judge themselves."""
+    item = {"name": "first", "config": {"retentoin.ms": 1}}
+    result = modules.topics([item])
+    assert result.failed and not result.changed and "retentoin.ms" in result.msg
+    table = tmp_path / "4.3.1.json"
+    table.write_text('{"version": "4.3.1", "topic": {"retention.ms": {}}}')
+    result = modules.topics([item], config_keys_file=str(table))
+    assert result.checks == [("config.unknown_key", "first")]
+    assert "did you mean retention.ms" in result.msg
+
+
+def test_create_again_change_grow_delete(modules, name):
+    """The life of a topic, as on the ZooKeeper line."""
+    item = {"name": name, "partitions": 3, "retention": "7d", "config": {"compression.type": "lz4"}}
+    assert modules.topics([item], check=True).changed
+    assert modules.topics([item]).changed
+    assert modules.topics([item]).changed is False
+    item["config"]["compression.type"] = "zstd"
+    assert modules.topics([item]).kinds == [("configure", name)]
+    assert modules.topics([item]).changed is False
+    grown = {**item, "partitions": 4}
+    assert modules.topics([grown]).checks == [("partitions.growth", name)]
+    assert modules.topics([grown], allow_partition_growth=True).changed
+    assert modules.topics([{**item, "partitions": 3}]).checks == [("partitions.decrease", name)]
+    cut = modules.topics([{**grown, "retention": "1d"}])
+    assert cut.checks == [("retention.cut", name)] and "0 records" in cut.msg
+    assert modules.topics([{**grown, "retention": "1d"}], allow_retention_cut=True).changed
+    gone = [{"name": name, "state": "absent"}]
+    assert modules.topics(gone).checks == [("topics.delete", name)]
+    assert modules.topics(gone, allow_delete=True).changed
+    assert modules.topics([grown]).changed
+
+
+def test_rejected_by_the_broker(modules, name):
+    """Its own words, for the one item."""
+    result = modules.topics([{"name": name, "config": {"compression.type": "bogus"}}])
+    assert result.failed and not result.changed and result.failed_items[0]["name"] == name
+
+
+def test_info(modules, name):
+    """One node, complete."""
+    modules.topics([{"name": name}])
+    info = modules.info(wait={"brokers": [1], "full_isr": True})
+    assert [broker["id"] for broker in info.brokers] == [1] and info.controller == 1
+    assert info.brokers[0]["rack"] == "rack-1" and info.under_replicated == []

@@ -1,0 +1,140 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""S16: the retention of a live topic changes, and segments disappear from the brokers' disks."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+DAY_MS = 24 * 60 * 60 * 1000
+
+
+def produce(cluster, name, records, age_ms=0, size=1000, partition=0):
+    """Write records with a timestamp of that age, acknowledged by all replicas."""
+    from confluent_kafka import Producer
+
+    failed = []
+    # A batch must fit into a segment, and be smaller than what the test tells apart.
+    settings = {"bootstrap.servers": cluster.bootstrap_servers, "acks": "all"}
+    producer = Producer({**settings, "batch.num.messages": 10})
+    stamp = int(time.time() * 1000) - age_ms
+    for number in range(records):
+        producer.produce(
+            name,
+            value=number.to_bytes(8, "big") + b"x" * (size - 8),
+            partition=partition,
+            timestamp=stamp,
+            on_delivery=lambda error, _message: failed.append(error) if error else None,
+        )
+        producer.poll(0)
+    assert producer.flush(30) == 0 and not failed
+
+
+def segments(cluster, name, partition=0):
+    """Broker id to the set of segment files of a partition on its disk."""
+    return {
+        broker: {
+            path.name
+            for path in (cluster.log_directory(broker) / f"{name}-{partition}").glob("*.log")
+        }
+        for broker in cluster.broker_instances
+    }
+
+
+def wait_until(condition, seconds=30):
+    """Poll a condition until it holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def live(modules, cluster, name):
+    """A topic of small segments: 200 records of two days ago, then 100 of now."""
+    modules.topics(
+        [{"name": name, "partitions": 1, "retention": "7d", "config": {"segment.bytes": "16KiB"}}]
+    )
+    produce(cluster, name, 200, age_ms=2 * DAY_MS)
+    produce(cluster, name, 100)
+    return name
+
+
+def test_a_cut_says_what_goes_and_then_it_goes(modules, cluster, live):
+    """The refusal counts records and names the option; with it the old segments vanish."""
+    before = segments(cluster, live)
+    assert all(len(files) > 15 for files in before.values())
+    item = {"name": live, "retention": "1d"}
+
+    refused = modules.topics([item])
+    assert refused.failed and refused.checks == [("retention.cut", live)]
+    assert "retention.ms down from 7d to 1d: 200 records" in refused.msg
+    assert "on disk would be deleted" in refused.msg
+    assert "allow_retention_cut: true" in refused.msg
+    assert segments(cluster, live) == before
+
+    shown = modules.topics([item], check=True, allow_retention_cut=True)
+    assert "200 records" in shown.diff["after"] and segments(cluster, live) == before
+
+    assert modules.topics([item], allow_retention_cut=True).changed
+    oldest = {"00000000000000000000.log"}
+    wait_until(lambda: not any(files & oldest for files in segments(cluster, live).values()))
+    wait_until(lambda: all(len(files) < 12 for files in segments(cluster, live).values()))
+    assert modules.topics([item]).changed is False
+
+    # Back again needs no consent; what is gone stays gone.
+    back = modules.topics([{"name": live, "retention": "7d"}])
+    assert back.changed and not back.failed
+
+
+def test_a_cut_by_size_frees_disk(modules, cluster, live):
+    """retention.bytes is per partition; the bytes that go are shown."""
+    item = {"name": live, "retention_size": "64KiB"}
+    refused = modules.topics([item])
+    assert refused.checks == [("retention.cut", live)]
+    assert "retention.bytes down from unlimited to 64KiB" in refused.msg and "KiB" in refused.msg
+    assert modules.topics([item], allow_retention_cut=True).changed
+
+    def occupied(broker):
+        files = (cluster.log_directory(broker) / f"{live}-0").glob("*.log")
+        return sum(path.stat().st_size for path in files)
+
+    wait_until(lambda: all(occupied(broker) < 100 * 1024 for broker in cluster.broker_instances))
+
+
+def test_deletion_says_how_much_it_deletes(modules, live):
+    """All records count, and the bytes of one replica of each partition."""
+    refused = modules.topics([{"name": live, "state": "absent"}])
+    assert refused.checks == [("topics.delete", live)]
+    assert "300 records" in refused.msg and "KiB" in refused.msg
+
+
+def test_growth_says_how_many_records_are_concerned(modules, live):
+    """Keys of 300 records would go elsewhere."""
+    refused = modules.topics([{"name": live, "partitions": 2}])
+    assert refused.checks == [("partitions.growth", live)] and "300 records" in refused.msg
+
+
+def test_without_the_second_client_records_are_still_counted(modules, live, monkeypatch):
+    """Bytes are unknown then, and that is said."""
+    import sys
+
+    monkeypatch.setitem(sys.modules, "kafka", None)
+    refused = modules.topics([{"name": live, "retention": "1d"}])
+    assert "200 records" in refused.msg and "kafka-python is not installed" in refused.msg
+
+
+def test_a_compacted_topic_has_no_retention_to_cut(modules, name):
+    """Age deletes nothing there, so no consent is asked."""
+    modules.topics([{"name": name, "cleanup": "compact", "retention": "7d"}])
+    assert modules.topics([{"name": name, "cleanup": "compact", "retention": "1d"}]).changed
+
+
+def test_replace_that_shortens_retention_is_a_cut_too(modules, name):
+    """Resetting `forever` to the brokers' seven days deletes as well."""
+    modules.topics([{"name": name, "retention": "forever"}])
+    refused = modules.topics([{"name": name}], config_mode="replace")
+    assert refused.checks == [("retention.cut", name)]
+    assert "from forever to 7d" in refused.msg
