@@ -46,7 +46,7 @@ def status_lines(instances, servers=(), cluster=None):
     controller = cluster.get("controller")
     if isinstance(controller, dict):
         controller = controller.get("id")
-    rows = []
+    rows, pending = [], []
     for item in instances:
         process = item.get("process") or {}
         if item["role"] == "zookeeper":
@@ -62,6 +62,8 @@ def status_lines(instances, servers=(), cluster=None):
         reasons = "; ".join(process.get("restart_reasons") or ())
         if reasons == "not running":
             reasons = ""
+        if reasons:
+            pending.append("%s: %s" % (item["name"], reasons))
         rows.append(
             [
                 item["name"],
@@ -70,10 +72,13 @@ def status_lines(instances, servers=(), cluster=None):
                 since(process.get("started_at")) if process.get("running") else "-",
                 item["version"],
                 state,
-                "yes: %s" % reasons if reasons else "no",
+                "yes" if reasons else "no",
             ]
         )
-    return table(COLUMNS, rows) + [""] + _health(cluster)
+    lines = table(COLUMNS, rows) + [""]
+    if pending:
+        lines += ["Restart pending:"] + ["  " + line for line in pending] + [""]
+    return lines + _health(cluster)
 
 
 def _health(cluster):
