@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How long `site.yml` takes, against the bare floor measured in the same run.
+
+Floor: the same six JVMs with the same flags, started by hand, until three brokers are registered.
+First run: `site.yml` without validation, from a filled cache, on an empty home. Second run: the same
+again, unchanged. Prints medians and ratios; passes no judgement.
+
+    python -m tests.benchmarks.site [--rounds 3] [--port-offset 9000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.support.bare_cluster import BareCluster, ensure_archive
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+PLAYBOOK = Path(sys.executable).parent / "ansible-playbook"
+
+
+def run(playbook: str, home: Path, offset: int, *more: str) -> tuple:
+    """Run a playbook; returns (seconds, its output). A failure ends the benchmark with the output."""
+    environment = dict(os.environ, KAFKAOPS_HOME=str(home))
+    started = time.monotonic()
+    done = subprocess.run(
+        [PLAYBOOK, playbook, "-e", f"local_port_offset={offset}", *more],
+        cwd=CHECKOUT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    seconds = time.monotonic() - started
+    if done.returncode:
+        sys.exit(done.stdout)
+    return seconds, done.stdout
+
+
+def module_calls(output: str) -> int:
+    """Count the results that hosts have printed: one a host and task."""
+    return len(re.findall(r"^(?:ok|changed): ", output, re.MULTILINE))
+
+
+def floor(directory: Path, port_base: int) -> float:
+    """Seconds from nothing to three registered brokers, by hand."""
+    started = time.monotonic()
+    with BareCluster(directory=directory, port_base=port_base):
+        seconds = time.monotonic() - started
+    return seconds
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--port-offset", type=int, default=9000)
+    options = parser.parse_args()
+    for product, version in (("kafka", "3.9.2"), ("zookeeper", "3.9.5")):
+        ensure_archive(product, version)
+    figures: dict = {"floor": [], "first": [], "second": []}
+    calls: dict = {}
+    never = ("-e", "flow_validation=never")
+    with tempfile.TemporaryDirectory(prefix="kob-") as temporary:
+        for number in range(options.rounds):
+            directory = Path(temporary) / f"floor-{number}"
+            directory.mkdir()
+            figures["floor"].append(floor(directory, options.port_offset + 12000))
+            home = Path(temporary) / f"home-{number}"
+            for name in ("first", "second"):
+                seconds, output = run("site.yml", home, options.port_offset, *never)
+                figures[name].append(seconds)
+                calls[name] = module_calls(output)
+                if name == "second" and re.search(r"changed=[1-9]", output):
+                    sys.exit("The second run changed something:\n" + output)
+            run("playbooks/teardown.yml", home, options.port_offset, "-e", "confirm=local")
+            shutil.rmtree(home, ignore_errors=True)
+    middle = {name: statistics.median(values) for name, values in figures.items()}
+    for name, values in figures.items():
+        print(
+            f"{name:7} {middle[name]:6.1f} s (min {min(values):.1f}, max {max(values):.1f})"
+            + (f", {calls[name]} results of hosts" if name in calls else "")
+        )
+    print(f"first / floor  {middle['first'] / middle['floor']:.2f}, first - floor {middle['first'] - middle['floor']:.1f} s")
+    print(f"second / floor {middle['second'] / middle['floor']:.2f}")
+
+
+if __name__ == "__main__":
+    main()
