@@ -43,9 +43,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils._preflight_identi
     identities,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils._preflight_members import (
+    ADDRESS_SUFFIXES,
     CLUSTER_NAME,
     Raw,
     facts_request,
+    is_wanted,
     known_variables,
     misspelt,
     names_to_resolve,
@@ -303,24 +305,35 @@ class _Inventory:
         """{settings, errors, is_broker, is_server, siblings} of one host, plain data."""
         templar, variables = self._templar_for(host, extra)
         settings, errors = {}, {}
-        for name in sorted(self.known) + list(CONNECTION_VARIABLES):
-            if name not in variables:
-                continue
+
+        def read(name):
             try:
                 settings[name] = plain(templar.template(variables[name]))
             except Exception as error:  # pylint: disable=broad-except
                 # Whatever a template may raise is told as a finding of its variable.
                 errors[name] = _first_line(error)
-        groups = self._task_vars["groups"]
-        members = {
-            product: list(groups.get(str(settings.get("%s_group" % product) or product), []))
-            for product in ("kafka", "zookeeper")
-        }
+
+        members = {}
+        for product in ("kafka", "zookeeper"):
+            name = "%s_group" % product
+            if name in variables:
+                read(name)
+            group = str(settings.get(name) or product)
+            members[product] = list(self._task_vars["groups"].get(group, []))
+        is_broker, is_server = host in members["kafka"], host in members["zookeeper"]
+        if is_broker or is_server:
+            addresses = {name for name in variables if str(name).endswith(ADDRESS_SUFFIXES)}
+            for name in sorted((self.known | addresses).intersection(variables)):
+                if is_wanted(name, is_broker, is_server):
+                    read(name)
+            for name in CONNECTION_VARIABLES:
+                if name in variables:
+                    read(name)
         return {
             "settings": settings,
             "errors": errors,
-            "is_broker": host in members["kafka"],
-            "is_server": host in members["zookeeper"],
+            "is_broker": is_broker,
+            "is_server": is_server,
             "siblings": sorted(set(members["kafka"]) | set(members["zookeeper"])),
         }
 

@@ -415,6 +415,7 @@ OTHER_KNOWN = (
     "zookeeper_group",
     "kafka_zookeeper_chroot",
     "kafka_listeners",
+    "kafka_address",
     "kafka_admin_host",
     "kafka_plugin_prefixes",
     "kafka_finalize",
@@ -429,6 +430,25 @@ def known_variables() -> Tuple[str, ...]:
     """Every variable that the preflight knows by itself, beside the roles' defaults."""
     names = set(OTHER_KNOWN) | set(GENERAL_READERS) | set(BROKER_READERS)
     return tuple(sorted(names | set(SERVER_READERS) | set(HOST_READERS)))
+
+
+# Of the other product's variables, what a member needs to know whom it belongs to.
+SHARED_VARIABLES = ("kafka_cluster_name", "kafka_group", "zookeeper_group", "kafka_admin_host")
+# Addresses are checked by the end of the name, whatever part of the platform reads them.
+ADDRESS_SUFFIXES = ("bootstrap_servers", "bootstrap_server", "registry_url", "registry_urls")
+
+
+def is_wanted(variable: str, is_broker: bool, is_server: bool) -> bool:
+    """Whether a variable concerns such a member: what nobody reads is not evaluated."""
+    if variable in SHARED_VARIABLES or variable.endswith(ADDRESS_SUFFIXES):
+        return True
+    if variable.startswith("kafka_"):
+        return is_broker
+    if variable.startswith("zookeeper_"):
+        return is_server
+    if variable == "flow_validation":
+        return is_broker
+    return not variable.startswith("flow_validation")
 
 
 def misspelt(names: Sequence[str], known: Sequence[str]) -> Dict[str, str]:
