@@ -1,0 +1,256 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The read-only probes, on made-up disks, a made-up /proc, and a few real things of this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import time
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils import _preflight_host as host
+
+
+@pytest.fixture(name="listener")
+def _listener():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        yield server.getsockname()[1]
+
+
+def snapshot_of(directory):
+    """Every path below a directory with size and times: equal before and after a reader."""
+    found = {}
+    for root, folders, files in os.walk(directory):
+        for name in folders + files:
+            about = os.lstat(os.path.join(root, name))
+            found[os.path.join(root, name)] = (about.st_size, about.st_mtime_ns, about.st_mode)
+    return found
+
+
+# ---------------------------------------------------------------- directories
+
+
+def test_a_directory_that_is_not_there_tells_of_its_file_system(tmp_path):
+    facts = host.directory_facts(str(tmp_path / "not" / "yet"))
+    assert facts["exists"] is False
+    assert facts["mount_point"] == host.mount_point(str(tmp_path))
+    assert facts["free_bytes"] > 0
+
+
+def test_partitions_are_counted_and_other_directories_not(tmp_path):
+    for name in ("orders-0", "orders-11", "a-b-3", "lost+found", "orders", "x.deleted"):
+        (tmp_path / name).mkdir()
+    facts = host.directory_facts(str(tmp_path))
+    assert facts["partitions"] == 3
+    assert facts["topics"] == ["a-b", "orders"]
+
+
+def test_two_names_of_one_directory_have_one_identity(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "link").symlink_to("data")
+    one = host.directory_facts(str(tmp_path / "data"))["identity"]
+    assert host.directory_facts(str(tmp_path / "link"))["identity"] == one
+    (tmp_path / "other").mkdir()
+    assert host.directory_facts(str(tmp_path / "other"))["identity"] != one
+
+
+def test_world_writable(tmp_path):
+    tmp_path.chmod(0o777)
+    facts = host.directory_facts(str(tmp_path))
+    assert (facts["world_writable"], facts["mode"]) == (True, "0777")
+    tmp_path.chmod(0o750)
+    assert host.directory_facts(str(tmp_path))["world_writable"] is False
+
+
+def test_meta_properties(tmp_path):
+    (tmp_path / "meta.properties").write_text(
+        "#\n#Sat Nov 21 10:00:00 UTC 2026\ncluster.id=wJ9ZqC3b\nversion=0\nbroker.id=2\n"
+    )
+    facts = host.log_directory_facts(str(tmp_path))
+    assert facts["meta"] == {"cluster.id": "wJ9ZqC3b", "version": "0", "broker.id": "2"}
+    assert host.log_directory_facts(str(tmp_path / "none"))["meta"] is None
+
+
+# ---------------------------------------------------------------- ZooKeeper's data
+
+
+@pytest.mark.parametrize(
+    "names, has_data",
+    [
+        ([], False),
+        (["snapshot.0"], False),
+        (["snapshot.00"], False),
+        (["acceptedEpoch", "currentEpoch"], False),
+        (["log.1"], True),
+        (["snapshot.0", "log.100000001"], True),
+        (["snapshot.100000000"], True),
+        (["snapshot.1f.gz"], True),
+    ],
+)
+def test_which_files_are_data(tmp_path, names, has_data):
+    (tmp_path / "version-2").mkdir()
+    for name in names:
+        (tmp_path / "version-2" / name).write_text("")
+    assert host.transaction_logs(str(tmp_path)) == (has_data, True)
+
+
+def test_data_may_lie_in_either_directory(tmp_path):
+    (tmp_path / "logs" / "version-2").mkdir(parents=True)
+    (tmp_path / "logs" / "version-2" / "log.1").write_text("")
+    (tmp_path / "logs" / "initialize").write_text("")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "myid").write_text("3\n")
+    facts = host.zookeeper_data_facts(str(tmp_path / "data"), str(tmp_path / "logs"))
+    assert (facts["has_data"], facts["myid"], facts["initialize"]) == (True, "3", True)
+
+
+def test_initialize_counts_only_where_zookeeper_looks_for_it(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "initialize").write_text("")
+    facts = host.zookeeper_data_facts(str(tmp_path / "data"), str(tmp_path / "logs"))
+    assert facts["initialize"] is False
+
+
+# ---------------------------------------------------------------- processes and ports
+
+
+def test_start_time_of_a_process_with_a_difficult_name(tmp_path):
+    (tmp_path / "77").mkdir()
+    fields = ["S"] + ["0"] * 18 + ["4242"] + ["0"] * 30
+    (tmp_path / "77" / "stat").write_text("77 (java) (x) y) " + " ".join(fields))
+    assert host.process_start_time(77, str(tmp_path)) == 4242
+    assert host.process_start_time(78, str(tmp_path)) is None
+
+
+def test_a_recycled_pid_is_not_our_process(tmp_path):
+    record = tmp_path / "started.json"
+    start = host.process_start_time(os.getpid())
+    record.write_text(json.dumps({"pid": os.getpid(), "start_ticks": start, "fingerprint": "ab"}))
+    alive = host.started_process(str(record))
+    assert (alive["alive"], alive["stale"], alive["fingerprint"]) == (True, False, "ab")
+    record.write_text(json.dumps({"pid": os.getpid(), "start_ticks": start + 1}))
+    recycled = host.started_process(str(record))
+    assert (recycled["alive"], recycled["stale"]) == (False, True)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x", "start_ticks": 1}'])
+def test_a_broken_record_is_stale(tmp_path, text):
+    (tmp_path / "started.json").write_text(text)
+    state = host.started_process(str(tmp_path / "started.json"))
+    assert (state["alive"], state["stale"]) == (False, True)
+
+
+def test_no_record_is_nothing(tmp_path):
+    state = host.started_process(str(tmp_path / "started.json"))
+    assert (state["recorded"], state["alive"], state["stale"]) == (False, False, False)
+
+
+def test_holder_of_a_real_port(listener):
+    holders = [each for each in host.port_holders([], []) if each["port"] == listener]
+    assert [(each["address"], each["pid"], each["ours"]) for each in holders] == [
+        ("127.0.0.1", os.getpid(), False)
+    ]
+    ours = [each for each in host.port_holders([os.getpid()], []) if each["port"] == listener]
+    assert ours[0]["ours"] is True
+
+
+def test_a_process_is_ours_by_its_command_line_too(listener):
+    word = next(part for part in host.command_line(os.getpid()).split() if "/" in part)
+    found = [
+        each
+        for each in host.port_holders([], [os.path.dirname(word)])
+        if each["port"] == listener
+    ]
+    assert found[0]["ours"] is True
+
+
+@pytest.mark.parametrize(
+    "written, address",
+    [
+        ("0100007F", "127.0.0.1"),
+        ("00000000", "0.0.0.0"),
+        ("00000000000000000000000000000000", "::"),
+        ("00000000000000000000000001000000", "::1"),
+        ("0000000000000000FFFF00000100007F", "127.0.0.1"),
+    ],
+)
+def test_addresses_of_proc_net(written, address):
+    assert host._address(written) == address
+
+
+# ---------------------------------------------------------------- names, machine, everything
+
+
+def test_names_are_resolved_or_excused():
+    def resolver(name):
+        if name == "good":
+            return [(2, 1, 6, "", ("192.0.2.1", 0)), (2, 1, 6, "", ("192.0.2.1", 0))]
+        raise socket.gaierror(-2, "Name or service not known")
+
+    answers = host.resolve_names(["bad", "good"], resolver=resolver)
+    assert answers == {
+        "good": {"addresses": ["192.0.2.1"], "error": None},
+        "bad": {"addresses": [], "error": "Name or service not known"},
+    }
+
+
+def test_a_dead_name_server_does_not_hold_the_run():
+    answers = host.resolve_names(["slow"], 0.05, resolver=lambda name: time.sleep(30))
+    assert "no answer" in answers["slow"]["error"]
+
+
+def test_one_machine_has_one_key():
+    assert host.machine_keys() == host.machine_keys()
+    assert set(host.machine_keys()) == {"network", "filesystem"}
+
+
+def test_facts_of_an_installed_broker(tmp_path):
+    generation = tmp_path / "conf" / "generations" / "abcd"
+    generation.mkdir(parents=True)
+    (tmp_path / "conf" / "current").symlink_to("generations/abcd")
+    (generation / "meaning.json").write_text(json.dumps({"release": "/opt/kafka/releases/kafka_2.13-3.9.2"}))
+    (generation / "server.properties").write_text(
+        "log.dirs=%s/a,%s/b\nssl.keystore.password=hush\n" % (tmp_path, tmp_path)
+    )
+    for name in ("a/orders-0", "b/orders-1"):
+        (tmp_path / name).mkdir(parents=True)
+    spec = {
+        "kafka": {
+            "instance": "kafka",
+            "config_dir": str(tmp_path / "conf"),
+            "properties": "server.properties",
+            "started": str(tmp_path / "run" / "started.json"),
+            "log_dirs": [str(tmp_path / "a"), str(tmp_path / "c")],
+        },
+        "names": [],
+    }
+    before = snapshot_of(tmp_path)
+    facts = host.host_facts(spec)
+    assert snapshot_of(tmp_path) == before
+    kafka = facts["kafka"]
+    assert kafka["release"] == "kafka_2.13-3.9.2"
+    assert kafka["current"]["ssl.keystore.password"] == "********"
+    assert [each["partitions"] for each in kafka["log_dirs"]] == [1, 0]
+    assert [(each["path"], each["partitions"]) for each in kafka["other_log_dirs"]] == [
+        (str(tmp_path / "b"), 1)
+    ]
+    assert facts["zookeeper"] is None
+    json.dumps(facts)
+
+
+def test_a_missing_mode_bit_is_no_reason_to_fail(tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    closed.chmod(0)
+    try:
+        facts = host.directory_facts(str(closed))
+    finally:
+        closed.chmod(stat.S_IRWXU)
+    assert facts["exists"] is True
+    assert facts["readable"] is (os.geteuid() == 0)
