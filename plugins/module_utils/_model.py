@@ -13,6 +13,7 @@ import difflib
 import json
 import re
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Mapping, Optional
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils._plan import Refusal
@@ -217,7 +218,7 @@ def same_value(key, one, other):
     if one is None or other is None:
         return False
     if _NUMBER.match(one) and _NUMBER.match(other):
-        return float(one) == float(other)
+        return Decimal(one) == Decimal(other)
     if key in _LIST_KEYS:
         return set(one.split(",")) == set(other.split(","))
     return one.lower() == other.lower() and one.lower() in ("true", "false")

@@ -126,13 +126,8 @@ class Plan:
             "refusals": [refusal.to_dict() for refusal in self.refusals],
         }
 
-    def without(self, subjects):
-        """The plan less the changes of some subjects."""
-        kept = tuple(change for change in self.changes if change.subject not in subjects)
-        return Plan(kept, self.refusals, self.warnings)
 
-
-_PLAIN = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./ ,:%()\-]*\Z")
+_PLAIN = re.compile(r"[A-Za-z0-9_./]([A-Za-z0-9_./ ,:%()\-]*[A-Za-z0-9_./%()\-])?\Z")
 
 
 def _scalar(value):
