@@ -68,8 +68,9 @@ def zookeeper(version: str) -> Product:
     """The server, and what upstream's archive adds to it at the versions of its parent pom.
 
     Its Prometheus provider is left out: the registries do not have it for every version, and the
-    JMX exporter serves both products. The server's pom calls these "provided" though it does not start without metrics and snappy;
-    jetty and jackson are the AdminServer's, commons-cli and jline the tools'.
+    JMX exporter serves both products. The server's pom calls these "provided" though it does not
+    start without metrics and snappy; jetty and jackson are the AdminServer's, commons-cli and jline
+    the tools'.
     """
     roots = (
         f"org.apache.zookeeper:zookeeper:{version}",

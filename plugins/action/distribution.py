@@ -10,6 +10,7 @@ become either.
 from __future__ import annotations
 
 from ansible.plugins.action import ActionBase
+
 from ansible_collections.kafkaops.cluster.plugins.module_utils import _distribution
 from ansible_collections.kafkaops.cluster.plugins.module_utils._supply import SupplyError
 

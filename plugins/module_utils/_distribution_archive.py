@@ -70,7 +70,7 @@ def write_archive(stream, top, members):
     for path in members:
         parts = path.split("/")[:-1]
         directories.update("/".join([top, *parts[: depth + 1]]) for depth in range(len(parts)))
-    entries = {directory: None for directory in directories}
+    entries = dict.fromkeys(directories)
     entries.update({f"{top}/{path}": content for path, content in members.items()})
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for name in sorted(entries):

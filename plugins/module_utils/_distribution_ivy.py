@@ -18,6 +18,7 @@ import subprocess
 import urllib.parse
 from xml.sax.saxutils import quoteattr
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils import _truststore
 from ansible_collections.kafkaops.cluster.plugins.module_utils._supply import (
     SupplyError,
     remove,
@@ -206,18 +207,39 @@ def fetch(lock, cache, mirror, java, lock_descriptor, progress):
     Raises SupplyError `fetch.failed` naming the first jar that did not come, or `jar.checksum`
     if one came with other bytes than the lock's. What came whole is kept in either case.
     """
-    absent, damaged = cache.missing(lock.jars)
-    cache.adopt(absent + damaged)
-    # A damaged jar stays where it is until its replacement is renamed over it.
-    absent, damaged = cache.missing(absent + damaged)
-    wanted = absent + damaged
+    wanted = _wanted(cache, lock.jars)
     if not wanted:
         return 0
+    # What a killed run had fetched. A damaged jar stays until its replacement is renamed over it.
+    cache.adopt(wanted)
+    wanted = missing = _wanted(cache, wanted)
+    trust = []
+    while missing:
+        told = _run_ivy(lock, cache, missing, mirror, java, trust, lock_descriptor, progress)
+        before, missing = missing, _wanted(cache, missing)
+        # Java may not know the authority that the system trusts (a company's proxy, say); and
+        # after a mishap with single jars a second try is cheaper than a failed run.
+        stranger = "PKIX path building failed" in told and not trust
+        if stranger:
+            trust = _truststore.trust_flags(os.path.join(cache.root, "truststore.jks"))
+        if missing and not (stranger and trust) and len(missing) == len(before):
+            raise _not_fetched(lock, missing, mirror, told)
+    remove(cache.staging)
+    remove(os.path.join(cache.root, "truststore.jks"))
+    return len(wanted)
+
+
+def _wanted(cache, jars):
+    absent, damaged = cache.missing(jars)
+    return absent + damaged
+
+
+def _run_ivy(lock, cache, wanted, mirror, java, trust, lock_descriptor, progress):
+    """One call of Ivy for `wanted`; adopts what came and returns what Ivy said."""
     remove(cache.staging)
     os.makedirs(cache.staging)
-    command = _ivy_command(cache, wanted, mirror, java)
+    command = _ivy_command(cache, wanted, mirror, java, trust)
     output = os.path.join(cache.staging, "ivy.log")
-    present = len(lock.jars) - len(wanted)
     with open(output, "wb") as log:
         # The child shares the lock's descriptor: should this process be killed alone, the lock
         # lasts as long as Ivy still writes, and the next run waits for it.
@@ -229,31 +251,37 @@ def fetch(lock, cache, mirror, java, lock_descriptor, progress):
             cwd=cache.staging,
             pass_fds=(lock_descriptor,),
         )
-    stalled = _watch(process, lock, wanted, cache, present, progress)
+    stalled = _watch(process, lock, wanted, cache, progress)
     wrong = cache.adopt(wanted)
     if wrong:
         raise _wrong_bytes(wrong[0], mirror)
-    absent, damaged = cache.missing(wanted)
-    still_missing = absent + damaged
-    if still_missing or stalled:
-        raise _not_fetched(lock, still_missing or wanted, mirror, output, stalled)
-    remove(cache.staging)
-    return len(wanted)
+    with open(output, encoding="utf-8", errors="replace") as stream:
+        told = stream.read()
+    if stalled:
+        raise _not_fetched(
+            lock,
+            _wanted(cache, wanted),
+            mirror,
+            f"nothing arrived for {STALLED_SECONDS} s, timed out",
+        )
+    return told
 
 
-def _ivy_command(cache, wanted, mirror, java):
+def _ivy_command(cache, wanted, mirror, java, trust):
     settings = os.path.join(cache.staging, "settings.xml")
     module = os.path.join(cache.staging, "ivy.xml")
     with open(settings, "w", encoding="utf-8") as stream:
         stream.write(ivy_settings(cache.staging, mirror))
     with open(module, "w", encoding="utf-8") as stream:
         stream.write(ivy_module(wanted))
-    flags = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", *proxy_flags(os.environ)]
+    flags = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"]
+    flags += [*proxy_flags(os.environ), *trust]
     return [java, *flags, "-jar", find_ivy(), "-settings", settings, "-ivy", module, "-warn"]
 
 
-def _watch(process, lock, wanted, cache, present, progress):
+def _watch(process, lock, wanted, cache, progress):
     """Wait for Ivy, telling how far it is; returns True if it had to be stopped for standing still."""
+    present = len(lock.jars) - len(wanted)
     already = lock.size_bytes - sum(jar.size_bytes for jar in wanted)
     last_size, last_change = -1, progress.clock()
     while True:
@@ -284,16 +312,14 @@ def _wrong_bytes(jar, mirror):
     )
 
 
-def _not_fetched(lock, jars, mirror, output, stalled):
-    with open(output, encoding="utf-8", errors="replace") as stream:
-        lines = [line.strip(" \t\n:") for line in stream]
-    told = [line for line in lines if "xception" in line or "refused" in line or "imed out" in line]
-    why = f"nothing arrived for {STALLED_SECONDS} s" if stalled else (told or ["?"])[0]
+def _not_fetched(lock, jars, mirror, told):
+    reasons = ("xception", "refused", "timed out", "not found")
+    lines = [line.strip(" \t:") for line in told.splitlines()]
+    why = next((line for line in lines if any(reason in line for reason in reasons)), "no reason")
     return SupplyError(
         "fetch.failed",
         f"distribution_mirror={mirror}",
         f"{len(jars)} of {len(lock.jars)} jars of {lock.name} did not arrive,"
-        f" first {jars[0]} ({why[:200]})",
-        "check the network, the proxy variables or the mirror and run again;"
-        " what arrived is kept",
+        f" first {jars[0]} ({why[:300]})",
+        "check the network, the proxy variables or the mirror and run again; what arrived is kept",
     )
