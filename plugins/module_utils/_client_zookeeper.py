@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The only importer of kazoo: what Kafka has written into ZooKeeper, read and never changed.
+"""The only importer of kazoo: what Kafka has written into ZooKeeper, read; and first credentials, written.
 
 Private to this collection. Connect strings are `host:port,host:port/chroot`.
 """
@@ -39,16 +39,17 @@ class ZookeeperClient:
     AdminError with `reachable=False` if no server answers within the timeout (seconds).
     """
 
-    def __init__(self, connect, timeout=10.0):
+    def __init__(self, connect, timeout=10.0, read_only=True):
         addresses, self.chroot = parse_connect(connect)
         self.hosts = ",".join(join_address(host, port) for host, port in addresses)
         self.timeout = timeout
+        self.read_only = read_only
         self._client = None
 
     def __enter__(self):
         quiet = logging.getLogger("kafkaops.kazoo")
         quiet.setLevel(logging.CRITICAL)  # refused connections are reported below, once
-        self._client = KazooClient(self.hosts, timeout=self.timeout, read_only=True, logger=quiet)
+        self._client = KazooClient(self.hosts, timeout=self.timeout, read_only=self.read_only, logger=quiet)
         try:
             self._client.start(self.timeout)
         except (KazooTimeoutError, KazooException, OSError) as error:
@@ -86,6 +87,21 @@ class ZookeeperClient:
             return []
         except KazooException as error:
             raise AdminError(f"reading {self.chroot}{path} in {self.hosts}: {error!r}.") from error
+
+    def user_config(self, user):
+        """The stored configuration of a user (mechanism -> credential), empty if there is none."""
+        stored, _stat = self._read(f"/config/users/{user}")
+        return dict((stored or {}).get("config") or {})
+
+    def write_user_config(self, user, config):
+        """Store the configuration of a user as Kafka's own tools do, without telling any broker."""
+        path = f"{self.chroot}/config/users/{user}"
+        data = json.dumps({"version": 1, "config": config}).encode("utf-8")
+        try:
+            self._client.ensure_path(path)
+            self._client.set(path, data)
+        except KazooException as error:
+            raise AdminError(f"writing {path} in {self.hosts}: {error!r}.") from error
 
     def describe(self, with_replicas=False):
         """What Kafka registered below the chroot, as a dict.
