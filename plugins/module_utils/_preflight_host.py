@@ -185,6 +185,7 @@ def started_process(started_file: str, proc: str = "/proc") -> Dict[str, Any]:
     be the recorded one, too.
     """
     state = {"recorded": False, "pid": None, "alive": False, "stale": False, "fingerprint": None}
+    # After every stop a record stays behind, and that is well; stale is one that could mislead.
     text = read_text(started_file)
     if text is None:
         return state
@@ -193,22 +194,15 @@ def started_process(started_file: str, proc: str = "/proc") -> Dict[str, Any]:
         pid, start_time = int(record["pid"]), int(record["start_ticks"])
     except (ValueError, KeyError, TypeError):
         return dict(state, recorded=True, stale=True)
-    alive = process_start_time(pid, proc) == start_time
-    fingerprint = record.get("fingerprint")
+    now = process_start_time(pid, proc)
     return dict(
-        state, recorded=True, pid=pid, alive=alive, stale=not alive, fingerprint=fingerprint
+        state,
+        recorded=True,
+        pid=pid,
+        alive=now == start_time,
+        stale=now is not None and now != start_time,
+        fingerprint=record.get("fingerprint"),
     )
-
-
-def pid_file_process(pid_file: str, proc: str = "/proc") -> Dict[str, Any]:
-    """A plain pid file: {pid, alive, command}; all None where there is no such file."""
-    text = read_text(pid_file)
-    try:
-        pid = int((text or "").strip())
-    except ValueError:
-        return {"pid": None, "alive": None, "command": None}
-    alive = os.path.isdir(os.path.join(proc, str(pid)))
-    return {"pid": pid, "alive": alive, "command": command_line(pid, proc)}
 
 
 def _address(hexadecimal: str) -> str:

@@ -291,7 +291,8 @@ def _registrations(cluster: Cluster) -> Iterator[Finding]:
         return
     claims = {claim.host: claim for claim in broker_claims(cluster)}
     ids, _servers = identities(cluster)
-    known = set(ids.values())
+    # An id that contradicts the disk is told apart; its broker is no missing one.
+    known = set(ids.values()) | {each for claim in claims.values() for each in claim.on_disk}
     for member in cluster.brokers:
         claim = claims[member.name]
         endpoints = snapshot.brokers.get(claim.explicit) if claim.explicit is not None else None

@@ -385,7 +385,9 @@ def _leftovers(member: Member) -> Iterator[Finding]:
                 member.name,
                 "%s_state_dir" % product,
                 member.text("%s_state_dir" % product),
-                "the recorded process %s is gone" % started.get("pid"),
+                "process %s of the last start is another process by now" % started["pid"]
+                if started.get("pid")
+                else "the record of the last start cannot be read",
             )
 
 
