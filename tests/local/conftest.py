@@ -1,0 +1,28 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Local clusters, deployed by the playbooks, shared by the tests of this folder where they can be."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from tests.local.support import OFFSET, LocalCluster
+
+# Every cluster of the session gets ports of its own.
+_offsets = itertools.count(OFFSET, 20)
+
+
+@pytest.fixture(scope="session")
+def next_offset():
+    """Return a function that gives a port offset that no other cluster of this session uses."""
+    return lambda: next(_offsets)
+
+
+@pytest.fixture(scope="session")
+def cluster(next_offset):
+    """Three ZooKeeper servers and three brokers of inventories/local, deployed once."""
+    with LocalCluster(next_offset()) as running:
+        running.deploy()
+        yield running

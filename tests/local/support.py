@@ -1,0 +1,355 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A local cluster as a user has one: playbooks run in a checkout, a home and ports of its own.
+
+::
+
+    with LocalCluster(offset=21000) as cluster:
+        run = cluster.play("site.yml", "-e", "flow_validation=never")
+        assert run.changed() == 0, run.text
+        cluster.tool("kafka-topics.sh", "--list")
+
+Nothing here belongs to the product: clients are confluent-kafka and Kafka's own tools, processes are
+looked up in /proc. What a test starts is stopped at its end, and nothing else is touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+# The offsets of this folder's shared clusters start here, in steps of 20. Brokers listen at 9092 plus the
+# offset: from 32768 on, Linux may have lent that port to some client's connection.
+OFFSET = int(os.environ.get("KAFKAOPS_TEST_LOCAL_OFFSET", "21000"))
+# Generous: a loaded machine is slow, not wrong.
+PLAY_TIMEOUT = 540
+RECAP = re.compile(r"^(\S+)\s+: (ok=\d+.*)$", re.MULTILINE)
+
+
+def wait_until(condition, timeout, what):
+    """Call `condition` until it returns something true, and return that; fail after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    while True:
+        found = condition()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {timeout} s: {what}")
+        time.sleep(0.2)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a playbook did: its exit code, its output, and the counts of its recap by host."""
+
+    code: int
+    text: str
+    recap: dict = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, code, text):
+        """Read the recap out of the output."""
+        # only behind its heading: a task may print lines that look alike
+        lines = text.rpartition("PLAY RECAP")[2]
+        counts = {
+            host: {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", words)}
+            for host, words in RECAP.findall(lines)
+        }
+        return cls(code, text, counts)
+
+    def changed(self, host=None):
+        """Return the number of changed tasks of one host, or of all."""
+        hosts = [host] if host else list(self.recap)
+        return sum(self.recap[name]["changed"] for name in hosts)
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of an instance; a pid alone may have been given to another one since."""
+
+    pid: int
+    start_ticks: int
+
+
+def start_ticks(pid):
+    """Return the start time of a process in clock ticks since boot; None if it is gone or a zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(") ")[2].split()
+    except OSError:
+        return None
+    return None if stat[0] in "ZX" else int(stat[19])
+
+
+class LocalCluster:
+    """Runs playbooks on a local inventory and looks at what they have made.
+
+    `offset`: of all ports; `inventory`: a folder, relative to the checkout; `checkout`: where the
+    playbooks are; `python`: the interpreter of the environment whose ansible-playbook is used.
+    """
+
+    def __init__(
+        self,
+        offset,
+        inventory="inventories/local",
+        checkout=CHECKOUT,
+        python=sys.executable,
+        home=None,
+    ):
+        self.offset = offset
+        self.checkout = Path(checkout)
+        self.inventory = self.checkout / inventory
+        self.python = Path(python)
+        # Short: the logs of a JVM and a socket lie below it.
+        self.home = Path(home or tempfile.mkdtemp(prefix="ktl-", dir="/tmp"))
+        self.overlay = Path(tempfile.mkdtemp(prefix="kti-", dir="/tmp"))
+        (self.overlay / "group_vars").mkdir()
+        (self.overlay / "host_vars").mkdir()
+        (self.overlay / "hosts.yml").write_text("all: {}\n")
+        hosts = yaml.safe_load((self.inventory / "hosts.yml").read_text())["all"]
+        self.name = hosts.get("vars", {}).get("local_cluster_name", "local")
+        self.zookeepers = list(hosts["children"]["zookeeper"]["hosts"])
+        self.brokers = {
+            name: values["kafka_broker_id"]
+            for name, values in hosts["children"]["kafka"]["hosts"].items()
+        }
+        self.client_settings = {}  # of confluent-kafka
+        self.tool_settings = {}  # of Kafka's tools, as in --command-config
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_exc):
+        self.close()
+
+    # -- the inventory
+
+    def configure(self, group, **variables):
+        """Set variables of a group or host on top of the inventory, replacing those set here before."""
+        kind = "group_vars" if group in ("all", "kafka", "zookeeper") else "host_vars"
+        (self.overlay / kind / f"{group}.yml").write_text(yaml.safe_dump(variables))
+
+    # -- playbooks
+
+    @property
+    def environment(self):
+        """The variables of the playbooks' processes."""
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")}
+        return {
+            **kept,
+            "KAFKAOPS_HOME": str(self.home),
+            "ANSIBLE_CONFIG": str(self.checkout / "ansible.cfg"),
+            "ANSIBLE_NOCOLOR": "1",
+            "PATH": os.pathsep.join([str(self.python.parent), os.environ.get("PATH", "")]),
+        }
+
+    def command(self, playbook, *arguments):
+        """Return the command line that runs a playbook (`site.yml`, `stop.yml`...) on this cluster."""
+        path = self.checkout / "playbooks" / playbook
+        return [
+            *(str(self.python.with_name("ansible-playbook")), str(path)),
+            *("-i", str(self.inventory), "-i", str(self.overlay)),
+            *("-e", f"local_port_offset={self.offset}", *map(str, arguments)),
+        ]
+
+    def play(self, playbook, *arguments, code=0, timeout=PLAY_TIMEOUT):
+        """Run a playbook and return its Run; fail unless its exit code is `code` (None: any)."""
+        return self.run(self.command(playbook, *arguments), code=code, timeout=timeout)
+
+    def run(self, command, code=0, timeout=PLAY_TIMEOUT):
+        """Run a command line with this cluster's environment; see `play`."""
+        # Into a file: what the run leaves behind would keep a pipe open.
+        with tempfile.TemporaryFile("w+", errors="replace") as output:
+            done = subprocess.run(
+                [str(word) for word in command],
+                cwd=self.checkout,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                timeout=timeout,
+                check=False,
+            )
+            output.seek(0)
+            text = output.read()
+        if code is not None and done.returncode != code:
+            raise AssertionError(
+                f"exit code {done.returncode}, not {code}: {command}\n{text[-20000:]}"
+            )
+        return Run.of(done.returncode, text)
+
+    @contextlib.contextmanager
+    def playing(self, playbook, *arguments):
+        """Yield (process, path of its output) of a playbook in a process group of its own.
+
+        For tests that interrupt it: os.killpg(process.pid, signal.SIGKILL).
+        """
+        log = Path(tempfile.mkstemp(prefix="ktr-", dir="/tmp")[1])
+        with log.open("w") as output:
+            process = subprocess.Popen(
+                self.command(playbook, *arguments),
+                cwd=self.checkout,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        try:
+            yield process, log
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait(30)
+            log.unlink()
+
+    def deploy(self, *arguments, validation="never"):
+        """Run site.yml and return its Run."""
+        return self.play("site.yml", "-e", f"flow_validation={validation}", *arguments)
+
+    # -- what is on disk, and what runs
+
+    @property
+    def directory(self):
+        """Everything of this cluster: one folder an instance, and supervisord's."""
+        return self.home / "clusters" / self.name
+
+    def instance(self, name):
+        """The folder of one instance: conf, data, logs, run."""
+        return self.directory / name
+
+    def release(self, version="3.9.2", product="kafka"):
+        """The folder of an installed release."""
+        name = f"kafka_2.13-{version}" if product == "kafka" else f"{product}-{version}"
+        return self.home / "opt" / product / "releases" / name
+
+    @property
+    def names(self):
+        """All instances."""
+        return [*self.zookeepers, *self.brokers]
+
+    def process(self, name):
+        """Return the running Process of an instance, or None; by the start record and /proc."""
+        try:
+            record = json.loads((self.instance(name) / "run" / "started.json").read_text())
+        except (OSError, ValueError):
+            return None
+        found = Process(int(record["pid"]), int(record["start_ticks"]))
+        return found if start_ticks(found.pid) == found.start_ticks else None
+
+    def processes(self):
+        """Return the running Process (or None) of every instance by name."""
+        return {name: self.process(name) for name in self.names}
+
+    def configuration_times(self):
+        """Return the modification times (ns) of every configuration file, by path."""
+        return {
+            str(path): path.lstat().st_mtime_ns
+            for name in self.names
+            for path in self.instance(name).joinpath("conf").rglob("*")
+        }
+
+    def stray(self):
+        """Return the pids of all processes on this machine whose command line names this home."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
+                with contextlib.suppress(OSError):
+                    words = (entry / "cmdline").read_bytes()
+                    if str(self.home).encode() + b"/" in words and start_ticks(int(entry.name)):
+                        found.append(int(entry.name))
+        return found
+
+    def name_of(self, broker_id):
+        """Return the inventory name of a broker id."""
+        return next(name for name, number in self.brokers.items() if number == broker_id)
+
+    # -- clients that are not ours
+
+    def port(self, name):
+        """Return the port of a broker by its inventory name."""
+        return 9091 + int(re.search(r"\d+$", name)[0]) + self.offset
+
+    @property
+    def bootstrap_servers(self):
+        """All brokers as host:port, separated by commas."""
+        return ",".join(f"127.0.0.1:{self.port(name)}" for name in self.brokers)
+
+    def tool(self, script, *arguments, stdin="", code=0, timeout=180, settings=None):
+        """Run one of Kafka's own tools (bin/*.sh of the release); return its output.
+
+        Adds --bootstrap-server, and --command-config (or what the tool calls it) where the cluster
+        needs settings; `settings` replaces them.
+        """
+        settings = self.tool_settings if settings is None else settings
+        extra = []
+        if settings:
+            path = self.overlay / "client.properties"
+            path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+            option = {"kafka-console-producer.sh": "producer.config"}.get(script, "command-config")
+            option = "consumer.config" if script == "kafka-console-consumer.sh" else option
+            extra = [f"--{option}", str(path)]
+        done = subprocess.run(
+            [
+                *(str(self.release() / "bin" / script), "--bootstrap-server"),
+                *(self.bootstrap_servers, *extra, *map(str, arguments)),
+            ],
+            # C1 alone: tools live for seconds
+            env={**os.environ, "KAFKA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        if code is not None and done.returncode != code:
+            raise AssertionError(
+                f"{script} {arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+            )
+        return done.stdout + done.stderr
+
+    def client(self, **settings):
+        """Return settings of a confluent-kafka client; underscores of names stand for dots."""
+        named = {key.replace("_", "."): value for key, value in settings.items()}
+        return {"bootstrap.servers": self.bootstrap_servers, **self.client_settings, **named}
+
+    def admin(self):
+        """Return a confluent-kafka AdminClient."""
+        from confluent_kafka.admin import AdminClient
+
+        return AdminClient(self.client())
+
+    def partitions(self, topic):
+        """Return {partition: (leader, sorted replicas, sorted isr)}; leader -1 for none."""
+        found = self.admin().list_topics(topic, timeout=60).topics[topic].partitions
+        return {
+            number: (item.leader, sorted(item.replicas), sorted(item.isrs))
+            for number, item in found.items()
+        }
+
+    # -- the end
+
+    def close(self):
+        """Remove the cluster with its own playbook, then whatever is left of it, then the files."""
+        try:
+            if self.directory.exists():
+                self.play("teardown.yml", "-e", f"confirm={self.name}")
+        finally:
+            # Only after a failure: supervisord first, or it would start the others again.
+            for pid in sorted(self.stray(), key=lambda item: start_ticks(item) or 0):
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            shutil.rmtree(self.home, ignore_errors=True)
+            shutil.rmtree(self.overlay, ignore_errors=True)
