@@ -342,7 +342,7 @@ class _ItemReader:
         self.refuse(
             "topics.contradiction",
             f"both {option} and config {key} are given",
-            f"keep one of them",
+            "keep one of them",
             f"{option}={self.item[option]}",
         )
 

@@ -113,10 +113,220 @@ EXAMPLES = r"""
 
 RETURN = r"""
 reachable:
-  description: Whether a broker answered. False only with O(missing_ok).
+  description: Whether a broker answered. Without O(missing_ok) the module fails if none does.
   returned: always
   type: bool
   sample: true
+unreachable_reason:
+  description: Why no broker answered.
+  returned: with O(missing_ok), when no broker answered
+  type: str
+  sample: "unreachable: 127.0.0.1:9092: Connection refused."
+cluster_id:
+  description: Id of the cluster.
+  returned: always
+  type: str
+  sample: RO6sGagMRYWu7VnngZhBAA
+controller:
+  description: Id of the controller; on KRaft, of the broker that answers for it.
+  returned: always
+  type: int
+  sample: 3
+brokers:
+  description: The live brokers, at the listener that was asked, sorted by id.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    id:
+      description: Id of the broker.
+      type: int
+    host:
+      description: Advertised host.
+      type: str
+    port:
+      description: Advertised port.
+      type: int
+    rack:
+      description: Rack, V(null) if it has none.
+      type: str
+    leaders:
+      description: Number of partitions that it leads.
+      type: int
+    replicas:
+      description: Number of replicas that it holds.
+      type: int
+    out_of_sync:
+      description: Number of its replicas that are not in sync.
+      type: int
+  sample:
+    - id: 1
+      host: 127.0.0.1
+      port: 9092
+      rack: rack-1
+      leaders: 3
+      replicas: 9
+      out_of_sync: 0
+topic_count:
+  description: Number of topics, internal ones included.
+  returned: always
+  type: int
+  sample: 3
+partition_count:
+  description: Number of partitions of all topics.
+  returned: always
+  type: int
+  sample: 9
+replica_holders:
+  description:
+    - Ids of all brokers that hold a replica, alive or not. Read from ZooKeeper if no broker answers
+      and O(zookeeper) is given.
+  returned: always
+  type: list
+  elements: int
+  sample: [1, 2, 3]
+missing_brokers:
+  description: Those of RV(replica_holders) that are not alive.
+  returned: always
+  type: list
+  elements: int
+  sample: []
+under_replicated:
+  description: Partitions with fewer replicas in sync than they have.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    topic:
+      description: Name of the topic.
+      type: str
+    partition:
+      description: Number of the partition.
+      type: int
+    leader:
+      description: Id of the leader, V(null) if there is none.
+      type: int
+    replicas:
+      description: Ids of the brokers that hold a replica; the first is the preferred leader.
+      type: list
+      elements: int
+    isr:
+      description: Those of them that are in sync.
+      type: list
+      elements: int
+  sample:
+    - topic: orders
+      partition: 0
+      leader: 1
+      replicas: [3, 1, 2]
+      isr: [1, 2]
+under_min_isr:
+  description:
+    - Partitions with fewer replicas in sync than their topic's effective C(min.insync.replicas); they
+      take no writes with acks=all.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    topic:
+      description: Name of the topic.
+      type: str
+    partition:
+      description: Number of the partition.
+      type: int
+    leader:
+      description: Id of the leader, V(null) if there is none.
+      type: int
+    replicas:
+      description: Ids of the brokers that hold a replica; the first is the preferred leader.
+      type: list
+      elements: int
+    isr:
+      description: Those of them that are in sync.
+      type: list
+      elements: int
+  sample: []
+offline:
+  description: Partitions without a leader.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    topic:
+      description: Name of the topic.
+      type: str
+    partition:
+      description: Number of the partition.
+      type: int
+    leader:
+      description: Id of the leader, V(null) if there is none.
+      type: int
+    replicas:
+      description: Ids of the brokers that hold a replica; the first is the preferred leader.
+      type: list
+      elements: int
+    isr:
+      description: Those of them that are in sync.
+      type: list
+      elements: int
+  sample: []
+wait:
+  description: How long was waited.
+  returned: with O(wait)
+  type: dict
+  contains:
+    waited_seconds:
+      description: Seconds until all of it was true for long enough.
+      type: float
+    polls:
+      description: How often the metadata were read.
+      type: int
+  sample:
+    waited_seconds: 1.04
+    polls: 5
+zookeeper:
+  description: What Kafka has registered below the chroot.
+  returned: with O(zookeeper)
+  type: dict
+  contains:
+    reachable:
+      description: Whether a server answered.
+      type: bool
+    unreachable_reason:
+      description: Why none answered.
+      type: str
+    exists:
+      description: Whether the chroot exists.
+      type: bool
+    cluster_id:
+      description: Id of the cluster, V(null) before the first broker.
+      type: str
+    controller:
+      description:
+        - The controller's C(id), and the C(ephemeral_owner) and C(czxid) of its node. V(null) if there
+          is none.
+      type: dict
+    brokers:
+      description:
+        - Registered brokers, each with C(id), C(endpoints), C(rack), and the C(ephemeral_owner) and
+          C(czxid) of its node, by which one start of a broker is told from the next.
+      type: list
+      elements: dict
+  sample:
+    reachable: true
+    exists: true
+    cluster_id: RO6sGagMRYWu7VnngZhBAA
+    controller:
+      id: 3
+      ephemeral_owner: 144115286968565762
+      czxid: 4294967364
+    brokers:
+      - id: 3
+        endpoints:
+          - PLAINTEXT://127.0.0.1:9094
+        rack: rack-3
+        ephemeral_owner: 144115286968565762
+        czxid: 4294967362
 """
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib

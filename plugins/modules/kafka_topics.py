@@ -217,11 +217,136 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-changed:
-  description: Whether at least one topic was changed, or would be.
-  returned: always
+plan:
+  description:
+    - What was planned, in the order in which it is done. The same in check mode and in a real run.
+  returned: when the cluster was reached
+  type: dict
+  contains:
+    changes:
+      description: The changes; RV(ignore:before) and RV(ignore:after) name only what differs.
+      type: list
+      elements: dict
+      contains:
+        kind:
+          description: One of C(create), C(grow), C(configure) and C(delete).
+          type: str
+        subject:
+          description: Name of the topic.
+          type: str
+        before:
+          description: What is there before.
+          type: dict
+        after:
+          description: What is there afterwards. V(null) is the brokers' default.
+          type: dict
+        note:
+          description: What is at stake, for people.
+          type: str
+    refusals:
+      description: What is refused. If there is one, nothing at all was changed.
+      type: list
+      elements: dict
+      contains:
+        check:
+          description: Stable id of the rule, as in C([partitions.decrease]).
+          type: str
+        subject:
+          description: Name of the topic.
+          type: str
+        setting:
+          description: The option and its value, as C(name=value).
+          type: str
+        reason:
+          description: Why.
+          type: str
+        remedy:
+          description: What to do instead.
+          type: str
+  sample:
+    changes:
+      - kind: configure
+        subject: orders
+        before:
+          config:
+            retention.ms: "604800000"
+        after:
+          config:
+            retention.ms: "86400000"
+        note: >-
+          retention.ms down from 7d to 1d: 200 records and about 203.1 KiB on disk would be deleted
+    refusals: []
+diff:
+  description: The topics that change, before and after, as sorted YAML text.
+  returned: when the cluster was reached
+  type: dict
+  sample:
+    before: |
+      orders:
+        config:
+          retention.ms: 604800000
+    after: |
+      orders:
+        # at stake: retention.ms down from 7d to 1d: 200 records and about 203.1 KiB on disk would be deleted
+        config:
+          retention.ms: 86400000
+topics:
+  description:
+    - The declared topics that exist, as they are after the run, or would be in check mode.
+  returned: when the cluster was reached
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Name of the topic.
+      type: str
+    partitions:
+      description: Number of partitions.
+      type: int
+    replication_factor:
+      description: Number of replicas of each partition.
+      type: int
+    config:
+      description: Settings that are set on the topic itself; what comes from the brokers is left out.
+      type: dict
+  sample:
+    - name: orders
+      partitions: 3
+      replication_factor: 3
+      config:
+        min.insync.replicas: "2"
+        retention.ms: "86400000"
+failed_items:
+  description:
+    - Topics for which the cluster turned a change down, or of which a change could not be seen within
+      O(operation_timeout). All other changes were made.
+  returned: when the cluster was reached
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Name of the topic.
+      type: str
+    error:
+      description: The broker's own words.
+      type: str
+    kind:
+      description: The change that failed, or C(unsettled).
+      type: str
+  sample:
+    - name: orders
+      error: Topic 'orders' already exists.
+      kind: create
+cluster_id:
+  description: Id of the cluster; V(null) if it was assumed empty.
+  returned: when the cluster was reached
+  type: str
+  sample: HJApaBPOSuOLtHWS0snxMA
+reachable:
+  description: V(false) if the failure is that no broker answered.
+  returned: when no broker answered
   type: bool
-  sample: true
+  sample: false
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -12,8 +12,8 @@ As a command, until interrupted::
     python -m tests.support.bare_cluster --directory /tmp/x --port-base 20000 --brokers 3
 
 Everything listens on 127.0.0.1. Ports, from the base: +1.. ZooKeeper clients, +11.. their peers,
-+21.. their elections, +31.. brokers, +41.. KRaft controllers, +51.., +61.. extra listeners. What it starts it stops, by process
-id; what it did not start it never touches.
++21.. their elections, +31.. brokers, +41.. KRaft controllers, +51.., +61.. extra listeners.
+What it starts it stops, by process id; what it did not start it never touches.
 """
 
 from __future__ import annotations

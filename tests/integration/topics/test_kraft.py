@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.support.run_module import Modules
 
 

@@ -80,7 +80,7 @@ def wish(name="x", **options):
     return DesiredTopic(name, **options)
 
 
-def outcome(desired, snapshot, policy=TopicPolicy()):
+def outcome(desired, snapshot, policy):
     """Kinds of changes and ids of refusals."""
     plan = plan_topics([desired], snapshot, policy)
     return [change.kind for change in plan.changes], [item.check for item in plan.refusals]
