@@ -8,7 +8,7 @@ DOCUMENTATION = r"""
 module: distribution
 short_description: Obtain the archive of a Kafka or ZooKeeper release on the controller
 version_added: 0.1.0
-author: kafkaops.cluster contributors
+author: kafkaops.cluster contributors (@kafkaops)
 description:
   - Brings one release archive into the controller's cache, verified, so that hosts need no internet.
     A second call finds it there, checks its SHA-512 and uses no network.

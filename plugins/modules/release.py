@@ -8,10 +8,11 @@ DOCUMENTATION = r"""
 module: release
 short_description: Install a release archive into a versioned directory
 version_added: 0.1.0
-author: kafkaops.cluster contributors
+author: kafkaops.cluster contributors (@kafkaops)
 description:
   - Unpacks an archive beside its place and renames it when it is whole, so that a killed run leaves nothing that counts as installed.
-  - A directory that exists is never deleted, because a running process may use it. If files of the same release are missing or cut off, only these are put back.
+  - A directory that exists is never deleted, because a running process may use it.
+    If files of the same release are missing or cut off, only these are put back.
     If only the launchers differ, only they are exchanged.
     If the directory holds other jars, or is not ours, it stays, and the release goes to C(NAME-DIGEST) beside it.
   - Starts nothing and switches no link.
