@@ -366,7 +366,8 @@ def plain(value):
     for kind in (int, float):
         if isinstance(value, kind):
             return kind(value)
-    return str(value)
+    # str() alone would hand back Ansible's subclass with its tags.
+    return "".join([str(value), ""])
 
 
 def _without_secrets(settings):

@@ -313,9 +313,6 @@ def _topics(versions: Versions, cluster: Cluster, member: Member) -> Iterator[Fi
     )
     plan = plan_topics(desired, snapshot, TopicPolicy())
     for refusal in tuple(refusals) + tuple(plan.refusals):
-        if refusal.check == "topics.protected":
-            # Whether the consent is there is known where the topics are made.
-            continue
         setting, _sign, value = refusal.setting.partition("=")
         yield found(
             refusal.check if refusal.check in CATALOGUE else "topics.bad_value",

@@ -15,6 +15,7 @@ import yaml
 
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
+from ansible.parsing.vault import VaultSecret
 from ansible.template import Templar
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
@@ -161,15 +162,25 @@ def gather(document, directory_path):
     """(raws without facts, action inventory, group names) of an inventory document."""
     path = pathlib.Path(directory_path) / "hosts.yml"
     path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    return gather_files(path)
+
+
+def gather_files(path, secrets=None):
+    """The same of an inventory file or directory; `secrets`: a vault's password."""
     loader = DataLoader()
+    if secrets:
+        loader.set_vault_secrets([("default", VaultSecret(secrets.encode()))])
     manager = InventoryManager(loader=loader, sources=[str(path)])
     variables = VariableManager(loader=loader, inventory=manager)
     hostvars = HostVars(inventory=manager, variable_manager=variables, loader=loader)
     task_vars = {
         "inventory_hostname": "localhost",
-        "groups": {name: [each.name for each in group.get_hosts()] for name, group in manager.groups.items()},
+        "groups": {
+            name: [each.name for each in group.get_hosts()] for name, group in manager.groups.items()
+        },
         "hostvars": hostvars,
         "ansible_playbook_python": "/usr/bin/python3",
+        "inventory_dir": str(path),
     }
     inventory = action._Inventory(Templar(loader=loader, variables=task_vars), loader, task_vars)
     raws = []
@@ -187,7 +198,16 @@ def verdict_of(document, directory_path, facts=None, snapshot=None, raw=None, ac
     `facts`: {host: {path/to/fact: value}} over good facts, "all" for every host; `snapshot`:
     arguments of Snapshot; `raw`: {host: {field: value}} over the raw members.
     """
-    raws, inventory, groups = gather(document, directory_path)
+    return judge_gathered(
+        gather(document, directory_path), facts, snapshot, raw, accept, controller
+    )
+
+
+def judge_gathered(
+    gathered, facts=None, snapshot=None, raw=None, accept=(), controller=None
+):
+    """The verdict over what `gather` or `gather_files` returned; see `verdict_of`."""
+    raws, inventory, groups = gathered
     members = {each.name: read_member(each)[0] for each in raws}
     names = sorted({name for member in members.values() for name in names_to_resolve(member)})
     judged = []

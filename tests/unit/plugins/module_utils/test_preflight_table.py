@@ -394,6 +394,24 @@ a topic with a blank in its name:
 one topic twice:
   spoil: {all: {children: {kafka: {vars: {kafka_topics: [{name: orders}, {name: orders}]}}}}}
   expect: {topics.duplicate: *brokers}
+a topic of Kafka's own:
+  spoil: {all: {children: {kafka: {vars: {kafka_topics: [{name: __consumer_offsets}]}}}}}
+  expect: {topics.protected: *brokers}
+two topics that Kafka's metrics cannot tell apart:
+  spoil: {all: {children: {kafka: {vars: {kafka_topics: [{name: a.b}, {name: a_b}]}}}}}
+  expect: {topics.collision: *brokers}
+a topic with an option of its own making:
+  spoil: {all: {children: {kafka: {vars: {kafka_topics: [{name: orders, partition: 3}]}}}}}
+  expect: {topics.unknown_option: *brokers}
+a topic that says its retention twice:
+  spoil: {all: {children: {kafka: {vars: {kafka_topics: [{name: orders, retention: 1d, config: {retention.ms: 1}}]}}}}}
+  expect: {topics.contradiction: *brokers}
+a topic that is no mapping:
+  spoil: {all: {children: {kafka: {vars: {kafka_topics: [orders]}}}}}
+  expect: {topics.bad_item: *brokers}
+fewer than one partition:
+  spoil: {all: {children: {kafka: {vars: {kafka_topics: [{name: orders, partitions: 0}]}}}}}
+  expect: {topics.bad_value: *brokers}
 a duration that means two things:
   spoil: {all: {children: {kafka: {vars: {kafka_topics: [{name: orders, retention: 7 month}]}}}}}
   expect: {config.bad_value: *brokers}

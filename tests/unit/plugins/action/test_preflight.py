@@ -1,0 +1,201 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The action's own part: reading settings as Ansible sees them, hiding secrets, writing the report."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.action import preflight as action
+from ansible_collections.kafkaops.cluster.plugins.module_utils._findings import found
+from ansible_collections.kafkaops.cluster.plugins.module_utils._preflight_members import (
+    Raw,
+    read_member,
+)
+from tests.unit.plugins.module_utils import preflight_inventory as ground
+
+ROOT = pathlib.Path(__file__).resolve().parents[4]
+
+
+def gathered(tmp_path, overlay=None):
+    """Raw members by name of the good inventory with an overlay."""
+    raws, inventory, _groups = ground.gather(ground.merge(ground.good(), overlay), tmp_path)
+    return {each.name: each for each in raws}, inventory
+
+
+def test_settings_are_the_roles_defaults_below_the_inventory(tmp_path):
+    raws, _inventory = gathered(tmp_path)
+    settings = raws["kafka-1"].settings
+    assert settings["kafka_version"] == "3.9.2"
+    assert settings["kafka_cluster_name"] == "orders-prod"
+    assert settings["kafka_listeners"][0]["advertised"] == "kafka-1.example.com"
+    assert raws["kafka-1"].errors == {}
+
+
+def test_settings_are_plain_data(tmp_path):
+    raws, _inventory = gathered(tmp_path)
+
+    def types(value):
+        if isinstance(value, dict):
+            return set().union({type(key) for key in value}, *map(types, value.values()), {dict})
+        if isinstance(value, list):
+            return set().union(*map(types, value), {list})
+        return {type(value)}
+
+    for raw in raws.values():
+        assert types(raw.settings) <= {dict, list, str, int, float, bool, type(None)}
+
+
+def test_groups_may_have_other_names(tmp_path):
+    document = ground.good()
+    children = document["all"]["children"]
+    document["all"]["children"] = {"brokers": children["kafka"], "ensemble": children["zookeeper"]}
+    document["all"]["vars"].update(kafka_group="brokers", zookeeper_group="ensemble")
+    raws, _inventory, _groups = ground.gather(document, tmp_path)
+    roles = {each.name: (each.is_broker, each.is_server) for each in raws}
+    assert roles["kafka-1"] == (True, False)
+    assert roles["zookeeper-3"] == (False, True)
+    assert ground.verdict_of(document, tmp_path).findings == ()
+
+
+def test_a_host_may_be_both(tmp_path):
+    overlay = {
+        "all": {
+            "children": {
+                "zookeeper": {"=hosts": {"kafka-1": None, "kafka-2": None, "kafka-3": None}},
+            }
+        }
+    }
+    document = ground.merge(ground.good(), overlay)
+    verdict = ground.verdict_of(document, tmp_path)
+    assert [each.line() for each in verdict.errors] == []
+    assert verdict.result["ids"]["kafka-2"] == {"broker_id": 2, "myid": 2}
+
+
+def test_two_clusters_in_one_inventory_may_use_the_same_ids(tmp_path):
+    document = ground.good()
+    for group, name, host in (("zookeeper", "zookeeper-9", "192.0.2.90"), ("kafka", "kafka-9", "kafka-9.example.com")):
+        document["all"]["children"][group]["hosts"][name] = {
+            "ansible_host": host,
+            "kafka_cluster_name": "other",
+            "kafkaops_profile": "development",
+            "kafka_broker_id": 1,
+            "zookeeper_myid": 1,
+            "kafka_topics": [],
+        }
+    verdict = ground.verdict_of(document, tmp_path)
+    assert [each.line() for each in verdict.findings] == []
+    assert [each["host"] for each in verdict.result["brokers"]["other"]] == ["kafka-9"]
+    assert verdict.result["ids"]["kafka-1"]["broker_id"] == 1
+    assert verdict.result["cluster_first"] == {"orders-prod": "kafka-1", "other": "kafka-9"}
+
+
+def test_a_port_made_of_an_id_that_nobody_wrote_down(tmp_path):
+    listeners = [{"name": "A", "port": "{{ 9090 + kafka_broker_id }}", "advertised": "{{ kafka_address }}"}]
+    overlay = {"all": {"children": {"kafka": {"vars": {"kafka_listeners": listeners}, "hosts": {"kafka-2": {"kafka_broker_id": 1}}}}}}
+    raws, _inventory = gathered(tmp_path, overlay)
+    ports = {name: raw.settings["kafka_listeners"][0]["port"] for name, raw in raws.items() if raw.is_broker}
+    assert ports == {"kafka-1": 9092, "kafka-2": 9091, "kafka-3": 9093}
+    # It stays unwritten: what was assigned is no word of the inventory.
+    assert "kafka_broker_id" not in raws["kafka-1"].settings
+
+
+def test_variables_of_the_other_product_are_not_evaluated(tmp_path):
+    overlay = {"all": {"vars": {"zookeeper_heap": "{{ only_servers_have_this }}"}}}
+    raws, _inventory = gathered(tmp_path, overlay)
+    assert raws["kafka-1"].errors == {}
+    assert list(raws["zookeeper-1"].errors) == ["zookeeper_heap"]
+
+
+@pytest.mark.parametrize("secret", ["hush-sasl", "hush-user", "hush-key", "hush-config", "hush-client"])
+def test_no_secret_leaves_the_controller(tmp_path, secret):
+    overlay = {
+        "all": {
+            "children": {
+                "kafka": {
+                    "vars": {
+                        "kafka_sasl": {
+                            "mechanisms": ["PLAIN"],
+                            "inter_broker_user": "broker",
+                            "inter_broker_password": "hush-sasl",
+                            "users": {"admin": "hush-user"},
+                        },
+                        "kafka_ssl": {"certificate": "public", "key": "hush-key", "ca": "public"},
+                        "kafka_config": {"ssl.keystore.password": "hush-config"},
+                        "kafka_client_security": {"sasl_password": "hush-client", "ssl_key": "hush-key"},
+                    }
+                }
+            }
+        }
+    }
+    raws, _inventory = gathered(tmp_path, overlay)
+    assert secret not in json.dumps([raw.settings for raw in raws.values()])
+    verdict = ground.verdict_of(ground.merge(ground.good(), overlay), tmp_path)
+    assert secret not in " ".join(each.line() for each in verdict.findings)
+    # What is there still counts as being there.
+    member, _findings = read_member(raws["kafka-1"])
+    assert member.mapping("kafka_sasl")["inter_broker_password"]
+
+
+@pytest.mark.parametrize("name", ["local", "local-1x1", "local-1x2"])
+def test_the_local_inventories_are_good(name):
+    one_machine = {"all": {"machine": {"network": "here", "filesystem": "here"}}}
+    verdict = ground.judge_gathered(
+        ground.gather_files(ROOT / "inventories" / name), facts=one_machine
+    )
+    assert [each.line() for each in verdict.findings] == []
+
+
+def test_the_report_is_written_per_cluster(tmp_path):
+    raws = [
+        Raw("kafka-1", True, False, {"kafka_cluster_name": "a", "kafkaops_home": str(tmp_path)}),
+        Raw("kafka-2", True, False, {"kafka_cluster_name": "b", "kafkaops_home": str(tmp_path)}),
+        Raw("kafka-3", True, False, {"kafka_cluster_name": "../c", "kafkaops_home": str(tmp_path)}),
+    ]
+    finding = found("ports.in_use", "kafka-2", "kafka_listeners[0].port", 9092, "held")
+    paths = action._write_reports(raws, [finding], {"ids": {"kafka-1": {"broker_id": 1, "myid": None}}})
+    assert sorted(paths) == ["a", "b"]
+    first, second = (json.loads(pathlib.Path(paths[name]).read_text()) for name in "ab")
+    assert (first["ok"], first["findings"], first["ids"]) == (True, [], {"kafka-1": {"broker_id": 1, "myid": None}})
+    assert (second["ok"], second["findings"][0]["check"]) == (False, "ports.in_use")
+    assert sorted(path.name for path in (tmp_path / "reports").iterdir()) == ["a", "b"]
+    assert [path.name for path in (tmp_path / "reports" / "a").iterdir()] == ["preflight.json"]
+
+
+def test_the_snapshot_of_an_answer():
+    answer = {
+        "reachable": True,
+        "cluster_id": "AAAA",
+        "controller": 2,
+        "brokers": [{"id": 1, "host": "a", "port": 9092}],
+        "replica_holders": [1, 7],
+    }
+    snapshot, controller = action._snapshot(answer)
+    assert controller == 2
+    assert (snapshot.cluster_id, dict(snapshot.brokers), snapshot.replicas) == (
+        "AAAA",
+        {1: (("a", 9092),)},
+        frozenset({1, 7}),
+    )
+    assert action._snapshot({"reachable": False, "brokers": []}) == (None, None)
+
+
+def test_consent_makes_a_warning_of_an_error_but_not_of_a_contradiction(tmp_path):
+    overlay = {
+        "all": {
+            "children": {
+                "zookeeper": {"hosts": {"zookeeper-3": None}},
+                "kafka": {"hosts": {"kafka-1": {"kafka_broker_id": 3}, "kafka-3": {"kafka_broker_id": 3}}},
+            }
+        }
+    }
+    verdict = ground.verdict_of(
+        ground.merge(ground.good(), overlay),
+        tmp_path,
+        accept=["ensemble.size", "identity.duplicate_broker_id"],
+    )
+    levels = {each.check: each.level for each in verdict.findings}
+    assert levels == {"ensemble.size": "warning", "identity.duplicate_broker_id": "error"}
