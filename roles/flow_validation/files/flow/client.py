@@ -10,24 +10,34 @@ from __future__ import annotations
 import re
 
 _JAAS_OPTION = re.compile(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
+# the key ends at the first =, : or blank that no backslash makes part of it
+_KEY = re.compile(r"((?:[^\\=:\s]|\\.)*)\s*[=:]?\s*(.*)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_CONTROL = {"n": "\n", "r": "\r", "t": "\t", "f": "\f"}
 _SAME = ("security.protocol", "sasl.mechanism")
 _PEM_TYPES = ("PEM", "pem")
 
 
 def parse_properties(text: str) -> dict:
-    """A Java properties file without the rarities: comments, key=value, continued lines."""
+    """What Kafka reads from the text: comments, continued lines, escapes; blanks at the end trimmed."""
     properties, pending = {}, ""
     for raw in text.splitlines():
-        line = pending + raw.strip()
+        line = pending + raw.lstrip()
         pending = ""
         if not line or line[0] in "#!":
             continue
-        if line.endswith("\\") and not line.endswith("\\\\"):
+        if (len(line) - len(line.rstrip("\\"))) % 2:
             pending = line[:-1]
             continue
-        key, _, value = line.partition("=")
-        properties[key.strip()] = value.strip()
+        key, value = _KEY.match(line).groups()
+        properties[_unescape(key)] = _unescape(value.rstrip())
     return properties
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(
+        lambda found: chr(int(found[1], 16)) if found[1] else _CONTROL.get(found[2], found[2]), text
+    )
 
 
 def for_librdkafka(properties: dict) -> dict:
@@ -42,7 +52,7 @@ def for_librdkafka(properties: dict) -> dict:
     )
     jaas = given.pop("sasl.jaas.config", None)
     if jaas:
-        options = {k: v.replace('\\"', '"') for k, v in _JAAS_OPTION.findall(jaas)}
+        options = {k: re.sub(r"\\(.)", r"\1", v) for k, v in _JAAS_OPTION.findall(jaas)}
         if set(options) != {"username", "password"}:
             raise ValueError("sasl.jaas.config must name a username and a password, each in quotes")
         result.update({f"sasl.{k}": v for k, v in options.items()})

@@ -31,6 +31,7 @@ appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex{3}
 """
+QUICK_RECORDS = 500_000
 _started = []
 
 
@@ -39,8 +40,8 @@ def in_spark_submit() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def start(master: str | None, jars: list, work: str):
-    """A session. `work`: a directory of this run for small files. Raises CannotRun if Spark does not start."""
+def start(master: str | None, jars: list, work: str, records: int = 0):
+    """A session. `work`: a directory of this run for small files; `records`: how many will be judged. Raises CannotRun if Spark does not start."""
     from pyspark.sql import SparkSession
 
     if _started:
@@ -62,10 +63,14 @@ def start(master: str | None, jars: list, work: str):
         logging = os.path.join(work, "log4j2.properties")
         with open(logging, "w", encoding="utf-8") as file:
             file.write(_LOGGING)
-        # few shuffles of few rows: the serial collector starts quickest and wastes nothing
-        java = f"-Dlog4j2.configurationFile=file:{logging} -XX:+UseSerialGC -XX:-UsePerfData"
+        # A few shuffles of few rows: the serial collector starts quickest and wastes nothing. A short
+        # run ends before the optimising compiler has paid off; a long one needs it.
+        flags = "-XX:+UseSerialGC -XX:-UsePerfData"
+        if records <= QUICK_RECORDS:
+            flags += " -XX:TieredStopAtLevel=1"
+        os.environ.setdefault("SPARK_SUBMIT_OPTS", flags)
+        java = f"-Dlog4j2.configurationFile=file:{logging}"
         builder = builder.config("spark.driver.extraJavaOptions", java)
-        os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     try:
         spark = builder.getOrCreate()
     except Exception as error:

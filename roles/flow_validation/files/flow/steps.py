@@ -148,9 +148,11 @@ def _started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool):
         # a cluster that cannot be reached should be said at once, not after Spark's start
         cluster.describe()
         with watch.step("start Spark, prepare topic"):
+            known = None if with_plan else files.load_plan(options.ledger)
             plan = other.submit(_prepare, options, cluster) if with_plan else None
-            spark = session.start(options.master, jars, work)
-            made = plan.result() if plan else files.load_plan(options.ledger)
+            records = known.records if known else options.records
+            spark = session.start(options.master, jars, work, records)
+            made = plan.result() if plan else known
         yield spark, cluster, made, settings, for_java
 
 
@@ -160,6 +162,10 @@ def produce(options: argparse.Namespace) -> int:
     with _started(options, watch, True) as (spark, cluster, plan, settings, _java):
         rows, attempts = _produce(spark, options, plan, cluster, settings, watch)
     counts = ledger.counts(rows)
+    if options.output:
+        result = {"run_id": plan.run_id, "topic": plan.topic, "producers": plan.producers}
+        path = os.path.join(options.output, "produced.json")
+        files.write_json(path, {**result, "counts": counts, "timings": watch.total()})
     print(f"produced to {plan.topic}: " + ", ".join(f"{v:,} {k}" for k, v in counts.items()))
     return EXIT_CODE[INCONCLUSIVE if ledger.unfinished(attempts) else PASS]
 

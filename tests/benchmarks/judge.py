@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How fast the validation reads and writes, as ratios to Kafka's own tools on the same cluster, in one run.
+
+    python tests/benchmarks/judge.py [--records 10000000] [--record-size 100] [--bootstrap-servers ...]
+
+* produce: `job.py produce` (its produce step) against as many kafka-producer-perf-test at once as it
+  has produce tasks: idempotent, acks=all, same linger and batch size, same number of records in all;
+* judge: `job.py verify` (its read-and-judge step) against kafka-consumer-perf-test on the same topic.
+
+Without --bootstrap-servers a cluster of three brokers is started by hand and stopped again; then its
+brokers run with default JVM flags but a small heap. The order is: tool, ours, tool, ours; the better of each is compared,
+because the first run of each also warms the page cache and the brokers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(CHECKOUT))
+JOB = CHECKOUT / "roles" / "flow_validation" / "files" / "job.py"
+# librdkafka's defaults, given to Kafka's tool as well: its own are smaller and would flatter us
+LINGER_MS, BATCH_BYTES = 5, 1_000_000
+
+
+def ours(mode: str, servers: str, ledger: Path, output: Path, *more: str) -> dict:
+    """Run the job; its verdict's timings (verify) or the produce step's seconds, from its ledger."""
+    command = [sys.executable, str(JOB), mode, f"--bootstrap-servers={servers}", *more]
+    command += [f"--ledger={ledger}", f"--output={output}", "--master=local[*]"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{mode} ended with {done.returncode}: {done.stdout}{done.stderr[-2000:]}")
+    return json.loads(
+        (output / f"{'produced' if mode == 'produce' else 'verdict'}.json").read_text()
+    )
+
+
+def tool(release: Path, main: str, *arguments: str) -> subprocess.Popen:
+    """Start one of Kafka's tools as its own launcher would."""
+    java = Path(os.environ["JAVA_HOME"]) / "bin/java" if os.environ.get("JAVA_HOME") else "java"
+    libs = str(release / "libs" / "*")
+    flags = ["-Xmx512m", "-Dlog4j.rootLogger=OFF"]
+    return subprocess.Popen(
+        [str(java), *flags, "-cp", libs, f"org.apache.kafka.tools.{main}", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+def tool_produce(release, servers, topic, records, size, processes) -> float:
+    """Records a second of all processes together, from the first start to the last end without JVM start."""
+    running = [
+        tool(
+            release, "ProducerPerformance", "--topic", topic, "--num-records", str(records // processes),
+            "--record-size", str(size), "--throughput", "-1", "--producer-props",
+            f"bootstrap.servers={servers}", "acks=all", "enable.idempotence=true",
+            f"linger.ms={LINGER_MS}", f"batch.size={BATCH_BYTES}",
+        )
+        for _ in range(processes)
+    ]  # fmt: skip
+    rates = []
+    for process in running:
+        last = process.communicate()[0].strip().splitlines()[-1]
+        rates.append(float(last.split("records sent, ")[1].split(" records/sec")[0]))
+    return sum(rates)
+
+
+def tool_consume(release, servers, topic, records) -> float:
+    """Records a second of fetching; the tool's time for joining the group is not counted."""
+    process = tool(
+        release, "ConsumerPerformance", "--topic", topic, "--messages", str(records),
+        "--bootstrap-server", servers, "--timeout", "30000",
+        "--hide-header",
+    )  # fmt: skip
+    fields = process.communicate()[0].strip().splitlines()[-1].split(", ")
+    return float(fields[9])  # fetch.nMsg.sec
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=10_000_000)
+    parser.add_argument("--record-size", type=int, default=100)
+    parser.add_argument("--partitions", type=int, default=12)
+    parser.add_argument("--bootstrap-servers")
+    parser.add_argument("--port-base", type=int, default=30200)
+    parser.add_argument("--rounds", type=int, default=2)
+    options = parser.parse_args()
+
+    from tests.support.bare_cluster import KAFKA_VERSION, BareCluster, unpack_release
+
+    with contextlib.ExitStack() as stack:
+        work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafkaops-bench-")))
+        servers = options.bootstrap_servers
+        if not servers:
+            flags = ("-XX:+UseG1GC", "-Djava.awt.headless=true")
+            cluster = BareCluster(
+                work / "cluster", options.port_base, zookeepers=1, broker_heap="1g", jvm_flags=flags
+            )
+            servers = stack.enter_context(cluster).bootstrap_servers
+        release = unpack_release("kafka", KAFKA_VERSION, work / "release")
+        measure(options, servers, release, work)
+
+
+def measure(options, servers: str, release: Path, work: Path) -> None:
+    """Both comparisons on one cluster."""
+    from confluent_kafka.admin import AdminClient
+
+    admin = AdminClient({"bootstrap.servers": servers})
+    cores = os.cpu_count()
+    size = (f"--records={options.records}", f"--record-size={options.record_size}")
+    best: dict = {"produce": [0, 0], "judge": [0, 0]}
+    made: dict = {}
+    verdict: dict = {}
+    for turn in range(options.rounds):
+        topic, ledger = f"bench-{turn}-{int(time.time())}", work / f"ledger-{turn}"
+        properties = (
+            f"--producer-property=linger.ms={LINGER_MS}",
+            f"--producer-property=batch.size={BATCH_BYTES}",
+        )
+        made = ours("produce", servers, ledger, work, f"--topic={topic}",
+                    f"--partitions={options.partitions}", *size, *properties)  # fmt: skip
+        seconds = made["timings"]["produce"]
+        best["produce"][1] = max(best["produce"][1], options.records / seconds)
+
+        other = f"{topic}-tool"
+        from confluent_kafka.admin import NewTopic
+
+        admin.create_topics([NewTopic(other, options.partitions)])[other].result(30)
+        rate = tool_produce(
+            release, servers, other, options.records, options.record_size, made["producers"]
+        )
+        best["produce"][0] = max(best["produce"][0], rate)
+        admin.delete_topics([other])[other].result(30)
+
+        best["judge"][0] = max(
+            best["judge"][0], tool_consume(release, servers, topic, options.records)
+        )
+        verdict = ours("verify", servers, ledger, work, f"--topic={topic}")
+        seconds = verdict["timings"]["read and judge"]
+        best["judge"][1] = max(best["judge"][1], options.records / seconds)
+        admin.delete_topics([topic])[topic].result(30)
+    what = (
+        f"{options.records:,} records of {options.record_size} B, {options.partitions} partitions"
+    )
+    print(f"{what}, {cores} cores, best of {options.rounds}; records/s")
+    for name, against in (
+        ("produce", f"{made['producers']} kafka-producer-perf-test"),
+        ("judge", "kafka-consumer-perf-test"),
+    ):
+        theirs, own = best[name]
+        print(f"{name:8} {own:12,.0f}   {against:27} {theirs:12,.0f}   ratio {own / theirs:.2f}")
+    print("produce step by step (s): ", made["timings"])
+    print("verify step by step (s):  ", verdict["timings"])
+
+
+if __name__ == "__main__":
+    main()
