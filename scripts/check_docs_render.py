@@ -21,7 +21,7 @@ COLLECTION = "kafkaops.cluster"
 def names(kind):
     """The full names of the plugins of a kind that must be documented, sorted."""
     if kind == "role":
-        found = [path.parent.parent.name for path in ROOT.glob("roles/*/tasks/main.yml")]
+        found = [path.name for path in ROOT.glob("roles/*") if (path / "tasks").is_dir()]
     elif kind == "filter":
         # a file may hold several filters: each has a page of its own
         found = [path.stem for path in ROOT.glob("plugins/filter/*.yml")]

@@ -1,0 +1,142 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is documented is what is there: variables and their defaults, options and theirs, commands."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+# Variables that have no default, because their absence means something: "keep or choose an id".
+WITHOUT_DEFAULT = {"kafka_broker_id", "zookeeper_myid"}
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+generate_docs = load("generate_docs")
+ROLES = sorted(path.name for path in ROOT.glob("roles/*") if (path / "tasks").is_dir())
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_role_describes_its_variables(role):
+    assert (ROOT / "roles" / role / "meta" / "argument_specs.yml").is_file()
+
+
+@pytest.mark.parametrize("role", generate_docs.roles())
+def test_every_default_is_described_and_none_is_invented(role):
+    described = set(generate_docs.spec_of(role)["main"].get("options") or {})
+    assert described - WITHOUT_DEFAULT == set(generate_docs.defaults_of(role))
+
+
+@pytest.mark.parametrize("role", generate_docs.roles())
+def test_described_defaults_are_those_of_the_role(role):
+    options = generate_docs.spec_of(role)["main"].get("options") or {}
+    wrong = {}
+    for name, value in generate_docs.defaults_of(role).items():
+        said = options.get(name, {}).get("default")
+        wanted = None if generate_docs.is_computed(value) else value
+        if said != wanted or type(said) is not type(wanted):
+            wrong[name] = f"described as {said!r}, is {wanted!r}"
+    assert not wrong
+
+
+@pytest.mark.parametrize("role", generate_docs.roles())
+def test_defaults_are_among_their_choices_and_of_their_type(role):
+    types = {"str": str, "int": int, "bool": bool, "list": list, "dict": dict, "raw": object}
+    for name, option in (generate_docs.spec_of(role)["main"].get("options") or {}).items():
+        if "default" in option:
+            assert isinstance(option["default"], types[option["type"]]), name
+            assert option["default"] in option.get("choices", [option["default"]]), name
+
+
+@pytest.mark.parametrize("role", generate_docs.roles())
+def test_every_entry_point_that_is_described_exists_and_the_other_way_round(role):
+    files = {path.stem for path in (ROOT / "roles" / role / "tasks").glob("*.yml")}
+    described = set(generate_docs.spec_of(role))
+    # a role without tasks/main.yml still describes its variables there
+    assert described - {"main"} <= files
+    # what other roles and playbooks call must be described
+    called = set()
+    for path in [*ROOT.glob("playbooks/**/*.yml"), *ROOT.glob("roles/*/tasks/*.yml")]:
+        pattern = rf"name: kafkaops\.cluster\.{role}\s+tasks_from: (\w+)"
+        called |= set(re.findall(pattern, path.read_text(encoding="utf-8")))
+    assert called <= described
+
+
+def test_a_shared_variable_has_one_default_wherever_it_occurs():
+    seen, wrong = {}, []
+    for role in generate_docs.roles():
+        for name, value in generate_docs.defaults_of(role).items():
+            if seen.setdefault(name, (role, value))[1] != value:
+                wrong.append(f"{name}: {seen[name][0]} and {role}")
+    assert not wrong
+
+
+def test_generated_pages_are_up_to_date():
+    stale = [
+        str(path.relative_to(ROOT))
+        for path, text in generate_docs.pages().items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+    assert not stale, "run scripts/generate_docs.py"
+
+
+def test_only_what_stands_between_the_markers_is_replaced():
+    page = f"before\n{generate_docs.BEGIN}\nold\n{generate_docs.END}\nafter\n"
+    changed = generate_docs.with_section(page, "new")
+    assert changed.startswith("before\n") and changed.endswith("\nafter\n")
+    assert "old" not in changed and "\nnew\n" in changed
+    assert generate_docs.with_section(changed, "new") == changed
+    with pytest.raises(ValueError, match="no line"):
+        generate_docs.with_section("a page without markers", "new")
+
+
+def test_every_option_is_a_key_of_its_product():
+    unknown = []
+    for section in generate_docs.options():
+        if section["product"] == "client":
+            continue
+        known = generate_docs.product_defaults(section["product"])
+        unknown += [key for key in section["keys"] if key not in known and key != "server.N"]
+    assert not unknown
+
+
+def test_values_of_the_local_cluster_are_those_of_its_inventory():
+    """The page computes them from fixed inputs; the inventory must not say otherwise."""
+    local = ROOT / "inventories" / "local" / "group_vars"
+    kafka = yaml.safe_load((local / "kafka.yml").read_text(encoding="utf-8"))
+    zookeeper = yaml.safe_load((local / "zookeeper.yml").read_text(encoding="utf-8"))
+    assert "kafka_config" not in kafka and "zookeeper_config" not in zookeeper
+    (listener,) = kafka["kafka_listeners"]
+    written = generate_docs.local_values("broker")["listeners"]
+    assert written == f"{listener['name']}://{listener['bind']}:9092"
+
+
+# Files that users copy commands from, and the names that must exist for these to work.
+# What the preflight recommends before it exists; the names are fixed (see docs/preflight.md).
+ANNOUNCED = {f"playbooks/{name}.yml" for name in ("scale_in", "scale_out", "rolling_upgrade")}
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_playbooks_and_links_of_a_page_exist(page):
+    text = page.read_text(encoding="utf-8")
+    missing = [
+        name for name in re.findall(r"\bplaybooks/[\w/]+\.yml", text) if not (ROOT / name).is_file()
+    ]
+    for target in re.findall(r"\]\(([^)#\s]+)", text):
+        if "://" not in target and not (page.parent / target).exists():
+            missing.append(target)
+    if page.name == "preflight.md":
+        missing = [name for name in missing if name not in ANNOUNCED]
+    assert not missing
