@@ -307,6 +307,7 @@ class _Inventory:
         settings, errors = {}, {}
 
         def read(name):
+            name = plain(name)
             try:
                 settings[name] = plain(templar.template(variables[name]))
             except Exception as error:  # pylint: disable=broad-except
@@ -366,8 +367,7 @@ def plain(value):
     for kind in (int, float):
         if isinstance(value, kind):
             return kind(value)
-    # str() alone would hand back Ansible's subclass with its tags.
-    return "".join([str(value), ""])
+    return str(value)
 
 
 def _without_secrets(settings):

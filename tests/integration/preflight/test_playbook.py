@@ -1,0 +1,188 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""playbooks/preflight.yml as people run it: real inventories, real sockets, nothing installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+# Nothing is started; only the one test that wants a port held holds it.
+OFFSET = 40860
+PLAYBOOK = pathlib.Path(sys.executable).parent / "ansible-playbook"
+FINDING = re.compile(r"^\s*\[(?P<check>[a-z_]+\.[a-z_]+)\] (?P<hosts>[^:]+): (?P<setting>\S+=.*)$")
+
+
+class Preflight:
+    """A copy of the local inventory, to be spoilt, and a home of its own."""
+
+    def __init__(self, directory):
+        self.home = directory / "home"
+        self.inventory = directory / "inventory"
+        shutil.copytree(ROOT / "inventories" / "local", self.inventory)
+
+    @property
+    def report(self):
+        return self.home / "reports" / "local" / "preflight.json"
+
+    def spoil(self, group, host, **variables):
+        path = self.inventory / "hosts.yml"
+        document = yaml.safe_load(path.read_text())
+        document["all"]["children"][group]["hosts"].setdefault(host, {}).update(variables)
+        path.write_text(yaml.safe_dump(document))
+
+    def run(self, *arguments):
+        """(exit code, {check: hosts}, whole output)."""
+        done = subprocess.run(
+            [
+                str(PLAYBOOK),
+                "playbooks/preflight.yml",
+                "-i",
+                str(self.inventory),
+                "-e",
+                "local_port_offset=%d" % OFFSET,
+                *arguments,
+            ],
+            cwd=ROOT,
+            env=dict(os.environ, KAFKAOPS_HOME=str(self.home), ANSIBLE_FORCE_COLOR="0"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=300,
+            check=False,
+        )
+        text = done.stdout.decode()
+        found = {}
+        for match in filter(None, map(FINDING.match, text.splitlines())):
+            found.setdefault(match.group("check"), match.group("hosts").split(", "))
+        return done.returncode, found, text
+
+
+@pytest.fixture(name="preflight")
+def _preflight(tmp_path):
+    return Preflight(tmp_path)
+
+
+def test_the_local_inventory_passes_and_says_so(preflight):
+    code, found, text = preflight.run("-v")
+    assert (code, found) == (0, {}), text
+    assert "nothing against it: 6 hosts, 0 errors" in text
+    report = json.loads(preflight.report.read_text())
+    assert report["ok"] is True
+    assert report["ids"]["kafka-3"] == {"broker_id": 3, "myid": None}
+    # Nothing but the report was written.
+    written = [path for path in preflight.home.rglob("*") if path.is_file()]
+    assert written == [preflight.report]
+
+
+def test_two_of_three_brokers_with_one_id(preflight):
+    preflight.spoil("kafka", "kafka-3", kafka_broker_id=2)
+    code, found, text = preflight.run()
+    assert code == 2, text
+    assert found == {"identity.duplicate_broker_id": ["kafka-2", "kafka-3"]}
+    assert "kafka_broker_id=2" in text and "Remedy: " in text
+    assert json.loads(preflight.report.read_text())["ok"] is False
+
+
+def test_all_mistakes_are_told_at_once(preflight):
+    preflight.spoil("kafka", "kafka-3", kafka_broker_id=2, kafka_config={"num.partitons": 3})
+    preflight.spoil("zookeeper", "zookeeper-2", zookeeper_myid=256, zookeeper_heap="lots")
+    code, found, text = preflight.run()
+    assert code == 2, text
+    assert set(found) == {
+        "config.unknown_key",
+        "identity.duplicate_broker_id",
+        "identity.out_of_range",
+        "settings.bad_value",
+    }
+
+
+def test_a_port_that_a_real_process_holds(preflight):
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 2181 + OFFSET))
+        server.listen()
+        code, found, text = preflight.run()
+        assert (code, found) == (2, {"ports.in_use": ["zookeeper-1"]}), text
+        assert "process %d" % os.getpid() in text
+    assert preflight.run()[0] == 0
+
+
+def test_an_advertised_name_that_does_not_resolve(preflight):
+    listener = {"name": "LOCAL", "port": 43600, "advertised": "nowhere.kafkaops.invalid"}
+    preflight.spoil("kafka", "kafka-2", kafka_listeners=[listener])
+    code, found, text = preflight.run()
+    assert (code, found) == (2, {"listeners.unresolvable": ["kafka-2"]}), text
+
+
+def test_check_mode_writes_nothing(preflight):
+    code, found, text = preflight.run("--check")
+    assert (code, found) == (0, {}), text
+    assert not preflight.home.exists()
+
+
+def test_limit_hides_no_duplicate(preflight):
+    preflight.spoil("kafka", "kafka-3", kafka_broker_id=2)
+    code, found, text = preflight.run("--limit", "kafka-2")
+    assert (code, found) == (2, {"identity.duplicate_broker_id": ["kafka-2", "kafka-3"]}), text
+
+
+def test_a_hidden_member_out_of_reach_without_an_id(preflight):
+    gone = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 43999}
+    preflight.spoil("kafka", "kafka-4", **gone)
+    code, found, text = preflight.run("--limit", "kafka-1")
+    assert code == 2, text
+    assert found["limit.hidden_member"] == ["kafka-4"]
+    preflight.spoil("kafka", "kafka-4", kafka_broker_id=4)
+    code, found, text = preflight.run("--limit", "kafka-1")
+    assert "limit.hidden_member" not in found, text
+    assert "warning: [limit.hidden_member] kafka-4" in text
+
+
+def test_an_id_on_the_disk_stays_and_newcomers_get_the_next(preflight):
+    data = preflight.home / "clusters" / "local" / "kafka-2" / "data"
+    data.mkdir(parents=True)
+    (data / "meta.properties").write_text("version=0\nbroker.id=7\ncluster.id=AAAA\n")
+    hosts = preflight.inventory / "hosts.yml"
+    hosts.write_text(re.sub(r"\{kafka_broker_id: [23]\}", "{}", hosts.read_text()))
+    code, found, text = preflight.run()
+    assert (code, found) == (0, {}), text
+    ids = json.loads(preflight.report.read_text())["ids"]
+    assert [ids["kafka-%d" % number]["broker_id"] for number in (1, 2, 3)] == [1, 7, 2]
+
+
+def test_groups_of_another_name(preflight):
+    hosts = preflight.inventory / "hosts.yml"
+    hosts.write_text(hosts.read_text().replace("    kafka:", "    brokers:"))
+    variables = preflight.inventory / "group_vars"
+    (variables / "kafka.yml").rename(variables / "brokers.yml")
+    with (variables / "all.yml").open("a") as target:
+        target.write("kafka_group: brokers\n")
+    code, found, text = preflight.run("-v")
+    assert (code, found) == (0, {}), text
+    assert "6 hosts" in text
+
+
+def test_an_inventory_without_any_member(preflight):
+    hosts = preflight.inventory / "hosts.yml"
+    hosts.write_text("all: {hosts: {lonely: {}}}\n")
+    code, found, text = preflight.run()
+    assert code == 2, text
+    assert "inventory.empty_group" in text
+
+
+def test_consent_turns_an_error_into_a_warning(preflight):
+    hosts = preflight.inventory / "hosts.yml"
+    hosts.write_text(re.sub(r".*zookeeper-3.*\n", "", hosts.read_text()))
+    assert preflight.run()[1] == {"ensemble.size": ["zookeeper-1", "zookeeper-2"]}
+    code, found, text = preflight.run("-e", '{"kafkaops_preflight_accept": ["ensemble.size"]}')
+    assert (code, found) == (0, {}), text
+    assert "warning: [ensemble.size]" in text
