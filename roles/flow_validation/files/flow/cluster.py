@@ -182,11 +182,10 @@ class Cluster:
 def spread(brokers: list, partitions: int, replication: int) -> list:
     """Replicas of each partition, so that brokers lead in turn: [[leader, follower, ...], ...]."""
     n = len(brokers)
-    return [
-        (
-            [brokers[(p + i + (p // n) * (1 if i else 0)) % n] for i in range(replication)]
-            if replication < n
-            else [brokers[(p + i) % n] for i in range(replication)]
-        )
-        for p in range(partitions)
-    ]
+
+    def replicas(partition: int) -> list:
+        # each round of partitions starts its followers one further, so that pairs mix
+        steps = [1 + (partition // n + i) % (n - 1) for i in range(replication - 1)]
+        return [brokers[(partition + step) % n] for step in (0, *steps)]
+
+    return [replicas(partition) for partition in range(partitions)]

@@ -23,7 +23,7 @@ def conclude(spark, options, plan, cluster, for_java, rows, attempts, watch) -> 
         list(plan.brokers), moments, acked, options.expected_brokers
     )
     found["durability"] = verdict.durability(
-        plan.before, plan.replication, plan.min_isr, plan.planned_replication, plan.planned_min_isr
+        plan.before, plan.min_isr, plan.planned_replication, plan.planned_min_isr
     )
     total = sum(read.values())
     reason = "no record could be read" if sum(1 for r in rows) else "nothing was written"

@@ -111,7 +111,7 @@ def coverage(
 
 
 def durability(
-    partitions: dict, replication: int, min_isr: int, planned_replication: int, planned_min_isr: int
+    partitions: dict, min_isr: int, planned_replication: int, planned_min_isr: int
 ) -> Check:
     """Every partition has the planned number of replicas; the effective min ISR is at least the planned one."""
     witnesses = [

@@ -1,0 +1,224 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The parts without Spark and Kafka: ledger ranges, shares, settings, verdict, page."""
+
+import html.parser
+import json
+
+import pytest
+from flow import client, cluster, ledger, produce, report, schema, verdict
+from flow.schema import ACKED, FAILED, UNKNOWN
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def test_record_is_as_documented():
+    value = schema.pack(b"r" * 16, 1, 2, 3, 4, 5, schema.payload_of(60))
+    assert len(value) == 60
+    assert value[4:20] == b"r" * 16
+    fields = [
+        int.from_bytes(value[a:b], "big") for a, b in ((20, 24), (24, 28), (28, 32), (32, 40))
+    ]
+    assert fields == [1, 2, 3, 4]
+    assert schema.unpack_header(value[20:32]) == (1, 2, 3)
+    with pytest.raises(ValueError):
+        schema.payload_of(47)
+
+
+@given(partitions=st.integers(1, 40), producers=st.integers(1, 9), records=st.integers(0, 10_000))
+def test_shares_are_everything_once(partitions, producers, records):
+    shares = [produce.share(partitions, producers, p, records) for p in range(producers)]
+    owned = [partition for share in shares for partition in share]
+    assert sorted(owned) == list(range(partitions))
+    assert sum(sum(share.values()) for share in shares) == records
+
+
+@given(st.permutations(range(12)), st.sets(st.integers(0, 11)))
+def test_ranges_hold_exactly_what_was_acknowledged(arrival, unanswered):
+    acknowledged = ledger.Acknowledged()
+    for sequence in arrival:
+        if sequence not in unanswered:
+            acknowledged.add(sequence, 1000 + sequence)
+    attempt = ledger.Attempt(0, 1, True, {5: 12}, {5: acknowledged.merged()})
+    rows = attempt.rows()
+    acked = {
+        (s, r.first_offset + s - r.first_sequence)
+        for r in rows
+        if r.outcome == ACKED
+        for s in range(r.first_sequence, r.last_sequence + 1)
+    }
+    assert acked == {(s, 1000 + s) for s in range(12) if s not in unanswered}
+    assert ledger.counts(rows)[UNKNOWN] == len(unanswered)
+    assert sum(r.records for r in rows) == 12
+
+
+def test_ranges_break_where_an_offset_jumps():
+    acknowledged = ledger.Acknowledged()
+    for sequence, offset in ((0, 10), (1, 11), (2, 15), (3, 16)):
+        acknowledged.add(sequence, offset)
+    assert acknowledged.merged() == [[0, 1, 10, 11], [2, 3, 15, 16]]
+
+
+def test_attempt_survives_its_file():
+    attempt = ledger.Attempt(3, 9, False, {0: 10}, {0: [[0, 4, 7, 11]]}, {0: [[9, 9, "X"]]})
+    again = ledger.Attempt.from_json(json.loads(json.dumps(attempt.to_json())))
+    assert again == attempt
+    outcomes = [(r.outcome, r.first_sequence, r.last_sequence) for r in again.rows()]
+    assert outcomes == [(ACKED, 0, 4), (FAILED, 9, 9), (UNKNOWN, 5, 8)]
+
+
+def test_a_dead_attempt_does_not_matter_once_its_work_is_done():
+    dead = ledger.Attempt(0, 1, False, {0: 5}, {0: [[0, 1, 0, 1]]})
+    whole = ledger.Attempt(0, 2, True, {0: 5}, {0: [[0, 4, 2, 6]]})
+    assert ledger.unfinished([dead, whole]) == []
+    assert ledger.unfinished([dead]) == [0]
+    halting = ledger.Attempt(1, 3, True, {1: 5}, {1: [[0, 3, 0, 3]]})
+    assert ledger.unfinished([whole, halting]) == [1]
+
+
+COUNTS = {"acked": 10, "failed": 0, "unknown": 0, "read": 10}
+
+
+@pytest.mark.parametrize(
+    "checks,unfinished,expected",
+    [
+        ([verdict.Check("loss")], [], "pass"),
+        ([verdict.Check("loss", 1)], [], "fail"),
+        ([verdict.Check("loss")], [0], "inconclusive"),
+        ([verdict.Check("loss", 1)], [0], "fail"),
+    ],
+)
+def test_decision(checks, unfinished, expected):
+    assert verdict.decide(checks, COUNTS, unfinished)[0] == expected
+
+
+def place(number, leader, start=0, end=10, epoch=3, replicas=(1, 2, 3)):
+    return verdict.Partition(number, leader, replicas, replicas, start, end, epoch)
+
+
+def test_coverage_names_the_broker_that_led_nothing():
+    moment = {0: place(0, 1), 1: place(1, 2), 2: place(2, 3)}
+    assert verdict.coverage([1, 2, 3], [moment], {0, 1, 2}).count == 0
+    silent = verdict.coverage([1, 2, 3], [moment], {0, 1})
+    assert [w["broker"] for w in silent.witnesses] == [3]
+    absent = verdict.coverage([1, 2, 3], [moment], {0, 1, 2}, expected_brokers=5)
+    assert (absent.count, absent.status) == (2, "fail")
+
+
+@pytest.mark.parametrize(
+    "now,text",
+    [
+        ({0: place(0, 1, end=8)}, "the end offset fell from 10 to 8"),
+        ({0: place(0, 1, start=2)}, "the first offset rose from 0 to 2"),
+        ({0: place(0, 1, epoch=2)}, "the leader epoch fell from 3 to 2"),
+        ({}, "the partition is gone"),
+    ],
+)
+def test_borders_that_move_the_wrong_way(now, text):
+    before = {0: place(0, 1, end=0)}
+    found = verdict.gaps_at_the_borders(before, {0: place(0, 1)}, now)
+    assert [w["reason"] for w in found] == [text]
+
+
+def test_borders_that_move_the_right_way():
+    before, after = {0: place(0, 1, end=0)}, {0: place(0, 1)}
+    assert not verdict.gaps_at_the_borders(before, after, {0: place(0, 2, end=12, epoch=4)})
+
+
+def test_durability():
+    partitions = {0: place(0, 1), 1: place(1, 2, replicas=(2,))}
+    assert verdict.durability({0: place(0, 1)}, 2, 3, 2).count == 0
+    assert verdict.durability(partitions, 2, 3, 2).witnesses[0]["partition"] == 1
+    assert verdict.durability({0: place(0, 1)}, 1, 3, 2).count == 1
+
+
+@given(brokers=st.integers(1, 9), partitions=st.integers(1, 40), wanted=st.integers(1, 3))
+def test_replicas_differ_and_brokers_lead_in_turn(brokers, partitions, wanted):
+    ids = list(range(10, 10 + brokers))
+    assignment = cluster.spread(ids, partitions, min(wanted, brokers))
+    assert all(len(set(r)) == min(wanted, brokers) for r in assignment)
+    assert [r[0] for r in assignment] == [ids[p % brokers] for p in range(partitions)]
+
+
+JAAS = (
+    "org.apache.kafka.common.security.scram.ScramLoginModule required"
+    ' username="me" password="a \\"b\\" c";'
+)
+
+
+def test_settings_in_javas_spelling():
+    properties = client.parse_properties(
+        "# a comment\nsecurity.protocol = SASL_SSL\nsasl.mechanism=SCRAM-SHA-512\n"
+        "sasl.jaas.config="
+        + JAAS.replace("\\", "\\\\")
+        + "\nssl.truststore.location=/ca.pem\nssl.truststore.type=PEM\n"
+    )
+    assert client.for_librdkafka(properties) == {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "me",
+        "sasl.password": 'a "b" c',
+        "ssl.ca.location": "/ca.pem",
+    }
+    assert client.for_java(properties) == properties
+    assert properties["sasl.jaas.config"] == JAAS
+
+
+def test_settings_in_librdkafkas_spelling():
+    properties = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanisms": "PLAIN",
+        "sasl.username": "me",
+        "sasl.password": 'a"b',
+        "ssl.ca.location": "/ca.pem",
+    }
+    java = client.for_java(properties)
+    assert java["sasl.jaas.config"].endswith('username="me" password="a\\"b";')
+    assert "plain.PlainLoginModule" in java["sasl.jaas.config"]
+    assert (java["ssl.truststore.location"], java["ssl.truststore.type"]) == ("/ca.pem", "PEM")
+    assert client.for_librdkafka(properties)["sasl.mechanism"] == "PLAIN"
+
+
+def test_a_store_that_only_java_reads_is_refused():
+    with pytest.raises(ValueError, match="only PEM"):
+        client.for_librdkafka({"ssl.truststore.location": "/store.jks"})
+
+
+class Text(html.parser.HTMLParser):
+    """The text of a page, and whether it loads anything."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.links = [], []
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    def handle_starttag(self, tag, attrs):
+        self.links += [v for k, v in attrs if k in ("src", "href")]
+
+
+def test_page_says_what_the_verdict_says_and_loads_nothing():
+    check = verdict.Check("loss", 1234, [{"partition": 7, "reason": "<script>alert(1)</script>"}])
+    page = report.page(
+        {
+            "verdict": "fail",
+            "summary": "loss: 1,234",
+            "run_id": "ab",
+            "cluster_id": "x",
+            "started": "now",
+            "checks": [check.to_json(), verdict.Check("gap").to_json()],
+            "counts": COUNTS,
+            "brokers": [],
+            "partitions": [{"partition": 7, "leader": None}],
+            "timings": {"total": 1.5},
+            "topic": {"name": "t"},
+            "versions": {"spark": "4"},
+        }
+    )
+    text = Text()
+    text.feed(page)
+    assert "<script" not in page
+    assert "<script>alert(1)</script>" in text.words
+    assert {"FAIL", "1,234 violations", verdict.MEANING["gap"]} <= set(text.words)
+    assert not text.links
