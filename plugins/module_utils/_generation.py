@@ -104,8 +104,8 @@ def reasons(before, after):
     for name in ("jvm_options", "arguments"):
         old, new = before.get(name) or [], after.get(name) or []
         if old != new:
-            gone = [item for item in old if item not in new]
-            added = [item for item in new if item not in old]
+            gone = [masked_option(item) for item in old if item not in new]
+            added = [masked_option(item) for item in new if item not in old]
             found.append(
                 "%s %s"
                 % (
@@ -124,7 +124,10 @@ def reasons(before, after):
         if isinstance(old, dict) and isinstance(new, dict):
             found += _mapping_reasons(name, old, new)
         else:
-            found.append("%s %s" % (name, "added" if old is None else "removed" if new is None else "changed"))
+            found.append(
+                "%s %s"
+                % (name, "added" if old is None else "removed" if new is None else "changed")
+            )
     return found
 
 
@@ -155,6 +158,12 @@ def masked_text(name, text):
     return "\n".join(lines) + "\n"
 
 
+def masked_option(option):
+    """Return a JVM option as it may be shown: -Djavax.net.ssl.keyStorePassword=(hidden)."""
+    key, equals, dummy = option.partition("=")
+    return "%s=%s" % (key, HIDDEN) if equals and is_secret(key) else option
+
+
 # One process of those that share an archive dumps its classes when it exits; the next start takes the
 # dump over once its writer is gone. A dump cut off by a kill is refused by the JVM, which then starts
 # without. The path has no blanks: it is used unquoted.
@@ -183,11 +192,14 @@ def launch_script(generation, config_dir, state_dir):
     and the search for orphans rely on, whoever started the process.
     """
     exports = "".join(
-        "export %s=%s\n" % (key, _quote(value)) for key, value in sorted(generation.environment.items())
+        "export %s=%s\n" % (key, _quote(value))
+        for key, value in sorted(generation.environment.items())
     )
     words = list(generation.jvm_options)
     words += ["-cp", os.path.join(generation.release, generation.classpath), generation.main_class]
-    words += [item.replace("{conf}", os.path.join(config_dir, "current")) for item in generation.arguments]
+    words += [
+        item.replace("{conf}", os.path.join(config_dir, "current")) for item in generation.arguments
+    ]
     return """#!/bin/sh
 # Written by kafkaops.cluster. Started by the service manager, by nobody else.
 set -eu
@@ -206,7 +218,11 @@ mv -f "$state/started.json.$$" "$state/started.json"
         "state": _quote(state_dir),
         "fingerprint": generation.fingerprint,
         "exports": exports,
-        "cds": CLASS_DATA_SHARING % _quote(generation.cds_archive) if generation.cds_archive else "cds=\n",
+        "cds": (
+            CLASS_DATA_SHARING % _quote(generation.cds_archive)
+            if generation.cds_archive
+            else "cds=\n"
+        ),
         "java": _quote(os.path.join(generation.java_home, "bin", "java")),
         "command": " \\\n  ".join(_quote(word) for word in words),
     }

@@ -30,6 +30,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils._four_letter_word
 from ansible_collections.kafkaops.cluster.plugins.module_utils._generation import (
     fingerprint,
     launch_script,
+    masked_option,
     masked_text,
     reasons,
 )
@@ -40,15 +41,20 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils._service_supervis
 )
 
 GENERATIONS_KEPT = 5
+PARTIAL = ".partial"
 CONSOLE = "console.log"
 
 
 class StartFailed(Exception):
-    """The instance did not come up; `journal` holds the last lines of its logs."""
+    """The instance did not come up; `journal` holds the last lines of its logs.
 
-    def __init__(self, message, journal):
+    `exits`: its process ends again and again; otherwise it may only be slow.
+    """
+
+    def __init__(self, message, journal, exits=False):
         super().__init__(message)
         self.journal = journal
+        self.exits = exits
 
 
 @dataclass(frozen=True)
@@ -107,7 +113,9 @@ class Instance:
     def process(self):
         """Return the running Process, or None. A recycled pid does not count: start times differ."""
         try:
-            with open(os.path.join(self.layout.state_dir, "started.json"), encoding="utf-8") as handle:
+            with open(
+                os.path.join(self.layout.state_dir, "started.json"), encoding="utf-8"
+            ) as handle:
                 record = json.load(handle)
             pid = int(record["pid"])
             if start_ticks(pid) != int(record["start_ticks"]):
@@ -203,19 +211,42 @@ class Instance:
         return staged
 
     def _refresh(self, directory, generation, staged, apply):
-        """Bring text that carries no meaning up to date: a later release of ours, the next start's gain."""
-        current = {name: generation.files[name] for name in generation.unwatched if name in generation.files}
-        current["launch"] = launch_script(generation, self.layout.config_dir, self.layout.state_dir)
-        for name, text in current.items():
+        """Bring files of the same meaning up to date: a later release of ours, or repair of damage.
+
+        A file may be gone or altered by hand; the next start would otherwise use it under a fingerprint
+        that says something else.
+        """
+        if not os.path.isdir(directory):
+            return
+        for name, (text, mode) in self._texts(generation).items():
             path = os.path.join(directory, name)
             old = _read(path)
-            if old is None or old == text:
+            if old == text:
                 continue
             staged.changed = True
-            staged.before[name], staged.after[name] = old, text
+            if name in generation.unwatched:
+                staged.before[name], staged.after[name] = old or "", text
+            elif name != "meaning.json":
+                staged.before[name], staged.after[name] = masked_text(name, old), masked_text(
+                    name, text
+                )
+                if staged.before[name] == staged.after[name]:
+                    # What differs is hidden: say at least that something does.
+                    staged.before[name] += "(differs where it is hidden)\n"
             if apply:
-                write_atomically(path, text, mode=0o750 if name == "launch" else 0o640)
+                write_atomically(path, text, mode)
                 self._own(path)
+
+    def _texts(self, generation):
+        """Return file name -> (text, mode) of everything that a generation's directory holds."""
+        texts = {name: (text, 0o640) for name, text in generation.files.items()}
+        launch = launch_script(generation, self.layout.config_dir, self.layout.state_dir)
+        texts["launch"] = launch, 0o750
+        texts["meaning.json"] = (
+            json.dumps(generation.meaning(), sort_keys=True, indent=1) + "\n",
+            0o640,
+        )
+        return texts
 
     def _directories(self):
         layout = self.layout
@@ -249,7 +280,7 @@ class Instance:
             names |= {
                 name
                 for name in (os.listdir(directory) if os.path.isdir(directory) else [])
-                if name not in ("launch", "meaning.json")
+                if name not in ("launch", "meaning.json") and not name.endswith(".tmp")
             }
             for name in names:
                 text = _read(os.path.join(directory, name))
@@ -265,29 +296,24 @@ class Instance:
             del staged.before[name], staged.after[name]
 
     def _write_generation(self, directory, generation):
-        temporary = directory + ".partial"
+        temporary = directory + PARTIAL
         shutil.rmtree(temporary, ignore_errors=True)
         os.mkdir(temporary, 0o750)
-        for name, text in generation.files.items():
-            write_atomically(os.path.join(temporary, name), text)
-        write_atomically(
-            os.path.join(temporary, "launch"),
-            launch_script(generation, self.layout.config_dir, self.layout.state_dir),
-            mode=0o750,
-        )
-        write_atomically(
-            os.path.join(temporary, "meaning.json"),
-            json.dumps(generation.meaning(), sort_keys=True, indent=1) + "\n",
-        )
-        for name in os.listdir(temporary):
-            self._own(os.path.join(temporary, name))
+        os.chmod(temporary, 0o750)
+        for name, (text, mode) in self._texts(generation).items():
+            path = os.path.join(temporary, name)
+            write_atomically(path, text, mode)
+            self._own(path)
         self._own(temporary)
         os.rename(temporary, directory)
 
     def _point(self, link, name):
         temporary = self._link(link) + ".tmp"
-        if os.path.lexists(temporary):
-            os.unlink(temporary)
+        for path in [temporary] if name else [temporary, self._link(link)]:
+            if os.path.lexists(path):
+                os.unlink(path)
+        if not name:
+            return
         os.symlink(os.path.join("generations", name), temporary)
         os.replace(temporary, self._link(link))
 
@@ -298,11 +324,19 @@ class Instance:
         needed = {self.generation_name(link) for link in ("current", "next", "previous")}
         needed.add(process.fingerprint if process else None)
         others = sorted(
-            (name for name in os.listdir(root) if name not in needed),
+            (
+                name
+                for name in os.listdir(root)
+                if name not in needed and not name.endswith(PARTIAL)
+            ),
             key=lambda name: os.path.getmtime(os.path.join(root, name)),
         )
         for name in others[:-GENERATIONS_KEPT]:
-            shutil.rmtree(os.path.join(root, name))
+            # Under its own name it would count as complete, if this were killed half way.
+            os.rename(os.path.join(root, name), os.path.join(root, name + PARTIAL))
+        for name in os.listdir(root):
+            if name.endswith(PARTIAL):
+                shutil.rmtree(os.path.join(root, name), ignore_errors=True)
 
     # The turn
 
@@ -313,26 +347,35 @@ class Instance:
         StartFailed. `ready`: dicts `host port send expect`; `transient`: regular expression of log lines
         after which the service manager's next attempt may well succeed.
         """
-        before = self.generation_name("current")
+        before, earlier = self.generation_name("current"), self.generation_name("previous")
         ran = self.process() is not None
         self.stop(stop_timeout)
         self._swap(self.generation_name("next"))
-        self._launch()
+        bring_up = (start_timeout, ready, log_files, transient)
         try:
-            self.wait_ready(start_timeout, ready, log_files, transient)
-        except StartFailed as error:
+            self._bring_up(*bring_up)
+        except (StartFailed, ServiceError) as error:
+            journal = getattr(error, "journal", "")
+            exits = getattr(error, "exits", True)
+            if before in (None, self.generation_name("current")):
+                if not exits:
+                    # Log recovery or an election may take longer: stopping it would start it all over.
+                    raise StartFailed("%s It is left running." % error, journal) from error
+                self.stop(stop_timeout)
+                raise
             self.stop(stop_timeout)
-            if before and before != self.generation_name("current"):
-                self._swap(before)
-                if ran:
-                    self._launch()
-                    raise StartFailed(
-                        "%s The previous configuration was put back and started." % error, error.journal
-                    ) from error
+            self._point("current", before)
+            self._point("previous", earlier)
+            told = "%s The previous configuration was put back" % error
+            if not ran:
+                raise StartFailed(told + ".", journal, exits) from error
+            try:
+                self._bring_up(*bring_up)
+            except (StartFailed, ServiceError) as again:
                 raise StartFailed(
-                    "%s The previous configuration was put back." % error, error.journal
-                ) from error
-            raise
+                    "%s, and that does not come up either: %s" % (told, again), journal, exits
+                ) from again
+            raise StartFailed("%s and is running again." % told, journal, exits) from error
 
     def _swap(self, name):
         current = self.generation_name("current")
@@ -341,6 +384,12 @@ class Instance:
         if current:
             self._point("previous", current)
         self._point("current", name)
+
+    def _bring_up(self, timeout, ready, log_files, transient):
+        # Before the start: what fails at once has said so before anybody looks.
+        marks = self._log_marks(log_files)
+        self._launch()
+        self.wait_ready(timeout, ready, log_files, transient, marks)
 
     def _launch(self):
         meaning = self.meaning(self.generation_name("current")) or {}
@@ -368,10 +417,12 @@ class Instance:
             self._sleep(0.1)
         return True
 
-    def wait_ready(self, timeout, ready, log_files, transient):
-        """Wait until every probe of `ready` answers; raise StartFailed when it cannot or in time."""
+    def wait_ready(self, timeout, ready, log_files, transient, marks):
+        """Wait until every probe of `ready` answers; raise StartFailed when it cannot, or not in time.
+
+        `marks`: sizes of the logs before the start, so that older lines explain nothing.
+        """
         name = self.layout.name
-        marks = self._log_marks(log_files)
         deadline = self._clock() + timeout
         attempts = set()
         while True:
@@ -382,13 +433,17 @@ class Instance:
             journal = self.journal(log_files, marks)
             hopeless = given_up or len(attempts) > 2
             if hopeless and not (transient and re.search(transient, journal)):
-                raise StartFailed("%s does not start: its process exits again and again." % name, journal)
+                raise StartFailed(
+                    "%s does not start: its process exits again and again." % name, journal, True
+                )
             if self._clock() > deadline:
                 raise StartFailed("%s was not ready within %d s." % (name, timeout), journal)
             self._sleep(0.1)
 
     def _log_marks(self, log_files):
-        return {name: _size(os.path.join(self.layout.log_dir, name)) for name in [*log_files, CONSOLE]}
+        return {
+            name: _size(os.path.join(self.layout.log_dir, name)) for name in [*log_files, CONSOLE]
+        }
 
     def journal(self, log_files, marks=None, lines=20):
         """Return the last lines of the instance's logs, only what came after `marks` if given."""
@@ -435,9 +490,11 @@ def probe(item):
 def _start_text(meaning):
     lines = ["release: %s" % os.path.basename(meaning.get("release") or "")]
     lines.append("java_home: %s" % meaning.get("java_home"))
-    lines += ["option: %s" % item for item in meaning.get("jvm_options") or []]
+    lines += ["option: %s" % masked_option(item) for item in meaning.get("jvm_options") or []]
     lines += ["environment: %s" % key for key in meaning.get("environment") or {}]
-    lines += ["service: " + line for line in ((meaning.get("unit") or {}).get("text") or "").splitlines()]
+    lines += [
+        "service: " + line for line in ((meaning.get("unit") or {}).get("text") or "").splitlines()
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -6,7 +6,8 @@
 Traps that shape this file, each seen with supervisor 4.3.0: `update` without a name restarts every
 changed program at once; `restart` keeps the old command line; a killed supervisord leaves its children
 serving and a new one would start them a second time (hence `autostart=false` and the start records);
-socket paths of more than 107 bytes fail (hence the short runtime directory).
+socket paths of more than 107 bytes fail (hence the short runtime directory, which must not depend on
+the caller's environment: XDG_RUNTIME_DIR differs between a desktop, ssh and cron, and goes at logout).
 
 Private to the collection: names may change without notice.
 """
@@ -14,9 +15,11 @@ Private to the collection: names may change without notice.
 from __future__ import annotations
 
 import fcntl
+import glob
 import hashlib
 import http.client
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -25,6 +28,7 @@ import time
 import xmlrpc.client
 from contextlib import contextmanager
 
+RUNTIME = "/tmp"
 RUNNING = ("STARTING", "RUNNING", "BACKOFF", "STOPPING")
 
 SUPERVISORD_CONF = """; Written by kafkaops.cluster.
@@ -48,7 +52,7 @@ supervisor.rpcinterface_factory = supervisor.rpcinterface:make_main_rpcinterface
 serverurl = unix://%(socket)s
 
 [include]
-files = %(directory)s/programs/*.conf
+files = %(programs)s/*.conf
 """
 
 # startretries with supervisor's growing pauses (1 s, 2 s, 3 s ...) must outlast ZooKeeper's session
@@ -100,15 +104,26 @@ class Supervisor:
     @property
     def socket_path(self):
         """Return the socket's path: short, private to the user, one for each directory."""
-        runtime = os.environ.get("XDG_RUNTIME_DIR") or "/tmp"
-        if not os.access(runtime, os.W_OK):
-            runtime = "/tmp"
-        digest = hashlib.sha256(self.directory.encode("utf-8")).hexdigest()[:12]
-        return os.path.join(runtime, "kafkaops-%d" % os.getuid(), digest + ".sock")
+        digest = hashlib.sha256(os.path.realpath(self.directory).encode("utf-8")).hexdigest()[:12]
+        return os.path.join(RUNTIME, "kafkaops-%d" % os.getuid(), digest + ".sock")
 
     def _call(self, method, *args):
-        proxy = xmlrpc.client.ServerProxy("http://localhost", transport=_Transport(self.socket_path))
+        proxy = xmlrpc.client.ServerProxy(
+            "http://localhost", transport=_Transport(self.socket_path)
+        )
         return getattr(proxy.supervisor, method)(*args)
+
+    def _must(self, name, method, *args, unless=()):
+        """Call `method`; a fault that is none of `unless` is told as a sentence about `name`."""
+        try:
+            self._call(method, *args)
+        except xmlrpc.client.Fault as error:
+            if not any(word in error.faultString for word in unless):
+                raise ServiceError(
+                    "%s: supervisord refuses: %s" % (name, error.faultString)
+                ) from error
+        except (xmlrpc.client.Error, http.client.HTTPException) as error:
+            raise ConnectionError("supervisord broke off: %s" % error) from error
 
     @contextmanager
     def _locked(self):
@@ -124,26 +139,69 @@ class Supervisor:
         except (OSError, xmlrpc.client.Error, http.client.HTTPException):
             return False
 
+    @property
+    def _configuration(self):
+        return os.path.join(self.directory, "supervisord.conf")
+
+    def _unreachable(self):
+        """Return the pid of this directory's supervisord where it lives but does not answer, or None.
+
+        It has lost its socket (somebody cleaned up); seen from here its children are orphans, but it
+        would start each of them again as soon as it is stopped.
+        """
+        try:
+            with open(os.path.join(self.directory, "supervisord.pid"), encoding="ascii") as handle:
+                pid = int(handle.read())
+            with open("/proc/%d/cmdline" % pid, encoding="utf-8", errors="replace") as handle:
+                words = handle.read().split("\0")
+        except (OSError, ValueError):
+            return None
+        ours = os.path.realpath(self._configuration)
+        if not any(word and os.path.realpath(word) == ours for word in words):
+            return None
+        return None if self.alive() else pid
+
+    def _end_unreachable(self):
+        """End a supervisord that nobody can reach; its children live on as orphans."""
+        pid = self._unreachable()
+        if pid is None:
+            return
+        try:
+            # Not SIGTERM: that would stop every instance at once.
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        deadline = self._clock() + 30
+        while os.path.exists("/proc/%d/cmdline" % pid) and self._clock() < deadline:
+            if not _read_bytes("/proc/%d/cmdline" % pid):
+                break  # a zombie
+            self._sleep(0.05)
+
     def _ensure_alive(self):
         if self.alive():
             return
+        self._end_unreachable()
         runtime = os.path.dirname(self.socket_path)
         os.makedirs(runtime, mode=0o700, exist_ok=True)
         status = os.lstat(runtime)
         if status.st_uid != os.getuid() or not os.path.isdir(runtime) or os.path.islink(runtime):
-            raise ServiceError("%s belongs to somebody else; set XDG_RUNTIME_DIR" % runtime)
+            raise ServiceError("%s belongs to somebody else: ask them to remove it" % runtime)
         os.makedirs(os.path.join(self.directory, "programs"), mode=0o750, exist_ok=True)
-        configuration = os.path.join(self.directory, "supervisord.conf")
         write_atomically(
-            configuration,
-            SUPERVISORD_CONF % {"socket": self.socket_path, "directory": self.directory},
+            self._configuration,
+            SUPERVISORD_CONF
+            % {
+                "socket": _escaped(self.socket_path),
+                "directory": _escaped(self.directory),
+                "programs": _escaped(_pattern(os.path.join(self.directory, "programs"))),
+            },
         )
         # A new session and none of the caller's variables: it must outlive the playbook and its terminal.
         environment = {
             key: os.environ[key] for key in ("PATH", "HOME", "LANG", "TZ") if key in os.environ
         }
         process = subprocess.run(
-            [self.python, "-m", "supervisor.supervisord", "-c", configuration],
+            [self.python, "-m", "supervisor.supervisord", "-c", self._configuration],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -185,8 +243,9 @@ class Supervisor:
         """Return the program section for an instance."""
         return PROGRAM_CONF % {
             "name": name,
-            "command": command,
-            "console": console,
+            "command": _escaped(shlex.quote(command)),
+            # supervisor 4.3 expands this one value twice
+            "console": _escaped(_escaped(console)),
             "stop_timeout": stop_timeout,
         }
 
@@ -196,33 +255,23 @@ class Supervisor:
             self._ensure_alive()
             path = os.path.join(self.directory, "programs", name + ".conf")
             write_atomically(path, text)
-            self._call("reloadConfig")
+            self._must(name, "reloadConfig")
             # A program whose section changed keeps its old one until its group is made anew.
-            try:
-                self._call("removeProcessGroup", name)
-            except xmlrpc.client.Fault as error:
-                if "BAD_NAME" not in error.faultString:
-                    raise ServiceError("%s: %s" % (name, error.faultString)) from error
-            self._call("addProcessGroup", name)
+            self._must(name, "removeProcessGroup", name, unless=["BAD_NAME"])
+            self._must(name, "addProcessGroup", name)
 
     def start(self, name):
         """Start the program without waiting for it to stay up."""
-        try:
-            self._call("startProcess", name, False)
-        except xmlrpc.client.Fault as error:
-            if "ALREADY_STARTED" not in error.faultString:
-                raise ServiceError("%s: %s" % (name, error.faultString)) from error
+        self._must(name, "startProcess", name, False, unless=["ALREADY_STARTED"])
 
     def stop(self, name):
         """Ask for a controlled stop (SIGTERM) without waiting for the exit."""
         try:
-            self._call("stopProcess", name, False)
-        except xmlrpc.client.Fault as error:
-            if "NOT_RUNNING" not in error.faultString and "BAD_NAME" not in error.faultString:
-                raise ServiceError("%s: %s" % (name, error.faultString)) from error
+            self._must(name, "stopProcess", name, False, unless=["NOT_RUNNING", "BAD_NAME"])
         except OSError:
             # No supervisord, nothing supervised: the caller stops the orphan by its record.
-            pass
+            with self._locked():
+                self._end_unreachable()
 
     def failures(self, name):
         """Return a number that grows with each failed start, and whether the manager has given up."""
@@ -237,12 +286,8 @@ class Supervisor:
                 os.unlink(path)
             if not self.alive():
                 return
-            try:
-                self._call("removeProcessGroup", name)
-            except xmlrpc.client.Fault as error:
-                if "BAD_NAME" not in error.faultString:
-                    raise ServiceError("%s: %s" % (name, error.faultString)) from error
-            self._call("reloadConfig")
+            self._must(name, "removeProcessGroup", name, unless=["BAD_NAME"])
+            self._must(name, "reloadConfig")
             if not os.listdir(os.path.join(self.directory, "programs")):
                 self._shutdown()
 
@@ -253,6 +298,24 @@ class Supervisor:
         # The call returns before it is done; the pid file goes last.
         while os.path.exists(pid_file) and self._clock() < deadline:
             self._sleep(0.05)
+
+
+def _escaped(text):
+    """Return a path as supervisord's files want it: it expands %(names)s in every value."""
+    return text.replace("%", "%%")
+
+
+def _pattern(path):
+    """Return a pattern without blanks that matches `path`: supervisor splits its patterns at blanks."""
+    return "".join("?" if letter.isspace() else letter for letter in glob.escape(path))
+
+
+def _read_bytes(path):
+    try:
+        with open(path, "rb") as handle:
+            return handle.read()
+    except OSError:
+        return b""
 
 
 def write_atomically(path, text, mode=0o640):

@@ -1,0 +1,494 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Instances: what is staged touches nothing that runs, and a turn either succeeds or is undone."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils import _instance
+from ansible_collections.kafkaops.cluster.plugins.module_utils._instance import (
+    GENERATIONS_KEPT,
+    StartFailed,
+    start_ticks,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils._service_supervisor import (
+    ServiceError,
+)
+from tests.support.small_service import Bench, wait_until
+
+
+class OneShot:
+    """A service manager without any will of its own: starts the launch script, never again.
+
+    `adopts` false makes every process an orphan.
+    """
+
+    def __init__(self):
+        self.installed, self.child, self.adopts, self.command = [], None, True, None
+
+    def unit(self, name, command, console, stop_timeout):
+        self.command, self.console = command, console
+        return "program %s stops within %s" % (name, stop_timeout)
+
+    def install(self, name, text):
+        self.installed.append(text)
+
+    def start(self, name):
+        with open(self.console, "ab") as console:
+            self.child = subprocess.Popen([self.command], stdout=console, stderr=console)
+
+    def _alive(self):
+        return self.child is not None and self.child.poll() is None
+
+    def supervises(self, name, pid):
+        return self.adopts and self._alive() and self.child.pid == pid
+
+    def wants_running(self, name):
+        return self.adopts and self._alive()
+
+    def stop(self, name):
+        if self.adopts and self._alive():
+            self.child.terminate()
+
+    def failures(self, name):
+        return 1, not self._alive()
+
+    def remove(self, name):
+        self.installed.append(None)
+
+
+@pytest.fixture
+def service():
+    one = OneShot()
+    yield one
+    if one.child:
+        one.child.kill()
+        one.child.wait()
+
+
+@pytest.fixture
+def bench(tmp_path, service):
+    return Bench(tmp_path, service)
+
+
+def tree(root):
+    """Everything below `root`: path -> what would tell that it was touched."""
+    return {
+        os.path.join(place, name): (
+            os.lstat(os.path.join(place, name)).st_ino,
+            os.lstat(os.path.join(place, name)).st_mtime_ns,
+        )
+        for place, directories, files in os.walk(root)
+        for name in [*directories, *files]
+    }
+
+
+def modes(root):
+    return {
+        os.path.relpath(os.path.join(place, name), root): os.lstat(
+            os.path.join(place, name)
+        ).st_mode
+        & 0o777
+        for place, directories, files in os.walk(root)
+        for name in [*directories, *files]
+        if not os.path.islink(os.path.join(place, name))
+    }
+
+
+# ---------------------------------------------------------------- staging
+
+
+def test_staging_writes_one_complete_generation_and_starts_nothing(bench, service):
+    staged = bench.stage(threads=8)
+    name = bench.generation(threads=8).fingerprint
+    assert staged.changed and os.readlink(bench.conf("next")) == "generations/" + name
+    assert sorted(os.listdir(bench.conf("generations", name))) == [
+        "launch",
+        "log.xml",
+        "meaning.json",
+        "server.properties",
+    ]
+    assert os.path.isdir(bench.layout.data_dirs[0]) and os.path.isdir(bench.layout.log_dir)
+    assert not os.path.lexists(bench.conf("current")) and service.child is None
+    assert bench.instance.restart_reasons() == ["not running"]
+
+
+def test_staging_twice_changes_nothing(bench):
+    bench.stage(seeds={os.path.join(bench.root, "one", "data", "myid"): "1"})
+    before = tree(bench.root)
+    staged = bench.stage(seeds={os.path.join(bench.root, "one", "data", "myid"): "1"})
+    assert not staged.changed and staged.after == {} and tree(bench.root) == before
+
+
+def test_check_mode_writes_nothing_and_tells_the_same(bench):
+    before = tree(bench.root)
+    seeds = {os.path.join(bench.root, "one", "data", "myid"): "1"}
+    told = bench.stage(apply=False, seeds=seeds)
+    assert told.changed and tree(bench.root) == before
+    done = bench.stage(seeds=seeds)
+    assert (told.before, told.after) == (done.before, done.after)
+
+
+def test_a_changed_setting_is_staged_beside_what_runs(bench):
+    bench.stage(threads=8)
+    bench.turn()
+    pid, before = bench.pid, tree(bench.conf("generations"))
+    assert bench.instance.restart_reasons() == []
+    staged = bench.stage(threads=16)
+    assert "threads=8\n" in staged.before["server.properties"]
+    assert "threads=16\n" in staged.after["server.properties"]
+    # same inodes, same times: nothing that the process reads was touched
+    assert {
+        path: what for path, what in tree(bench.conf("generations")).items() if path in before
+    } == before
+    assert bench.instance.generation_name("current") == bench.generation(threads=8).fingerprint
+    assert bench.pid == pid
+    assert bench.instance.restart_reasons() == ["server.properties: threads 8 -> 16"]
+
+
+def test_going_back_before_the_turn_leaves_nothing_pending(bench):
+    bench.stage(threads=8)
+    bench.turn()
+    bench.stage(threads=16)
+    assert bench.stage(threads=8).changed
+    assert bench.instance.restart_reasons() == []
+
+
+def test_what_a_killed_staging_left_is_neither_used_nor_kept(bench):
+    wanted = bench.generation(threads=8)
+    for name in (wanted.fingerprint, "0123456789abcdef"):
+        os.makedirs(bench.conf("generations", name + ".partial"))
+        with open(bench.conf("generations", name + ".partial", "server.properties"), "w") as handle:
+            handle.write("thre")
+    assert bench.stage(threads=8).changed
+    assert os.listdir(bench.conf("generations")) == [wanted.fingerprint]
+    with open(bench.conf("next", "server.properties")) as handle:
+        assert handle.read() == wanted.files["server.properties"]
+
+
+@pytest.mark.parametrize("killed_in", ["write", "rename", "symlink", "replace"])
+def test_a_staging_killed_anywhere_is_completed_by_the_next(bench, monkeypatch, killed_in):
+    """The kill is an exception that nothing of ours catches, at each step that touches the disk."""
+    bench.stage(threads=8)
+    bench.turn()
+
+    class Killed(BaseException):
+        pass
+
+    def die(*_args, **_kwargs):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        if killed_in == "write":
+            patch.setattr(_instance, "write_atomically", die)
+        else:
+            patch.setattr(_instance.os, killed_in, die)
+        with pytest.raises(Killed):
+            bench.stage(threads=16)
+    assert bench.instance.generation_name("current") == bench.generation(threads=8).fingerprint
+    assert bench.stage(threads=16).changed
+    assert bench.instance.restart_reasons() == ["server.properties: threads 8 -> 16"]
+    bench.turn()
+    assert bench.instance.process().fingerprint == bench.generation(threads=16).fingerprint
+    assert not bench.stage(threads=16).changed
+
+
+def test_the_record_of_another_start_does_not_count(bench):
+    bench.stage()
+    with open(os.path.join(bench.layout.state_dir, "started.json"), "w") as handle:
+        # a pid that was given to somebody else since: this test's own
+        json.dump({"pid": os.getpid(), "start_ticks": start_ticks(os.getpid()) - 1}, handle)
+    assert bench.instance.process() is None
+    with open(os.path.join(bench.layout.state_dir, "started.json"), "w") as handle:
+        json.dump({"pid": os.getpid(), "start_ticks": start_ticks(os.getpid())}, handle)
+    assert bench.instance.process().pid == os.getpid()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x"}', '{"pid": 1}', "null"])
+def test_a_spoilt_record_is_no_process(bench, text):
+    bench.stage()
+    with open(os.path.join(bench.layout.state_dir, "started.json"), "w") as handle:
+        handle.write(text)
+    assert bench.instance.process() is None
+
+
+def test_a_zombie_is_not_running():
+    child = subprocess.Popen([sys.executable, "-S", "-c", ""], stdout=subprocess.DEVNULL)
+    wait_until(lambda: start_ticks(child.pid) is None, "it has ended")
+    assert os.path.exists("/proc/%d" % child.pid)
+    child.wait()
+
+
+def test_files_are_for_the_account_alone(bench):
+    old = os.umask(0)
+    try:
+        bench.stage(seeds={os.path.join(bench.root, "one", "data", "myid"): "1"})
+    finally:
+        os.umask(old)
+    name = bench.generation().fingerprint
+    found = modes(os.path.join(bench.root, "one"))
+    assert {path: oct(mode) for path, mode in found.items()} == {
+        "conf": "0o750",
+        "conf/generations": "0o750",
+        "conf/generations/" + name: "0o750",
+        "conf/generations/%s/launch" % name: "0o750",
+        "conf/generations/%s/log.xml" % name: "0o640",
+        "conf/generations/%s/meaning.json" % name: "0o640",
+        "conf/generations/%s/server.properties" % name: "0o640",
+        "data": "0o750",
+        "data/myid": "0o640",
+        "logs": "0o750",
+        "run": "0o750",
+    }
+
+
+def test_seeds_are_written_once(bench):
+    seed = os.path.join(bench.root, "one", "data", "initialize")
+    bench.stage(seeds={seed: ""})
+    with open(seed, "w") as handle:
+        handle.write("theirs")
+    assert not bench.stage(seeds={seed: ""}).changed
+    with open(seed) as handle:
+        assert handle.read() == "theirs"
+
+
+@pytest.mark.parametrize("damage", ["cut off", "gone", "launch", "meaning.json"])
+def test_a_damaged_generation_is_repaired(bench, damage):
+    bench.stage(threads=8)
+    name = {"cut off": "server.properties", "gone": "server.properties"}.get(damage, damage)
+    path = bench.conf("next", name)
+    with open(path) as handle:
+        whole = handle.read()
+    if damage == "gone":
+        os.unlink(path)
+    else:
+        with open(path, "w") as handle:
+            handle.write(whole[: len(whole) // 2])
+    assert bench.stage(threads=8, apply=False).changed
+    assert bench.stage(threads=8).changed
+    with open(path) as handle:
+        assert handle.read() == whole
+    assert os.stat(path).st_mode & 0o777 == (0o750 if damage == "launch" else 0o640)
+    assert not bench.stage(threads=8).changed
+
+
+SECRETS = {
+    "ssl.key.password": "hunter1",
+    "listener.name.x.scram-sha-512.sasl.jaas.config": "login password=hunter2;",
+}
+
+
+def test_secrets_are_in_the_file_and_nowhere_else(bench):
+    generation = bench.generation(files={"keystore.pem": "hunter3"}, **SECRETS)
+    generation = type(generation)(
+        **{
+            **generation.__dict__,
+            "environment": {"STORE_PASSWORD": "hunter4"},
+            "jvm_options": ("-Djavax.net.ssl.keyStorePassword=hunter5", "-Xmx1g"),
+        }
+    )
+    staged = bench.instance.stage(generation, {}, True)
+    assert "hunter" not in repr(staged) and "(hidden)" in staged.after["server.properties"]
+    with open(bench.conf("next", "server.properties")) as handle:
+        assert "hunter1" in handle.read()
+    # then: the same with other secrets, and a damaged launch script, which holds the environment
+    launch = bench.conf("next", "launch")
+    with open(launch, "a") as handle:
+        handle.write("# touched\n")
+    staged = bench.instance.stage(generation, {}, True)
+    assert staged.changed and "hunter" not in repr(staged)
+    other = type(generation)(
+        **{
+            **generation.__dict__,
+            "environment": {"STORE_PASSWORD": "hunter6"},
+            "jvm_options": ("-Djavax.net.ssl.keyStorePassword=hunter7", "-Xmx2g"),
+            "files": {**generation.files, "keystore.pem": "hunter8"},
+        }
+    )
+    before = bench.instance.meaning(generation.fingerprint)
+    staged = bench.instance.stage(other, {}, True)
+    assert staged.changed and "hunter" not in repr(staged)
+    reasons = "; ".join(_instance.reasons(before, other.meaning()))
+    assert "hunter" not in reasons and "-Xmx2g" in reasons and "keystore.pem changed" in reasons
+
+
+def test_pruning_keeps_what_is_linked_or_runs_and_the_latest_few(bench):
+    bench.stage(number=0)
+    bench.turn()
+    for number in range(1, GENERATIONS_KEPT + 6):
+        bench.stage(number=number)
+        path = bench.conf("generations", bench.generation(number=number).fingerprint)
+        os.utime(path, (1000 + number, 1000 + number))
+    kept = set(os.listdir(bench.conf("generations")))
+    newest = range(5, GENERATIONS_KEPT + 6)
+    expected = {bench.generation(number=number).fingerprint for number in [0, *newest]}
+    assert kept == expected
+    assert bench.pid
+
+
+# ---------------------------------------------------------------- turns
+
+
+def test_a_turn_swaps_the_generations_and_the_process(bench, service):
+    bench.stage(threads=8)
+    bench.turn()
+    first = bench.pid
+    assert bench.instance.generation_name("previous") is None
+    bench.stage(threads=16)
+    bench.turn()
+    assert bench.pid not in (None, first)
+    assert bench.instance.generation_name("current") == bench.generation(threads=16).fingerprint
+    assert bench.instance.generation_name("previous") == bench.generation(threads=8).fingerprint
+    assert bench.instance.generation_name("next") == bench.instance.generation_name("current")
+    assert bench.instance.restart_reasons() == []
+    assert bench.instance.running_version(bench.instance.process()) == "1.0"
+    assert service.installed[-1] == "program one stops within 30"
+
+
+def test_a_failed_start_is_undone_and_explained(bench):
+    bench.stage(threads=8)
+    bench.turn()
+    bench.stage(threads=16)
+    bench.turn()
+    bench.stage(exit=3, message="cannot read the key")
+    with pytest.raises(
+        StartFailed, match="^one does not start.*put back and is running again"
+    ) as failed:
+        bench.turn()
+    assert "cannot read the key" in failed.value.journal
+    assert os.path.join(bench.layout.log_dir, "console.log") in failed.value.journal
+    process = bench.instance.process()
+    assert process.fingerprint == bench.generation(threads=16).fingerprint
+    assert bench.instance.generation_name("current") == process.fingerprint
+    # a rollback must not lead to the one that has just failed
+    assert bench.instance.generation_name("previous") == bench.generation(threads=8).fingerprint
+    # the failed one is still wanted, and says so
+    assert "server.properties: exit (unset) -> 3" in bench.instance.restart_reasons()
+
+
+def test_a_failed_start_of_what_did_not_run_starts_nothing(bench):
+    bench.stage(threads=8)
+    bench.turn()
+    bench.instance.stop(30)
+    bench.stage(exit=3)
+    with pytest.raises(StartFailed, match=r"The previous configuration was put back\.$"):
+        bench.turn()
+    assert bench.pid is None
+    assert bench.instance.generation_name("current") == bench.generation(threads=8).fingerprint
+
+
+def test_a_failed_first_start_stops_and_tells_what_was_said(bench):
+    bench.stage(exit=1, message="no space left")
+    with pytest.raises(StartFailed, match="does not start") as failed:
+        bench.turn()
+    assert "no space left" in failed.value.journal and bench.pid is None
+
+
+def test_what_is_only_slow_is_left_running(bench):
+    bench.stage(listen="no", message="recovering 40000 segments")
+    with pytest.raises(StartFailed, match="not ready within 1 s. It is left running") as failed:
+        bench.turn(start_timeout=1)
+    assert "recovering" in failed.value.journal and bench.pid
+    assert bench.instance.restart_reasons() == []
+
+
+def test_a_slow_start_of_something_new_is_undone(bench):
+    bench.stage(threads=8)
+    bench.turn()
+    bench.stage(listen="no")
+    with pytest.raises(StartFailed, match="not ready within 1 s.*running again"):
+        bench.turn(start_timeout=1)
+    assert bench.instance.process().fingerprint == bench.generation(threads=8).fingerprint
+
+
+def test_the_journal_holds_only_what_this_start_said(bench):
+    bench.stage(message="an old story")
+    bench.turn()
+    bench.stage(message="a new one", exit=1)
+    with pytest.raises(StartFailed) as failed:
+        bench.turn()
+    assert "a new one" in failed.value.journal and "an old story" not in failed.value.journal
+
+
+def test_both_generations_failing_are_both_told(bench, service):
+    bench.stage(threads=8)
+    bench.turn()
+    bench.stage(exit=3)
+    with open(os.path.join(bench.home, "server.py"), "w") as handle:
+        handle.write("raise SystemExit('the disk is gone')")
+    with pytest.raises(
+        StartFailed, match="put back, and that does not come up either: one does not"
+    ):
+        bench.turn()
+
+
+def test_a_service_manager_that_refuses_is_a_failed_start(bench, service):
+    bench.stage(threads=8)
+    bench.turn()
+    bench.stage(threads=16)
+    install, refusals = service.install, [ServiceError("one: the unit is not understood")]
+
+    def refuse(name, text):
+        if refusals:
+            raise refusals.pop()
+        install(name, text)
+
+    service.install = refuse
+    with pytest.raises(StartFailed, match="not understood.*put back and is running again"):
+        bench.turn()
+    assert bench.instance.process().fingerprint == bench.generation(threads=8).fingerprint
+
+
+def test_an_orphan_is_recognised_and_taken_over_in_its_turn(bench, service):
+    bench.stage()
+    bench.turn()
+    orphan, service.adopts = service.child, False
+    assert not bench.instance.process().supervised
+    assert bench.instance.restart_reasons() == [
+        "runs outside its service manager (process %d)" % orphan.pid
+    ]
+    service.supervises = lambda name, pid: service.child is not orphan and service.child.pid == pid
+    service.failures = lambda name: (1, False)
+    bench.turn()
+    assert orphan.wait(30) == 0  # by SIGTERM, handled
+    assert bench.pid == service.child.pid and bench.instance.restart_reasons() == []
+
+
+def test_a_stop_waits_for_the_exit_and_never_kills(bench):
+    bench.stage(stop_seconds=60)
+    bench.turn()
+    with pytest.raises(
+        ServiceError, match="one still runs 1 s after SIGTERM. It is left to finish"
+    ):
+        bench.instance.stop(1)
+    assert bench.pid
+
+
+def test_a_stop_of_what_is_down_changes_nothing(bench):
+    bench.stage()
+    assert bench.instance.stop(1) is False
+
+
+def test_a_start_from_before_the_record_was_kept_is_unknown(bench):
+    bench.stage()
+    bench.turn()
+    record = os.path.join(bench.layout.state_dir, "started.json")
+    with open(record) as handle:
+        value = json.load(handle)
+    value["fingerprint"] = "feedfeedfeedfeed"
+    with open(record, "w") as handle:
+        json.dump(value, handle)
+    assert bench.instance.restart_reasons() == ["runs an unknown configuration"]
+
+
+def test_a_killed_process_is_not_running(bench):
+    bench.stage()
+    bench.turn()
+    os.kill(bench.pid, signal.SIGKILL)
+    wait_until(lambda: bench.pid is None, "the kill is seen")
+    assert bench.instance.restart_reasons() == ["not running"]
