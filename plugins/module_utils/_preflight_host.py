@@ -216,7 +216,7 @@ def _address(hexadecimal: str) -> str:
 
 
 def listening_sockets(proc: str = "/proc") -> List[Dict[str, Any]]:
-    """All listening TCP sockets: [{port, address, inode}]."""
+    """All listening TCP sockets: [{port, address, inode, uid}]."""
     found = []
     for table in ("net/tcp", "net/tcp6"):
         for line in (read_text(os.path.join(proc, table)) or "").splitlines()[1:]:
@@ -224,7 +224,14 @@ def listening_sockets(proc: str = "/proc") -> List[Dict[str, Any]]:
             if len(fields) < 10 or fields[3] != TCP_LISTEN:
                 continue
             address, _colon, port = fields[1].rpartition(":")
-            found.append({"port": int(port, 16), "address": _address(address), "inode": fields[9]})
+            found.append(
+                {
+                    "port": int(port, 16),
+                    "address": _address(address),
+                    "inode": fields[9],
+                    "uid": int(fields[7]),
+                }
+            )
     return found
 
 
@@ -259,11 +266,13 @@ def port_holders(
 
     All ports, not only the wanted ones: which are wanted may depend on an id that is assigned only
     when every host has answered. Ours is a process that our launcher recorded, or one whose command line names our
-    configuration (an instance whose record was lost is still no stranger).
+    configuration (an instance whose record was lost is still no stranger). Root in a container may
+    not look into processes of other users: there a socket is ours whose user is that of our process.
     """
     sockets = listening_sockets(proc)
     owners = socket_owners([each["inode"] for each in sockets], proc)
     pids = set(our_pids)
+    uids = {uid for uid in (_owner(pid, proc) for pid in pids) if uid}
     paths = [path.rstrip("/") + "/" for path in our_paths if path]
     holders = []
     for each in sockets:
@@ -275,10 +284,20 @@ def port_holders(
                 "address": each["address"],
                 "pid": pid,
                 "command": command[:200],
-                "ours": pid in pids or any(path in command for path in paths),
+                "ours": pid in pids
+                or any(path in command for path in paths)
+                or (pid is None and each["uid"] in uids),
             }
         )
     return holders
+
+
+def _owner(pid: int, proc: str) -> Optional[int]:
+    """The user that a process belongs to; root counts as nobody, because it owns too much."""
+    try:
+        return os.stat(os.path.join(proc, str(pid))).st_uid or None
+    except OSError:
+        return None
 
 
 def resolve_names(
