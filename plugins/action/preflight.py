@@ -14,7 +14,6 @@ import json
 import os
 import tempfile
 import time
-
 from collections.abc import Mapping
 
 from ansible import constants as C
@@ -152,7 +151,10 @@ class ActionModule(ActionBase):
                 "[inventory.empty_group] %s: kafka_group=%s: no host of this inventory is in the groups of"
                 " brokers or ZooKeeper servers. Remedy: add hosts to the groups kafka and zookeeper, or name"
                 " your groups in kafka_group and zookeeper_group."
-                % (task_vars["inventory_hostname"], inventory.group(task_vars["inventory_hostname"], "kafka"))
+                % (
+                    task_vars["inventory_hostname"],
+                    inventory.group(task_vars["inventory_hostname"], "kafka"),
+                )
             )
         raws = _with_assigned_ids(inventory, raws)
         asked = self._ask_clusters(raws, task_vars)
@@ -172,7 +174,9 @@ class ActionModule(ActionBase):
         findings = in_order(list(verdict.findings) + _not_asked(asked))
         result = dict(verdict.result)
         result["controllers"] = {
-            name: each["controller"] for name, each in asked.items() if each["controller"] is not None
+            name: each["controller"]
+            for name, each in asked.items()
+            if each["controller"] is not None
         }
         result["findings"] = [each.as_dict() for each in findings]
         result["changed"] = False
@@ -288,7 +292,13 @@ class _Inventory:
         variables = dict(self._defaults)
         if host != self._task_vars["inventory_hostname"]:
             # What a template may look at besides the host's own variables.
-            for name in ("hostvars", "groups", "playbook_dir", "inventory_dir", "ansible_playbook_python"):
+            for name in (
+                "hostvars",
+                "groups",
+                "playbook_dir",
+                "inventory_dir",
+                "ansible_playbook_python",
+            ):
                 if name in self._task_vars:
                     variables[name] = self._task_vars[name]
         variables.update(self.raw_variables(host))
@@ -351,7 +361,11 @@ class _Inventory:
             names.add(templar.template(variables.get("zookeeper_address") or ""))
         except Exception:  # pylint: disable=broad-except
             pass
-        settings = {"kafka_listeners": [{"name": "A", "port": 1, "advertised": plain(name)} for name in names]}
+        settings = {
+            "kafka_listeners": [
+                {"name": "A", "port": 1, "advertised": plain(name)} for name in names
+            ]
+        }
         member, _findings = read_member(Raw(host, True, False, settings))
         return names_to_resolve(member)
 
@@ -383,7 +397,11 @@ def _without_secrets(settings):
 
     result = dict(settings)
     for name, value in settings.items():
-        if name == "kafka_sasl" and isinstance(value, dict) and isinstance(value.get("users"), dict):
+        if (
+            name == "kafka_sasl"
+            and isinstance(value, dict)
+            and isinstance(value.get("users"), dict)
+        ):
             value = dict(value, users=dict.fromkeys(value["users"], "********"))
         result[name] = masked(name, value)
     return result
@@ -450,7 +468,10 @@ def _question(cluster, brokers, servers, hostvars):
     """Arguments of kafka_cluster_info. ZooKeeper is asked only where no broker runs."""
     some = brokers or cluster.brokers
     listeners = [
-        [{"name": each.name, "port": each.port, "advertised": each.advertised} for each in member.listeners]
+        [
+            {"name": each.name, "port": each.port, "advertised": each.advertised}
+            for each in member.listeners
+        ]
         for member in some
     ]
     admin = some[0].text("kafka_admin_listener")
@@ -463,7 +484,11 @@ def _question(cluster, brokers, servers, hostvars):
     question.update(plain(security))
     if not brokers:
         ensemble = [
-            {"id": index, "address": each.text("zookeeper_address"), "client_port": each.client_port}
+            {
+                "id": index,
+                "address": each.text("zookeeper_address"),
+                "client_port": each.client_port,
+            }
             for index, each in enumerate(servers)
         ]
         question["timeout"] = 1
@@ -482,7 +507,8 @@ def _snapshot(answer):
         brokers[int(each["id"])] = ((str(each["host"]), int(each["port"])),)
     for each in ensemble.get("brokers") or []:
         points = tuple(
-            (str(point["host"]), int(point["port"])) for point in each.get("endpoints") or []
+            (str(point["host"]), int(point["port"]))
+            for point in each.get("endpoints") or []
             if isinstance(point, Mapping)
         )
         brokers.setdefault(int(each["id"]), points)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import difflib
 import re
-
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
 
@@ -261,7 +260,11 @@ def _integer_problem(key: str, text: str, kind: str, valid: str) -> Optional[Key
         plain = _plain_number(key, text)
         return _bad(
             "no whole number",
-            "write it as %d" % plain if plain is not None else "give a whole number, without a unit",
+            (
+                "write it as %d" % plain
+                if plain is not None
+                else "give a whole number, without a unit"
+            ),
         )
     number = int(text)
     limit = 2 ** (INTEGER_BITS[kind] - 1)
@@ -297,7 +300,10 @@ def _range_problem(number: float, valid: str) -> Optional[KeyProblem]:
                 if ("%g" % number) not in choices:
                     return _bad("not one of %s" % valid, "give one of %s" % valid)
         return None
-    for name, broken in (("low", lambda limit: number < limit), ("high", lambda limit: number > limit)):
+    for name, broken in (
+        ("low", lambda limit: number < limit),
+        ("high", lambda limit: number > limit),
+    ):
         text = (match.group(name) or "").strip()
         try:
             limit = float(text)

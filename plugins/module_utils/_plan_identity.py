@@ -14,7 +14,6 @@ Pure. The three promises, kept by construction and tested as properties:
 from __future__ import annotations
 
 import re
-
 from dataclasses import dataclass
 from typing import AbstractSet, Dict, Iterable, List, Optional, Tuple
 

@@ -72,6 +72,9 @@ NEVER_ACCEPTED = frozenset(
 )
 
 
+NO_CONTROLLER = Controller()
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Findings in the order in which they are shown, and what later plays build on."""
@@ -88,11 +91,11 @@ class Verdict:
 def judge(
     raws: Iterable[Raw],
     versions: Versions,
-    controller: Controller = Controller(),
-    snapshots: Mapping[str, Snapshot] = {},  # noqa: B006 - read only
+    controller: Controller = NO_CONTROLLER,
+    snapshots: Mapping[str, Snapshot] = {},
     host_names: AbstractSet[str] = frozenset(),
     group_names: AbstractSet[str] = frozenset(),
-    misspelt: Mapping[str, Mapping[str, str]] = {},  # noqa: B006 - read only
+    misspelt: Mapping[str, Mapping[str, str]] = {},
     accept: Sequence[str] = (),
 ) -> Verdict:
     """The verdict over all members of an inventory.

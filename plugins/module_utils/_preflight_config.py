@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import re
-
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils._config_kafka import is_secret
@@ -74,7 +73,11 @@ def check_versions(world: World) -> Iterator[Finding]:
     for cluster in world.clusters:
         for member in cluster.brokers:
             yield from _product(
-                member, "kafka", "kafka_version", world.versions.kafka, "playbooks/rolling_upgrade.yml"
+                member,
+                "kafka",
+                "kafka_version",
+                world.versions.kafka,
+                "playbooks/rolling_upgrade.yml",
             )
             version = member.text("kafka_version")
             if VERSION.match(version) and parts(version) >= ZOOKEEPER_MODE_ENDS:
@@ -235,8 +238,7 @@ def _factors(cluster: Cluster, member: Member) -> Iterator[Finding]:
                 member.name,
                 variable(key),
                 factor,
-                "cluster %s has %d broker%s"
-                % (cluster.name, brokers, "" if brokers == 1 else "s"),
+                "cluster %s has %d broker%s" % (cluster.name, brokers, "" if brokers == 1 else "s"),
                 "set at most %d, or add brokers" % brokers,
             )
         elif factor == 1 and brokers >= 3 and key in INTERNAL_FACTORS:

@@ -18,7 +18,6 @@ import socket
 import stat
 import threading
 import time
-
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils import _java

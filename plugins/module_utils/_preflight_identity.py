@@ -58,9 +58,7 @@ def server_claims(cluster: Cluster) -> List[Claim]:
     claims = []
     for member in cluster.servers:
         on_disk = number((member.product_facts("zookeeper").get("data") or {}).get("myid"))
-        claims.append(
-            Claim(member.name, member.myid, () if on_disk is None else (on_disk,))
-        )
+        claims.append(Claim(member.name, member.myid, () if on_disk is None else (on_disk,)))
     return claims
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import difflib
 import re
-
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -29,8 +28,10 @@ INSTANCE_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.@-]*$")
 CLUSTER_NAME = re.compile(r"^[A-Za-z0-9._-]+$")
 CHROOT = re.compile(r"^(/[A-Za-z0-9._-]+)+$")
 LISTENER_NAME = re.compile(r"^[A-Za-z0-9_]+$")
-HOST_NAME = re.compile(r"^(?=.{1,253}\.?$)[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?"
-                       r"(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?$")
+HOST_NAME = re.compile(
+    r"^(?=.{1,253}\.?$)[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?"
+    r"(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?$"
+)
 IPV6 = re.compile(r"^\[?[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(%[A-Za-z0-9]+)?\]?$")
 # What a variable of ours begins with: anything else in an inventory is none of our business.
 OWN_PREFIXES = ("kafka_", "zookeeper_", "kafkaops_", "jvm_service_", "java_", "distribution_")
@@ -159,7 +160,9 @@ def _whole(value: Any, low: int, high: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError("not a whole number", "give a number from %d to %d" % (low, high))
     if not low <= value <= high:
-        raise ValueError("outside %d to %d" % (low, high), "give a number from %d to %d" % (low, high))
+        raise ValueError(
+            "outside %d to %d" % (low, high), "give a number from %d to %d" % (low, high)
+        )
     return value
 
 
@@ -339,7 +342,9 @@ def choice(*values: str) -> Callable[[Any], str]:
 
     def read(value: Any) -> str:
         if value not in values:
-            raise ValueError("not one of %s" % ", ".join(values), "write one of %s" % ", ".join(values))
+            raise ValueError(
+                "not one of %s" % ", ".join(values), "write one of %s" % ", ".join(values)
+            )
         return str(value)
 
     return read
@@ -472,9 +477,7 @@ def read_member(raw: Raw) -> Tuple[Member, List[Finding]]:
     findings: List[Finding] = []
     settings = dict(raw.settings)
     for variable, message in sorted(raw.errors.items()):
-        findings.append(
-            found("settings.undefined", raw.name, variable, "(not evaluated)", message)
-        )
+        findings.append(found("settings.undefined", raw.name, variable, "(not evaluated)", message))
     readers: Dict[str, Any] = dict(GENERAL_READERS)
     if raw.is_broker:
         readers.update(BROKER_READERS)
@@ -501,9 +504,9 @@ def read_member(raw: Raw) -> Tuple[Member, List[Finding]]:
         clock_offset_seconds=raw.clock_offset_seconds,
         clock_uncertainty_seconds=raw.clock_uncertainty_seconds,
         cluster=cluster,
-        broker_id=_identity(raw, "kafka_broker_id", 0, BROKER_ID_MAX, findings)
-        if raw.is_broker
-        else None,
+        broker_id=(
+            _identity(raw, "kafka_broker_id", 0, BROKER_ID_MAX, findings) if raw.is_broker else None
+        ),
         myid=_identity(raw, "zookeeper_myid", 1, MYID_MAX, findings) if raw.is_server else None,
         listeners=read_listeners(raw, findings) if raw.is_broker else (),
         log_dirs=tuple(settings.get("kafka_log_dirs") or ()) if raw.is_broker else (),

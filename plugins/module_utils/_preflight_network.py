@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import re
-
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
@@ -118,12 +117,17 @@ def _collisions(sockets: List[Socket]) -> Iterator[Finding]:
             yield found(
                 "listeners.duplicate" if same_kind else "ports.duplicate",
                 [one.host, other.host],
-                one.variable if one.variable == other.variable else
-                "%s and %s" % (one.variable, other.variable),
+                (
+                    one.variable
+                    if one.variable == other.variable
+                    else "%s and %s" % (one.variable, other.variable)
+                ),
                 one.port,
-                "both want this port on one machine"
-                if one.host != other.host
-                else "used twice on the host",
+                (
+                    "both want this port on one machine"
+                    if one.host != other.host
+                    else "used twice on the host"
+                ),
             )
 
 

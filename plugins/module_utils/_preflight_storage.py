@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import posixpath
-
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
@@ -73,9 +72,7 @@ def data_directories(member: Member) -> List[Directory]:
     """Every data directory of this member, once per variable that names it."""
     found_here = []
     if member.is_broker:
-        facts = {
-            each["path"]: each for each in member.product_facts("kafka").get("log_dirs") or []
-        }
+        facts = {each["path"]: each for each in member.product_facts("kafka").get("log_dirs") or []}
         for index, path in enumerate(member.log_dirs):
             variable = "kafka_log_dirs[%d]" % index
             found_here.append(Directory(member, "kafka", variable, path, facts.get(path, {})))
@@ -385,9 +382,11 @@ def _leftovers(member: Member) -> Iterator[Finding]:
                 member.name,
                 "%s_state_dir" % product,
                 member.text("%s_state_dir" % product),
-                "process %s of the last start is another process by now" % started["pid"]
-                if started.get("pid")
-                else "the record of the last start cannot be read",
+                (
+                    "process %s of the last start is another process by now" % started["pid"]
+                    if started.get("pid")
+                    else "the record of the last start cannot be read"
+                ),
             )
 
 
@@ -471,7 +470,11 @@ def _memory(world: World) -> Iterator[Finding]:
             "the machine has %s%s"
             % (
                 approximate_size(total),
-                ": it does not fit" if together >= total else "; less than half stays for the page cache",
+                (
+                    ": it does not fit"
+                    if together >= total
+                    else "; less than half stays for the page cache"
+                ),
             ),
             level=ERROR if together >= total else WARNING,
         )

@@ -54,7 +54,9 @@ def load_versions(roles: str) -> Versions:
         zookeeper=tuple(sorted(known["zookeeper"], key=_number_parts)),
         broker_tables=tables,
         topic_keys=topic_keys,
-        zookeeper_table=zookeeper_table(_load(zookeeper_path), _config_zookeeper.OWNED_KEYS)
-        if os.path.exists(zookeeper_path)
-        else None,
+        zookeeper_table=(
+            zookeeper_table(_load(zookeeper_path), _config_zookeeper.OWNED_KEYS)
+            if os.path.exists(zookeeper_path)
+            else None
+        ),
     )

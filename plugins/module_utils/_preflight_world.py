@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, FrozenSet, Mapping, Optional, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils._config_keys import KeyTable
 from ansible_collections.kafkaops.cluster.plugins.module_utils._config_kafka import (
     broker_properties,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils._config_keys import KeyTable
 from ansible_collections.kafkaops.cluster.plugins.module_utils._config_zookeeper import (
     zookeeper_properties,
 )

@@ -142,6 +142,7 @@ facts:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.kafkaops.cluster.plugins.module_utils._preflight_host import host_facts
 
 

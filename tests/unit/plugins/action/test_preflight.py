@@ -77,7 +77,10 @@ def test_a_host_may_be_both(tmp_path):
 
 def test_two_clusters_in_one_inventory_may_use_the_same_ids(tmp_path):
     document = ground.good()
-    for group, name, host in (("zookeeper", "zookeeper-9", "192.0.2.90"), ("kafka", "kafka-9", "kafka-9.example.com")):
+    for group, name, host in (
+        ("zookeeper", "zookeeper-9", "192.0.2.90"),
+        ("kafka", "kafka-9", "kafka-9.example.com"),
+    ):
         document["all"]["children"][group]["hosts"][name] = {
             "ansible_host": host,
             "kafka_cluster_name": "other",
@@ -94,10 +97,25 @@ def test_two_clusters_in_one_inventory_may_use_the_same_ids(tmp_path):
 
 
 def test_a_port_made_of_an_id_that_nobody_wrote_down(tmp_path):
-    listeners = [{"name": "A", "port": "{{ 9090 + kafka_broker_id }}", "advertised": "{{ kafka_address }}"}]
-    overlay = {"all": {"children": {"kafka": {"vars": {"kafka_listeners": listeners}, "hosts": {"kafka-2": {"kafka_broker_id": 1}}}}}}
+    listeners = [
+        {"name": "A", "port": "{{ 9090 + kafka_broker_id }}", "advertised": "{{ kafka_address }}"}
+    ]
+    overlay = {
+        "all": {
+            "children": {
+                "kafka": {
+                    "vars": {"kafka_listeners": listeners},
+                    "hosts": {"kafka-2": {"kafka_broker_id": 1}},
+                }
+            }
+        }
+    }
     raws, _inventory = gathered(tmp_path, overlay)
-    ports = {name: raw.settings["kafka_listeners"][0]["port"] for name, raw in raws.items() if raw.is_broker}
+    ports = {
+        name: raw.settings["kafka_listeners"][0]["port"]
+        for name, raw in raws.items()
+        if raw.is_broker
+    }
     assert ports == {"kafka-1": 9092, "kafka-2": 9091, "kafka-3": 9093}
     # It stays unwritten: what was assigned is no word of the inventory.
     assert "kafka_broker_id" not in raws["kafka-1"].settings
@@ -110,7 +128,9 @@ def test_variables_of_the_other_product_are_not_evaluated(tmp_path):
     assert list(raws["zookeeper-1"].errors) == ["zookeeper_heap"]
 
 
-@pytest.mark.parametrize("secret", ["hush-sasl", "hush-user", "hush-key", "hush-config", "hush-client"])
+@pytest.mark.parametrize(
+    "secret", ["hush-sasl", "hush-user", "hush-key", "hush-config", "hush-client"]
+)
 def test_no_secret_leaves_the_controller(tmp_path, secret):
     overlay = {
         "all": {
@@ -125,7 +145,10 @@ def test_no_secret_leaves_the_controller(tmp_path, secret):
                         },
                         "kafka_ssl": {"certificate": "public", "key": "hush-key", "ca": "public"},
                         "kafka_config": {"ssl.keystore.password": "hush-config"},
-                        "kafka_client_security": {"sasl_password": "hush-client", "ssl_key": "hush-key"},
+                        "kafka_client_security": {
+                            "sasl_password": "hush-client",
+                            "ssl_key": "hush-key",
+                        },
                     }
                 }
             }
@@ -156,10 +179,16 @@ def test_the_report_is_written_per_cluster(tmp_path):
         Raw("kafka-3", True, False, {"kafka_cluster_name": "../c", "kafkaops_home": str(tmp_path)}),
     ]
     finding = found("ports.in_use", "kafka-2", "kafka_listeners[0].port", 9092, "held")
-    paths = action._write_reports(raws, [finding], {"ids": {"kafka-1": {"broker_id": 1, "myid": None}}})
+    paths = action._write_reports(
+        raws, [finding], {"ids": {"kafka-1": {"broker_id": 1, "myid": None}}}
+    )
     assert sorted(paths) == ["a", "b"]
     first, second = (json.loads(pathlib.Path(paths[name]).read_text()) for name in "ab")
-    assert (first["ok"], first["findings"], first["ids"]) == (True, [], {"kafka-1": {"broker_id": 1, "myid": None}})
+    assert (first["ok"], first["findings"], first["ids"]) == (
+        True,
+        [],
+        {"kafka-1": {"broker_id": 1, "myid": None}},
+    )
     assert (second["ok"], second["findings"][0]["check"]) == (False, "ports.in_use")
     assert sorted(path.name for path in (tmp_path / "reports").iterdir()) == ["a", "b"]
     assert [path.name for path in (tmp_path / "reports" / "a").iterdir()] == ["preflight.json"]
@@ -188,7 +217,9 @@ def test_consent_makes_a_warning_of_an_error_but_not_of_a_contradiction(tmp_path
         "all": {
             "children": {
                 "zookeeper": {"hosts": {"zookeeper-3": None}},
-                "kafka": {"hosts": {"kafka-1": {"kafka_broker_id": 3}, "kafka-3": {"kafka_broker_id": 3}}},
+                "kafka": {
+                    "hosts": {"kafka-1": {"kafka_broker_id": 3}, "kafka-3": {"kafka_broker_id": 3}}
+                },
             }
         }
     }

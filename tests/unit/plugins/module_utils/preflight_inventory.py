@@ -12,7 +12,6 @@ import copy
 import pathlib
 
 import yaml
-
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from ansible.parsing.vault import VaultSecret
@@ -153,7 +152,7 @@ def set_at(tree, path, value):
         tree = tree[int(key)] if isinstance(tree, list) else tree[key]
     if isinstance(tree, list):
         index = int(keys[-1])
-        tree[index:index + 1] = [value]
+        tree[index : index + 1] = [value]
     else:
         tree[keys[-1]] = value
 
@@ -176,7 +175,8 @@ def gather_files(path, secrets=None):
     task_vars = {
         "inventory_hostname": "localhost",
         "groups": {
-            name: [each.name for each in group.get_hosts()] for name, group in manager.groups.items()
+            name: [each.name for each in group.get_hosts()]
+            for name, group in manager.groups.items()
         },
         "hostvars": hostvars,
         "ansible_playbook_python": "/usr/bin/python3",
@@ -192,7 +192,9 @@ def gather_files(path, secrets=None):
     return action._with_assigned_ids(inventory, raws), inventory, task_vars["groups"]
 
 
-def verdict_of(document, directory_path, facts=None, snapshot=None, raw=None, accept=(), controller=None):
+def verdict_of(
+    document, directory_path, facts=None, snapshot=None, raw=None, accept=(), controller=None
+):
     """The verdict over an inventory document.
 
     `facts`: {host: {path/to/fact: value}} over good facts, "all" for every host; `snapshot`:
@@ -203,9 +205,7 @@ def verdict_of(document, directory_path, facts=None, snapshot=None, raw=None, ac
     )
 
 
-def judge_gathered(
-    gathered, facts=None, snapshot=None, raw=None, accept=(), controller=None
-):
+def judge_gathered(gathered, facts=None, snapshot=None, raw=None, accept=(), controller=None):
     """The verdict over what `gather` or `gather_files` returned; see `verdict_of`."""
     raws, inventory, groups = gathered
     members = {each.name: read_member(each)[0] for each in raws}

@@ -119,7 +119,9 @@ def test_zookeeper_keys(key, value, check):
 
 
 def test_check_mapping_names_only_what_is_wrong():
-    assert sorted(check_mapping({"num.partitions": 1, "num.partitionz": 1}, TABLE)) == ["num.partitionz"]
+    assert sorted(check_mapping({"num.partitions": 1, "num.partitionz": 1}, TABLE)) == [
+        "num.partitionz"
+    ]
 
 
 def test_prefixes_of_ones_own_plug_ins_pass_with_a_note():

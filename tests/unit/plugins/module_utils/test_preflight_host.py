@@ -163,9 +163,7 @@ def test_holder_of_a_real_port(listener):
 def test_a_process_is_ours_by_its_command_line_too(listener):
     word = next(part for part in host.command_line(os.getpid()).split() if "/" in part)
     found = [
-        each
-        for each in host.port_holders([], [os.path.dirname(word)])
-        if each["port"] == listener
+        each for each in host.port_holders([], [os.path.dirname(word)]) if each["port"] == listener
     ]
     assert found[0]["ours"] is True
 
@@ -214,7 +212,9 @@ def test_facts_of_an_installed_broker(tmp_path):
     generation = tmp_path / "conf" / "generations" / "abcd"
     generation.mkdir(parents=True)
     (tmp_path / "conf" / "current").symlink_to("generations/abcd")
-    (generation / "meaning.json").write_text(json.dumps({"release": "/opt/kafka/releases/kafka_2.13-3.9.2"}))
+    (generation / "meaning.json").write_text(
+        json.dumps({"release": "/opt/kafka/releases/kafka_2.13-3.9.2"})
+    )
     (generation / "server.properties").write_text(
         "log.dirs=%s/a,%s/b\nssl.keystore.password=hush\n" % (tmp_path, tmp_path)
     )
