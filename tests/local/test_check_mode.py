@@ -1,0 +1,94 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""--check, --diff and --limit: what is announced is what happens, and no more than what was asked for."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.local.support import LocalCluster
+
+# A setting that Kafka reads only at its start.
+SETTING = {"kafka_config": {"num.recovery.threads.per.data.dir": 3}}
+
+
+def everything_below(folder):
+    """Return all paths below a folder, but for what every run of any playbook may leave: reports."""
+    return [path for path in folder.rglob("*") if "reports" not in path.parts]
+
+
+def test_nothing_there(next_offset):
+    """On an empty machine --check fails nowhere, creates nothing, and does not say `unchanged`."""
+    with LocalCluster(next_offset()) as cluster:
+        run = cluster.play("site.yml", "--check", "--diff")
+        assert not everything_below(cluster.home)
+        assert not cluster.stray()
+        for name in cluster.names:
+            # at least the configuration and the start
+            assert run.recap[name]["changed"] >= 2, run.text
+        assert "+zookeeper.connect=" in run.text and "+server.1=" in run.text
+        assert "+orders:" in run.text, "topics are planned against an empty cluster"
+
+
+def test_converged(cluster):
+    """Nothing to do is announced as nothing to do."""
+    run = cluster.play("site.yml", "--check", "--diff")
+    assert run.changed() == 0, run.text
+
+
+@pytest.fixture
+def unsettled(cluster):
+    """The shared cluster, for a test that changes a setting; put back as it was afterwards."""
+    yield cluster
+    cluster.configure("kafka")
+    cluster.deploy()
+
+
+def test_changed_setting(cluster, unsettled):
+    """--check --diff shows the key on every broker, restarts none, and writes nothing."""
+    before, files = cluster.processes(), cluster.configuration_times()
+    cluster.configure("kafka", **SETTING)
+    run = cluster.play("site.yml", "--check", "--diff")
+    assert run.text.count("+num.recovery.threads.per.data.dir=3") == 3
+    assert run.text.count("-num.recovery.threads.per.data.dir=2") == 3
+    for name in cluster.brokers:
+        assert run.recap[name]["changed"] >= 2, "staged and restarted"
+    for name in cluster.zookeepers:
+        assert run.recap[name]["changed"] == 0, run.text
+    assert (cluster.processes(), cluster.configuration_times()) == (before, files)
+
+
+def test_limit(cluster, unsettled):
+    """--limit on one broker: only that one is staged and rolled; the next full run does the others."""
+    run = cluster.deploy("--limit", "kafka-2")
+    assert run.changed() == 0 and list(run.recap) == ["kafka-2"], run.text
+
+    cluster.configure("kafka", **SETTING)
+    before = cluster.processes()
+    run = cluster.deploy("--limit", "kafka-2")
+    after = cluster.processes()
+    assert {name for name in before if before[name] != after[name]} == {"kafka-2"}
+    assert "num.recovery.threads.per.data.dir=3" in configuration(cluster, "kafka-2")
+    assert "num.recovery.threads.per.data.dir=2" in configuration(cluster, "kafka-1")
+
+    # What is staged and not yet run is pending, and stays so, whoever looks.
+    cluster.deploy("--tags", "preflight,install,configure")
+    assert cluster.processes() == after
+    for _ in range(2):
+        status = cluster.play("status.yml").text
+        reason = r"%s: server.properties: num.recovery.threads.per.data.dir 2 -> 3"
+        assert re.search(reason % "kafka-1", status) and re.search(
+            reason % "kafka-3", status
+        ), status
+        assert not re.search(reason % "kafka-2", status)
+
+    cluster.deploy()
+    rolled = cluster.processes()
+    assert {name for name in rolled if rolled[name] != after[name]} == {"kafka-1", "kafka-3"}
+
+
+def configuration(cluster, name):
+    """Return the server.properties that the running broker was started with."""
+    return (cluster.instance(name) / "conf" / "current" / "server.properties").read_text()

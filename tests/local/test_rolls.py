@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Changed settings: one restart at a time, the leader last, and what fails is put back."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+
+import pytest
+
+from tests.local.support import OFFSET, LocalCluster, wait_until
+from tests.local.watching import Traffic, Watch, cluster_is_whole, modes
+
+TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
+
+
+@pytest.fixture(scope="module")
+def rolling():
+    """A cluster whose settings these tests change, one after the other."""
+    with LocalCluster(OFFSET + 4000) as running:
+        running.deploy()
+        yield running
+
+
+def changed(before, after):
+    """Return the names whose process is another one."""
+    return {name for name in before if before[name] != after[name]}
+
+
+def staged(cluster, name):
+    """Tell whether another generation than the current one is to be started next."""
+    conf = cluster.instance(name) / "conf"
+    return os.readlink(conf / "next") != os.readlink(conf / "current")
+
+
+def test_a_changed_broker_setting_survives_an_interruption_and_rolls(rolling):
+    """Killed when everything is staged; still pending; then rolled with full ISR, nothing lost."""
+    before = rolling.processes()
+    rolling.configure("kafka", kafka_config={"num.io.threads": 5})
+    with rolling.playing("site.yml", "-e", "flow_validation=never") as (process, log):
+        wait_until(
+            lambda: all(staged(rolling, name) for name in rolling.brokers)
+            or process.poll() is not None,
+            300,
+            "staged",
+        )
+        assert process.poll() is None, log.read_text()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(30)
+    assert rolling.processes() == before, "the configuration of what runs was left alone"
+    status = rolling.play("status.yml").text
+    for name in rolling.brokers:
+        assert f"{name}: server.properties: num.io.threads 8 -> 5" in status, status
+
+    controller = rolling.name_of(
+        wait_until(lambda: cluster_is_whole(rolling), 60, "whole").controller
+    )
+    with Traffic(rolling, TOPIC) as traffic, Watch(rolling) as watch:
+        wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
+        run = rolling.deploy()
+        sent = len(traffic.acknowledged)
+        wait_until(lambda: len(traffic.acknowledged) > sent, 60, "acknowledgements after the roll")
+    order = watch.check()
+    assert sorted(order) == sorted(rolling.brokers) and order[-1] == controller
+    assert changed(before, rolling.processes()) == set(rolling.brokers), "ZooKeeper was left alone"
+    assert not traffic.failed and len(traffic.acknowledged) > 100 and traffic.lost() == []
+    assert "num.io.threads 8 -> 5" in run.text, "it says why it restarts"
+    run = rolling.deploy()
+    assert run.changed() == 0, run.text
+
+
+def test_a_changed_zookeeper_setting_rolls_the_ensemble_alone(rolling):
+    before = rolling.processes()
+    (leader,) = [name for name, mode in modes(rolling).items() if mode == "leader"]
+    rolling.configure("zookeeper", zookeeper_config={"maxClientCnxns": 123})
+    with Watch(rolling) as watch:
+        rolling.deploy()
+    order = watch.check()
+    assert sorted(order) == sorted(rolling.zookeepers) and order[-1] == leader
+    assert changed(before, rolling.processes()) == set(
+        rolling.zookeepers
+    ), "brokers were left alone"
+    wait_until(lambda: cluster_is_whole(rolling), 60, "every broker keeps its session")
+
+
+def test_a_setting_that_the_broker_refuses_is_put_back_at_the_first(rolling):
+    """It passes the tables, as every class name does; the broker does not find the class."""
+    good = {"num.io.threads": 5}
+    before = rolling.processes()
+    rolling.configure("kafka", kafka_config={**good, "metric.reporters": "no.such.Reporter"})
+    failed = rolling.play("site.yml", "-e", "flow_validation=never", code=2)
+    (victim,) = changed(before, rolling.processes())
+    assert victim in rolling.brokers and rolling.process(victim), "one tried, and runs again"
+    conf = rolling.instance(victim) / "conf"
+    assert "no.such.Reporter" not in (conf / "current" / "server.properties").read_text()
+    assert re.search(rf"{victim} does not start", failed.text), failed.text
+    assert (
+        "no.such.Reporter" in failed.text.split(f"{victim} does not start")[1]
+    ), "the log's last lines"
+    assert "The previous configuration was put back and is running again" in failed.text
+    wait_until(lambda: cluster_is_whole(rolling), 120, "all three brokers serve")
+
+    before = rolling.processes()
+    rolling.configure("kafka", kafka_config=good)
+    rolling.deploy()
+    assert rolling.processes() == before, "nothing is pending any more, so nothing restarts"
+    assert rolling.deploy().changed() == 0

@@ -1,0 +1,203 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A cluster with TLS, names and passwords, and an authorizer: deployed, proven, closed to everybody else."""
+
+from __future__ import annotations
+
+import json
+import secrets
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+
+from tests.local.certificates import make_certificates
+from tests.local.support import LocalCluster, Unsafe, wait_until
+
+pytest.importorskip("pyspark")
+USERS = ("broker", "admin", "alice")
+
+
+@pytest.fixture(scope="module")
+def passwords():
+    """Passwords with what breaks naive quoting in JAAS, properties and YAML."""
+    return {user: secrets.token_urlsafe(9) + " \"$\\'#=:{{" + user for user in USERS}
+
+
+@pytest.fixture(scope="module")
+def secured(next_offset, passwords):
+    """The secured cluster; `secured.deployed` is the Run that made it, at -vvv with --diff."""
+    with LocalCluster(next_offset(), inventory="tests/local/inventories/secured") as cluster:
+        folder = cluster.overlay / "certificates"
+        folder.mkdir()
+        make_certificates(folder, cluster.brokers)
+        cluster.configure(
+            "kafka",
+            secured_certificates=str(folder),
+            secured_passwords={user: Unsafe(text) for user, text in passwords.items()},
+            flow_validation_records=20000,
+        )
+        cluster.certificates = folder
+        cluster.client_settings = as_user(folder, "admin", passwords["admin"])
+        cluster.tool_settings = java_settings(folder, "admin", passwords["admin"])
+        cluster.deployed = cluster.deploy("-vvv", "--diff", validation="always")
+        yield cluster
+
+
+def as_user(folder, name, password):
+    """Return settings of confluent-kafka for one user."""
+    return {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": name,
+        "sasl.password": password,
+        "ssl.ca.location": str(folder / "ca.crt"),
+    }
+
+
+def java_settings(folder, name, password):
+    """Return settings of Kafka's tools for one user, escaped as a properties file wants it."""
+
+    def quoted(text):
+        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+    jaas = (
+        "org.apache.kafka.common.security.plain.PlainLoginModule required"
+        f" username={quoted(name)} password={quoted(password)};"
+    )
+    return {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": jaas.replace("\\", "\\\\"),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(folder / "ca.crt"),
+    }
+
+
+def refusals(settings):
+    """Return (the names of the errors that a client reports, whether it got metadata)."""
+    errors = []
+    quiet = {"log_level": 0, "reconnect.backoff.max.ms": 1000}
+    client = Producer({**settings, **quiet, "error_cb": lambda error: errors.append(error.name())})
+
+    def answered():
+        client.poll(0.1)
+        try:
+            return bool(client.list_topics(timeout=2).topics)
+        except KafkaException:
+            return False
+
+    # Brokers start together and are tried in turn: what all of them said is what counts.
+    wait_until(lambda: answered() or "_ALL_BROKERS_DOWN" in errors, 90, "an answer or a refusal")
+    return errors, answered()
+
+
+def test_deployed_and_proven(secured):
+    """site.yml ends with a verdict, through the same doors that everybody has to use."""
+    verdict = json.loads((secured.home / "reports/secured/latest/verdict.json").read_text())
+    assert verdict["verdict"] == "pass"
+    assert verdict["counts"]["acked"] == verdict["counts"]["read"] == 20000
+    assert "orders" in secured.tool("kafka-topics.sh", "--list").split()
+
+
+def test_records_flow_with_credentials(secured):
+    """The control group of the refusals below: with name, password and authority it works."""
+    errors, welcome = refusals(secured.client())
+    assert welcome and not errors
+    secured.tool("kafka-console-producer.sh", "--topic", "orders", stdin="one\ntwo\n")
+    said = secured.tool(
+        "kafka-console-consumer.sh",
+        *("--topic", "orders", "--from-beginning", "--max-messages", 2, "--timeout-ms", 60000),
+    )
+    assert {"one", "two"} <= set(said.split())
+
+
+def test_no_credentials_no_entry(secured):
+    """Plain text, TLS without a name: no metadata, let alone records."""
+    where = {"bootstrap.servers": secured.bootstrap_servers}
+    _errors, welcome = refusals(where)
+    assert not welcome
+    encrypted = {
+        "security.protocol": "SSL",
+        "ssl.ca.location": str(secured.certificates / "ca.crt"),
+    }
+    _errors, welcome = refusals({**where, **encrypted})
+    assert not welcome
+
+
+def test_wrong_password_no_entry(secured):
+    """Turned away as what it is: a failed authentication."""
+    wrong = as_user(secured.certificates, "admin", "not the password")
+    errors, welcome = refusals({"bootstrap.servers": secured.bootstrap_servers, **wrong})
+    assert not welcome and "_AUTHENTICATION" in errors
+
+
+def test_unknown_authority_not_trusted(secured, tmp_path, passwords):
+    """A client that knows another authority refuses the brokers: TLS is not only for show."""
+    make_certificates(tmp_path, [])
+    settings = as_user(tmp_path, "admin", passwords["admin"])
+    errors, welcome = refusals({"bootstrap.servers": secured.bootstrap_servers, **settings})
+    assert not welcome and "_SSL" in errors
+
+
+def test_user_without_acl(secured, passwords):
+    """A known user may come in, and neither write nor read; after an ACL it may."""
+    settings = as_user(secured.certificates, "alice", passwords["alice"])
+    settings["bootstrap.servers"] = secured.bootstrap_servers
+    assert produce(settings, "orders") == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    assert consume(settings, "orders") in (
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+    )
+    allow = ("--add", "--allow-principal", "User:alice")
+    secured.tool("kafka-acls.sh", *allow, "--operation", "Write", "--topic", "orders")
+    # ACLs reach each broker through ZooKeeper, one by one
+    wait_until(lambda: produce(settings, "orders") is None, 60, "alice may write")
+
+
+def produce(settings, topic):
+    """Write one record; return None, or the code of its error."""
+    outcome = []
+    producer = Producer({**settings, "delivery.timeout.ms": 30000})
+    producer.produce(topic, b"x", callback=lambda error, _message: outcome.append(error))
+    producer.flush(60)
+    return outcome[0] and outcome[0].code()
+
+
+def consume(settings, topic):
+    """Try to read as a group of its own; return the code of the first error."""
+    consumer = Consumer({**settings, "group.id": "curious", "auto.offset.reset": "earliest"})
+    consumer.subscribe([topic])
+    try:
+        message = wait_until(lambda: consumer.poll(1), 60, "an answer to alice")
+        return message.error() and message.error().code()
+    finally:
+        consumer.close()
+
+
+def test_secrets_stay_secret(secured, passwords):
+    """Neither the log of a run nor its diff shows one, and files that hold one are for the owner's group."""
+    keys = [secured.certificates.joinpath(f"{name}.key").read_text() for name in secured.brokers]
+    hidden = [*passwords.values(), *(key.splitlines()[1] for key in keys)]
+    assert not [secret for secret in hidden if secret in secured.deployed.text]
+    # without what YAML or JSON may have escaped
+    assert not [secret for secret in hidden if secret[:12] in secured.deployed.text]
+    assert "listeners=" in secured.deployed.text, "the diff shows the rest"
+    holding = []
+    for path in secured.home.rglob("*"):
+        if path.is_file() and not path.is_symlink() and "/opt/" not in str(path):
+            text = path.read_bytes().decode(errors="replace")
+            if any(secret[:12] in text for secret in hidden):
+                holding.append(path)
+                assert not path.stat().st_mode & 0o027, oct(path.stat().st_mode) + str(path)
+    names = {path.name for path in holding}
+    assert names == {"keystore.pem", "server.properties"}, holding
+
+
+def test_second_run_changes_nothing(secured):
+    """Certificates, passwords and listeners compare equal to themselves; nothing restarts."""
+    before = secured.processes()
+    run = secured.deploy("--check", "--diff")
+    assert run.changed() == 0, run.text
+    run = secured.deploy()
+    assert run.changed() == 0, run.text
+    assert secured.processes() == before

@@ -1,0 +1,212 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a bystander sees while a cluster is worked on: who serves, what is in sync, what is acknowledged."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from dataclasses import dataclass
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+
+def zookeeper_port(cluster, name):
+    """Return the client port of a ZooKeeper server by its inventory name."""
+    return 2180 + int(name.rpartition("-")[2]) + cluster.offset
+
+
+def zookeeper_says(cluster, name, word="srvr"):
+    """Return a server's answer to a four-letter word, "" where it does not answer."""
+    try:
+        with socket.create_connection(("127.0.0.1", zookeeper_port(cluster, name)), 5) as stream:
+            stream.sendall(word.encode())
+            answer = b""
+            while True:
+                part = stream.recv(4096)
+                if not part:
+                    return answer.decode()
+                answer += part
+    except OSError:
+        return ""
+
+
+def zookeeper_mode(cluster, name):
+    """Return leader, follower or standalone, or "" for a server that does not serve."""
+    return zookeeper_says(cluster, name).partition("Mode: ")[2].split("\n")[0]
+
+
+def modes(cluster):
+    """Return server name -> mode."""
+    return {name: zookeeper_mode(cluster, name) for name in cluster.zookeepers}
+
+
+def ensemble_is_whole(cluster):
+    """Tell whether there is one leader, and everybody else follows it."""
+    return sorted(modes(cluster).values()) == ["follower", "follower", "leader"]
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """The cluster as one of its brokers tells it."""
+
+    cluster_id: str
+    controller: int
+    brokers: frozenset
+    behind: int  # partitions with replicas out of sync, or without a leader
+
+
+def metadata(cluster, timeout=30):
+    """Return the Metadata of a cluster."""
+    found = cluster.admin().list_topics(timeout=timeout)
+    behind = sum(
+        item.leader < 0 or len(item.isrs) < len(item.replicas)
+        for topic in found.topics.values()
+        for item in topic.partitions.values()
+    )
+    return Metadata(found.cluster_id, found.controller_id, frozenset(found.brokers), behind)
+
+
+def cluster_is_whole(cluster):
+    """Return the Metadata if all brokers are registered and all replicas in sync, else None."""
+    try:
+        found = metadata(cluster, timeout=10)
+    except KafkaException:
+        return None
+    whole = found.brokers == frozenset(cluster.brokers.values()) and not found.behind
+    return found if whole else None
+
+
+class Watch(threading.Thread):
+    """Notes every change of what serves, from its `with` to its end; then answers questions about it.
+
+    `events` is a list of (kind, what): ("down", names) when the set of instances whose port does not
+    answer has changed, ("whole", Metadata) when every broker was registered and in sync.
+    """
+
+    def __init__(self, cluster):
+        super().__init__(daemon=True)
+        self._cluster, self._done = cluster, threading.Event()
+        self._ports = {name: cluster.port(name) for name in cluster.brokers}
+        self._ports.update({name: zookeeper_port(cluster, name) for name in cluster.zookeepers})
+        self.events = []
+        self.looks = 0
+
+    def _serves(self, name):
+        if name in self._cluster.zookeepers:
+            return bool(zookeeper_mode(self._cluster, name))
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection(("127.0.0.1", self._ports[name]), 5),
+        ):
+            return True
+        return False
+
+    def run(self):
+        admin, down = self._cluster.admin(), frozenset()
+        brokers = frozenset(self._cluster.brokers.values())
+        while not self._done.wait(0.03):
+            now = frozenset(name for name in self._ports if not self._serves(name))
+            self.looks += 1
+            if now != down:
+                down = now
+                self.events.append(("down", now))
+            if not now and (not self.events or self.events[-1][0] == "down"):
+                with contextlib.suppress(KafkaException):
+                    found = admin.list_topics(timeout=5)
+                    if frozenset(found.brokers) == brokers and all(
+                        len(item.isrs) == len(item.replicas)
+                        for topic in found.topics.values()
+                        for item in topic.partitions.values()
+                    ):
+                        self.events.append(("whole", found.controller_id))
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_exc):
+        self._done.set()
+        self.join(60)
+
+    def check(self):
+        """Fail unless never two instances were down at once, and all was whole between two of them.
+
+        Returns the names of those that were seen down, in their order.
+        """
+        turns, whole = [], True
+        for kind, what in self.events:
+            if kind == "whole":
+                whole = True
+                continue
+            assert len(what) <= 1, f"down at the same time: {sorted(what)}; {self.events}"
+            for name in what:
+                assert whole or turns[-1] == name, f"{name} went down too early: {self.events}"
+                turns += [] if turns[-1:] == [name] else [name]
+                whole = False
+        return turns
+
+
+class Traffic(threading.Thread):
+    """Writes numbered records with acks=all and notes which ones were acknowledged."""
+
+    def __init__(self, cluster, topic):
+        super().__init__(daemon=True)
+        self._cluster, self._topic, self._done = cluster, topic, threading.Event()
+        self.acknowledged, self.failed = set(), []
+        # Whatever the topic holds already was written by somebody else.
+        self._prefix = f"{time.time_ns()}:"
+
+    def run(self):
+        producer = Producer(
+            self._cluster.client(
+                acks="all",
+                enable_idempotence=True,
+                delivery_timeout_ms=300000,
+                linger_ms=5,
+            )
+        )
+        number = 0
+        while not self._done.wait(0.005):
+            producer.produce(
+                self._topic, f"{self._prefix}{number}", str(number), on_delivery=self._note
+            )
+            producer.poll(0)
+            number += 1
+        producer.flush(300)
+
+    def _note(self, error, message):
+        if error:
+            self.failed.append(str(error))
+        else:
+            self.acknowledged.add(message.value().decode())
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_exc):
+        self._done.set()
+        self.join(360)
+
+    def lost(self):
+        """Return the acknowledged records that cannot be read any more."""
+        consumer = Consumer(
+            self._cluster.client(
+                group_id="traffic", enable_auto_commit=False, enable_partition_eof=True
+            )
+        )
+        partitions = self._cluster.partitions(self._topic)
+        consumer.assign([TopicPartition(self._topic, number, 0) for number in partitions])
+        open_partitions, read = set(partitions), set()
+        while open_partitions:
+            message = consumer.poll(60)
+            assert message is not None, "the broker answers no more"
+            if message.error():
+                open_partitions.discard(message.partition())
+            elif message.value().decode().startswith(self._prefix):
+                read.add(message.value().decode())
+        consumer.close()
+        return sorted(self.acknowledged - read)
