@@ -132,6 +132,7 @@ def test_the_archive_is_a_plain_tgz_with_one_top_directory(world):
         assert {name.split("/")[0] for name in members} == {"kafka_2.13-3.9.2"}
         for name, content in JARS.items():
             assert tar.extractfile(f"kafka_2.13-3.9.2/libs/{name}-1.jar").read() == content
+    assert list(members) == sorted(members)
     assert members["kafka_2.13-3.9.2/bin/kafka-topics.sh"].linkname == "launch"
     assert members["kafka_2.13-3.9.2/bin/launch"].mode == 0o755
     assert {(member.uid, member.gid, member.mtime) for member in members.values()} == {
@@ -200,6 +201,7 @@ def test_what_a_killed_run_leaves_is_not_taken_for_complete(world, leftover):
             stream.write('{"sha512": ')
     archives = world.cache / "archives"
     (archives / ".partial-kafka_2.13-3.9.2.tgz").write_bytes(b"half")
+    (archives / ".partial-zookeeper-3.9.5.tgz").write_bytes(b"half of another one")
     second = world.obtain()
     assert (second.changed, second.sha512, second.warnings) == (True, first.sha512, ())
     assert sorted(path.name for path in archives.iterdir()) == [
