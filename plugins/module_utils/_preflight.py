@@ -14,7 +14,7 @@ Pure: facts come in, a verdict goes out. Invariants:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import AbstractSet, Any, Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import AbstractSet, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils import (
     _preflight_config,
@@ -92,10 +92,10 @@ def judge(
     raws: Iterable[Raw],
     versions: Versions,
     controller: Controller = NO_CONTROLLER,
-    snapshots: Mapping[str, Snapshot] = {},
+    snapshots: Optional[Mapping[str, Snapshot]] = None,
     host_names: AbstractSet[str] = frozenset(),
     group_names: AbstractSet[str] = frozenset(),
-    misspelt: Mapping[str, Mapping[str, str]] = {},
+    misspelt: Optional[Mapping[str, Mapping[str, str]]] = None,
     accept: Sequence[str] = (),
 ) -> Verdict:
     """The verdict over all members of an inventory.
@@ -111,12 +111,12 @@ def judge(
         findings += problems
     world = World(
         members=tuple(members),
-        snapshots=snapshots,
+        snapshots=snapshots or {},
         versions=versions,
         controller=controller,
         host_names=frozenset(host_names),
         group_names=frozenset(group_names),
-        misspelt=misspelt,
+        misspelt=misspelt or {},
     )
     for check in CHECKS:
         findings += list(check(world))

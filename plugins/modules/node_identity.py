@@ -8,7 +8,7 @@ DOCUMENTATION = r"""
 module: node_identity
 short_description: Read what one host already is, without changing anything
 version_added: 0.1.0
-author: kafkaops.cluster contributors
+author: kafkaops.cluster contributors (@kafkaops)
 description:
   - Reads the identities on a host's disks (C(meta.properties) of every Kafka log directory, C(myid) of ZooKeeper),
     who listens on which port, and the facts about directories, limits, memory, Java and name resolution
