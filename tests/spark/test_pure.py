@@ -6,7 +6,7 @@ import html.parser
 import json
 
 import pytest
-from flow import client, cluster, ledger, produce, report, schema, verdict
+from flow import client, cluster, ledger, report, schema, verdict
 from flow.schema import ACKED, FAILED, UNKNOWN
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +27,7 @@ def test_record_is_as_documented():
 
 @given(partitions=st.integers(1, 40), producers=st.integers(1, 9), records=st.integers(0, 10_000))
 def test_shares_are_everything_once(partitions, producers, records):
-    shares = [produce.share(partitions, producers, p, records) for p in range(producers)]
+    shares = [ledger.share(partitions, producers, p, records) for p in range(producers)]
     owned = [partition for share in shares for partition in share]
     assert sorted(owned) == list(range(partitions))
     assert sum(sum(share.values()) for share in shares) == records
@@ -68,12 +68,13 @@ def test_attempt_survives_its_file():
 
 
 def test_a_dead_attempt_does_not_matter_once_its_work_is_done():
-    dead = ledger.Attempt(0, 1, False, {0: 5}, {0: [[0, 1, 0, 1]]})
-    whole = ledger.Attempt(0, 2, True, {0: 5}, {0: [[0, 4, 2, 6]]})
-    assert ledger.unfinished([dead, whole]) == []
-    assert ledger.unfinished([dead]) == [0]
-    halting = ledger.Attempt(1, 3, True, {1: 5}, {1: [[0, 3, 0, 3]]})
-    assert ledger.unfinished([whole, halting]) == [1]
+    dead = [ledger.Row(0, 1, 0, ACKED, 0, 1, 0, 1), ledger.Row(0, 1, 0, UNKNOWN, 2, 4)]
+    whole = [ledger.Row(0, 2, 0, ACKED, 0, 4, 2, 6)]
+    other = [ledger.Row(1, 3, 1, ACKED, 0, 4, 0, 4)]
+    sizes = {"partitions": 2, "producers": 2, "records": 10}
+    assert ledger.unfinished(dead + whole + other, **sizes) == []
+    assert ledger.unfinished(dead + other, **sizes) == [0]
+    assert ledger.unfinished(whole, **sizes) == [1]  # its task never started
 
 
 COUNTS = {"acked": 10, "failed": 0, "unknown": 0, "read": 10}

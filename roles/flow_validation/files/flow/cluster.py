@@ -35,6 +35,7 @@ class Cluster:
         self._kafka = confluent_kafka
         self._timeout = timeout
         self._last_error = ""
+        self._hopeless = False  # waiting will not make these credentials right
         quiet = logging.getLogger("kafkaops.flow.librdkafka")
         quiet.addHandler(logging.NullHandler())
         quiet.propagate = False
@@ -46,6 +47,7 @@ class Cluster:
         self._servers = client_settings["bootstrap.servers"]
 
     def _remember(self, error) -> None:
+        self._hopeless |= error.name() in ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL")
         # "all brokers down" follows the error that says why; keep the latter
         if error.name() != "_ALL_BROKERS_DOWN" or not self._last_error:
             self._last_error = error.str()
@@ -59,19 +61,26 @@ class Cluster:
 
     def describe(self) -> Description:
         """Cluster id and registered brokers."""
-        try:
-            metadata = self._admin.list_topics(timeout=self._timeout)
-        except self._kafka.KafkaException as error:
-            raise self._failure("no answer from the cluster", error) from error
+        metadata = self._metadata()
         brokers = {b.id: f"{b.host}:{b.port}" for b in metadata.brokers.values()}
         return Description(metadata.cluster_id, dict(sorted(brokers.items())))
 
+    def _metadata(self):
+        """The cluster's metadata; brokers that are just starting give half an answer, so ask again."""
+        deadline = time.monotonic() + self._timeout
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                return self._admin.list_topics(timeout=max(1, min(left, 5)))
+            except self._kafka.KafkaException as error:
+                self._admin.poll(0)  # serves error_cb
+                if left < 1 or self._hopeless:
+                    raise self._failure("no answer from the cluster", error) from error
+            time.sleep(0.2)
+
     def has_topic(self, topic: str) -> bool:
         """Whether the topic exists."""
-        try:
-            return topic in self._admin.list_topics(timeout=self._timeout).topics
-        except self._kafka.KafkaException as error:
-            raise self._failure("no answer from the cluster", error) from error
+        return topic in self._metadata().topics
 
     def create_topic(self, topic: str, assignment: list) -> None:
         """Create the topic with these replicas (partition -> broker ids, preferred leader first) and wait for its leaders."""
@@ -107,10 +116,7 @@ class Cluster:
 
     def layout(self, topic: str) -> dict:
         """partition -> {leader (None if there is none), replicas, isr}; empty if there is no such topic."""
-        try:
-            found = self._admin.list_topics(timeout=self._timeout).topics.get(topic)
-        except self._kafka.KafkaException as error:
-            raise self._failure("no answer from the cluster", error) from error
+        found = self._metadata().topics.get(topic)
         if found is None or found.error is not None:
             return {}
         return {

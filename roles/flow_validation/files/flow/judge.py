@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import platform
+from dataclasses import dataclass
 
 from flow import checks, files, ledger, reading, report, schema, verdict
 from flow.connector import spark_versions
@@ -13,8 +14,18 @@ from flow.connector import spark_versions
 _WITNESS = ("partition", "offset", "producer", "attempt", "sequence", "records", "reason")
 
 
-def conclude(spark, options, plan, cluster, for_java, rows, attempts, watch) -> int:
-    """Judge, write the results, print one sentence; returns the exit code."""
+@dataclass(frozen=True)
+class Results:
+    """What judging found."""
+
+    checks: list  # verdict.Check, in the order of verdict.MEANING
+    now: dict  # partition -> verdict.Partition at the moment of reading
+    read: dict  # partition -> records read
+    doubtful: set  # partitions that were looked at record by record
+
+
+def judge(spark, options, plan, cluster, for_java, rows, watch) -> Results:
+    """Read the topic and apply every check."""
     now = cluster.positions(plan.topic, wait=5)
     found, read, doubtful = _findings(spark, options, plan, now, for_java, rows, watch)
     acked = {r.partition for r in rows if r.outcome == schema.ACKED}
@@ -30,9 +41,15 @@ def conclude(spark, options, plan, cluster, for_java, rows, attempts, watch) -> 
     found["emptiness"] = verdict.Check(
         "emptiness", 0 if total else 1, [] if total else [{"reason": reason}]
     )
-    results = [found[name] for name in verdict.MEANING]
-    counts = {**ledger.counts(rows), "read": total}
-    kind, summary = verdict.decide(results, counts, ledger.unfinished(attempts))
+    return Results([found[name] for name in verdict.MEANING], now, read, doubtful)
+
+
+def conclude(spark, options, plan, rows, results: Results, errors: dict, watch) -> int:
+    """Decide, write verdict.json and report.html, print one sentence; returns the exit code."""
+    read = results.read
+    counts = {**ledger.counts(rows), "read": sum(read.values())}
+    open_producers = ledger.unfinished(rows, plan.partitions, plan.producers, plan.records)
+    kind, summary = verdict.decide(results.checks, counts, open_producers)
     if kind == verdict.PASS:
         summary += f", through brokers {', '.join(str(b) for b in plan.brokers)}"
     document = {
@@ -42,7 +59,7 @@ def conclude(spark, options, plan, cluster, for_java, rows, attempts, watch) -> 
         "verdict": kind,
         "summary": summary,
         "started": plan.started,
-        "checks": [_with_topic(c.to_json(), plan.topic) for c in results],
+        "checks": [_with_topic(c.to_json(), plan.topic) for c in results.checks],
         "counts": {name: counts[name] for name in ("acked", "read", "unknown", "failed")},
         "topic": {
             "name": plan.topic,
@@ -52,12 +69,12 @@ def conclude(spark, options, plan, cluster, for_java, rows, attempts, watch) -> 
             "records": plan.records,
             "record_size_bytes": plan.record_size,
             "producers": plan.producers,
-            "partitions_checked_record_by_record": sorted(doubtful),
+            "partitions_checked_record_by_record": sorted(results.doubtful),
             "produce_error": plan.produce_error,
         },
         "brokers": _brokers(plan, rows, read),
-        "partitions": _partitions(plan, now, rows, read),
-        "errors": _errors(attempts),
+        "partitions": _partitions(results.now, rows, read),
+        "errors": errors,
         "versions": _versions(spark),
         "timings": watch.total(),
     }
@@ -159,7 +176,7 @@ def _by_partition(rows, outcome: str) -> dict:
     return total
 
 
-def _partitions(plan, now, rows, read) -> list:
+def _partitions(now, rows, read) -> list:
     acked, unknown = _by_partition(rows, schema.ACKED), _by_partition(rows, schema.UNKNOWN)
     return [
         {
@@ -193,14 +210,6 @@ def _brokers(plan, rows, read) -> list:
             }
         )
     return result
-
-
-def _errors(attempts) -> dict:
-    total: dict = {}
-    for attempt in attempts:
-        for name, count in attempt.errors.items():
-            total[name] = total.get(name, 0) + count
-    return total
 
 
 def _versions(spark) -> dict:

@@ -129,14 +129,34 @@ def counts(rows: Iterable[Row]) -> dict:
     return total
 
 
-def unfinished(attempts: Iterable[Attempt]) -> list:
-    """Producers of which no attempt sent and settled everything it planned (sorted numbers).
+def share(partitions: int, producers: int, producer: int, records: int) -> dict:
+    """Which partitions a producer writes, and how many records to each: partition -> records.
+
+    Every partition belongs to one producer, so in an undisturbed run offsets and sequences rise together.
+    """
+    mine = range(producer, partitions, producers)
+    return {p: records // partitions + (1 if p < records % partitions else 0) for p in mine}
+
+
+def unfinished(rows: Iterable[Row], partitions: int, producers: int, records: int) -> list:
+    """Producers of which no attempt got its whole share acknowledged (sorted numbers).
 
     An attempt that died does not matter once another attempt at the same task did the whole work.
     """
-    settled, seen = set(), set()
+    acked: dict = {}
+    for row in rows:
+        if row.outcome == ACKED:
+            key = (row.producer, row.attempt)
+            acked[key] = acked.get(key, 0) + row.records
+    wanted = {p: sum(share(partitions, producers, p, records).values()) for p in range(producers)}
+    settled = {producer for (producer, _), count in acked.items() if count == wanted.get(producer)}
+    return sorted(p for p, count in wanted.items() if count and p not in settled)
+
+
+def errors(attempts: Iterable[Attempt]) -> dict:
+    """What the clients complained about: error name -> times, over all attempts."""
+    total: dict = {}
     for attempt in attempts:
-        seen.add(attempt.producer)
-        if attempt.complete and all(r.outcome == ACKED for r in attempt.rows()):
-            settled.add(attempt.producer)
-    return sorted(seen - settled)
+        for name, count in attempt.errors.items():
+            total[name] = total.get(name, 0) + count
+    return total

@@ -13,7 +13,7 @@ import time
 import zlib
 from functools import partial
 
-from flow.ledger import Acknowledged, Attempt, as_ranges
+from flow.ledger import Acknowledged, Attempt, as_ranges, share
 from flow.schema import RECORD, payload_of
 
 BURST = 100  # records to one partition before the next one's turn: fills batches, keeps partitions in step
@@ -26,15 +26,6 @@ SURELY_NOT_WRITTEN = frozenset(
     " TOPIC_AUTHORIZATION_FAILED CLUSTER_AUTHORIZATION_FAILED INVALID_REQUIRED_ACKS"
     " _UNKNOWN_TOPIC _UNKNOWN_PARTITION _PURGE_QUEUE _QUEUE_FULL".split()
 )
-
-
-def share(partitions: int, producers: int, producer: int, records: int) -> dict:
-    """Which partitions a producer writes, and how many records to each: partition -> records.
-
-    Every partition belongs to one producer, so in an undisturbed run offsets and sequences rise together.
-    """
-    mine = range(producer, partitions, producers)
-    return {p: records // partitions + (1 if p < records % partitions else 0) for p in mine}
 
 
 def save(attempt: Attempt, directory: str) -> None:
@@ -88,6 +79,7 @@ def produce(settings: dict, producer_number: int, attempt_number: int) -> Attemp
     client = Producer(
         {
             "queue.buffering.max.messages": 200_000,
+            "log_level": 2,  # its warnings are about retries; what stays is in the ledger
             **settings["client"],
             "acks": "all",
             "enable.idempotence": True,

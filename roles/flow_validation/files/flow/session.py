@@ -75,7 +75,8 @@ def start(master: str | None, jars: list, work: str, records: int = 0):
         spark = builder.getOrCreate()
     except Exception as error:
         lines = [line for line in str(error).splitlines() if line.strip()]
-        raise CannotRun(f"Spark did not start with master {master}: {lines[0] if lines else error}")
+        reason = lines[0] if lines else error
+        raise CannotRun(f"Spark did not start with master {master}: {reason}") from error
     spark.sparkContext.setLogLevel("ERROR")
     if in_spark_submit():
         for jar in jars:  # the JVM was started without them

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -65,13 +66,19 @@ def _prepare(options: argparse.Namespace, cluster: Cluster) -> files.Plan:
     replication = options.replication_factor or min(3, len(brokers))
     if replication > len(brokers):
         raise CannotRun(f"replication factor {replication} needs more than {len(brokers)} brokers")
+    if options.records < len(brokers):
+        raise CannotRun(
+            f"{options.records} records are too few to go through {len(brokers)} brokers"
+        )
     created = not cluster.has_topic(topic)
     if created:
-        partitions = max(options.partitions or 2 * len(brokers), len(brokers))
+        partitions = max(options.partitions or min(2 * len(brokers), options.records), len(brokers))
         cluster.create_topic(topic, spread(brokers, partitions, replication))
     before = cluster.positions(topic, wait=options.timeout)
     if not before:
         raise CannotRun(f"topic {topic} was created, but no broker knows it")
+    if options.records < len(before):
+        raise CannotRun(f"{options.records} records are too few for {len(before)} partitions")
     if not created and options.replication_factor is None:
         replication = len(before[0].replicas)  # somebody else's topic: shown, not judged
     min_isr = int(cluster.effective_config(topic, ("min.insync.replicas",))["min.insync.replicas"])
@@ -95,7 +102,7 @@ def _prepare(options: argparse.Namespace, cluster: Cluster) -> files.Plan:
 
 
 def _produce(spark, options, plan: files.Plan, cluster: Cluster, settings: dict, watch) -> tuple:
-    """Write the records; (ledger rows, attempts). The ledger is on disk when this returns."""
+    """Write the records; (ledger rows, errors by name). What is known is in the attempts' files."""
     plan.producers = min(
         options.producers or spark.sparkContext.defaultParallelism, plan.partitions
     )
@@ -126,14 +133,16 @@ def _produce(spark, options, plan: files.Plan, cluster: Cluster, settings: dict,
         except Exception as error:  # what the attempts wrote down so far is still worth judging
             plan.produce_error = str(error).splitlines()[0][:300]
         plan.after = cluster.positions(plan.topic, wait=options.timeout)
+    files.save_plan(options.ledger, plan)
+    attempts = files.load_attempts(options.ledger)
+    if not attempts:
+        raise CannotRun(f"no produce task could start: {plan.produce_error}")
+    return [row for attempt in attempts for row in attempt.rows()], ledger.errors(attempts)
+
+
+def _write_ledger(spark, options, plan: files.Plan, rows: list, watch: Stopwatch) -> None:
     with watch.step("write ledger"):
-        attempts = files.load_attempts(options.ledger)
-        if not attempts:
-            raise CannotRun(f"no produce task could start: {plan.produce_error}")
-        rows = [row for attempt in attempts for row in attempt.rows()]
         files.save_ledger(spark, options.ledger, plan, rows)
-        files.save_plan(options.ledger, plan)
-    return rows, attempts
 
 
 @contextmanager
@@ -151,7 +160,12 @@ def _started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool):
             known = None if with_plan else files.load_plan(options.ledger)
             plan = other.submit(_prepare, options, cluster) if with_plan else None
             records = known.records if known else options.records
-            spark = session.start(options.master, jars, work, records)
+            try:
+                spark = session.start(options.master, jars, work, records)
+            except CannotRun:
+                if plan and plan.result().created:
+                    _delete(cluster, plan.result().topic)
+                raise
             made = plan.result() if plan else known
         yield spark, cluster, made, settings, for_java
 
@@ -160,14 +174,16 @@ def produce(options: argparse.Namespace) -> int:
     """Write the records and the ledger; 0 if everything was acknowledged, else 2."""
     watch = Stopwatch()
     with _started(options, watch, True) as (spark, cluster, plan, settings, _java):
-        rows, attempts = _produce(spark, options, plan, cluster, settings, watch)
+        rows, _errors = _produce(spark, options, plan, cluster, settings, watch)
+        _write_ledger(spark, options, plan, rows, watch)
     counts = ledger.counts(rows)
     if options.output:
         result = {"run_id": plan.run_id, "topic": plan.topic, "producers": plan.producers}
         path = os.path.join(options.output, "produced.json")
         files.write_json(path, {**result, "counts": counts, "timings": watch.total()})
     print(f"produced to {plan.topic}: " + ", ".join(f"{v:,} {k}" for k, v in counts.items()))
-    return EXIT_CODE[INCONCLUSIVE if ledger.unfinished(attempts) else PASS]
+    open_producers = ledger.unfinished(rows, plan.partitions, plan.producers, plan.records)
+    return EXIT_CODE[INCONCLUSIVE if open_producers else PASS]
 
 
 def verify(options: argparse.Namespace) -> int:
@@ -182,8 +198,9 @@ def verify(options: argparse.Namespace) -> int:
     with _started(options, watch, False) as (spark, cluster, plan, _settings_, for_java):
         with watch.step("read ledger"):
             rows = files.load_ledger(spark, options.ledger, plan)
-            attempts = files.load_attempts(options.ledger)
-        return judge.conclude(spark, options, plan, cluster, for_java, rows, attempts, watch)
+            errors = ledger.errors(files.load_attempts(options.ledger))
+        results = judge.judge(spark, options, plan, cluster, for_java, rows, watch)
+        return judge.conclude(spark, options, plan, rows, results, errors, watch)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -191,14 +208,25 @@ def run(options: argparse.Namespace) -> int:
     watch = Stopwatch()
     forget_verdict(options.output)
     with _started(options, watch, True) as (spark, cluster, plan, settings, for_java):
-        rows, attempts = _produce(spark, options, plan, cluster, settings, watch)
-        code = judge.conclude(spark, options, plan, cluster, for_java, rows, attempts, watch)
+        rows, errors = _produce(spark, options, plan, cluster, settings, watch)
+        with ThreadPoolExecutor(1) as other:  # both are mostly Spark finding its feet
+            written = other.submit(_write_ledger, spark, options, plan, rows, watch)
+            results = judge.judge(spark, options, plan, cluster, for_java, rows, watch)
+            written.result()
+        code = judge.conclude(spark, options, plan, rows, results, errors, watch)
         if plan.created and not options.keep:
             if code == EXIT_CODE[PASS]:
-                cluster.delete_topic(plan.topic)
+                _delete(cluster, plan.topic)
             else:
                 print(f"topic {plan.topic} is kept as evidence")
     return code
+
+
+def _delete(cluster: Cluster, topic: str) -> None:
+    try:
+        cluster.delete_topic(topic)
+    except CannotRun as error:  # the verdict stands all the same
+        print(f"note: {error}", file=sys.stderr)
 
 
 def forget_verdict(output: str) -> None:
