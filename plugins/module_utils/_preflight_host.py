@@ -264,9 +264,10 @@ def port_holders(
     """Who listens on which port: [{port, address, pid, command, ours}].
 
     All ports, not only the wanted ones: which are wanted may depend on an id that is assigned only
-    when every host has answered. Ours is a process that our launcher recorded, or one whose command line names our
-    configuration (an instance whose record was lost is still no stranger). Root in a container may
-    not look into processes of other users: there a socket is ours whose user is that of our process.
+    when every host has answered. Ours is a process that our launcher recorded, or one whose command
+    line names our configuration (an instance whose record was lost is still no stranger). Root in a
+    container may not look into processes of other users: there a socket is ours whose user is that
+    of our process.
     """
     sockets = listening_sockets(proc)
     owners = socket_owners([each["inode"] for each in sockets], proc)
@@ -282,7 +283,8 @@ def port_holders(
                 "port": each["port"],
                 "address": each["address"],
                 "pid": pid,
-                "command": command[:200],
+                # The program alone: arguments of other people's processes may be secrets.
+                "command": command.split(" ")[0],
                 "ours": pid in pids
                 or any(path in command for path in paths)
                 or (pid is None and each["uid"] in uids),

@@ -136,7 +136,7 @@ facts:
       other_log_dirs: []
     zookeeper: null
     ports:
-      - {port: 9092, address: "::", pid: 4711, command: java ... kafka.Kafka, ours: true}
+      - {port: 9092, address: "::", pid: 4711, command: /usr/bin/java, ours: true}
     names:
       kafka-1.example.com: {addresses: [192.0.2.11], error: null}
 """
