@@ -62,6 +62,7 @@ except ImportError:
 BATCH = 500
 POLL_SECONDS = 0.25
 WATCH_SECONDS = 3.0
+VIEW_ATTEMPTS = 25
 
 _SOURCES = {1: "topic", 2: "broker", 3: "cluster", 4: "static", 5: "default", 8: "group"}
 
@@ -166,34 +167,12 @@ class KafkaClient:
 
     def fetch_metadata(self):
         """All brokers and topics, without configurations: one request, to any one broker."""
-        metadata = self._read("reading metadata", self._list_topics)
-        topics = {}
-        for name, topic in metadata.topics.items():
-            if topic.error is not None and not topic.partitions:
-                continue
-            topics[name] = Topic(
-                name,
-                tuple(
-                    Partition(
-                        part.id,
-                        part.leader if part.leader >= 0 else None,
-                        tuple(part.replicas),
-                        tuple(part.isrs),
-                    )
-                    for part in sorted(topic.partitions.values(), key=lambda entry: entry.id)
-                ),
-            )
-        brokers = tuple(
-            Broker(node.id, node.host, node.port)
-            for node in sorted(metadata.brokers.values(), key=lambda entry: entry.id)
-        )
-        controller = metadata.controller_id if metadata.controller_id >= 0 else None
-        snapshot = Snapshot(metadata.cluster_id, controller, brokers, topics)
+        snapshot = _snapshot(self._read("reading metadata", self._list_topics))
         expected = self.connection.cluster_id
-        if expected and metadata.cluster_id != expected:
+        if expected and snapshot.cluster_id != expected:
             raise AdminError(
                 f"[cluster.foreign] {self.connection.bootstrap}: cluster_id={expected}: it is the "
-                f"cluster {metadata.cluster_id}. Remedy: correct bootstrap_servers or cluster_id."
+                f"cluster {snapshot.cluster_id}. Remedy: correct bootstrap_servers or cluster_id."
             )
         return snapshot
 
@@ -201,17 +180,23 @@ class KafkaClient:
         """The metadata as each live broker tells it: broker id to Snapshot, None if it is silent.
 
         Brokers learn of changes one after another. A fresh client whose only address is that
-        broker has no other connection yet, so it is that broker that answers.
+        broker asks it about every second time (measured), others otherwise; the answer tells who
+        gave it.
         """
         views = {}
         for broker in snapshot.brokers:
             alone = replace(self.connection, addresses=((broker.host, broker.port),), timeout=2.0)
             client = KafkaClient(alone, self._clock, self._sleep, self._wall_clock)
+            views[broker.id] = None
             try:
                 client.connect()
-                views[broker.id] = client.fetch_metadata()
-            except AdminError:
-                views[broker.id] = None
+                for _attempt in range(VIEW_ATTEMPTS):
+                    metadata = client._list_topics(alone.timeout)
+                    if metadata.orig_broker_id == broker.id:
+                        views[broker.id] = _snapshot(metadata)
+                        break
+            except (AdminError, KafkaException):
+                pass
             self.requests.update(client.requests)
         return views
 
@@ -513,6 +498,32 @@ class KafkaClient:
 # ---------------------------------------------------------------- pure parts
 
 
+def _snapshot(metadata):
+    """A Snapshot, without settings, of librdkafka's metadata."""
+    topics = {}
+    for name, topic in metadata.topics.items():
+        if topic.error is not None and not topic.partitions:
+            continue
+        topics[name] = Topic(
+            name,
+            tuple(
+                Partition(
+                    part.id,
+                    part.leader if part.leader >= 0 else None,
+                    tuple(part.replicas),
+                    tuple(part.isrs),
+                )
+                for part in sorted(topic.partitions.values(), key=lambda entry: entry.id)
+            ),
+        )
+    brokers = tuple(
+        Broker(node.id, node.host, node.port)
+        for node in sorted(metadata.brokers.values(), key=lambda entry: entry.id)
+    )
+    controller = metadata.controller_id if metadata.controller_id >= 0 else None
+    return Snapshot(metadata.cluster_id, controller, brokers, topics)
+
+
 def _waiting(snapshot, changes):
     """Changes that cannot be seen in a snapshot without settings: subject to a few words."""
     waiting = {}
@@ -609,8 +620,9 @@ def librdkafka_settings(connection):
         "bootstrap.servers": connection.bootstrap,
         "security.protocol": connection.security_protocol,
         "client.id": "kafkaops",
-        # Milliseconds; a single request, the first connection included.
-        "socket.timeout.ms": int(max(1000, connection.timeout * 1000)),
+        # It would cut short what is allowed to take long, such as creating 500 topics: every call
+        # has a timeout of its own instead.
+        "socket.timeout.ms": 300000,
     }
     if connection.security_protocol.startswith("SASL"):
         settings["sasl.mechanism"] = connection.sasl_mechanism

@@ -38,8 +38,8 @@ _ORDER = {CREATE: 0, GROW: 1, CONFIGURE: 2, DELETE: 3}
 
 # Topics in which Kafka, Connect and mirrors keep their own state; never deleted unless named.
 _FOREIGN_STATE = re.compile(
-    r"_.*|connect-(configs|offsets|status)|heartbeats|.*\.checkpoints\.internal"
-    r"|mm2-.*\.internal|.*\.heartbeats|.*-(changelog|repartition)\Z"
+    r"_.*|connect-(configs|offsets|status)|(.*\.)?heartbeats|.*\.checkpoints\.internal"
+    r"|mm2-.*\.internal|.*-(changelog|repartition)"
 )
 
 
@@ -390,7 +390,7 @@ def _consents(found, current, after, snapshot, policy):
 def _plan_deletion(found, current, snapshot, policy, purge=False):
     stake = _describe_stake(snapshot.stakes.get(current.name), whole=True)
     if not purge:
-        if _FOREIGN_STATE.match(current.name) and current.name not in policy.allow_internal:
+        if _FOREIGN_STATE.fullmatch(current.name) and current.name not in policy.allow_internal:
             found.refuse(
                 "topics.protected",
                 "it looks like the state of Connect, a mirror or a stream and is not deleted",
@@ -455,7 +455,7 @@ def _plan_purge(desired, snapshot, policy):
         name
         for name in snapshot.topics
         if name not in declared
-        and (name in policy.allow_internal or not _FOREIGN_STATE.match(name))
+        and (name in policy.allow_internal or not _FOREIGN_STATE.fullmatch(name))
         and any(pattern.fullmatch(name) for pattern in patterns)
     )
     if len(doomed) > policy.purge.maximum:

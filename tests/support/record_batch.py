@@ -1,12 +1,14 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Edit Kafka's log segments so that Kafka itself believes them: record batches of format 2, uncompressed.
+"""Edit Kafka's log segments so that Kafka itself believes them: record batches of format 2,
+uncompressed.
 
 Only for tests that lose or alter records behind a cluster's back::
 
     edit(partition_directory, lambda batches: drop(batches, offset=7))
 
-Format: Kafka's documentation, "Message Format". All brokers that hold the partition must be stopped.
+Format: Kafka's documentation, "Message Format". All brokers that hold the partition must be
+stopped.
 """
 
 from __future__ import annotations
@@ -222,7 +224,9 @@ def truncate(batches: list[Batch], end: int) -> list[Batch]:
 
 
 def edit(directory: Path, change: Callable[[list[Batch]], list[Batch]], segment: int = 0) -> None:
-    """Rewrite one segment (by its place) of a stopped broker's partition; its indexes are made anew at start."""
+    """Rewrite one segment (by its place) of a stopped broker's partition; its indexes are made
+    anew at start.
+    """
     path = sorted(Path(directory).glob("*.log"))[segment]
     path.write_bytes(b"".join(b.encode() for b in change(decode(path.read_bytes()))))
     for suffix in (".index", ".timeindex"):

@@ -109,6 +109,9 @@ def cluster(tmp_path_factory, certificate):
             "ssl.keystore.key": one_line(certificate.key),
         },
     ) as running:
+        # Registered is not yet known to all.
+        ready = Modules(running.bootstrap_servers).info(wait={"brokers": [1, 2, 3]})
+        assert not ready.failed, ready.msg
         yield running
 
 

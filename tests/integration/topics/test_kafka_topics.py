@@ -334,9 +334,9 @@ def test_requests_do_not_grow_with_the_topics(modules, counted, name):
         total = collections.Counter()
         for client in counted:
             total.update(client.requests)
-        # How often one looks until a creation is everywhere is a matter of time, not of number.
-        looks = total.pop("metadata")
-        assert looks < 100
+        if result.changed:
+            # How often one looks until a creation is everywhere is a matter of time.
+            del total["metadata"]
         return dict(total), result.changed
 
     few = [{"name": f"{name}.few.{i}", "replication_factor": 3} for i in range(10)]
@@ -350,7 +350,8 @@ def test_requests_do_not_grow_with_the_topics(modules, counted, name):
         {"describe_topic_configs": 1, "describe_broker_configs": 1, "create": 4},
         True,
     )
-    unchanged = {"describe_topic_configs": 1, "describe_broker_configs": 1}
+    # To reach the cluster, and to read it.
+    unchanged = {"metadata": 2, "describe_topic_configs": 1, "describe_broker_configs": 1}
     assert cost(few) == (unchanged, False)
     assert cost(many) == (unchanged, False)
     for items, batches in ((few, 1), (many, 2)):
