@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How fast the validation reads and writes, as ratios to Kafka's own tools on the same cluster, in one run.
+"""How fast the validation reads and writes, as ratios to Kafka's own tools, in one run.
 
-    python tests/benchmarks/judge.py [--records 10000000] [--record-size 100] [--bootstrap-servers ...]
+    python tests/benchmarks/judge.py [--records 10000000] [--record-size 100]
 
-* produce: `job.py produce` (its produce step) against as many kafka-producer-perf-test at once as it
-  has produce tasks: idempotent, acks=all, same linger and batch size, same number of records in all;
-* judge: `job.py verify` (its read-and-judge step) against kafka-consumer-perf-test on the same topic.
+* produce: the produce step of `job.py produce` against as many kafka-producer-perf-test at once as
+  it has produce tasks: idempotent, acks=all, same linger and batch size, as many records in all;
+* judge: the read-and-judge step of `job.py verify` against kafka-consumer-perf-test on the topic.
 
-Without --bootstrap-servers a cluster of three brokers is started by hand and stopped again; then its
-brokers run with default JVM flags but a small heap. The order is: tool, ours, tool, ours; the better of each is compared,
-because the first run of each also warms the page cache and the brokers.
+Without --bootstrap-servers three brokers are started by hand and stopped again, with the default
+collector and compiler, but a small heap. Each round runs ours and theirs in turn, and the best of
+each is compared, because the first round also warms page cache and brokers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LINGER_MS, BATCH_BYTES = 5, 1_000_000
 
 
 def ours(mode: str, servers: str, ledger: Path, output: Path, *more: str) -> dict:
-    """Run the job; its verdict's timings (verify) or the produce step's seconds, from its ledger."""
+    """Run the job and return its verdict.json (verify) or produced.json."""
     command = [sys.executable, str(JOB), mode, f"--bootstrap-servers={servers}", *more]
     command += [f"--ledger={ledger}", f"--output={output}", "--master=local[*]"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -59,12 +59,12 @@ def tool(release: Path, main: str, *arguments: str) -> subprocess.Popen:
 
 
 def tool_produce(release, servers, topic, records, size, processes) -> float:
-    """Records a second of all processes together, from the first start to the last end without JVM start."""
+    """Records a second of all processes together, each by its own clock, without the JVMs' start."""
     running = [
         tool(
-            release, "ProducerPerformance", "--topic", topic, "--num-records", str(records // processes),
-            "--record-size", str(size), "--throughput", "-1", "--producer-props",
-            f"bootstrap.servers={servers}", "acks=all", "enable.idempotence=true",
+            release, "ProducerPerformance", "--topic", topic,
+            "--num-records", str(records // processes), "--record-size", str(size),
+            "--throughput", "-1", "--producer-props", f"bootstrap.servers={servers}", "acks=all", "enable.idempotence=true",
             f"linger.ms={LINGER_MS}", f"batch.size={BATCH_BYTES}",
         )
         for _ in range(processes)

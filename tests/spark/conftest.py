@@ -1,6 +1,8 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One Spark session for all tests of the validation job, and one real cluster for those that need it."""
+"""One Spark session for all tests of the validation job, and one real cluster for those that need
+it.
+"""
 
 import os
 import sys

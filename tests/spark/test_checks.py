@@ -46,7 +46,9 @@ class Log:
 
 
 def judge(spark, logs):
-    """Judge all logs as one topic: (suspicious partitions, check id -> {(partition, offset, sequence)})."""
+    """Judge all logs as one topic: (suspicious partitions, check id -> {(partition, offset,
+    sequence)}).
+    """
     rows = [row for log in logs for row in log.rows]
     spans = {}
     for log in logs:
@@ -191,7 +193,9 @@ def refused(log):
 
 
 def two_attempts(log):
-    """An attempt died after five records, of which it had noted three; another wrote all ten, in between."""
+    """An attempt died after five records, of which it had noted three; another wrote all ten, in
+    between.
+    """
     mine, theirs = Acknowledged(), []
     values = {}
     for i in range(15):

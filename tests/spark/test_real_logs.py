@@ -1,6 +1,7 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The judge against a real cluster: records lost and altered in the brokers' files, and faults that lose nothing.
+"""The judge against a real cluster: records lost and altered in the brokers' files, and faults
+that lose nothing.
 
 All topics of the first part are written first; then the brokers stop once, every log is edited, the
 brokers start again, and each test verifies one topic from its ledger.
@@ -23,7 +24,9 @@ RECORDS, PARTITIONS = 3000, 3
 
 @dataclass
 class Scene:
-    """One topic, how to hurt it, and what must be said. Offsets are sequences: each partition is one task's."""
+    """One topic, how to hurt it, and what must be said. Offsets are sequences: each partition is
+    one task's.
+    """
 
     hurt: object  # function(scene): edits files of the stopped brokers
     expected: dict  # check -> (count, first witness (partition, offset, sequence))
@@ -251,7 +254,9 @@ def started_records(ledger):
 
 
 def run_and_disturb(cluster, directory, disturb, records=400_000):
-    """`run` with a disturbance as soon as the first acknowledgements are noted; (exit code, verdict)."""
+    """`run` with a disturbance as soon as the first acknowledgements are noted; (exit code,
+    verdict).
+    """
     import job
     from flow import steps
 

@@ -6,7 +6,8 @@
     job.py run|produce|verify --bootstrap-servers HOST:PORT,... --topic NAME --records N
            --record-size BYTES --ledger DIR --output DIR [--command-config FILE] ...
 
-Started by Python or by spark-submit. Exit code: 0 pass, 1 violation, 2 inconclusive, 3 could not run.
+Started by Python or by spark-submit. Exit code: 0 pass, 1 violation, 2 inconclusive, 3 could not
+run.
 docs/validation.md explains the record, the ledger and what each check proves.
 """
 
@@ -50,8 +51,11 @@ def arguments(argv: list) -> argparse.Namespace:
     )
     parser.add_argument("--producer-property", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--master", help="Spark master; default: spark-submit's, else local[*]")
-    parser.add_argument("--jars", default=os.environ.get("KAFKAOPS_SPARK_JARS", ""),
-                        help="the connector's jars (files or a folder) instead of resolving them")  # fmt: skip
+    parser.add_argument(
+        "--jars",
+        default=os.environ.get("KAFKAOPS_SPARK_JARS", ""),
+        help="the connector's jars (files or a folder) instead of resolving them",
+    )
     parser.add_argument("--timeout", type=float, default=60, help="seconds for each admin request")
     parser.add_argument("--delivery-timeout", type=float, default=120, help="seconds for a record")
     parser.add_argument("--keep", action="store_true", help="keep the topic that run created")

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""The parts of the flow validation: everything but arguments, files and the order of steps (job.py)."""
+"""The parts of the flow validation; job.py beside this package only reads arguments."""

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""The checks: DataFrames in, DataFrames of violations out. Built-in expressions only, no Python per record.
+"""The checks: DataFrames in, DataFrames of violations out. Built-in expressions only, no Python
+per record.
 
 `summary` reads everything once and is all that a healthy run needs: where, for each producer and
 partition, the number of records is the ledger's and (offset - sequence) is one constant, the read
-records *are* the ledger's records, each once, in order. `suspicious` finds where that does not hold,
+records *are* the ledger's records, each once, in order. `suspicious` finds where that does not
+hold,
 and only there the exact checks run, which name every violation.
 
 records: partition, offset, intact, ours, producer, attempt, home, sequence   (schema.with_fields)
@@ -31,7 +33,9 @@ _EXPLODE = 65536  # sequences an array holds while ranges are unfolded: bounds t
 
 @dataclass(frozen=True)
 class Group:
-    """What was read of one producer's attempt in one partition; `home` None: records that are not intact."""
+    """What was read of one producer's attempt in one partition; `home` None: records that are not
+    intact.
+    """
 
     partition: int
     producer: Optional[int]
@@ -47,7 +51,7 @@ class Group:
 
 
 def summary(counted):
-    """The one pass over all records: `schema.with_header` rows -> one row a partition and header."""
+    """The one pass over all records: `schema.with_header` rows -> a row for each header."""
     from pyspark.sql import functions as F
 
     shift = F.col("offset") - F.col("sequence")
@@ -78,7 +82,8 @@ def suspicious(read: Iterable[Group], ledger: Iterable[Row], spans: dict) -> set
 
     spans: partition -> (first offset, end offset) that should have been read.
     The proof for one producer in one partition: n records were read, all with the same
-    offset - sequence = c. Offsets differ, so the n sequences differ; they lie in the one acknowledged
+    offset - sequence = c. Offsets differ, so the n sequences differ; they lie in the one
+    acknowledged
     range of n sequences; so they are that range, and they rise with the offset.
     """
     expected: dict = {}
@@ -135,7 +140,9 @@ def _ranges(ledger, outcomes):
 
 
 def _damaged(records, ledger):
-    """Records that are not intact, each with the acknowledged record that stands at its offset, if any."""
+    """Records that are not intact, each with the acknowledged record that stands at its offset, if
+    any.
+    """
     from pyspark.sql import functions as F
 
     ranges = _ranges(ledger, [ACKED])
@@ -148,13 +155,17 @@ def _damaged(records, ledger):
 
 
 def corrupt(records, ledger):
-    """Not intact, and it must be one of ours: it stands where one was acknowledged or carries the run id."""
+    """Not intact, and it must be one of ours: it stands where one was acknowledged or carries the
+    run id.
+    """
     found = _damaged(records, ledger).where("producer is not null or ours")
     return _violations(found, "'CRC, length or run id is wrong'")
 
 
 def phantom(records, ledger):
-    """Nothing in the ledger explains it: bytes of somebody else, or a sequence that was never sent."""
+    """Nothing in the ledger explains it: bytes of somebody else, or a sequence that was never
+    sent.
+    """
     from pyspark.sql import functions as F
 
     foreign = _damaged(records, ledger).where("producer is null and not ours")

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""Connection settings, once in the file that Kafka's own tools take (--command-config), for both clients.
+"""Connection settings, once in the file that Kafka's own tools take (--command-config), for both
+clients.
 
-Pure. The file may hold Java's keys or librdkafka's for the same thing; each client gets its own spelling.
+Pure. The file may hold Java's keys or librdkafka's for the same thing; each client gets its own
+spelling.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ _PEM_TYPES = ("PEM", "pem")
 
 
 def parse_properties(text: str) -> dict:
-    """What Kafka reads from the text: comments, continued lines, escapes; blanks at the end trimmed."""
+    """What Kafka reads from the text: comments, continued lines, escapes; blanks at the end
+    trimmed.
+    """
     properties, pending = {}, ""
     for raw in text.splitlines():
         line = pending + raw.lstrip()
@@ -41,7 +45,9 @@ def _unescape(text: str) -> str:
 
 
 def for_librdkafka(properties: dict) -> dict:
-    """Settings for confluent-kafka. Raises ValueError with a sentence where there is no equivalent."""
+    """Settings for confluent-kafka. Raises ValueError with a sentence where there is no
+    equivalent.
+    """
     given = dict(properties)
     result = {}
     for key in _SAME:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""What the driver asks the cluster for: brokers, a topic, offsets. The only importer of the admin client."""
+"""What the driver asks the cluster for: brokers, a topic, offsets. The only importer of the admin
+client.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ class Cluster:
         return Description(metadata.cluster_id, dict(sorted(brokers.items())))
 
     def _metadata(self):
-        """The cluster's metadata; brokers that are just starting give half an answer, so ask again."""
+        """The cluster's metadata; brokers that are just starting give half an answer, so ask
+        again.
+        """
         deadline = time.monotonic() + self._timeout
         while True:
             left = deadline - time.monotonic()
@@ -83,7 +87,9 @@ class Cluster:
         return topic in self._metadata().topics
 
     def create_topic(self, topic: str, assignment: list) -> None:
-        """Create the topic with these replicas (partition -> broker ids, preferred leader first) and wait for its leaders."""
+        """Create the topic with these replicas (partition -> broker ids, preferred leader first)
+        and wait for its leaders.
+        """
         from confluent_kafka.admin import NewTopic
 
         new = NewTopic(topic, num_partitions=len(assignment), replica_assignment=assignment)
@@ -115,7 +121,9 @@ class Cluster:
             raise self._failure(f"topic {topic} could not be deleted", error) from error
 
     def layout(self, topic: str) -> dict:
-        """partition -> {leader (None if there is none), replicas, isr}; empty if there is no such topic."""
+        """partition -> {leader (None if there is none), replicas, isr}; empty if there is no such
+        topic.
+        """
         found = self._metadata().topics.get(topic)
         if found is None or found.error is not None:
             return {}
@@ -129,9 +137,11 @@ class Cluster:
         }
 
     def positions(self, topic: str, wait: float = 0) -> dict:
-        """partition -> verdict.Partition, with the offsets of this moment; retries while leaders move.
+        """partition -> verdict.Partition, with the offsets of this moment; retries while leaders
+        move.
 
-        No such topic: an empty dictionary, but only after `wait` seconds, since brokers hear of a new
+        No such topic: an empty dictionary, but only after `wait` seconds, since brokers hear of a
+        new
         topic one after another.
         """
         from confluent_kafka.admin import OffsetSpec

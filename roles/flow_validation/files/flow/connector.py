@@ -2,7 +2,8 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 """Java, and the four jars that Spark's Kafka source needs: found, resolved once, and checked.
 
-The versions are never written down: the connector's is the installed PySpark's, the Kafka client's and
+The versions are never written down: the connector's is the installed PySpark's, the Kafka
+client's and
 the pool's are what the connector's own description asks for (Ivy reads it).
 """
 
@@ -75,7 +76,9 @@ def spark_versions() -> tuple:
 
 
 def check_jars(paths: list, spark: str, scala: str) -> list:
-    """The given jar files, if they are the connector of this Spark; raises CannotRun with what is wrong."""
+    """The given jar files, if they are the connector of this Spark; raises CannotRun with what is
+    wrong.
+    """
     names = [os.path.basename(p) for p in paths]
     for path in paths:
         if not zipfile.is_zipfile(path):
@@ -95,7 +98,9 @@ def check_jars(paths: list, spark: str, scala: str) -> list:
 
 
 def connector_jars(java: str, given: str = "", offline: bool = False) -> list:
-    """Paths of the connector's jars: those given (a folder or comma-separated files), else the cache, else Ivy."""
+    """Paths of the connector's jars: those given (a folder or comma-separated files), else the
+    cache, else Ivy.
+    """
     spark, scala = spark_versions()
     if given:
         paths = []
@@ -132,7 +137,9 @@ def _from_cache(folder: str) -> list:
 
 
 def _resolve(java: str, folder: str, spark: str, scala: str) -> list:
-    """Let the Ivy that PySpark ships resolve the connector, and keep only the files that Spark lacks."""
+    """Let the Ivy that PySpark ships resolve the connector, and keep only the files that Spark
+    lacks.
+    """
     import pyspark
 
     spark_jars = os.path.join(
@@ -161,7 +168,7 @@ def _resolve(java: str, folder: str, spark: str, scala: str) -> list:
         missing = [p for p in NEEDED if not any(n.startswith(p) for n in found)]
         if missing:
             said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-            reason = next((l.strip() for l in said if "unresolved" in l or "UNRESOLVED" in l), "")
+            reason = next((line.strip() for line in said if "unresolved" in line.lower()), "")
             raise CannotRun(
                 f"the Kafka connector for Spark {spark} (Scala {scala}) could not be resolved"
                 f" ({', '.join(missing)} missing{'; ' + reason if reason else ''});"

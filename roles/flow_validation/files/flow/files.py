@@ -2,7 +2,8 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 """The run's files: plan, attempts, ledger, verdict. Readers find whole files or none.
 
-LEDGER/part-*.parquet   the ledger (schema.LEDGER_COLUMNS); names with _ are invisible to Parquet readers
+LEDGER/part-*.parquet   the ledger (schema.LEDGER_COLUMNS); names with _ are invisible to Parquet
+readers
 LEDGER/_plan.json       what was to be done, and where partitions stood before and after
 LEDGER/_attempts/*.json what each attempt at a produce task knows, kept up to date while it runs
 """
@@ -137,7 +138,9 @@ def save_ledger(spark, ledger: str, plan: Plan, rows: list) -> None:
 
 
 def load_ledger(spark, ledger: str, plan: Plan) -> list:
-    """Ledger rows; an interrupted run that never wrote the Parquet is read from its attempts' files."""
+    """Ledger rows; an interrupted run that never wrote the Parquet is read from its attempts'
+    files.
+    """
     if not any(name.endswith(".parquet") for name in os.listdir(ledger)):
         return [row for attempt in load_attempts(ledger) for row in attempt.rows()]
     frame = spark.read.parquet("file://" + os.path.abspath(ledger))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""What was acknowledged, what failed, what is unknown: kept as ranges, so that ten million records are a few rows.
+"""What was acknowledged, what failed, what is unknown: kept as ranges, so that ten million records
+are a few rows.
 
 Pure: no files, no Kafka, no Spark.
 """
@@ -33,7 +34,9 @@ class Row:
 
 
 class Acknowledged:
-    """Acknowledged (sequence, offset) pairs of one partition, as ranges in which both count up together."""
+    """Acknowledged (sequence, offset) pairs of one partition, as ranges in which both count up
+    together.
+    """
 
     __slots__ = ("ranges",)
 
@@ -41,7 +44,7 @@ class Acknowledged:
         self.ranges: list = []  # [first sequence, last sequence, first offset, last offset]
 
     def add(self, sequence: int, offset: int) -> None:
-        """Note one acknowledgement; in the usual order that only moves the end of the last range."""
+        """Note one acknowledgement; usually that only moves the end of the last range."""
         if self.ranges:
             last = self.ranges[-1]
             if last[1] + 1 == sequence and last[3] + 1 == offset:
@@ -73,7 +76,9 @@ def as_ranges(numbers: Iterable[int]) -> list:
 
 
 def complement(ranges: Iterable, end: int) -> list:
-    """The [first, last] pairs of 0..end-1 that `ranges` ([first, last, ...], any order) do not cover."""
+    """The [first, last] pairs of 0..end-1 that `ranges` ([first, last, ...], any order) do not
+    cover.
+    """
     missing, position = [], 0
     for first, last in sorted(r[:2] for r in ranges):
         if first > position:
@@ -86,7 +91,9 @@ def complement(ranges: Iterable, end: int) -> list:
 
 @dataclass
 class Attempt:
-    """Everything one attempt at a produce task did; what is not known to be acknowledged or failed is unknown."""
+    """Everything one attempt at a produce task did; what is not known to be acknowledged or failed
+    is unknown.
+    """
 
     producer: int
     attempt: int
@@ -105,7 +112,9 @@ class Attempt:
             failed = self.failed.get(partition, [])
             where = (self.producer, self.attempt, partition)
             rows += [Row(*where, ACKED, *r) for r in acked]
-            rows += [Row(*where, FAILED, f, l, None, None, error) for f, l, error in failed]
+            rows += [
+                Row(*where, FAILED, low, high, None, None, error) for low, high, error in failed
+            ]
             reason = None if self.complete else "the produce task ended before its time"
             for first, last in complement(list(acked) + list(failed), planned):
                 rows.append(Row(*where, UNKNOWN, first, last, None, None, reason or "no answer"))
@@ -132,7 +141,8 @@ def counts(rows: Iterable[Row]) -> dict:
 def share(partitions: int, producers: int, producer: int, records: int) -> dict:
     """Which partitions a producer writes, and how many records to each: partition -> records.
 
-    Every partition belongs to one producer, so in an undisturbed run offsets and sequences rise together.
+    Every partition belongs to one producer, so in an undisturbed run offsets and sequences rise
+    together.
     """
     mine = range(producer, partitions, producers)
     return {p: records // partitions + (1 if p < records % partitions else 0) for p in mine}

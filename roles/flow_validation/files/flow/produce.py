@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""One produce task: writes records with an idempotent producer and keeps the ledger of what Kafka said about each.
+"""One produce task: writes records with an idempotent producer and keeps the ledger of what Kafka
+said about each.
 
 Runs inside Spark's Python workers, so it touches Kafka and the attempt's own file.
 """
@@ -16,10 +17,12 @@ from functools import partial
 from flow.ledger import Acknowledged, Attempt, as_ranges, share
 from flow.schema import RECORD, payload_of
 
-BURST = 100  # records to one partition before the next one's turn: fills batches, keeps partitions in step
+# records to one partition before the next one's turn: fills batches, keeps partitions in step
+BURST = 100
 SAVE_SECONDS = 1.0
 
-# Refused by the broker or the client before anything was appended. Every other error (a timeout above
+# Refused by the broker or the client before anything was appended. Every other error (a timeout
+# above
 # all) leaves open whether the record is in the log, and is therefore `unknown`.
 SURELY_NOT_WRITTEN = frozenset(
     "MSG_SIZE_TOO_LARGE INVALID_MSG_SIZE RECORD_LIST_TOO_LARGE INVALID_RECORD POLICY_VIOLATION"
@@ -29,7 +32,7 @@ SURELY_NOT_WRITTEN = frozenset(
 
 
 def save(attempt: Attempt, directory: str) -> None:
-    """Write the attempt's file so that a reader finds the old or the new text, never half of one."""
+    """Write the attempt's file; a reader finds the old or the new text, never half of one."""
     path = os.path.join(directory, f"{attempt.producer:05d}-{attempt.attempt:05d}.json")
     with open(path + ".part", "w", encoding="utf-8") as file:
         json.dump(attempt.to_json(), file)
@@ -41,7 +44,8 @@ def save(attempt: Attempt, directory: str) -> None:
 def produce(settings: dict, producer_number: int, attempt_number: int) -> Attempt:
     """Send this task's share and return what became of it.
 
-    `settings`: client (librdkafka configuration), topic, run_id (hex), partitions, producers, records,
+    `settings`: client (librdkafka configuration), topic, run_id (hex), partitions, producers,
+    records,
     record_size, delivery_timeout (seconds), directory (for the attempts' files).
     The file is written before the first record, so that an attempt that is killed is known to have
     run; whatever it sent since its last save is unknown, not phantom.

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""Reading with Spark's Kafka source, so that a damaged or shortened topic becomes a finding and not a crash."""
+"""Reading with Spark's Kafka source, so that a damaged or shortened topic becomes a finding and
+not a crash.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from flow.cluster import CannotRun
 
 # What Kafka's consumer says when the bytes that a broker serves are not a valid batch
 _DAMAGED = re.compile(
-    r"CorruptRecordException|InvalidRecordException|Record is corrupt|Record batch .{0,80}is invalid"
+    r"CorruptRecordException|InvalidRecordException|Record is corrupt"
+    r"|Record batch .{0,80}is invalid"
     r"|Received exception when fetching the next record|is less than the minimum record overhead"
 )
 _PLACE = re.compile(r"(?:from|partition) (\S+)-(\d+)(?:[^\d]+offset (\d+))?")
@@ -39,10 +42,13 @@ def rows(spark, topic: str, spans: dict, client: dict, servers: str, check_crcs:
 
 
 def collect(frame_of: Callable, spans: dict) -> tuple:
-    """Run `frame_of(spans, check_crcs)` and collect it: (rows, what the consumer complained about, spans read).
+    """Run `frame_of(spans, check_crcs)` and collect it: (rows, what the consumer complained about,
+    spans read).
 
-    If the consumer refuses a batch, that is a finding. The batch is then read without Kafka's own CRC test,
-    so that the records' CRCs say which ones are damaged; a partition that cannot be read even so is left out.
+    If the consumer refuses a batch, that is a finding. The batch is then read without Kafka's own
+    CRC test,
+    so that the records' CRCs say which ones are damaged; a partition that cannot be read even so
+    is left out.
     """
     complaints: list = []
     left = dict(spans)

@@ -10,16 +10,20 @@ from flow.verdict import MEANING
 
 _STYLE = """
 :root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 60rem; padding: 1.5rem; color: #1b1f24; }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 60rem; padding: 1.5rem;
+  color: #1b1f24; }
 h1 { font-size: 1.6rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
 .verdict { border-left: .5rem solid; padding: .75rem 1rem; margin: 1rem 0; background: #f4f6f8; }
 .verdict b { font-size: 1.3rem; letter-spacing: .04em; }
-.pass { border-color: #1a7f37; } .fail { border-color: #cf222e; } .inconclusive { border-color: #9a6700; }
+.pass { border-color: #1a7f37; } .fail { border-color: #cf222e; }
+.inconclusive { border-color: #9a6700; }
 table { border-collapse: collapse; width: 100%; font-size: .95rem; }
-th, td { text-align: left; padding: .3rem .75rem .3rem 0; border-bottom: 1px solid #d8dee4; vertical-align: top; }
+th, td { text-align: left; padding: .3rem .75rem .3rem 0; vertical-align: top;
+  border-bottom: 1px solid #d8dee4; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 .counts { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; margin: 1rem 0; }
-.counts div { font-size: .9rem; color: #57606a; } .counts b { display: block; font-size: 1.4rem; color: #1b1f24; }
+.counts div { font-size: .9rem; color: #57606a; }
+.counts b { display: block; font-size: 1.4rem; color: #1b1f24; }
 .bad { color: #cf222e; font-weight: 600; } .wide { overflow-x: auto; } .note { color: #57606a; }
 @media print { body { max-width: none; padding: 0; } }
 """.strip()
@@ -44,7 +48,8 @@ def page(verdict: dict) -> str:
     ]
     title = f"Flow validation: {verdict['verdict']}"
     return (
-        f"<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>{escape(title)}</title>"
+        f"<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
+        f"<title>{escape(title)}</title>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<style>{_STYLE}</style></head><body>\n" + "\n".join(sections) + "\n</body></html>\n"
     )

@@ -54,7 +54,7 @@ def pack(run_id: bytes, producer: int, attempt: int, partition: int, sequence: i
 
 @functools.lru_cache(maxsize=8)
 def payload_of(record_size: int) -> bytes:
-    """The filling up to `record_size` bytes; not constant bytes, so that compression stays honest."""
+    """The filling up to `record_size` bytes; not all alike, so that compression stays honest."""
     need = record_size - HEADER_BYTES
     if need < 0:
         raise ValueError(f"a record needs at least {HEADER_BYTES} bytes, asked were {record_size}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""The Spark session: started quickly, with the connector, and with this package on the executors."""
+"""The Spark session: started quickly, with the connector, and this package on the executors."""
 
 from __future__ import annotations
 
@@ -36,12 +36,16 @@ _started = []
 
 
 def in_spark_submit() -> bool:
-    """Whether a JVM is already there (spark-submit); its options can then no longer be chosen here."""
+    """Whether a JVM is already there (spark-submit); its options can then no longer be chosen
+    here.
+    """
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def start(master: str | None, jars: list, work: str, records: int = 0):
-    """A session. `work`: a directory of this run for small files; `records`: how many will be judged. Raises CannotRun if Spark does not start."""
+    """A session. `work`: a directory of this run for small files; `records`: how many will be
+    judged. Raises CannotRun if Spark does not start.
+    """
     from pyspark.sql import SparkSession
 
     if _started:
@@ -63,7 +67,8 @@ def start(master: str | None, jars: list, work: str, records: int = 0):
         logging = os.path.join(work, "log4j2.properties")
         with open(logging, "w", encoding="utf-8") as file:
             file.write(_LOGGING)
-        # A few shuffles of few rows: the serial collector starts quickest and wastes nothing. A short
+        # A few shuffles of few rows: the serial collector starts quickest and wastes nothing. A
+        # short
         # run ends before the optimising compiler has paid off; a long one needs it.
         flags = "-XX:+UseSerialGC -XX:-UsePerfData"
         if records <= QUICK_RECORDS:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""The order of things: prepare, produce, judge, report. Each mode of job.py is one function here."""
+"""The order of things: prepare, produce, judge, report. Each mode of job.py is a function."""
 
 from __future__ import annotations
 
@@ -147,7 +147,9 @@ def _write_ledger(spark, options, plan: files.Plan, rows: list, watch: Stopwatch
 
 @contextmanager
 def _started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool):
-    """Spark and, at the same time, the cluster's side: yields (spark, cluster, plan, settings, java)."""
+    """Spark and, at the same time, the cluster's side: yields (spark, cluster, plan, settings,
+    java).
+    """
     settings, for_java = _settings(options)
     jars = session.prepare_java(options.jars)
     if with_plan:

@@ -51,7 +51,9 @@ class Check:
 
 @dataclass(frozen=True)
 class Partition:
-    """Offsets and leadership of one partition at three moments: before writing, after it, at reading."""
+    """Offsets and leadership of one partition at three moments: before writing, after it, at
+    reading.
+    """
 
     partition: int
     leader: Optional[int]
@@ -63,7 +65,8 @@ class Partition:
 
 
 def gaps_at_the_borders(before: dict, after: dict, now: dict) -> list:
-    """Witnesses of what counting records cannot see: ends, starts and epochs that moved the wrong way.
+    """Witnesses of what counting records cannot see: ends, starts and epochs that moved the wrong
+    way.
 
     Each argument: partition -> Partition. `after` are the positions when producing ended.
     """
@@ -95,7 +98,9 @@ def gaps_at_the_borders(before: dict, after: dict, now: dict) -> list:
 def coverage(
     brokers: list, moments: list, acked_partitions: set, expected_brokers: Optional[int] = None
 ) -> Check:
-    """A broker counts as covered if it led, at any of the moments, a partition that acknowledged records."""
+    """A broker counts as covered if it led, at any of the moments, a partition that acknowledged
+    records.
+    """
     led = {p.leader for moment in moments for n, p in moment.items() if n in acked_partitions}
     witnesses = [
         {"broker": b, "reason": "led no partition that acknowledged a record"}
@@ -113,7 +118,9 @@ def coverage(
 def durability(
     partitions: dict, min_isr: int, planned_replication: int, planned_min_isr: int
 ) -> Check:
-    """Every partition has the planned number of replicas; the effective min ISR is at least the planned one."""
+    """Every partition has the planned number of replicas; the effective min ISR is at least the
+    planned one.
+    """
     witnesses = [
         {"partition": n, "reason": f"{len(p.replicas)} replicas instead of {planned_replication}"}
         for n, p in sorted(partitions.items())
@@ -126,7 +133,7 @@ def durability(
 
 
 def decide(checks: list, counts: dict, unfinished_producers: list) -> tuple:
-    """(verdict, one sentence). A violation decides; then what stayed open; only then it is a pass."""
+    """(verdict, one sentence). A violation decides, then what stayed open; else it is a pass."""
     failed = [c for c in checks if c.status == FAIL]
     if failed:
         return FAIL, "; ".join(f"{c.id}: {c.count:,}" for c in failed)
