@@ -59,16 +59,15 @@ def tool(release: Path, main: str, *arguments: str) -> subprocess.Popen:
 
 
 def tool_produce(release, servers, topic, records, size, processes) -> float:
-    """Records a second of all processes together, each by its own clock, without the JVMs' start."""
+    """Records a second of all processes together, each by its own clock (no JVM start)."""
+    properties = [f"bootstrap.servers={servers}", "acks=all", "enable.idempotence=true"]
+    properties += [f"linger.ms={LINGER_MS}", f"batch.size={BATCH_BYTES}"]
+    work = ["--topic", topic, "--num-records", str(records // processes)]
+    work += ["--record-size", str(size), "--throughput", "-1"]
     running = [
-        tool(
-            release, "ProducerPerformance", "--topic", topic,
-            "--num-records", str(records // processes), "--record-size", str(size),
-            "--throughput", "-1", "--producer-props", f"bootstrap.servers={servers}", "acks=all", "enable.idempotence=true",
-            f"linger.ms={LINGER_MS}", f"batch.size={BATCH_BYTES}",
-        )
+        tool(release, "ProducerPerformance", *work, "--producer-props", *properties)
         for _ in range(processes)
-    ]  # fmt: skip
+    ]
     rates = []
     for process in running:
         last = process.communicate()[0].strip().splitlines()[-1]
