@@ -86,7 +86,7 @@ class ActionModule(ActionBase):
                 "phase": {"type": "str", "choices": ["collect", "judge"], "required": True},
                 "host": {"type": "str"},
                 "accept": {"type": "list", "elements": "str", "default": []},
-                "report": {"type": "bool", "default": True},
+                "enforce": {"type": "bool", "default": True},
             }
         )
         inventory = _Inventory(self._templar, self._loader, task_vars)
@@ -180,10 +180,11 @@ class ActionModule(ActionBase):
         }
         result["findings"] = [each.as_dict() for each in findings]
         result["changed"] = False
-        if arguments["report"] and not self._task.check_mode:
+        enforce = arguments["enforce"]
+        if enforce and not self._task.check_mode:
             result["report"] = _write_reports(raws, findings, result)
         errors = [each for each in findings if each.level == ERROR]
-        _say([each for each in findings if each.level != ERROR])
+        _say([each for each in findings if each.level != ERROR or not enforce])
         counts = "%d host%s, %d error%s, %d warning%s" % (
             len(raws),
             "" if len(raws) == 1 else "s",
@@ -192,7 +193,7 @@ class ActionModule(ActionBase):
             sum(each.level == WARNING for each in findings),
             "" if sum(each.level == WARNING for each in findings) == 1 else "s",
         )
-        if errors:
+        if errors and enforce:
             # A failed task prints all that it returns: the lines are enough for people, and
             # preflight.json has the rest.
             result = {
@@ -206,7 +207,8 @@ class ActionModule(ActionBase):
                 ["Nothing was changed: the preflight refuses this inventory (%s)." % counts] + lines
             )
         else:
-            result["msg"] = "The preflight has nothing against it: %s." % counts
+            told = "would refuse this inventory" if errors else "has nothing against it"
+            result["msg"] = "The preflight %s: %s." % (told, counts)
         return result
 
     def _raws(self, inventory, task_vars):
@@ -549,7 +551,7 @@ def _controller(raws):
 
 
 def _say(findings):
-    colors = {WARNING: C.COLOR_WARN, NOTE: C.COLOR_VERBOSE}
+    colors = {ERROR: C.COLOR_ERROR, WARNING: C.COLOR_WARN, NOTE: C.COLOR_VERBOSE}
     for each in findings:
         display.display("%s: %s" % (each.level, each.line()), color=colors[each.level])
 

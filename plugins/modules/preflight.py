@@ -35,8 +35,10 @@ options:
     type: list
     elements: str
     default: []
-  report:
-    description: Whether to write C(preflight.json) beside the cluster's other results. Never in check mode.
+  enforce:
+    description:
+      - Whether errors fail the task. If not, they are only shown, for playbooks that look and change nothing.
+      - Only an enforced preflight writes C(preflight.json) beside the cluster's other results, and not in check mode.
     type: bool
     default: true
 attributes:
@@ -127,7 +129,7 @@ first_on_machine:
   sample: {kafka-1: {any: true, kafka: true, zookeeper: false}}
 report:
   description: Path of preflight.json by cluster.
-  returned: with phase judge, unless in check mode
+  returned: with phase judge, where it was written
   type: dict
   sample: {local: /home/me/.local/share/kafkaops/reports/local/preflight.json}
 """

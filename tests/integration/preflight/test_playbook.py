@@ -186,3 +186,11 @@ def test_consent_turns_an_error_into_a_warning(preflight):
     code, found, text = preflight.run("-e", '{"kafkaops_preflight_accept": ["ensemble.size"]}')
     assert (code, found) == (0, {}), text
     assert "warning: [ensemble.size]" in text
+
+
+def test_a_look_is_not_stopped_by_errors(preflight):
+    preflight.spoil("kafka", "kafka-3", kafka_broker_id=2)
+    code, found, text = preflight.run("-e", "preflight_enforce=false")
+    assert (code, found) == (0, {}), text
+    assert "error: [identity.duplicate_broker_id] kafka-2, kafka-3" in text
+    assert not preflight.home.exists()
