@@ -177,14 +177,18 @@ class LocalCluster:
         """Run a playbook and return its Run; fail unless its exit code is `code` (None: any)."""
         return self.run(self.command(playbook, *arguments), code=code, timeout=timeout)
 
-    def run(self, command, code=0, timeout=PLAY_TIMEOUT):
-        """Run a command line with this cluster's environment; see `play`."""
+    def run(self, command, code=0, timeout=PLAY_TIMEOUT, environment=None, cwd=None):
+        """Run a command line in this cluster's environment; see `play`.
+
+        `environment`: variables to set on top of it, or to take out (""); `cwd`: default is the checkout.
+        """
+        variables = {**self.environment, **(environment or {})}
         # Into a file: what the run leaves behind would keep a pipe open.
         with tempfile.TemporaryFile("w+", errors="replace") as output:
             done = subprocess.run(
                 [str(word) for word in command],
-                cwd=self.checkout,
-                env=self.environment,
+                cwd=cwd or self.checkout,
+                env={key: value for key, value in variables.items() if value != ""},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

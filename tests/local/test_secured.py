@@ -184,7 +184,9 @@ def test_secrets_stay_secret(secured, passwords):
     assert "listeners=" in secured.deployed.text, "the diff shows the rest"
     holding = []
     for path in secured.home.rglob("*"):
-        if path.is_file() and not path.is_symlink() and "/opt/" not in str(path):
+        # indexes are large, hollow, and hold numbers
+        plain = path.is_file() and not path.is_symlink() and "index" not in path.suffix
+        if plain and "/opt/" not in str(path):
             text = path.read_bytes().decode(errors="replace")
             if any(secret[:12] in text for secret in hidden):
                 holding.append(path)
