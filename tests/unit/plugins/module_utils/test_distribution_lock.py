@@ -3,7 +3,7 @@
 """Locks, the list given to Ivy, proxies and Java: what decides before any network is used."""
 
 import json
-import xml.etree.ElementTree as ElementTree
+from xml.etree import ElementTree
 
 import pytest
 
