@@ -13,7 +13,7 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils._findings import Finding, found
 
@@ -72,7 +72,8 @@ class Member:
     client_port: Optional[int] = None
     peer_port: Optional[int] = None
     election_port: Optional[int] = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    # Variables that could not be evaluated: their own finding says so, and nothing follows from them.
+    unevaluated: FrozenSet[str] = frozenset()
 
     def get(self, name: str, default: Any = None) -> Any:
         """A setting; `default` where it is missing or could not be read."""
@@ -83,6 +84,11 @@ class Member:
         """A setting as text, empty where it is missing."""
         value = self.get(name, "")
         return "" if isinstance(value, (dict, list, tuple)) else str(value).strip()
+
+    def of_product(self, name: str, product: str) -> str:
+        """A setting that may be one value for all products or a mapping of them, as text."""
+        value = self.get(name, "")
+        return str(value.get(product, "") if isinstance(value, Mapping) else value)
 
     def mapping(self, name: str) -> Mapping[str, Any]:
         """A setting that has to be a mapping; empty where it is none."""
@@ -350,6 +356,22 @@ def choice(*values: str) -> Callable[[Any], str]:
     return read
 
 
+def for_each_product(reader: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A reader that takes one value for all products, or a mapping of `kafka` and `zookeeper`."""
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return reader(value)
+        strange = sorted(str(key) for key in value if key not in ("kafka", "zookeeper"))
+        if strange:
+            raise ValueError(
+                "%s is no product" % ", ".join(strange), "write one value, or one each for kafka and zookeeper"
+            )
+        return {key: reader(item) for key, item in value.items()}
+
+    return read
+
+
 # Variables of every member, of brokers, and of ZooKeeper servers. What is not here passes as it is.
 GENERAL_READERS = {
     "kafkaops_profile": choice("production", "development"),
@@ -357,7 +379,9 @@ GENERAL_READERS = {
     "jvm_service_start_timeout_seconds": read_seconds,
     "jvm_service_stop_timeout_seconds": read_seconds,
     "jvm_service_open_files": read_count,
-    "distribution_source": choice("maven", "archive"),
+    "distribution_source": for_each_product(choice("maven", "archive")),
+    "distribution_url": for_each_product(read_text),
+    "distribution_sha512": for_each_product(read_text),
     "java_home": read_optional_path,
     "java_source": read_text,
     "java_minimum": read_count,
@@ -503,6 +527,7 @@ def read_member(raw: Raw) -> Tuple[Member, List[Finding]]:
         in_play=raw.in_play,
         clock_offset_seconds=raw.clock_offset_seconds,
         clock_uncertainty_seconds=raw.clock_uncertainty_seconds,
+        unevaluated=frozenset(raw.errors),
         cluster=cluster,
         broker_id=(
             _identity(raw, "kafka_broker_id", 0, BROKER_ID_MAX, findings) if raw.is_broker else None

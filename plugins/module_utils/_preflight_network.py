@@ -358,6 +358,8 @@ def _some(hosts: List[str]) -> str:
 
 
 def _protocols(member: Member) -> Iterator[Finding]:
+    if member.unevaluated & {"kafka_ssl", "kafka_sasl", "kafka_super_users"}:
+        return
     yield from _shape(member, "kafka_ssl", SSL_KEYS)
     yield from _shape(member, "kafka_sasl", SASL_KEYS)
     ssl, sasl = member.mapping("kafka_ssl"), member.mapping("kafka_sasl")
@@ -508,12 +510,14 @@ def _form(member: Member, variable: str, value: Any) -> Iterator[Finding]:
                     "write it like http://registry.example.com:8081",
                 )
     elif name in ("distribution_url", "distribution_mirror"):
-        if isinstance(value, str) and value and not re.match(r"^(https?|file)://|^[/~.]", value):
-            yield found(
-                "addresses.form",
-                member.name,
-                variable,
-                value,
-                "neither a URL nor a path",
-                "write it like https://mirror.example.com/ or /srv/mirror",
-            )
+        texts = value.values() if isinstance(value, Mapping) else [value]
+        for text in texts:
+            if isinstance(text, str) and text and not re.match(r"^(https?|file)://|^[/~.]", text):
+                yield found(
+                    "addresses.form",
+                    member.name,
+                    variable,
+                    text,
+                    "neither a URL nor a path",
+                    "write it like https://mirror.example.com/ or /srv/mirror",
+                )

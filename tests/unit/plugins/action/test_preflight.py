@@ -172,6 +172,24 @@ def test_the_local_inventories_are_good(name):
     assert [each.line() for each in verdict.findings] == []
 
 
+def test_the_production_example_is_good_on_hosts_with_enough_disk():
+    gathered = ground.gather_files(ROOT / "inventories" / "production", secrets="example")
+    disks = {"kafka/log_dirs/%d/total_bytes" % index: 2**42 for index in (0, 1)}
+    disks.update({"kafka/log_dirs/%d/free_bytes" % index: 2**42 for index in (0, 1)})
+    brokers = {"kafka%d.example.org" % number: disks for number in (1, 2, 3)}
+    verdict = ground.judge_gathered(gathered, facts=brokers)
+    assert [each.line() for each in verdict.findings] == []
+
+
+def test_without_the_vault_only_what_it_hides_is_told(tmp_path):
+    overlay = {"kafka_sasl": {"mechanisms": ["PLAIN"], "inter_broker_password": "{{ vault }}"}}
+    listener = {"name": "A", "port": 9092, "protocol": "SASL_PLAINTEXT"}
+    overlay["kafka_listeners"] = [dict(listener, advertised="{{ kafka_address }}")]
+    document = ground.merge(ground.good(), {"all": {"children": {"kafka": {"vars": overlay}}}})
+    verdict = ground.verdict_of(document, tmp_path)
+    assert {each.check for each in verdict.findings} == {"settings.undefined"}
+
+
 def test_the_report_is_written_per_cluster(tmp_path):
     raws = [
         Raw("kafka-1", True, False, {"kafka_cluster_name": "a", "kafkaops_home": str(tmp_path)}),
