@@ -125,7 +125,7 @@ def _product(member, product, variable, known, playbook) -> Iterator[Finding]:
         )
         return
     # With an archive of their own people bring what we have no lock for.
-    own_archive = member.text("distribution_source") == "archive"
+    own_archive = member.of_product("distribution_source", product) == "archive"
     legal_line = parts(version) < ZOOKEEPER_MODE_ENDS
     if known and version not in known and not own_archive:
         yield found(
