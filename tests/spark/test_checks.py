@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Each way in which records can go wrong is caught by its own check and named, without Kafka."""
 
+import dataclasses
 from types import SimpleNamespace
 
 import pytest
@@ -273,6 +274,33 @@ def test_a_partition_that_nothing_came_from_is_suspicious():
     rows = [Row(0, 7, 0, ACKED, 0, 9, 0, 9)]
     assert checks.suspicious([], rows, {0: (0, 10)}) == {0}
     assert checks.suspicious([], rows, {}) == {0}  # the partition is gone
+
+
+GROUP = {"partition": 0, "producer": 0, "attempt": 7, "home": 0}
+WHOLE = {"records": 10, "first_offset": 50, "last_offset": 59, "first_sequence": 0}
+WHOLE |= {"last_sequence": 9, "low_shift": 50, "high_shift": 50}
+
+
+@pytest.mark.parametrize(
+    "read,rows,doubtful",
+    [
+        ({}, [Row(0, 7, 0, ACKED, 0, 9, 50, 59)], set()),
+        # an attempt that died: what it had not noted yet is there, and explained
+        ({}, [Row(0, 7, 0, ACKED, 0, 3, 50, 53), Row(0, 7, 0, UNKNOWN, 4, 99)], set()),
+        ({}, [Row(0, 7, 0, UNKNOWN, 0, 99)], set()),
+        ({}, [Row(0, 7, 0, ACKED, 0, 8, 50, 58)], {0}),  # one too many
+        ({}, [Row(0, 7, 0, ACKED, 0, 10, 50, 60)], {0}),  # one too few
+        ({}, [Row(0, 7, 0, ACKED, 0, 9, 51, 60)], {0}),  # elsewhere
+        ({}, [Row(0, 6, 0, ACKED, 0, 9, 50, 59)], {0}),  # another attempt's
+        ({"high_shift": 51}, [Row(0, 7, 0, ACKED, 0, 9, 50, 59)], {0}),
+        ({"records": 9}, [Row(0, 7, 0, ACKED, 0, 9, 50, 59)], {0}),
+        ({"home": 1}, [Row(0, 7, 0, ACKED, 0, 9, 50, 59)], {0}),
+    ],
+)
+def test_counting_proves_only_what_is_so(read, rows, doubtful):
+    group = checks.Group(**GROUP, **WHOLE)
+    group = dataclasses.replace(group, **read)
+    assert checks.suspicious([group], rows, {0: (50, 50 + group.records)}) == doubtful
 
 
 def test_displaced_records_are_told(spark):

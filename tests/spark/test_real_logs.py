@@ -11,6 +11,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import dataclass, field
@@ -327,6 +329,32 @@ def python_workers():
             if above == os.getpid():
                 ours.append(pid)
     return sorted(ours)
+
+
+def test_killed_job_leaves_a_ledger_that_says_so(spark, hurt, tmp_path):
+    """Half of a run: what was acknowledged is judged, the rest is open, and nobody is accused."""
+    import job
+    from flow import steps
+
+    ledger = tmp_path / "ledger"
+    where = [f"--bootstrap-servers={hurt.bootstrap_servers}", f"--ledger={ledger}"]
+    command = [sys.executable, job.__file__, "produce", *where, "--topic=half-a-run"]
+    with open(tmp_path / "console", "wb") as console:
+        process = subprocess.Popen(
+            [*command, "--records=5000000", "--master=local[2]"],
+            stdout=console,
+            stderr=console,
+            start_new_session=True,
+        )
+        while process.poll() is None and not (ledger.exists() and started_records(ledger) > 1000):
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(10)
+    code = steps.verify(job.arguments(["verify", *where, f"--output={tmp_path}"]))
+    verdict = json.loads((tmp_path / "verdict.json").read_text())
+    assert (accusations(verdict), verdict["verdict"], code) == ([], "inconclusive", 2)
+    assert verdict["counts"]["acked"] > 1000
+    assert verdict["counts"]["unknown"] == 5_000_000 - verdict["counts"]["acked"]
 
 
 def test_killed_produce_task_is_no_violation(spark, hurt, tmp_path):

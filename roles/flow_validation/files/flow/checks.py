@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Iterable, Optional
 
-from flow.ledger import Row
+from flow.ledger import Row, complement
 from flow.schema import ACKED, UNKNOWN, unpack_header
 
 KEY = ["home", "producer", "attempt", "sequence"]
@@ -110,14 +110,23 @@ def suspicious(read: Iterable[Group], ledger: Iterable[Row], spans: dict) -> set
 
 
 def _proven(group: Group, rows: list) -> bool:
-    if len(rows) != 1 or rows[0].outcome != ACKED:
+    """Whether counting shows that the group is its ledger rows, each record once and in order.
+
+    One shift and as many records as the sequences span: the group is a run without holes, in order.
+    It must hold all that was acknowledged, where it was acknowledged; the rest must be unknown.
+    """
+    first, last = group.first_sequence, group.last_sequence
+    if group.low_shift != group.high_shift or group.records != last - first + 1:
         return False
-    row = rows[0]
-    return (
-        group.records == row.records
-        and group.low_shift == group.high_shift == row.first_offset - row.first_sequence
-        and (group.first_sequence, group.last_sequence) == (row.first_sequence, row.last_sequence)
+    acked = [r for r in rows if r.outcome == ACKED]
+    in_place = all(
+        first <= r.first_sequence
+        and r.last_sequence <= last
+        and r.first_offset - r.first_sequence == group.low_shift
+        for r in acked
     )
+    ranges = [(r.first_sequence, r.last_sequence) for r in rows]
+    return in_place and all(end < first for _, end in complement(ranges, last + 1))
 
 
 def _violations(frame, reason: str, records: str = "1"):

@@ -157,9 +157,14 @@ def _started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool):
     cluster = Cluster(settings, options.timeout)
     with session.work_directory() as work, ThreadPoolExecutor(1) as other:
         # a cluster that cannot be reached should be said at once, not after Spark's start
-        cluster.describe()
+        described = cluster.describe()
         with watch.step("start Spark, prepare topic"):
             known = None if with_plan else files.load_plan(options.ledger)
+            if known and known.cluster_id != described.cluster_id:
+                raise CannotRun(
+                    f"the ledger is of cluster {known.cluster_id},"
+                    f" but {options.bootstrap_servers} is {described.cluster_id}"
+                )
             plan = other.submit(_prepare, options, cluster) if with_plan else None
             records = known.records if known else options.records
             try:
