@@ -18,12 +18,14 @@ Private to the collection: names may change without notice.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import shutil
 import socket
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils._four_letter_words import ask
@@ -107,6 +109,24 @@ class Instance:
         self._service = service
         self._clock = clock
         self._sleep = sleep
+
+    @contextmanager
+    def locked(self, create=True):
+        """Keep other runs away from this instance; waits for them. Not without a directory to lock.
+
+        Ansible's workers leave the process group of their run: killed with its group, a run may be gone
+        while one of them still waits for the end of a turn.
+        """
+        if not os.path.isdir(self.layout.config_dir):
+            if not create:
+                yield
+                return
+            self._make_directory(self.layout.config_dir, 0o750)
+        path = os.path.join(self.layout.config_dir, ".lock")
+        with open(path, "w", encoding="utf-8") as handle:
+            self._own(path)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
 
     # What is there
 

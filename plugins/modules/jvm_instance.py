@@ -215,8 +215,10 @@ answers:
 
 import os
 import pwd
+from contextlib import nullcontext
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.kafkaops.cluster.plugins.module_utils._generation import Generation
 from ansible_collections.kafkaops.cluster.plugins.module_utils._instance import (
     CONSOLE,
@@ -387,8 +389,11 @@ def main():
     )
     service = service_of(module)
     instance = Instance(layout_of(module), service)
+    reads_only = module.check_mode or module.params["state"] == "probe"
+    alone = nullcontext() if reads_only else instance.locked(module.params["state"] == "staged")
     try:
-        result = run(module, instance, service)
+        with alone:
+            result = run(module, instance, service)
     except StartFailed as error:
         module.fail_json(msg="%s Its last lines:\n%s" % (error, error.journal))
     except (ServiceError, OSError) as error:

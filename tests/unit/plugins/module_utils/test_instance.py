@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -492,3 +493,24 @@ def test_a_killed_process_is_not_running(bench):
     os.kill(bench.pid, signal.SIGKILL)
     wait_until(lambda: bench.pid is None, "the kill is seen")
     assert bench.instance.restart_reasons() == ["not running"]
+
+
+def test_two_runs_do_not_work_on_one_instance_at_once(bench):
+    """Ansible's workers outlive the killed process group of their run."""
+    started, seen = threading.Event(), []
+
+    def other_run():
+        started.set()
+        with bench.instance.locked():
+            seen.append(os.path.lexists(bench.conf("next")))
+
+    other = threading.Thread(target=other_run)
+    with bench.instance.locked():
+        other.start()
+        assert started.wait(60)
+        other.join(0.2)
+        assert other.is_alive()
+        bench.stage()
+    other.join(60)
+    assert seen == [True]
+    assert os.stat(bench.conf()).st_mode & 0o777 == 0o750
