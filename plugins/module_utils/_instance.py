@@ -123,7 +123,8 @@ class Instance:
                 return
             self._make_directory(self.layout.config_dir, 0o750)
         path = os.path.join(self.layout.config_dir, ".lock")
-        with open(path, "w", encoding="utf-8") as handle:
+        # Appending changes no time stamp: a run that changes nothing leaves no trace.
+        with open(path, "a", encoding="utf-8") as handle:
             self._own(path)
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
