@@ -308,7 +308,7 @@ def _plan_partitions(found, desired, current, snapshot, policy):
         found.refuse(
             "partitions.growth",
             f"growing from {count}: {harm}{stake and f' ({stake} in it)'}",
-            "consent with allow_partition_growth: true",
+            _consent("partition_growth"),
             setting,
         )
         return
@@ -349,6 +349,11 @@ def _plan_config(found, desired, current, snapshot, policy):
     )
 
 
+def _consent(what):
+    """How to allow it, for a task and for the playbooks of this collection."""
+    return f"consent with allow_{what}: true (playbooks: -e kafka_topics_allow={what})"
+
+
 def _consents(found, current, after, snapshot, policy):
     """Refuses what needs consent and has none; returns the notes of what has it."""
     notes = []
@@ -364,7 +369,7 @@ def _consents(found, current, after, snapshot, policy):
             found.refuse(
                 "retention.cut",
                 sentence,
-                "consent with allow_retention_cut: true",
+                _consent("retention_cut"),
                 f"{key}={new}",
             )
     if _gains_deletion(current, after):
@@ -381,7 +386,7 @@ def _consents(found, current, after, snapshot, policy):
             found.refuse(
                 "cleanup.change",
                 sentence,
-                "consent with allow_cleanup_change: true",
+                _consent("cleanup_change"),
                 f"cleanup.policy={after['cleanup.policy']}",
             )
     return notes
@@ -402,7 +407,7 @@ def _plan_deletion(found, current, snapshot, policy, purge=False):
             found.refuse(
                 "topics.delete",
                 f"deleting it deletes {stake or 'all its records'}",
-                "consent with allow_delete: true",
+                _consent("delete"),
                 "state=absent",
             )
             return

@@ -142,10 +142,10 @@ def test_stop_and_start(quick):
     assert quick.play("site.yml").changed() == 0 and quick.processes() == after
 
 
-def test_collection_elsewhere(quick, clone, tmp_path):
+def test_collection_elsewhere(quick, clone, tmp_path, next_offset):
     """The built tarball, installed in another folder, knows its playbooks by full name."""
     galaxy = [str(quick.python.with_name("ansible-galaxy")), "collection"]
-    elsewhere = LocalCluster(quick.offset + 10000, checkout=clone, python=quick.python)
+    elsewhere = LocalCluster(next_offset(), checkout=clone, python=quick.python)
     with elsewhere:
         elsewhere.run([*galaxy, "build", "--output-path", tmp_path / "dist", clone])
         (tarball,) = (tmp_path / "dist").glob("*.tar.gz")

@@ -56,7 +56,8 @@ def test_defaults_are_among_their_choices_and_of_their_type(role):
     for name, option in (generate_docs.spec_of(role)["main"].get("options") or {}).items():
         if "default" in option:
             assert isinstance(option["default"], types[option["type"]]), name
-            assert option["default"] in option.get("choices", [option["default"]]), name
+            chosen = option["default"] if option["type"] == "list" else [option["default"]]
+            assert all(item in option.get("choices", [item]) for item in chosen), name
 
 
 @pytest.mark.parametrize("role", generate_docs.roles())
