@@ -137,6 +137,8 @@ def result_of(world: World) -> Dict[str, Any]:
     """What later plays need: ids, lists of servers and brokers, who is first, who runs."""
     result: Dict[str, Any] = {
         "ids": {},
+        # What templates of the inventory may need, and nobody wrote down.
+        "unwritten": {},
         "servers": {},
         "brokers": {},
         "ensembles": {},
@@ -160,6 +162,12 @@ def result_of(world: World) -> Dict[str, Any]:
                 "broker_id": broker_ids.get(member.name),
                 "myid": server_ids.get(member.name),
             }
+            unwritten = {}
+            if member.is_broker and member.broker_id is None:
+                unwritten["kafka_broker_id"] = broker_ids[member.name]
+            if member.is_server and member.myid is None:
+                unwritten["zookeeper_myid"] = server_ids[member.name]
+            result["unwritten"][member.name] = unwritten
         result["servers"][cluster.name] = _servers(cluster, server_ids)
         result["brokers"][cluster.name] = _brokers(cluster, broker_ids)
         result["ensembles"][cluster.name] = _preflight_identity.ensemble_state(cluster)

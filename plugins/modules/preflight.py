@@ -76,6 +76,11 @@ ids:
   returned: with phase judge
   type: dict
   sample: {kafka-1: {broker_id: 1, myid: null}, zookeeper-1: {broker_id: null, myid: 1}}
+unwritten:
+  description: By inventory name, the identities that the inventory does not give, as variables. The role sets them as facts.
+  returned: with phase judge
+  type: dict
+  sample: {kafka-1: {kafka_broker_id: 1}, zookeeper-1: {}}
 brokers:
   description: Brokers by cluster, sorted by id.
   returned: with phase judge

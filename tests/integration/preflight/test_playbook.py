@@ -41,12 +41,12 @@ class Preflight:
         document["all"]["children"][group]["hosts"].setdefault(host, {}).update(variables)
         path.write_text(yaml.safe_dump(document))
 
-    def run(self, *arguments):
+    def run(self, *arguments, playbook="playbooks/preflight.yml"):
         """(exit code, {check: hosts}, whole output)."""
         done = subprocess.run(
             [
                 str(PLAYBOOK),
-                "playbooks/preflight.yml",
+                str(playbook),
                 "-i",
                 str(self.inventory),
                 "-e",
@@ -157,6 +157,24 @@ def test_an_id_on_the_disk_stays_and_newcomers_get_the_next(preflight):
     assert (code, found) == (0, {}), text
     ids = json.loads(preflight.report.read_text())["ids"]
     assert [ids["kafka-%d" % number]["broker_id"] for number in (1, 2, 3)] == [1, 7, 2]
+
+
+def test_what_is_made_of_an_unwritten_id_can_be_used_afterwards(preflight, tmp_path):
+    hosts = preflight.inventory / "hosts.yml"
+    hosts.write_text(re.sub(r"\{(kafka_broker_id|zookeeper_myid): .\}", "{}", hosts.read_text()))
+    variables = preflight.inventory / "group_vars" / "kafka.yml"
+    variables.write_text(variables.read_text().replace("local_index", "kafka_broker_id"))
+    playbook = tmp_path / "after.yml"
+    playbook.write_text(
+        "- import_playbook: kafkaops.cluster.preflight\n"
+        "- hosts: kafkaops_kafka\n"
+        "  gather_facts: false\n"
+        "  tasks: [{debug: {msg: 'port {{ kafka_listeners[0].port }}'}}]\n"
+    )
+    code, found, text = preflight.run(playbook=playbook)
+    assert (code, found) == (0, {}), text
+    for number in (1, 2, 3):
+        assert "msg: port %d" % (9091 + OFFSET + number) in text
 
 
 def test_groups_of_another_name(preflight):
