@@ -297,16 +297,16 @@ def accusations(verdict):
     return [c["id"] for c in verdict["checks"] if c["status"] != "pass"]
 
 
-def test_killed_leader_is_no_violation(spark, hurt, tmp_path):
-    broker = hurt.broker_instances[2]
+def test_killed_leader_is_no_violation(spark, cluster, tmp_path):
+    broker = cluster.broker_instances[2]
     try:
-        code, verdict = run_and_disturb(hurt, tmp_path, broker.kill)
+        code, verdict = run_and_disturb(cluster, tmp_path, broker.kill)
         assert not broker.running()
         assert (accusations(verdict), code) == ([], 0)
         assert verdict["counts"]["acked"] == verdict["counts"]["read"] == 400_000
     finally:
         broker.start()
-        hurt.wait_registered()
+        cluster.wait_registered()
 
 
 def python_workers():
@@ -331,13 +331,13 @@ def python_workers():
     return sorted(ours)
 
 
-def test_killed_job_leaves_a_ledger_that_says_so(spark, hurt, tmp_path):
+def test_killed_job_leaves_a_ledger_that_says_so(spark, cluster, tmp_path):
     """Half of a run: what was acknowledged is judged, the rest is open, and nobody is accused."""
     import job
     from flow import steps
 
     ledger = tmp_path / "ledger"
-    where = [f"--bootstrap-servers={hurt.bootstrap_servers}", f"--ledger={ledger}"]
+    where = [f"--bootstrap-servers={cluster.bootstrap_servers}", f"--ledger={ledger}"]
     command = [sys.executable, job.__file__, "produce", *where, "--topic=half-a-run"]
     with open(tmp_path / "console", "wb") as console:
         process = subprocess.Popen(
@@ -357,7 +357,7 @@ def test_killed_job_leaves_a_ledger_that_says_so(spark, hurt, tmp_path):
     assert verdict["counts"]["unknown"] == 5_000_000 - verdict["counts"]["acked"]
 
 
-def test_killed_produce_task_is_no_violation(spark, hurt, tmp_path):
+def test_killed_produce_task_is_no_violation(spark, cluster, tmp_path):
     """Its first attempt wrote records that no ledger row acknowledges: unknown, not phantom."""
     killed = []
 
@@ -365,7 +365,7 @@ def test_killed_produce_task_is_no_violation(spark, hurt, tmp_path):
         killed.extend(python_workers()[:1])
         os.kill(killed[0], signal.SIGKILL)
 
-    code, verdict = run_and_disturb(hurt, tmp_path, kill)
+    code, verdict = run_and_disturb(cluster, tmp_path, kill)
     assert killed
     assert (accusations(verdict), code) == ([], 0)
     assert verdict["counts"]["unknown"] > 0  # said, though nobody is accused
