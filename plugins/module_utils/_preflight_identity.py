@@ -270,16 +270,21 @@ def _cluster_ids(cluster: Cluster) -> Iterator[Finding]:
         # Nobody to ask: what most disks say is the cluster, ties by name.
         expected = max(sorted(on_disk), key=lambda value: len(on_disk[value]))
         source = "that of most disks"
+    empty = cluster.snapshot is None and ensemble_state(cluster)["state"] == "new"
     for value, places in sorted(on_disk.items()):
-        if expected is None or value == expected:
+        if not empty and (expected is None or value == expected):
             continue
+        if empty:
+            reason = "the ensemble is empty and would make up another cluster id than this disk's"
+        else:
+            reason = "this disk belongs to another cluster; %s is %s" % (source, expected)
         for host, path in places:
             yield found(
                 "identity.foreign_cluster",
                 host,
                 "cluster.id in %s/meta.properties" % path,
                 value,
-                "this disk belongs to another cluster; %s is %s" % (source, expected),
+                reason,
             )
 
 

@@ -150,7 +150,7 @@ def test_a_hidden_member_out_of_reach_without_an_id(preflight):
 def test_an_id_on_the_disk_stays_and_newcomers_get_the_next(preflight):
     data = preflight.home / "clusters" / "local" / "kafka-2" / "data"
     data.mkdir(parents=True)
-    (data / "meta.properties").write_text("version=0\nbroker.id=7\ncluster.id=AAAA\n")
+    (data / "meta.properties").write_text("version=0\nbroker.id=7\n")
     hosts = preflight.inventory / "hosts.yml"
     hosts.write_text(re.sub(r"\{kafka_broker_id: [23]\}", "{}", hosts.read_text()))
     code, found, text = preflight.run()
