@@ -170,7 +170,14 @@ def result_of(world: World) -> Dict[str, Any]:
             result["unwritten"][member.name] = unwritten
         result["servers"][cluster.name] = _servers(cluster, server_ids)
         result["brokers"][cluster.name] = _brokers(cluster, broker_ids)
-        result["ensembles"][cluster.name] = _preflight_identity.ensemble_state(cluster)
+        result["ensembles"][cluster.name] = dict(
+            _preflight_identity.ensemble_state(cluster),
+            unstarted=[
+                member.name
+                for member in cluster.servers
+                if not (member.product_facts("zookeeper").get("data") or {}).get("snapshot")
+            ],
+        )
         result["cluster_ids"][cluster.name] = (
             cluster.snapshot.cluster_id if cluster.snapshot else None
         )

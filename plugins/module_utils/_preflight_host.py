@@ -10,6 +10,7 @@ a JVM. Functions take the root of /proc as an argument, so that tests can make o
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import re
@@ -152,6 +153,8 @@ def zookeeper_data_facts(data_dir: str, data_log_dir: str) -> Dict[str, Any]:
         "myid_unreadable": myid is None and os.path.exists(os.path.join(data_dir, "myid")),
         "has_data": any(data for data, _readable in found),
         "readable": all(readable for _data, readable in found),
+        # A server that has one, be it snapshot.0, starts from it and needs no leave to start empty.
+        "snapshot": bool(glob.glob(os.path.join(glob.escape(data_dir), "version-2", "snapshot.*"))),
         "initialize": os.path.exists(os.path.join(data_log_dir, "initialize")),
         "data_dir": directory_facts(data_dir),
         "data_log_dir": directory_facts(data_log_dir),

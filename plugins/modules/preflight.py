@@ -68,7 +68,7 @@ findings:
       hosts: [kafka-2, kafka-3]
       variable: kafka_broker_id
       value: "2"
-      reason: two brokers of cluster local have this id
+      reason: 2 brokers of cluster local have this id
       remedy: give each broker an id of its own, or leave kafka_broker_id out
       line: "[identity.duplicate_broker_id] kafka-2, kafka-3: kafka_broker_id=2: ..."
 ids:
@@ -97,7 +97,7 @@ servers:
   sample:
     local: [{host: zookeeper-1, id: 1, address: 127.0.0.1, client_port: 2181, peer_port: 2888, election_port: 3888}]
 ensembles:
-  description: Per cluster whether its ensemble is C(new), C(existing), C(unknown) or C(none), and which members hold data.
+  description: Per cluster whether its ensemble is C(new), C(existing), C(unknown) or C(none), which members hold data, and which have never started.
   returned: with phase judge
   type: dict
   sample: {local: {state: new, members: {zookeeper-1: false}}}

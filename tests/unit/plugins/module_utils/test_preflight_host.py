@@ -110,6 +110,15 @@ def test_data_may_lie_in_either_directory(tmp_path):
     assert (facts["has_data"], facts["myid"], facts["initialize"]) == (True, "3", True)
 
 
+def test_a_server_that_has_started_once_has_a_snapshot(tmp_path):
+    data = tmp_path / "with blank [1]"
+    (data / "version-2").mkdir(parents=True)
+    assert host.zookeeper_data_facts(str(data), str(data))["snapshot"] is False
+    (data / "version-2" / "snapshot.0").write_text("")
+    facts = host.zookeeper_data_facts(str(data), str(data))
+    assert (facts["snapshot"], facts["has_data"]) == (True, False)
+
+
 def test_initialize_counts_only_where_zookeeper_looks_for_it(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "initialize").write_text("")
