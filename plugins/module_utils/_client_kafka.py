@@ -101,13 +101,16 @@ class KafkaClient:
         # Several addresses: one of them may be right although another is wrong.
         patience = 0 if len(self.connection.addresses) == 1 else 3
         hopeless_since = None
+        # Short first, so that a hopeless case is told soon; then long enough for a huge cluster.
+        attempt = 1.0
         while True:
             try:
-                self._list_topics(min(1.0, self.connection.timeout))
+                self._list_topics(max(0.5, min(attempt, deadline - self._clock())))
                 return
             except KafkaException as error:
                 self._admin.poll(0)
                 last = error.args[0]
+            attempt *= 2
             now = self._clock()
             verdict = self._trouble.verdict(last)
             if verdict and hopeless_since is None:
@@ -185,7 +188,7 @@ class KafkaClient:
         """
         views = {}
         for broker in snapshot.brokers:
-            alone = replace(self.connection, addresses=((broker.host, broker.port),), timeout=2.0)
+            alone = replace(self.connection, addresses=((broker.host, broker.port),), timeout=5.0)
             client = KafkaClient(alone, self._clock, self._sleep, self._wall_clock)
             views[broker.id] = None
             try:

@@ -140,6 +140,17 @@ def test_tls_with_text_and_with_a_path(modules, cluster, certificate, name, tmp_
     assert gone.changed and "0 B" in gone.plan["changes"][0]["note"]
 
 
+def test_settings_that_cannot_be(modules, cluster, name):
+    """A file that is not there."""
+    result = modules.topics(
+        [{"name": name}],
+        bootstrap_servers=cluster.listener_address("TLS"),
+        security_protocol="SSL",
+        ssl_ca="/nowhere/ca.pem",
+    )
+    assert result.failed and "ssl.ca.location" in result.msg
+
+
 def test_sasl_needs_credentials(modules, name):
     """Said before anything is tried."""
     result = modules.topics([{"name": name}], security_protocol="SASL_PLAINTEXT")
