@@ -287,4 +287,18 @@ def package(session):
             session.run(*map(str, check_docs), env=env, external=True)
 
 
-pytest_part("bench", "tests/benchmarks", "Benchmarks: ratios against a floor.", default=False)
+if list((ROOT / "tests" / "benchmarks").glob("[a-z]*.py")):
+
+    @nox.session(tags=[])
+    def bench(session):
+        """Benchmarks: ratios against a floor measured in the same run; they judge nothing."""
+        with environment(java=True) as env:
+            if not env["JAVA_HOME"]:
+                skip(session, f"no Java {JAVA_RANGE[0]} to {JAVA_RANGE[-1]}")
+            arguments = [argument for argument in session.posargs if argument != "--soak"]
+            for script in sorted((ROOT / "tests" / "benchmarks").glob("[a-z]*.py")):
+                # `nox -s bench -- site --rounds 1` runs one of them, with its own arguments
+                chosen, *others = arguments or [script.stem]
+                if chosen == script.stem:
+                    module = f"tests.benchmarks.{script.stem}"
+                    session.run("python", "-m", module, *others, env=env, external=True)

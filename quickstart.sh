@@ -28,12 +28,16 @@ code=0
 ansible-playbook "$checkout/site.yml" -e flow_validation=always "$@" || code=$?
 
 if [ "$code" -eq 0 ]; then
+    # what was given to this run belongs to those, too: another inventory, other ports
+    same=
+    [ $# -eq 0 ] || printf -v same ' %q' "$@"
     say ""
-    say "The cluster keeps running. With . '$checkout/.venv/bin/activate' in this checkout:"
-    say "  status     ansible-playbook playbooks/status.yml"
-    say "  prove it   ansible-playbook playbooks/validate.yml"
-    say "  stop       ansible-playbook playbooks/stop.yml       and start: playbooks/start.yml"
-    say "  remove     ansible-playbook playbooks/teardown.yml -e confirm=local   (deletes its data, too)"
+    say "The cluster keeps running. In this checkout, after  . .venv/bin/activate:"
+    say "  status     ansible-playbook playbooks/status.yml$same"
+    say "  prove it   ansible-playbook playbooks/validate.yml$same"
+    say "  stop       ansible-playbook playbooks/stop.yml$same"
+    say "  start      ansible-playbook playbooks/start.yml$same"
+    say "  remove     ansible-playbook playbooks/teardown.yml$same -e confirm=local   (deletes its data, too)"
 else
     say ""
     say "Not deployed or not proven (exit code $code); the reason stands above. Running again is safe."

@@ -69,7 +69,7 @@ trap 'rm -f "$log"' EXIT
 
 # The closing lines of pytest, ansible-lint, ruff, black and ansible-test, and why a part was skipped.
 closing_lines() {
-    grep -E '^=+ .*(passed|failed|error|skipped|deselected|no tests ran).* in [0-9.]+s|^(SKIPPED|FAILED|ERROR) |^Passed: |^Failed: |^All checks passed|^Found [0-9]+ error|files? would be |^ERROR: The [0-9]+ sanity' \
+    grep -E '^=+ .*(passed|failed|error|skipped|deselected|no tests ran).* in [0-9.]+s|^(SKIPPED|FAILED|ERROR) |^Passed: |^Failed: |^All checks passed|^Found [0-9]+ error|files? would be |^(ERROR|FATAL): The [0-9]+ sanity' \
         <"$log" | sed -E 's/\x1b\[[0-9;]*m//g' || true
 }
 
