@@ -181,14 +181,14 @@ def check_identity(world: World) -> Iterator[Finding]:
             broker_claims(cluster),
             "kafka_broker_id",
             "identity.duplicate_broker_id",
-            "two brokers of cluster %s",
+            "brokers of cluster %s",
         )
         yield from _ids(
             cluster.name,
             server_claims(cluster),
             "zookeeper_myid",
             "identity.duplicate_myid",
-            "two servers of the ensemble of %s",
+            "servers of the ensemble of %s",
         )
         yield from _myids_on_disk(cluster)
         yield from _cluster_ids(cluster)
@@ -200,7 +200,7 @@ def _ids(cluster_name, claims, variable, duplicate_check, told) -> Iterator[Find
     explicit = {claim.host: claim.explicit is not None for claim in claims}
     for value, hosts in duplicates(claims).items():
         from_disk = [host for host in hosts if not explicit[host]]
-        reason = (told % cluster_name) + " have this id"
+        reason = "%d %s have this id" % (len(hosts), told % cluster_name)
         if from_disk:
             reason += " (%s: found on the disk)" % ", ".join(from_disk)
         yield found(duplicate_check, hosts, variable, value, reason)
