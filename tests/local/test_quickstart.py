@@ -76,6 +76,7 @@ def test_deployed_and_proven(quick):
     assert list((latest / "ledger").rglob("*.parquet"))
     # the person reads where it listens and what was proven, not only files
     assert f"127.0.0.1:{quick.port('kafka-1')}" in quick.first.text and "PASS" in quick.first.text
+    assert "3 brokers of Kafka 3.9.2, 3 servers of ZooKeeper 3.9.5" in quick.first.text
 
 
 def test_topics_as_kafka_sees_them(quick):
