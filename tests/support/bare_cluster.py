@@ -201,6 +201,9 @@ class BareCluster:
     broker_heap: str = "512m"
     zookeeper_heap: str = "128m"
     jvm_flags: tuple = JVM_FLAGS
+    # For one product only, e.g. -XX:SharedArchiveFile=..., which fits one class path.
+    kafka_flags: tuple = ()
+    zookeeper_flags: tuple = ()
     chroot: str = "/kafka"
     start_timeout: float = 120
     timings: dict = field(default_factory=dict)
@@ -338,6 +341,7 @@ class BareCluster:
             str(java),
             *(f"-Xms{heap}", f"-Xmx{heap}"),
             *self.jvm_flags,
+            *(self.zookeeper_flags if release == self.zookeeper_release else self.kafka_flags),
             f"-Dinstance.log={log}",
             log_option,
             *("-cp", f"{release / libs}/*"),
@@ -512,6 +516,8 @@ def main(arguments=None) -> int:
     parser.add_argument("--kafka-release", type=Path)
     parser.add_argument("--zookeeper-release", type=Path)
     parser.add_argument("--jvm-flag", action="append", help="replaces the default flags")
+    parser.add_argument("--kafka-flag", action="append", default=[])
+    parser.add_argument("--zookeeper-flag", action="append", default=[])
     parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--once", action="store_true", help="stop as soon as it is ready")
     parser.add_argument("--clean", action="store_true", help="delete the directory at the end")
@@ -527,6 +533,8 @@ def main(arguments=None) -> int:
         zookeeper_release=options.zookeeper_release,
         broker_config=dict(entry.split("=", 1) for entry in options.config),
         jvm_flags=tuple(options.jvm_flag or JVM_FLAGS),
+        kafka_flags=tuple(options.kafka_flag),
+        zookeeper_flags=tuple(options.zookeeper_flag),
     )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
