@@ -201,7 +201,7 @@ class Instance:
     def stage(self, generation, seeds, apply):
         """Make `generation` the next one; return Staged. Nothing a running process reads is touched.
 
-        `seeds`: path -> text of files that are written only where they are absent. With `apply` false
+        `seeds`: path -> text of files that are written only where they are absent and nothing runs. With `apply` false
         nothing is written and the result is what would be.
         """
         staged = Staged()
@@ -211,8 +211,10 @@ class Instance:
                 staged.after[path] = "directory\n"
                 if apply:
                     self._make_directory(path, mode)
+        # A first start may have used its seeds up: while the process runs, an absent one is not missing.
+        running = self.process() is not None
         for path, text in sorted(seeds.items()):
-            if not os.path.exists(path):
+            if not os.path.exists(path) and not running:
                 staged.changed = True
                 staged.after[path] = text
                 if apply:

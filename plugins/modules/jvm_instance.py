@@ -117,7 +117,7 @@ options:
         type: str
         default: ""
   seeds:
-    description: Files, by path, that are written only where they are absent.
+    description: Files, by path, that are written only where they are absent and the instance does not run.
     type: dict
     default: {}
   ready:

@@ -258,6 +258,15 @@ def test_seeds_are_written_once(bench):
         assert handle.read() == "theirs"
 
 
+def test_seeds_that_a_start_used_up_are_not_missing(bench):
+    """A run that was interrupted at the first start, and stages again: ZooKeeper's `initialize`."""
+    seed = os.path.join(bench.root, "one", "data", "initialize")
+    bench.stage(seeds={seed: ""})
+    bench.turn()
+    os.unlink(seed)
+    assert not bench.stage(seeds={seed: ""}).changed and not os.path.exists(seed)
+
+
 @pytest.mark.parametrize("damage", ["cut off", "gone", "launch", "meaning.json"])
 def test_a_damaged_generation_is_repaired(bench, damage):
     bench.stage(threads=8)
