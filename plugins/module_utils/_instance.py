@@ -201,8 +201,8 @@ class Instance:
     def stage(self, generation, seeds, apply):
         """Make `generation` the next one; return Staged. Nothing a running process reads is touched.
 
-        `seeds`: path -> text of files that are written only where they are absent and nothing runs. With `apply` false
-        nothing is written and the result is what would be.
+        `seeds`: path -> text of files that are written only where they are absent and nothing runs.
+        With `apply` false nothing is written and the result is what would be.
         """
         staged = Staged()
         for path, mode in self._directories():
