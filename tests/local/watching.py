@@ -90,13 +90,13 @@ class Watch(threading.Thread):
         super().__init__(daemon=True)
         self._cluster, self._done = cluster, threading.Event()
         self._ports = {name: cluster.port(name) for name in cluster.brokers}
-        self._ports.update({name: zookeeper_port(cluster, name) for name in cluster.zookeepers})
         self.events = []
         self.looks = 0
 
     def _serves(self, name):
+        # Servers of ZooKeeper by their word: while they elect, none of them serves, and all run.
         if name in self._cluster.zookeepers:
-            return bool(zookeeper_mode(self._cluster, name))
+            return bool(zookeeper_says(self._cluster, name))
         with (
             contextlib.suppress(OSError),
             socket.create_connection(("127.0.0.1", self._ports[name]), 5),
@@ -108,7 +108,7 @@ class Watch(threading.Thread):
         admin, down = self._cluster.admin(), frozenset()
         brokers = frozenset(self._cluster.brokers.values())
         while not self._done.wait(0.03):
-            now = frozenset(name for name in self._ports if not self._serves(name))
+            now = frozenset(name for name in self._cluster.names if not self._serves(name))
             self.looks += 1
             if now != down:
                 down = now
