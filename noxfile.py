@@ -31,7 +31,6 @@ NO_TESTS = 5  # pytest's exit code when nothing was collected or selected
 
 nox.options.default_venv_backend = "none"
 nox.options.stop_on_first_error = False
-nox.options.tags = ["default"]
 
 
 # --- what sessions share ---------------------------------------------------------------------------
@@ -111,7 +110,7 @@ def run_pytest(session, folder, java=True):
         session.run(*command, env=env, success_codes=codes, external=True)
 
 
-def pytest_part(name, folder, description, java=True, default=True):
+def pytest_part(name, folder, description, java=True):
     """Register a part for a folder of tests, as soon as there is one."""
     if not (ROOT / folder).is_dir() or not any((ROOT / folder).rglob("test_*.py")):
         return
@@ -120,7 +119,7 @@ def pytest_part(name, folder, description, java=True, default=True):
         run_pytest(session, folder, java)
 
     part.__doc__ = description
-    nox.session(part, name=name, tags=["default"] if default else [])
+    nox.session(part, name=name)
 
 
 def git_files():
@@ -151,7 +150,7 @@ def shell_scripts():
 # --- the parts -------------------------------------------------------------------------------------
 
 
-@nox.session(tags=["default"])
+@nox.session
 def static(session):
     """Linters of YAML, Ansible, Python and shell; documentation is generated and renders."""
     python = "python"
@@ -209,7 +208,7 @@ def sanity_home():
     return home
 
 
-@nox.session(tags=["default"])
+@nox.session
 def sanity(session):
     """ansible-test sanity, on a copy: it insists on a real path below ansible_collections."""
     if not shutil.which("git"):
@@ -247,7 +246,7 @@ pytest_part(
 # Molecule's part stands here once there are scenarios in molecule/.
 
 
-@nox.session(tags=["default"])
+@nox.session
 def package(session):
     """Build the tarball, install it elsewhere, and find the playbooks, modules and roles by name."""
     with environment() as env, tempfile.TemporaryDirectory(prefix="kt-package-") as elsewhere:
@@ -289,7 +288,7 @@ def package(session):
 
 if list((ROOT / "tests" / "benchmarks").glob("[a-z]*.py")):
 
-    @nox.session(tags=[])
+    @nox.session(default=False)
     def bench(session):
         """Benchmarks: ratios against a floor measured in the same run; they judge nothing."""
         with environment(java=True) as env:

@@ -36,18 +36,13 @@ started=$SECONDS
 provide_environment requirements-dev.txt
 setup_seconds=$((SECONDS - started))
 
-# name, description and whether a part belongs to a run without arguments, from nox itself
-parts() {
-    nox --list --json | python -c '
-import json, sys
-for session in json.load(sys.stdin):
-    print(session["name"], "default" if "default" in session["tags"] else "-", session["description"], sep="\t")'
-}
+# Name, "*" if a part belongs to a run without arguments, description: from nox's own list.
+parts() { NO_COLOR=1 nox --list | sed -nE 's/^([*-]) ([a-z]+) -> (.*)$/\2\t\1\t\3/p'; }
 known=$(parts)
 
 if $list; then
     printf '%s\n' "$known" | while IFS=$'\t' read -r name default description; do
-        [ "$default" = default ] || description="$description (only when named)"
+        [ "$default" = "*" ] || description="$description (only when named)"
         printf '%-10s %s\n' "$name" "$description"
     done
     exit 0
@@ -55,7 +50,7 @@ fi
 
 if [ ${#chosen[@]} -eq 0 ]; then
     while IFS=$'\t' read -r name default _; do
-        [ "$default" != default ] || chosen+=("$name")
+        [ "$default" != "*" ] || chosen+=("$name")
     done <<<"$known"
 else
     for part in "${chosen[@]}"; do
