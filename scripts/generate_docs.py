@@ -42,6 +42,11 @@ def roles():
     return sorted(path.parent.parent.name for path in ROOT.glob("roles/*/meta/argument_specs.yml"))
 
 
+def variables_entry(role):
+    """The entry point that describes the role's variables: the first one, `main` where there is one."""
+    return next(iter(spec_of(role).values()))
+
+
 def spec_of(role):
     """Entry points of a role: name -> {short_description, description, options}."""
     text = (ROOT / "roles" / role / "meta" / "argument_specs.yml").read_text(encoding="utf-8")
@@ -124,9 +129,9 @@ def role_section(role):
     for entry, content in spec.items():
         if not content.get("options"):
             continue
-        title = "Variables" if entry == "main" else f"Entry point `{entry}`"
+        title = "Variables" if entry in ("main", "settings") else f"Entry point `{entry}`"
         parts.append(f"## {title}\n\n{table(content['options'], defaults)}")
-    others = {entry: content for entry, content in spec.items() if entry != "main"}
+    others = {entry: content for entry, content in spec.items() if entry not in ("main", "settings")}
     if others:
         lines = ["| entry point | what it does |", "|---|---|"]
         for entry, content in others.items():
@@ -146,12 +151,12 @@ def variables_section():
     """What stands between the markers of docs/variables.md: every variable, once, where it is owned."""
     parts, seen = [], set()
     for role in roles():
-        options = spec_of(role)["main"].get("options") or {}
+        options = variables_entry(role).get("options") or {}
         own = {name: option for name, option in options.items() if owner(name, role) == role}
         fresh = {name: option for name, option in own.items() if name not in seen}
         seen.update(fresh)
         if fresh:
-            short = spec_of(role)["main"]["short_description"]
+            short = variables_entry(role)["short_description"]
             parts.append(f"## {role}\n\n{short}.\n\n{table(fresh, defaults_of(role))}")
     return "\n\n".join(parts)
 
@@ -162,7 +167,7 @@ def owner(name, role):
         other
         for other in roles()
         if (name == other or name.startswith(other + "_"))
-        and name in (spec_of(other)["main"].get("options") or {})
+        and name in (variables_entry(other).get("options") or {})
     ]
     return max(prefixed, key=len) if prefixed else role
 
@@ -261,7 +266,7 @@ def pages():
     """path -> text as it has to be, for every generated page."""
     wanted = {}
     for role in roles():
-        main = spec_of(role)["main"]
+        main = variables_entry(role)
         introduction = " ".join(prose(line) for line in _as_list(main["description"]))
         new = new_page(f"Role `{role}`", f"{main['short_description']}. {introduction}")
         wanted[ROOT / "roles" / role / "README.md"] = (new, role_section(role))

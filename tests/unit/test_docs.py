@@ -34,13 +34,13 @@ def test_every_role_describes_its_variables(role):
 
 @pytest.mark.parametrize("role", generate_docs.roles())
 def test_every_default_is_described_and_none_is_invented(role):
-    described = set(generate_docs.spec_of(role)["main"].get("options") or {})
+    described = set(generate_docs.variables_entry(role).get("options") or {})
     assert described - WITHOUT_DEFAULT == set(generate_docs.defaults_of(role))
 
 
 @pytest.mark.parametrize("role", generate_docs.roles())
 def test_described_defaults_are_those_of_the_role(role):
-    options = generate_docs.spec_of(role)["main"].get("options") or {}
+    options = generate_docs.variables_entry(role).get("options") or {}
     wrong = {}
     for name, value in generate_docs.defaults_of(role).items():
         said = options.get(name, {}).get("default")
@@ -53,7 +53,7 @@ def test_described_defaults_are_those_of_the_role(role):
 @pytest.mark.parametrize("role", generate_docs.roles())
 def test_defaults_are_among_their_choices_and_of_their_type(role):
     types = {"str": str, "int": int, "bool": bool, "list": list, "dict": dict, "raw": object}
-    for name, option in (generate_docs.spec_of(role)["main"].get("options") or {}).items():
+    for name, option in (generate_docs.variables_entry(role).get("options") or {}).items():
         if "default" in option:
             assert isinstance(option["default"], types[option["type"]]), name
             chosen = option["default"] if option["type"] == "list" else [option["default"]]
@@ -64,8 +64,8 @@ def test_defaults_are_among_their_choices_and_of_their_type(role):
 def test_every_entry_point_that_is_described_exists_and_the_other_way_round(role):
     files = {path.stem for path in (ROOT / "roles" / role / "tasks").glob("*.yml")}
     described = set(generate_docs.spec_of(role))
-    # a role without tasks/main.yml still describes its variables there
-    assert described - {"main"} <= files
+    # a role of entry points only describes the variables that they share under a name of their own
+    assert described - {"main", "settings"} <= files
     # what other roles and playbooks call must be described
     called = set()
     for path in [*ROOT.glob("playbooks/**/*.yml"), *ROOT.glob("roles/*/tasks/*.yml")]:
