@@ -26,6 +26,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils._config_kafka imp
     is_secret,
     parse_properties,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils._instance import start_ticks
 
 PARTITION_DIRECTORY = re.compile(r"^(?P<topic>[A-Za-z0-9._-]+)-(?P<partition>\d+)$")
 # A listening socket in /proc/net/tcp (include/net/tcp_states.h).
@@ -161,19 +162,6 @@ def zookeeper_data_facts(data_dir: str, data_log_dir: str) -> Dict[str, Any]:
     }
 
 
-def process_start_time(pid: int, proc: str = "/proc") -> Optional[int]:
-    """Start time of a process in clock ticks since boot (field 22 of stat), None if it is gone."""
-    text = read_text(os.path.join(proc, str(pid), "stat"))
-    if text is None:
-        return None
-    # The command in parentheses may itself contain blanks and parentheses.
-    fields = text[text.rfind(")") + 2 :].split()
-    try:
-        return int(fields[19])
-    except (IndexError, ValueError):
-        return None
-
-
 def command_line(pid: int, proc: str = "/proc") -> str:
     """The process's command line, blanks between the arguments; empty where it is hidden."""
     text = read_text(os.path.join(proc, str(pid), "cmdline"))
@@ -196,7 +184,7 @@ def started_process(started_file: str, proc: str = "/proc") -> Dict[str, Any]:
         pid, start_time = int(record["pid"]), int(record["start_ticks"])
     except (ValueError, KeyError, TypeError):
         return dict(state, recorded=True, stale=True)
-    now = process_start_time(pid, proc)
+    now = start_ticks(pid, proc)
     return dict(
         state,
         recorded=True,

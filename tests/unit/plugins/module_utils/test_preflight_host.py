@@ -133,13 +133,13 @@ def test_start_time_of_a_process_with_a_difficult_name(tmp_path):
     (tmp_path / "77").mkdir()
     fields = ["S"] + ["0"] * 18 + ["4242"] + ["0"] * 30
     (tmp_path / "77" / "stat").write_text("77 (java) (x) y) " + " ".join(fields))
-    assert host.process_start_time(77, str(tmp_path)) == 4242
-    assert host.process_start_time(78, str(tmp_path)) is None
+    assert host.start_ticks(77, str(tmp_path)) == 4242
+    assert host.start_ticks(78, str(tmp_path)) is None
 
 
 def test_a_recycled_pid_is_not_our_process(tmp_path):
     record = tmp_path / "started.json"
-    start = host.process_start_time(os.getpid())
+    start = host.start_ticks(os.getpid())
     record.write_text(json.dumps({"pid": os.getpid(), "start_ticks": start, "fingerprint": "ab"}))
     alive = host.started_process(str(record))
     assert (alive["alive"], alive["stale"], alive["fingerprint"]) == (True, False, "ab")
