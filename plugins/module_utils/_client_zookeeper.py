@@ -49,7 +49,9 @@ class ZookeeperClient:
     def __enter__(self):
         quiet = logging.getLogger("kafkaops.kazoo")
         quiet.setLevel(logging.CRITICAL)  # refused connections are reported below, once
-        self._client = KazooClient(self.hosts, timeout=self.timeout, read_only=self.read_only, logger=quiet)
+        self._client = KazooClient(
+            self.hosts, timeout=self.timeout, read_only=self.read_only, logger=quiet
+        )
         try:
             self._client.start(self.timeout)
         except (KazooTimeoutError, KazooException, OSError) as error:

@@ -288,7 +288,7 @@ def _escape(text, key=False):
             # java.util.Properties reads ISO 8859-1; everything else travels as UTF-16 code units.
             data = char.encode("utf-16-be")
             out.extend(
-                "\\u%04x" % int.from_bytes(data[position:position + 2], "big")
+                "\\u%04x" % int.from_bytes(data[position : position + 2], "big")
                 for position in range(0, len(data), 2)
             )
         else:
@@ -315,7 +315,7 @@ def _split(line):
             index += 2
             continue
         if line[index] in "=:":
-            return _strip_end(line[:index]), line[index], line[index + 1:].lstrip()
+            return _strip_end(line[:index]), line[index], line[index + 1 :].lstrip()
         index += 1
     return _strip_end(line), "", ""
 
@@ -338,7 +338,7 @@ def _unescape(text):
             continue
         following = text[index + 1]
         if following == "u":
-            out.append(chr(int(text[index + 2:index + 6], 16)))
+            out.append(chr(int(text[index + 2 : index + 6], 16)))
             index += 6
             continue
         out.append({"n": "\n", "r": "\r", "t": "\t"}.get(following, following))

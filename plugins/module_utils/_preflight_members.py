@@ -365,7 +365,8 @@ def for_each_product(reader: Callable[[Any], Any]) -> Callable[[Any], Any]:
         strange = sorted(str(key) for key in value if key not in ("kafka", "zookeeper"))
         if strange:
             raise ValueError(
-                "%s is no product" % ", ".join(strange), "write one value, or one each for kafka and zookeeper"
+                "%s is no product" % ", ".join(strange),
+                "write one value, or one each for kafka and zookeeper",
             )
         return {key: reader(item) for key, item in value.items()}
 

@@ -70,7 +70,10 @@ class Systemd:
     def failures(self, name):
         """Return a number that grows with each failed start, and whether the manager has given up."""
         values = self._show(name, "NRestarts", "ActiveState")
-        return int(values.get("NRestarts") or 0), values.get("ActiveState") in ("failed", "inactive")
+        return int(values.get("NRestarts") or 0), values.get("ActiveState") in (
+            "failed",
+            "inactive",
+        )
 
     def remove(self, name):
         """Forget a stopped unit."""

@@ -17,7 +17,8 @@ PARTITIONS_SHOWN = 20
 def table(columns, rows):
     """Return `rows` (lists of text) as lines of aligned columns under their headings."""
     widths = [
-        max([len(str(row[index])) for row in rows] + [len(name)]) for index, name in enumerate(columns)
+        max([len(str(row[index])) for row in rows] + [len(name)])
+        for index, name in enumerate(columns)
     ]
     lines = []
     for row in [columns, *rows]:

@@ -142,6 +142,7 @@ refusals:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.kafkaops.cluster.plugins.module_utils._distribution import ARGUMENT_SPEC
 
 

@@ -67,6 +67,7 @@ seen:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.kafkaops.cluster.plugins.module_utils._java import find
 
 
@@ -81,7 +82,9 @@ def main():
         supports_check_mode=True,
     )
     params = module.params
-    module.exit_json(changed=False, **find(params["minimum"], params["maximum"], params["path"] or ""))
+    module.exit_json(
+        changed=False, **find(params["minimum"], params["maximum"], params["path"] or "")
+    )
 
 
 if __name__ == "__main__":

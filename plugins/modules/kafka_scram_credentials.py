@@ -66,6 +66,7 @@ written:
 import os
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
 from ansible_collections.kafkaops.cluster.plugins.module_utils import _client_zookeeper
 from ansible_collections.kafkaops.cluster.plugins.module_utils._plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils._scram import (
@@ -122,7 +123,9 @@ def main():
         # On a host that has no ensemble yet, check mode can only say what the first run would do.
         if not module.check_mode:
             module.fail_json(msg=str(error))
-        written = ["%s %s" % (user, name) for user in sorted(users) for name in params["mechanisms"]]
+        written = [
+            "%s %s" % (user, name) for user in sorted(users) for name in params["mechanisms"]
+        ]
     module.exit_json(changed=bool(written), written=written)
 
 

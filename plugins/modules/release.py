@@ -99,6 +99,7 @@ refusals:
 """
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.kafkaops.cluster.plugins.module_utils import _release
 from ansible_collections.kafkaops.cluster.plugins.module_utils._supply import SupplyError
 

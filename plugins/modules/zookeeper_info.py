@@ -82,6 +82,7 @@ missing:
 import time
 
 from ansible.module_utils.basic import AnsibleModule
+
 from ansible_collections.kafkaops.cluster.plugins.module_utils._four_letter_words import (
     missing_to_whole,
     server_state,
@@ -120,8 +121,9 @@ def main():
     result = {"servers": states, "whole": not missing, "missing": missing}
     if params["wait"] and missing:
         module.fail_json(
-            msg="The ensemble is not whole after %d s: %s." % (params["timeout"], "; ".join(missing)),
-            **result
+            msg="The ensemble is not whole after %d s: %s."
+            % (params["timeout"], "; ".join(missing)),
+            **result,
         )
     module.exit_json(changed=False, **result)
 

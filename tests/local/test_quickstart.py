@@ -161,7 +161,7 @@ def test_collection_elsewhere(quick, clone, tmp_path, next_offset):
             ],
             # neither the checkout's ansible.cfg nor its collections
             environment={
-                "ANSIBLE_CONFIG": os.devnull,
+                "ANSIBLE_CONFIG": "",
                 "ANSIBLE_COLLECTIONS_PATH": str(collections),
             },
             cwd=tmp_path,

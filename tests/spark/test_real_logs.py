@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
 from tests.support import record_batch as logs
 
 RECORDS, PARTITIONS = 3000, 3

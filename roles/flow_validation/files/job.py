@@ -19,9 +19,9 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from flow import session, steps  # noqa: E402  (the package stands beside this file)
-from flow.cluster import CannotRun  # noqa: E402
-from flow.verdict import COULD_NOT_RUN  # noqa: E402
+from flow import session, steps
+from flow.cluster import CannotRun
+from flow.verdict import COULD_NOT_RUN
 
 
 def arguments(argv: list) -> argparse.Namespace:

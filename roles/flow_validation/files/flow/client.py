@@ -74,7 +74,7 @@ def for_librdkafka(properties: dict) -> dict:
                 raise ValueError(
                     f"ssl.{store}.location is of type {kind}; only PEM can be read by both clients"
                 )
-            result.update({target: location for target in targets})
+            result.update(dict.fromkeys(targets, location))
     for java, ours in (
         ("ssl.truststore.certificates", "ssl.ca.pem"),
         ("ssl.keystore.certificate.chain", "ssl.certificate.pem"),

@@ -3,6 +3,9 @@
 """The effective configuration: what is computed, what wins, and how it is escaped."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from ansible_collections.kafkaops.cluster.plugins.module_utils._config_kafka import (
     OWNED_KEYS,
     bootstrap_servers,
@@ -17,10 +20,14 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils._config_kafka imp
 from ansible_collections.kafkaops.cluster.plugins.module_utils._config_zookeeper import (
     zookeeper_properties,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
-LISTENER = {"name": "INTERNAL", "port": 9092, "protocol": "PLAINTEXT", "bind": "", "advertised": "b1"}
+LISTENER = {
+    "name": "INTERNAL",
+    "port": 9092,
+    "protocol": "PLAINTEXT",
+    "bind": "",
+    "advertised": "b1",
+}
 
 
 def properties(**changes):
@@ -63,7 +70,13 @@ def test_several_listeners_keep_their_names_protocols_and_addresses():
     found = properties(
         listeners=[
             LISTENER,
-            {"name": "OUTSIDE", "port": 29092, "protocol": "SSL", "bind": "::", "advertised": "2001:db8::1"},
+            {
+                "name": "OUTSIDE",
+                "port": 29092,
+                "protocol": "SSL",
+                "bind": "::",
+                "advertised": "2001:db8::1",
+            },
         ],
         inter_broker_listener="INTERNAL",
     )
@@ -97,7 +110,12 @@ def test_the_authorizer_knows_its_super_users_and_denies_by_default():
 
 def test_owned_keys_name_the_variable_that_sets_them():
     assert OWNED_KEYS["log.dirs"] == "kafka_log_dirs"
-    assert set(properties()) & set(OWNED_KEYS) >= {"broker.id", "listeners", "log.dirs", "zookeeper.connect"}
+    assert set(properties()) & set(OWNED_KEYS) >= {
+        "broker.id",
+        "listeners",
+        "log.dirs",
+        "zookeeper.connect",
+    }
 
 
 @given(st.dictionaries(st.text(min_size=1), st.text()))
@@ -133,4 +151,6 @@ def test_an_ensemble_lists_its_servers_and_a_single_server_does_not():
     assert three["dataLogDir"] == "/l"
     assert three["autopurge.purgeInterval"] == "1"
     assert three["admin.enableServer"] == "false"
-    assert not any(key.startswith("server.") for key in zookeeper_properties([server], "/d", "", 2181))
+    assert not any(
+        key.startswith("server.") for key in zookeeper_properties([server], "/d", "", 2181)
+    )

@@ -3,6 +3,7 @@
 """Generations: the fingerprint follows the meaning, reasons are words, secrets never show."""
 
 import pytest
+
 from ansible_collections.kafkaops.cluster.plugins.module_utils._generation import (
     Generation,
     launch_script,
@@ -41,7 +42,10 @@ def test_comments_order_and_our_own_logging_file_are_no_reason_to_restart():
 @pytest.mark.parametrize(
     "changes, expected",
     [
-        ({"release": "/opt/kafka/releases/kafka_2.13-3.9.2"}, "release kafka_2.13-3.8.1 -> kafka_2.13-3.9.2"),
+        (
+            {"release": "/opt/kafka/releases/kafka_2.13-3.9.2"},
+            "release kafka_2.13-3.8.1 -> kafka_2.13-3.9.2",
+        ),
         ({"java_home": "/jvm/21"}, "java home /jvm/17 -> /jvm/21"),
         ({"jvm_options": ("-Xmx2g",)}, "jvm options --Xmx1g +-Xmx2g"),
         ({"environment": {"LANG": "de"}}, "environment: LANG C -> de"),

@@ -5,6 +5,7 @@
 import os
 
 import pytest
+
 from ansible_collections.kafkaops.cluster.plugins.module_utils._four_letter_words import (
     missing_to_whole,
     parse_mntr,
@@ -108,7 +109,9 @@ def test_the_status_table_names_leader_controller_and_what_is_pending():
     assert "1 partitions under-replicated:" in text and "t-0  leader 1  replicas 1,2  isr 1" in text
 
 
-@pytest.mark.parametrize("version, expected", [("17.0.15", 17), ("1.8.0_402", 8), ("21", 21), ("", None)])
+@pytest.mark.parametrize(
+    "version, expected", [("17.0.15", 17), ("1.8.0_402", 8), ("21", 21), ("", None)]
+)
 def test_feature_release_of_a_java_version(version, expected):
     assert major(version) == expected
 

@@ -7,13 +7,16 @@ import hashlib
 import hmac
 
 import pytest
+
 from ansible_collections.kafkaops.cluster.plugins.module_utils._scram import credential, matches
 
 
 def test_the_server_signature_is_that_of_rfc_7677():
     # Section 3: user "user", password "pencil".
     text = credential("pencil", "SCRAM-SHA-256", base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ=="))
-    server_key = base64.b64decode(dict(part.split("=", 1) for part in text.split(","))["server_key"])
+    server_key = base64.b64decode(
+        dict(part.split("=", 1) for part in text.split(","))["server_key"]
+    )
     message = (
         b"n=user,r=rOprNGfwEbeRWgbNEkqO,"
         b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096,"
