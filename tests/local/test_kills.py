@@ -22,6 +22,7 @@ from tests.local.watching import (
     cluster_is_whole,
     ensemble_is_whole,
     modes,
+    registered_at,
     zookeeper_mode,
 )
 
@@ -229,10 +230,16 @@ def check_comes_back(cluster, name):
     """Kill -9 one process: it comes back by itself as it was, the others do not notice."""
     before, known = cluster.processes(), identities(cluster)
     cluster_id = wait_until(lambda: cluster_is_whole(cluster), 120, "whole before").cluster_id
+    killed_at = time.time()
     os.kill(before[name].pid, signal.SIGKILL)
     wait_until(lambda: cluster.process(name) not in (None, before[name]), 60, f"{name} is started")
-    # A killed broker stays registered until its session has expired (18 s), and cannot start before.
     wait_until(lambda: ensemble_is_whole(cluster), 120, f"the ensemble is whole: {modes(cluster)}")
+    if name in cluster.brokers:
+        # It stays registered until its session has expired (18 s), and cannot start before.
+        number = cluster.brokers[name]
+        wait_until(
+            lambda: registered_at(cluster).get(number, 0) > killed_at, 120, f"{name} is registered"
+        )
     whole = wait_until(lambda: cluster_is_whole(cluster), 240, "the cluster is whole")
     after = cluster.processes()
     assert {other for other in before if before[other] != after[other]} == {name}

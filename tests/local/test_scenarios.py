@@ -222,7 +222,7 @@ def test_every_server_has_its_myid(cluster):
 
 def test_source_archive(cluster, tmp_path):
     """A source release looks like a binary one until it is to be started: refused by name."""
-    archive = tmp_path / "kafka-3.9.2-src.tgz"
+    archive = tmp_path / "kafka_2.13-3.9.2.tgz"  # a renamed one: the name would be enough
     (tmp_path / "build.gradle").write_text("// sources\n")
     with tarfile.open(archive, "w:gz") as tar:
         tar.add(tmp_path / "build.gradle", "kafka-3.9.2-src/build.gradle")
@@ -320,12 +320,12 @@ def test_group_survives_its_coordinator(cluster):
     """The broker that keeps a group's offsets is killed: the group goes on, and it comes back by itself."""
     with Reader(cluster.client(), "orders", "survivors") as reader:
         with Ticker(cluster.client(), "orders") as ticker:
+            ticker.wait_for_more(1)
             reader.wait_for(list(ticker.acknowledged)[:1])
             offsets = cluster.partitions("__consumer_offsets")
             assert all(len(replicas) == 3 for _leader, replicas, _isr in offsets.values())
-            described = (
-                cluster.admin().describe_consumer_groups(["survivors"])["survivors"].result(60)
-            )
+            admin = cluster.admin()  # kept: its answers come only while it lives
+            described = admin.describe_consumer_groups(["survivors"])["survivors"].result(60)
             name = cluster.name_of(described.coordinator.id)
             before = cluster.process(name)
             os.kill(before.pid, signal.SIGKILL)

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from kazoo.client import KazooClient
 
 
 def zookeeper_port(cluster, name):
@@ -77,6 +78,26 @@ def cluster_is_whole(cluster):
         return None
     whole = found.brokers == frozenset(cluster.brokers.values()) and not found.behind
     return found if whole else None
+
+
+def registered_at(cluster):
+    """Return broker id -> when it registered, in seconds since the epoch.
+
+    A killed broker stays in the metadata, and in sync, until its session has expired; only the age
+    of its registration tells whether the one that answers now is the one that was started again.
+    """
+    # a chroot: what the role sets by default
+    client = KazooClient(f"127.0.0.1:{zookeeper_port(cluster, cluster.zookeepers[0])}/kafka")
+    client.start(30)
+    try:
+        found = {
+            int(number): client.exists(f"/brokers/ids/{number}")
+            for number in client.get_children("/brokers/ids")
+        }
+        return {number: stat.ctime / 1000 for number, stat in found.items() if stat}
+    finally:
+        client.stop()
+        client.close()
 
 
 class Watch(threading.Thread):
