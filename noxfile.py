@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parent
 WORK = ROOT / ".nox"
 NAMESPACE, NAME = "kafkaops", "cluster"
 JAVA_RANGE = range(17, 22)  # what Spark 4, Kafka 3.x and ZooKeeper all run on
+CANNOT_BE_HAD = 77  # exit code of scripts/nodes.sh, after the reason
 NO_TESTS = 5  # pytest's exit code when nothing was collected or selected
 
 nox.options.default_venv_backend = "none"
@@ -243,7 +244,25 @@ pytest_part("spark", "tests/spark", "The validation job, and mutation tests of i
 pytest_part(
     "local", "tests/local", "End to end on this machine: site.yml, kills, changes, removal."
 )
-# Molecule's part stands here once there are scenarios in molecule/.
+
+
+@nox.session
+def molecule(session):
+    """The scenarios of molecule/: Debian hosts with systemd, in containers of this machine."""
+    arguments = [argument for argument in session.posargs if argument != "--soak"]
+    nodes = str(ROOT / "scripts" / "nodes.sh")
+    provided = subprocess.run([nodes, "up"], stderr=subprocess.PIPE, text=True, check=False)
+    print(provided.stderr, end="", flush=True)
+    if provided.returncode == CANNOT_BE_HAD:
+        skip(session, provided.stderr.strip().splitlines()[-1])
+    if provided.returncode:
+        session.error("scripts/nodes.sh up failed")
+    try:
+        with environment(java=True) as env:
+            command = ["molecule", "test", *(arguments or ["--all"])]
+            session.run(*command, env=env, external=True)
+    finally:
+        subprocess.run([nodes, "down"], check=False)
 
 
 @nox.session

@@ -131,7 +131,9 @@ def role_section(role):
             continue
         title = "Variables" if entry in ("main", "settings") else f"Entry point `{entry}`"
         parts.append(f"## {title}\n\n{table(content['options'], defaults)}")
-    others = {entry: content for entry, content in spec.items() if entry not in ("main", "settings")}
+    others = {
+        entry: content for entry, content in spec.items() if entry not in ("main", "settings")
+    }
     if others:
         lines = ["| entry point | what it does |", "|---|---|"]
         for entry, content in others.items():

@@ -124,10 +124,13 @@ class Instance:
             self._make_directory(self.layout.config_dir, 0o750)
         path = os.path.join(self.layout.config_dir, ".lock")
         # Appending changes no time stamp: a run that changes nothing leaves no trace.
-        with open(path, "a", encoding="utf-8") as handle:
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o640)
+        try:
             self._own(path)
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
+        finally:
+            os.close(handle)
 
     # What is there
 

@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The nodes of the Molecule scenarios, from inside (testinfra) and from outside (clients that are not ours)."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import testinfra
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+STATE = CHECKOUT / ".ansible" / "nodes"
+ADDRESSES = {f"ko-node-{number}": f"172.29.78.1{number}" for number in (1, 2, 3)}
+
+
+def wait_until(condition, timeout, what):
+    """Call `condition` until it returns something true, and return that; fail after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"not within {timeout} s: {what}"
+        time.sleep(0.1)
+    return found
+
+
+def host(name):
+    """Return testinfra's host of a node, as root inside of it."""
+    return testinfra.get_host(f"docker://{name}")
+
+
+def docker(*words):
+    """Run a docker command; return its output."""
+    done = subprocess.run(["docker", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"docker {words}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def inside(name, command):
+    """Run a shell command in a node as root; return its output."""
+    return docker("exec", name, "sh", "-ec", command)
+
+
+def main_process(node, unit):
+    """Return the main process of a unit, 0 if it has none."""
+    return int(node.check_output(f"systemctl show -p MainPID --value {unit}"))
+
+
+def listening(node):
+    """Return the (address, port) pairs of a node's listening TCP sockets; address "*" is any."""
+    lines = node.check_output("ss -Hltn").splitlines()
+    found = set()
+    for line in lines:
+        address, _, port = line.split()[3].rpartition(":")
+        address = re.sub(r"^\[(::ffff:)?|\]$", "", address)
+        found.add(("*" if address in ("*", "0.0.0.0", "::") else address, int(port)))
+    # Docker's own resolver
+    return {item for item in found if item[0] != "127.0.0.11"}
+
+
+class Cluster:
+    """A Kafka cluster on the nodes, looked at by confluent-kafka from this machine."""
+
+    def __init__(self, brokers):
+        """`brokers`: id -> host:port of the listener to be used."""
+        self.brokers = dict(brokers)
+        self.settings = {"bootstrap.servers": ",".join(self.brokers.values())}
+
+    def metadata(self, timeout=15):
+        """Return confluent-kafka's ClusterMetadata, or None where nobody answers."""
+        try:
+            return AdminClient(self.settings).list_topics(timeout=timeout)
+        except KafkaException:
+            return None
+
+    def under_replicated(self):
+        """Return "topic-partition" of what has replicas out of sync or no leader."""
+        found = self.metadata()
+        return [
+            f"{topic.topic}-{number}"
+            for topic in found.topics.values()
+            for number, item in topic.partitions.items()
+            if item.leader < 0 or len(item.isrs) < len(item.replicas)
+        ]
+
+    def is_whole(self):
+        """Tell whether every broker is registered, and every replica in sync."""
+        found = self.metadata()
+        return (
+            found is not None
+            and set(found.brokers) == set(self.brokers)
+            and not self.under_replicated()
+        )
+
+    def effective(self, broker_id):
+        """Return the configuration that a broker runs with: key -> value."""
+        admin = AdminClient(self.settings)
+        resource = ConfigResource(ConfigResource.Type.BROKER, str(broker_id))
+        (future,) = admin.describe_configs([resource]).values()
+        return {key: entry.value for key, entry in future.result(30).items()}
+
+    def round_trip(self, topic, number=100):
+        """Write records to every partition and read them back; return how many came."""
+        admin_topics = self.metadata().topics
+        partitions = list(admin_topics[topic].partitions)
+        mark = f"{time.time_ns()}"
+        producer = Producer({**self.settings, "acks": "all"})
+        failed = []
+        starts = {}
+        consumer = Consumer({**self.settings, "group.id": mark, "enable.auto.commit": False})
+        for partition in partitions:
+            starts[partition] = consumer.get_watermark_offsets(TopicPartition(topic, partition))[1]
+        for item in range(number):
+            producer.produce(
+                topic,
+                f"{mark}:{item}",
+                key=str(item),
+                partition=partitions[item % len(partitions)],
+                on_delivery=lambda error, _message: error and failed.append(error),
+            )
+        producer.flush(60)
+        assert not failed, failed[:3]
+        consumer.assign([TopicPartition(topic, item, starts[item]) for item in partitions])
+        seen, deadline = set(), time.monotonic() + 60
+        while len(seen) < number and time.monotonic() < deadline:
+            message = consumer.poll(1)
+            if message and not message.error() and message.value().decode().startswith(mark):
+                seen.add(message.value())
+        consumer.close()
+        return len(seen)
