@@ -120,7 +120,11 @@ class ActionModule(ActionBase):
         member, _findings = read_member(_raw(host, gathered))
         names = set(names_to_resolve(member))
         for sibling in gathered["siblings"]:
-            names.update(inventory.names_of(sibling))
+            names.update(
+                inventory.names_of(
+                    sibling, sibling in gathered["brokers"], sibling in gathered["servers"]
+                )
+            )
         before = time.time()
         try:
             answer = self._execute_module(
@@ -347,22 +351,27 @@ class _Inventory:
             "errors": errors,
             "is_broker": is_broker,
             "is_server": is_server,
+            "brokers": members["kafka"],
+            "servers": members["zookeeper"],
             "siblings": sorted(set(members["kafka"]) | set(members["zookeeper"])),
         }
 
-    def names_of(self, host):
-        """The names that another member announces; empty where its settings cannot be read."""
+    def names_of(self, host, is_broker, is_server):
+        """The names that another member announces; empty where its settings cannot be read.
+
+        A broker's listeners and a server's address: the other role's defaults announce nothing, and
+        looking up what nobody uses may take a resolver's whole patience.
+        """
         templar, variables = self._templar_for(host)
         names = set()
         try:
-            for listener in templar.template(variables.get("kafka_listeners") or []):
-                names.add(listener.get("advertised"))
+            if is_broker:
+                for listener in templar.template(variables.get("kafka_listeners") or []):
+                    names.add(listener.get("advertised"))
+            if is_server:
+                names.add(templar.template(variables.get("zookeeper_address") or ""))
         except Exception:  # pylint: disable=broad-except
             pass  # that host's own turn says what is wrong
-        try:
-            names.add(templar.template(variables.get("zookeeper_address") or ""))
-        except Exception:  # pylint: disable=broad-except
-            pass
         settings = {
             "kafka_listeners": [
                 {"name": "A", "port": 1, "advertised": plain(name)} for name in names

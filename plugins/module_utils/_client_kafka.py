@@ -182,25 +182,26 @@ class KafkaClient:
     def fetch_every_view(self, snapshot):
         """The metadata as each live broker tells it: broker id to Snapshot, None if it is silent.
 
-        Brokers learn of changes one after another. A fresh client whose only address is that
-        broker asks it about every second time (measured), others otherwise; the answer tells who
-        gave it.
+        Brokers learn of changes one after another. A fresh client whose only address is that broker
+        sticks to it or to another one, about every second time (measured), and the answer tells who
+        gave it: so fresh clients are made until one has asked the right broker.
         """
         views = {}
         for broker in snapshot.brokers:
             alone = replace(self.connection, addresses=((broker.host, broker.port),), timeout=5.0)
-            client = KafkaClient(alone, self._clock, self._sleep, self._wall_clock)
             views[broker.id] = None
-            try:
-                client.connect()
-                for _attempt in range(VIEW_ATTEMPTS):
+            for _attempt in range(VIEW_ATTEMPTS):
+                client = KafkaClient(alone, self._clock, self._sleep, self._wall_clock)
+                try:
+                    client.connect()
                     metadata = client._list_topics(alone.timeout)
-                    if metadata.orig_broker_id == broker.id:
-                        views[broker.id] = _snapshot(metadata)
-                        break
-            except (AdminError, KafkaException):
-                pass
-            self.requests.update(client.requests)
+                except (AdminError, KafkaException):
+                    break
+                finally:
+                    self.requests.update(client.requests)
+                if metadata.orig_broker_id == broker.id:
+                    views[broker.id] = _snapshot(metadata)
+                    break
         return views
 
     def fetch_racks(self):

@@ -24,6 +24,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils._config_kafka imp
 
 PROPERTIES_SUFFIXES = (".properties", ".cfg")
 HIDDEN = "(hidden)"
+GUARD = "guard"
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,9 @@ class Generation:
 
     `files` maps a file name to its text; those in `unwatched` are written but are no reason to restart
     (our own logging configuration, whose settings travel as JVM options). `unit` is what the service
-    manager is told. `cds_archive` is where a class-data archive is kept that makes later starts quicker;
-    it changes no behaviour and is no part of the meaning.
+    manager is told. `cds_archive` is where a class-data archive is kept that makes later starts quicker.
+    `guard` is a Python file among `files` and its arguments, run with `before-start` ahead of the JVM, and
+    by a unit with `ready` and `after-exit`. Both change no behaviour and are no part of the meaning.
     """
 
     release: str
@@ -47,6 +49,7 @@ class Generation:
     unwatched: tuple = ()
     unit: dict = field(default_factory=dict)
     cds_archive: str = ""
+    guard: tuple = ()
 
     def meaning(self):
         """Return the JSON-able value that the fingerprint is taken over; secrets only as digests."""
@@ -56,7 +59,7 @@ class Generation:
             for name, text in sorted(self.files.items())
             if name not in self.unwatched
         }
-        del value["unwatched"], value["cds_archive"]
+        del value["unwatched"], value["cds_archive"], value["guard"]
         value["environment"] = {
             key: _digest(item) if is_secret(key) else item
             for key, item in sorted(self.environment.items())
@@ -211,12 +214,18 @@ line=$(cat "/proc/$$/stat")
 set -- ${line##*) }
 printf '{"pid": %%s, "start_ticks": %%s, "started_at": %%s, "fingerprint": "%(fingerprint)s"}\\n' \\
   "$$" "${20}" "$(date +%%s)" > "$state/started.json.$$"
+if [ -f "$state/started.json" ]; then cp -f "$state/started.json" "$state/previous.json"; fi
 mv -f "$state/started.json.$$" "$state/started.json"
-%(exports)s%(cds)sexec %(java)s $cds \\
+%(guard)s%(exports)s%(cds)sexec %(java)s $cds \\
   %(command)s
 """ % {
         "state": _quote(state_dir),
         "fingerprint": generation.fingerprint,
+        "guard": (
+            "%s before-start || true\n" % _quote(os.path.join(config_dir, "current", GUARD))
+            if generation.guard
+            else ""
+        ),
         "exports": exports,
         "cds": (
             CLASS_DATA_SHARING % _quote(generation.cds_archive)
@@ -225,6 +234,29 @@ mv -f "$state/started.json.$$" "$state/started.json"
         ),
         "java": _quote(os.path.join(generation.java_home, "bin", "java")),
         "command": " \\\n  ".join(_quote(word) for word in words),
+    }
+
+
+def guard_script(generation, config_dir, python):
+    """Return the shell script that runs a generation's guard, with `python` or the system's.
+
+    A unit's sandbox may hide the Python that Ansible uses; without any, nothing is guarded.
+    """
+    directory = os.path.join(config_dir, "current")
+    words = [os.path.join(directory, generation.guard[0])]
+    words += [item.replace("{conf}", directory) for item in generation.guard[1:]]
+    return """#!/bin/sh
+# Written by kafkaops.cluster. Usage: %(name)s before-start|ready|after-exit
+for python in %(python)s /usr/bin/python3; do
+  if [ -x "$python" ]; then
+    exec "$python" %(words)s "$@"
+  fi
+done
+echo "%(name)s: no Python to run it with, so nothing is done"
+""" % {
+        "name": GUARD,
+        "python": _quote(python),
+        "words": " ".join(_quote(word) for word in words),
     }
 
 

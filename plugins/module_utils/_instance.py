@@ -24,13 +24,16 @@ import os
 import re
 import shutil
 import socket
+import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils._four_letter_words import ask
 from ansible_collections.kafkaops.cluster.plugins.module_utils._generation import (
+    GUARD,
     fingerprint,
+    guard_script,
     launch_script,
     masked_option,
     masked_text,
@@ -268,6 +271,8 @@ class Instance:
         texts = {name: (text, 0o640) for name, text in generation.files.items()}
         launch = launch_script(generation, self.layout.config_dir, self.layout.state_dir)
         texts["launch"] = launch, 0o750
+        if generation.guard:
+            texts[GUARD] = guard_script(generation, self.layout.config_dir, sys.executable), 0o750
         texts["meaning.json"] = (
             json.dumps(generation.meaning(), sort_keys=True, indent=1) + "\n",
             0o640,
@@ -306,7 +311,7 @@ class Instance:
             names |= {
                 name
                 for name in (os.listdir(directory) if os.path.isdir(directory) else [])
-                if name not in ("launch", "meaning.json") and not name.endswith(".tmp")
+                if name not in ("launch", GUARD, "meaning.json") and not name.endswith(".tmp")
             }
             for name in names:
                 text = _read(os.path.join(directory, name))

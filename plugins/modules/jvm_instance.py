@@ -112,6 +112,13 @@ options:
         description: Where to keep a class-data archive that makes later starts quicker; empty for none. No blanks.
         type: path
         default: ""
+      guard:
+        description:
+          - A Python file among O(generation.files), and its arguments; C({conf}) as in O(generation.arguments).
+          - Run with C(before-start) ahead of the JVM; a unit may run C(current/guard) with other words.
+        type: list
+        elements: str
+        default: []
       unit_text:
         description: Text of the systemd unit.
         type: str
@@ -251,6 +258,7 @@ GENERATION = {
     "secrets": {"type": "dict", "default": {}, "no_log": True},
     "unwatched": {"type": "list", "elements": "str", "default": []},
     "cds_archive": {"type": "path", "default": ""},
+    "guard": {"type": "list", "elements": "str", "default": []},
     "unit_text": {"type": "str", "default": ""},
 }
 SPEC = {
@@ -328,6 +336,7 @@ def generation_of(module, service):
         files=files,
         unwatched=tuple(given["unwatched"]),
         cds_archive=given["cds_archive"] if " " not in given["cds_archive"] else "",
+        guard=tuple(given["guard"]),
         unit={"text": service.unit(params["name"], command, console, params["stop_timeout"])},
     )
 

@@ -91,8 +91,8 @@ def main() -> None:
             f"{name:7} {middle[name]:6.1f} s (min {min(values):.1f}, max {max(values):.1f})"
             + (f", {calls[name]} results of hosts" if name in calls else "")
         )
-    first, floor = middle["first"], middle["floor"]
-    print(f"first / floor  {first / floor:.2f}, first - floor {first - floor:.1f} s")
+    ratio, above = middle["first"] / middle["floor"], middle["first"] - middle["floor"]
+    print(f"first / floor  {ratio:.2f}, first - floor {above:.1f} s")
     print(f"second / floor {middle['second'] / middle['floor']:.2f}")
 
 

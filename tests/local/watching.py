@@ -177,6 +177,8 @@ class Traffic(threading.Thread):
         super().__init__(daemon=True)
         self._cluster, self._topic, self._done = cluster, topic, threading.Event()
         self.acknowledged, self.failed = set(), []
+        self._last = {}  # partition -> when it acknowledged last
+        self.longest_pause = 0.0  # seconds between two acknowledgements of one partition
         # Whatever the topic holds already was written by somebody else.
         self._prefix = f"{time.time_ns()}:"
 
@@ -202,6 +204,10 @@ class Traffic(threading.Thread):
         if error:
             self.failed.append(str(error))
         else:
+            now = time.monotonic()
+            pause = now - self._last.get(message.partition(), now)
+            self._last[message.partition()] = now
+            self.longest_pause = max(self.longest_pause, pause)
             self.acknowledged.add(message.value().decode())
 
     def __enter__(self):

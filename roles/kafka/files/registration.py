@@ -1,0 +1,411 @@
+#!/usr/bin/env python3
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A broker's registration in ZooKeeper, as its own host sees it: waited for, and released after a death.
+
+    registration.py before-start|after-exit|ready --properties FILE --log FILE --state DIR [--keep]
+
+before-start  releases what a dead process has left, then waits until ZooKeeper can be talked to and the id
+              is free, so that a broker is not started in vain; notes the registration known so far.
+after-exit    releases what a dead process has left.
+ready         returns when this start's process has registered.
+
+A broker that dies without a controlled shutdown stays registered until its session expires (18 s by
+default). Until then all partitions that have it in their ISR stand still, and every new start fails.
+Deleting the registration ends that at once, but only a proven death allows it: a broker that is merely
+stopped would go on as a zombie, acknowledging records that nobody replicates. The proof is
+
+* the process of the start record is gone, and
+* the lock of every log directory is free, and is held here while the registration is deleted, and
+* the znode was created by the transaction (czxid) that this instance's own log names last: a
+  registration of another host, of a later process or of a new session has another one.
+
+`/controller` is deleted with it if the same session owns it. In any doubt nothing is done; the session
+timeout then decides, as without this file, and the reason is printed (--keep prints nothing and leaves
+all registrations alone). ZooKeeper over TLS is left alone, too: no standard-library client.
+
+Standard library only: it runs on managed hosts, started by the unit or the launch script.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import errno
+import fcntl
+import json
+import mmap
+import os
+import re
+import socket
+import struct
+import sys
+import time
+
+REGISTERED = re.compile(
+    rb"Registered broker (\d+) at path \S+ with addresses: .*czxid \(broker epoch\): (\d+)"
+)
+MARK = b"czxid (broker epoch): "
+GET_DATA, DELETE, CLOSE = 4, 2, -11
+NO_NODE, NO_AUTH, NOT_AUTHENTICATED = -101, -102, -112
+CONNECT_SECONDS = 2.0
+# Long enough for a call, short enough that a session left behind by a kill is soon gone.
+SESSION_MS = 4000
+
+
+class ZookeeperError(Exception):
+    """A server refused a call; `code` is ZooKeeper's."""
+
+    def __init__(self, code):
+        super().__init__(f"ZooKeeper answered with error {code}")
+        self.code = code
+
+
+class Zookeeper:
+    """The three calls that are needed here, over one connection (protocol of ZooKeeper 3.4 and later)."""
+
+    def __init__(self, host, port, timeout=CONNECT_SECONDS):
+        self._socket = socket.create_connection((host, port), timeout)
+        try:
+            # protocol 0, last zxid seen, session timeout, no session, no password
+            self._send(struct.pack(">iqiq", 0, 0, SESSION_MS, 0) + _buffer(b"\0" * 16))
+            answer = self._receive()
+            if struct.unpack(">i", answer[4:8])[0] <= 0:
+                raise OSError("the session was refused")
+        except BaseException:
+            self._socket.close()
+            raise
+        self._xid = 0
+
+    def _send(self, data):
+        self._socket.sendall(struct.pack(">i", len(data)) + data)
+
+    def _exactly(self, size):
+        data = b""
+        while len(data) < size:
+            part = self._socket.recv(size - len(data))
+            if not part:
+                raise OSError("the connection was closed: no quorum")
+            data += part
+        return data
+
+    def _receive(self):
+        return self._exactly(struct.unpack(">i", self._exactly(4))[0])
+
+    def _call(self, kind, body):
+        self._xid += 1
+        self._send(struct.pack(">ii", self._xid, kind) + body)
+        while True:
+            answer = self._receive()
+            xid, _zxid, error = struct.unpack(">iqi", answer[:16])
+            if xid == self._xid:
+                if error:
+                    raise ZookeeperError(error)
+                return answer[16:]
+
+    def stat(self, path):
+        """Return (czxid, ephemeral owner) of a node, or None where it does not exist."""
+        try:
+            answer = self._call(GET_DATA, _buffer(path.encode()) + b"\0")
+        except ZookeeperError as error:
+            if error.code == NO_NODE:
+                return None
+            raise
+        (size,) = struct.unpack(">i", answer[:4])
+        # czxid, mzxid, ctime, mtime, version, cversion, aversion, ephemeralOwner
+        fields = struct.unpack(">qqqqiiiq", answer[4 + max(size, 0) :][:52])
+        return fields[0], fields[7]
+
+    def delete(self, path):
+        """Delete a node, whatever its version; one that is gone is fine."""
+        try:
+            self._call(DELETE, _buffer(path.encode()) + struct.pack(">i", -1))
+        except ZookeeperError as error:
+            if error.code != NO_NODE:
+                raise
+
+    def close(self):
+        """End the session."""
+        with contextlib.suppress(OSError, ZookeeperError):
+            self._call(CLOSE, b"")
+        self._socket.close()
+
+
+def _buffer(data):
+    return struct.pack(">i", len(data)) + data
+
+
+# ---------------------------------------------------------------- what is known on this host
+
+
+def read_properties(path):
+    """Return the plain `key=value` lines of a properties file; escapes are of no interest here."""
+    found = {}
+    with open(path, encoding="utf-8", errors="replace") as handle:
+        for line in handle:
+            key, equals, value = line.strip().partition("=")
+            if equals and not key.startswith(("#", "!")):
+                found[key.strip()] = value.strip().replace("\\:", ":").replace("\\=", "=")
+    return found
+
+
+def parse_connect(text):
+    """Return ([(host, port), ...], chroot) of a zookeeper.connect value."""
+    servers, slash, chroot = text.partition("/")
+    found = []
+    for item in servers.split(","):
+        host, _, port = item.strip().rpartition(":")
+        if not port.isdigit() or not host:
+            host, port = item.strip(), "2181"
+        found.append((host.strip("[]"), int(port)))
+    return found, (slash + chroot).rstrip("/")
+
+
+def last_registration(log):
+    """Return (broker id, czxid) of the last registration that a broker's log tells of, or None."""
+    for path in (log, log + ".1"):
+        try:
+            with (
+                open(path, "rb") as handle,
+                mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as text,
+            ):
+                end = len(text)
+                while (found := text.rfind(MARK, 0, end)) >= 0:
+                    start = text.rfind(b"\n", 0, found) + 1
+                    stop = text.find(b"\n", found)
+                    # a line without its end is still being written
+                    match = REGISTERED.search(text[start:stop]) if stop >= 0 else None
+                    if match:
+                        return int(match.group(1)), int(match.group(2))
+                    end = found
+        except (OSError, ValueError):  # absent; empty
+            continue
+    return None
+
+
+def is_alive(record):
+    """Tell whether the process of a start record runs; a zombie or a recycled pid does not count."""
+    try:
+        with open(f"/proc/{int(record['pid'])}/stat", encoding="utf-8", errors="replace") as handle:
+            fields = handle.read().rsplit(") ", 1)[1].split()
+    except (OSError, IndexError, ValueError, KeyError, TypeError):
+        return False
+    return fields[0] not in "ZX" and int(fields[19]) == int(record.get("start_ticks", -1))
+
+
+@contextlib.contextmanager
+def locked(directories):
+    """Hold the broker's own lock of every log directory; yield the path of one that cannot be had, or ""."""
+    with contextlib.ExitStack() as stack:
+        for directory in directories:
+            path = os.path.join(directory, ".lock")
+            try:
+                handle = stack.enter_context(open(path, "r+b"))
+                fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except FileNotFoundError:
+                # never used by a broker, or a disk that is gone: nobody can hold it
+                continue
+            except OSError as error:
+                if error.errno in (errno.EACCES, errno.EAGAIN):
+                    yield path
+                    return
+                raise
+        yield ""
+
+
+# ---------------------------------------------------------------- the decision
+
+
+def decide(broker_id, known, registration, controller):
+    """Return (which nodes to delete, why not or ""); paths are relative to the chroot.
+
+    `known`: (id, czxid) that the log names last, or None; `registration`, `controller`: (czxid, owner)
+    of the znodes, or None. Whether the process is dead has been decided before.
+    """
+    path = f"/brokers/ids/{broker_id}"
+    if registration is None:
+        return [], ""
+    if known is None or known[0] != broker_id:
+        return [], f"{path} stays: the log does not say which registration was ours"
+    czxid, owner = registration
+    if czxid != known[1]:
+        return [], f"{path} stays: created by transaction {czxid}, and ours was {known[1]}"
+    paths = [path]
+    if controller is not None and owner and controller[1] == owner:
+        paths.append("/controller")
+    return paths, ""
+
+
+class Broker:
+    """One broker instance on this host."""
+
+    def __init__(self, properties, log, state):
+        self.properties = read_properties(properties)
+        self.servers, self.chroot = parse_connect(self.properties["zookeeper.connect"])
+        self.id = int(self.properties["broker.id"])
+        dirs = self.properties.get("log.dirs") or self.properties.get("log.dir", "")
+        self.log_dirs = [item.strip() for item in dirs.split(",") if item.strip()]
+        self.log, self.state = log, state
+
+    @property
+    def uses_tls(self):
+        """Whether ZooKeeper is talked to in a way that this file cannot."""
+        return self.properties.get("zookeeper.ssl.client.enable", "false").lower() == "true"
+
+    def connect(self):
+        """Return a Zookeeper connection to the first server that gives a session; OSError if none does."""
+        problem = OSError("no server is named")
+        for host, port in self.servers:
+            try:
+                return Zookeeper(host, port)
+            except (OSError, struct.error) as error:
+                problem = error
+        raise OSError(f"no ZooKeeper server gives a session: {problem}")
+
+    def record(self, name):
+        """Return a start record (started.json, previous.json) as a dict; empty if there is none."""
+        try:
+            with open(os.path.join(self.state, name), encoding="utf-8") as handle:
+                found = json.load(handle)
+            return found if isinstance(found, dict) else {}
+        except (OSError, ValueError):
+            return {}
+
+    def release(self, record):
+        """Delete the registration of the dead process of `record`; return a line for the log, or ""."""
+        if not record:
+            return ""
+        if is_alive(record):
+            return f"process {record['pid']} is alive, its registration stays"
+        if self.uses_tls:
+            return "ZooKeeper speaks TLS: a dead registration is left to the session timeout"
+        with locked(self.log_dirs) as held_elsewhere:
+            if held_elsewhere:
+                return f"{held_elsewhere} is held by a living process, all registrations stay"
+            try:
+                client = self.connect()
+            except OSError as error:
+                return f"{error}; a dead registration is left to the session timeout"
+            try:
+                return self._release(client)
+            except (OSError, struct.error) as error:
+                return f"ZooKeeper: {error}; a dead registration is left to the session timeout"
+            except ZookeeperError as error:
+                if error.code in (NO_AUTH, NOT_AUTHENTICATED):
+                    return "no right to delete the registration, it is left to the session timeout"
+                return f"{error}; a dead registration is left to the session timeout"
+            finally:
+                client.close()
+
+    def _release(self, client):
+        registration = client.stat(f"{self.chroot}/brokers/ids/{self.id}")
+        controller = client.stat(f"{self.chroot}/controller")
+        paths, doubt = decide(self.id, last_registration(self.log), registration, controller)
+        for path in paths:
+            client.delete(self.chroot + path)
+        return f"released {' and '.join(paths)} of a process that is dead" if paths else doubt
+
+    def wait_for_zookeeper(self, say, parent):
+        """Return when a server gives a session; also when `parent`, who started this, is gone."""
+        told = False
+        while os.getppid() == parent:
+            try:
+                if self.uses_tls:
+                    self._reach()
+                else:
+                    self.connect().close()
+                return
+            except OSError as error:
+                if not told:
+                    say(f"waiting for ZooKeeper: {error}")
+                    told = True
+            time.sleep(0.3)
+
+    def _reach(self):
+        problem = OSError("no server is named")
+        for address in self.servers:
+            try:
+                socket.create_connection(address, CONNECT_SECONDS).close()
+                return
+            except OSError as error:
+                problem = error
+        raise problem
+
+    def wait_until_free(self, say, parent):
+        """Return when nobody is registered under this id any more, or a session's time has passed.
+
+        Started before, the broker would find its id taken and exit, again and again. Somebody else who
+        has the id for good is for the broker to complain about.
+        """
+        if self.uses_tls:
+            return
+        path = f"{self.chroot}/brokers/ids/{self.id}"
+        session = int(self.properties.get("zookeeper.session.timeout.ms", "18000")) / 1000
+        deadline, told = time.monotonic() + 1.2 * session + 2, False
+        while os.getppid() == parent and time.monotonic() < deadline:
+            try:
+                client = self.connect()
+                try:
+                    if client.stat(path) is None:
+                        return
+                finally:
+                    client.close()
+            except (OSError, struct.error, ZookeeperError):
+                pass  # the broker itself will say what is wrong
+            if not told:
+                say(f"waiting until {path} is free: at most {1.2 * session + 2:.0f} s")
+                told = True
+            time.sleep(0.3)
+
+    def note(self, known, pid):
+        """Remember the registration known before the start of process `pid`."""
+        path = os.path.join(self.state, "registration.json")
+        with open(path + ".tmp", "w", encoding="utf-8") as handle:
+            json.dump({"czxid": known[1] if known else None, "pid": pid}, handle)
+        os.replace(path + ".tmp", path)
+
+    def wait_until_registered(self):
+        """Return when the log tells of a registration that was not known before the start."""
+        while True:
+            noted, started = self.record("registration.json"), self.record("started.json")
+            # Both are written anew at each start: until then they tell of an earlier one.
+            if noted.get("pid") == started.get("pid") and is_alive(started):
+                known = last_registration(self.log)
+                if known and known[0] == self.id and known[1] != noted.get("czxid"):
+                    return
+            time.sleep(0.1)
+
+
+def main(argv=None):
+    """Run the command line; always exits 0, because a start must not depend on this."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("command", choices=["before-start", "after-exit", "ready"])
+    parser.add_argument("--properties", required=True)
+    parser.add_argument("--log", required=True)
+    parser.add_argument("--state", required=True)
+    parser.add_argument("--keep", action="store_true")
+    options = parser.parse_args(argv)
+
+    def say(text):
+        if text:
+            print(f"registration: {text}", flush=True)
+
+    parent = os.getppid()
+    broker = Broker(options.properties, options.log, options.state)
+    if options.command == "ready":
+        broker.wait_until_registered()
+        return 0
+    previous = "previous.json" if options.command == "before-start" else "started.json"
+    if not options.keep:
+        say(broker.release(broker.record(previous)))
+    if options.command == "before-start":
+        broker.note(last_registration(options.log), parent)
+        broker.wait_for_zookeeper(say, parent)
+        broker.wait_until_free(say, parent)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

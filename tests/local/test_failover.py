@@ -1,0 +1,187 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A dead broker is deregistered at once by its own host, and in any doubt it is not."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import time
+
+import pytest
+from kazoo.client import KazooClient
+from kazoo.security import READ_ACL_UNSAFE, make_acl
+
+from tests.local.support import CHECKOUT, start_ticks, wait_until
+from tests.local.watching import Traffic, cluster_is_whole, registered_at, zookeeper_port
+
+FILE = CHECKOUT / "roles" / "kafka" / "files" / "registration.py"
+spec = importlib.util.spec_from_file_location("registration", FILE)
+registration = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(registration)
+
+SESSION_SECONDS = 18
+DEAD = {"pid": 2**22 + 1, "start_ticks": 1}
+
+
+def whole(cluster):
+    return wait_until(lambda: cluster_is_whole(cluster), 180, "the cluster is whole")
+
+
+@contextlib.contextmanager
+def zookeeper(cluster):
+    """A connected kazoo client of the cluster's ensemble, chroot included."""
+    client = KazooClient(f"127.0.0.1:{zookeeper_port(cluster, cluster.zookeepers[0])}/kafka")
+    client.start(30)
+    try:
+        yield client
+    finally:
+        client.stop()
+        client.close()
+
+
+def leader_of(cluster, topic):
+    """The name of a broker that leads a partition of the topic, and is not the controller."""
+    controller = whole(cluster).controller
+    leaders = {leader for leader, _replicas, _isr in cluster.partitions(topic).values()}
+    return cluster.name_of(sorted(leaders - {controller})[0])
+
+
+@pytest.mark.parametrize("victim", ["leader", "controller"])
+def test_a_killed_broker_pauses_nobody_for_a_session(cluster, victim, record_property):
+    """Without it every partition stands still for the session timeout, 18 s."""
+    name = cluster.name_of(whole(cluster).controller)
+    if victim == "leader":
+        name = leader_of(cluster, "orders")
+    number, before = cluster.brokers[name], cluster.process(name)
+    with Traffic(cluster, "orders") as traffic:
+        wait_until(lambda: len(traffic.acknowledged) > 500, 60, "acknowledgements")
+        killed_at = time.time()
+        os.kill(before.pid, signal.SIGKILL)
+        wait_until(
+            lambda: registered_at(cluster).get(number, 0) > killed_at, 120, f"{name} is registered"
+        )
+        whole(cluster)
+    print(f"\nSIGKILL of a {victim}: longest pause {traffic.longest_pause:.2f} s")
+    assert not traffic.failed and traffic.lost() == []
+    assert traffic.longest_pause < SESSION_SECONDS / 2, "the session timeout decided"
+    console = (cluster.instance(name) / "logs" / "console.log").read_text()
+    assert "released /brokers/ids/%d" % number in console
+
+
+@pytest.fixture
+def guard(cluster, tmp_path):
+    """A registration.Broker that looks like kafka-1, but whose settings and records are the test's."""
+    instance = cluster.instance("kafka-1")
+    state = tmp_path / "run"
+    shutil.copytree(instance / "run", state)
+    settings = tmp_path / "server.properties"
+    shutil.copy(instance / "conf" / "current" / "server.properties", settings)
+
+    def make(log=instance / "logs" / "server.log", log_dirs=None, **more):
+        lines = [f"{key.replace('_', '.')}={value}" for key, value in more.items()]
+        if log_dirs is not None:
+            lines.append(f"log.dirs={log_dirs}")
+        text = (instance / "conf" / "current" / "server.properties").read_text()
+        settings.write_text(text + "\n".join(lines) + "\n")
+        return registration.Broker(str(settings), str(log), str(state))
+
+    return make
+
+
+def check_nothing_happens(cluster, act):
+    """Run `act`, and fail if it touched a registration or the controller; returns what it said."""
+    whole(cluster)
+    with zookeeper(cluster) as client:
+        paths = ["/controller", *(f"/brokers/ids/{number}" for number in (1, 2, 3))]
+        before = [client.exists(path).czxid for path in paths]
+        said = act()
+        assert [client.exists(path).czxid for path in paths] == before
+    return said
+
+
+def test_a_living_process_keeps_its_registration(cluster, guard):
+    broker = guard()
+    said = check_nothing_happens(cluster, lambda: broker.release(broker.record("started.json")))
+    assert "is alive" in said
+
+
+def test_a_stopped_process_keeps_its_registration(cluster, guard):
+    """SIGSTOP: it would come back as a zombie that never notices."""
+    process = cluster.process("kafka-1")
+    broker = guard()
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        said = broker.release(broker.record("started.json"))
+        assert "is alive" in said
+        # even if the record were wrong: it holds its locks
+        assert ".lock is held" in broker.release(DEAD)
+        assert 1 in registered_at(cluster)
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+    assert start_ticks(process.pid) == process.start_ticks
+    whole(cluster)
+
+
+def test_a_held_lock_proves_life(cluster, guard):
+    said = check_nothing_happens(cluster, lambda: guard().release(DEAD))
+    assert said.endswith("all registrations stay")
+
+
+@pytest.mark.parametrize(
+    "line, doubt",
+    [
+        ("", "does not say"),
+        ("Registered broker 2 at path /brokers/ids/2 with addresses: x, czxid (broker epoch): 7\n", "does not say"),
+        ("Registered broker 1 at path /brokers/ids/1 with addresses: x, czxid (broker epoch): 7\n", "ours was 7"),
+    ],
+    ids=["unknown", "other-id", "other-incarnation"],
+)  # fmt: skip
+def test_a_registration_that_is_not_its_own_stays(cluster, guard, tmp_path, line, doubt):
+    """Of another host, process or session: its transaction is another one."""
+    log = tmp_path / "server.log"
+    log.write_text(line)
+    broker = guard(log=log, log_dirs=tmp_path)  # a directory that nobody has locked
+    said = check_nothing_happens(cluster, lambda: broker.release(DEAD))
+    assert doubt in said
+
+
+def test_without_zookeeper_it_is_left_to_the_timeout(cluster, guard, tmp_path):
+    broker = guard(log_dirs=tmp_path, zookeeper_connect="127.0.0.1:9/kafka")
+    said = check_nothing_happens(cluster, lambda: broker.release(DEAD))
+    assert "no ZooKeeper server gives a session" in said
+
+
+def test_without_the_right_to_delete_it_is_left_to_the_timeout(cluster, guard, tmp_path):
+    """A parent whose list of children only its creator may change."""
+    log = tmp_path / "server.log"
+    owner = make_acl("digest", "owner:" + "x" * 28, all=True)
+    with zookeeper(cluster) as client:
+        client.create("/guarded/brokers/ids", b"", makepath=True)
+        client.create("/guarded/brokers/ids/1", b"{}")
+        czxid = client.exists("/guarded/brokers/ids/1").czxid
+        client.set_acls("/guarded/brokers/ids", [*READ_ACL_UNSAFE, owner])
+        log.write_text(
+            "Registered broker 1 at path /brokers/ids/1 with addresses: x, "
+            f"czxid (broker epoch): {czxid}\n"
+        )
+        connect = f"127.0.0.1:{zookeeper_port(cluster, cluster.zookeepers[0])}/kafka/guarded"
+        broker = guard(log=log, log_dirs=tmp_path, zookeeper_connect=connect)
+        assert "no right to delete" in broker.release(DEAD)
+        assert client.exists("/guarded/brokers/ids/1")
+
+
+def test_it_can_be_switched_off(cluster, guard, tmp_path, capsys):
+    """--keep leaves registrations alone; the start is noted all the same."""
+    instance = cluster.instance("kafka-1")
+    state = tmp_path / "run"
+    arguments = ["--properties", str(instance / "conf" / "current" / "server.properties")]
+    arguments += ["--log", str(instance / "logs" / "server.log"), "--state", str(state), "--keep"]
+    guard()  # makes `state`
+    (state / "started.json").write_text(json.dumps(DEAD))
+    check_nothing_happens(cluster, lambda: registration.main(["after-exit", *arguments]))
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,160 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What may be deleted of a dead broker, and how its log and settings are read; no ZooKeeper here."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+FILE = Path(__file__).resolve().parents[3] / "roles" / "kafka" / "files" / "registration.py"
+spec = importlib.util.spec_from_file_location("registration", FILE)
+registration = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(registration)
+
+LINE = (
+    "[2026-11-21 10:00:00,000] INFO Registered broker %d at path /brokers/ids/%d with addresses: "
+    "INTERNAL://127.0.0.1:9092, czxid (broker epoch): %d (kafka.zk.KafkaZkClient)\n"
+)
+OURS, OTHERS, SESSION = 4294967345, 4294967399, 72057594037927940
+
+
+@pytest.mark.parametrize(
+    "known, found, controller, paths, doubt",
+    [
+        ((1, OURS), (OURS, SESSION), None, ["/brokers/ids/1"], ""),
+        ((1, OURS), (OURS, SESSION), (7, SESSION), ["/brokers/ids/1", "/controller"], ""),
+        ((1, OURS), (OURS, SESSION), (7, SESSION + 1), ["/brokers/ids/1"], ""),
+        # a controller without a session is that of a migration: it is nobody's
+        ((1, OURS), (OURS, 0), (7, 0), ["/brokers/ids/1"], ""),
+        ((1, OURS), None, (7, SESSION), [], ""),
+        ((1, OURS), (OTHERS, SESSION), (7, SESSION), [], "created by transaction"),
+        ((2, OURS), (OURS, SESSION), None, [], "does not say"),
+        (None, (OURS, SESSION), None, [], "does not say"),
+    ],
+)
+def test_only_our_own_registration_goes(known, found, controller, paths, doubt):
+    got, said = registration.decide(1, known, found, controller)
+    assert got == paths and (doubt in said if doubt else said == "")
+
+
+number = st.integers(min_value=0, max_value=2**63 - 1)
+stat = st.none() | st.tuples(number, number)
+
+
+@given(st.none() | st.tuples(st.integers(0, 3), number), stat, stat)
+def test_nothing_goes_without_the_same_transaction(known, found, controller):
+    paths, _ = registration.decide(1, known, found, controller)
+    if paths:
+        assert known == (1, found[0])
+    if "/controller" in paths:
+        assert controller[1] == found[1] != 0
+
+
+def test_the_last_complete_line_of_the_log_counts(tmp_path):
+    log = tmp_path / "server.log"
+    assert registration.last_registration(str(log)) is None
+    log.write_text("")
+    assert registration.last_registration(str(log)) is None
+    log.write_text(LINE % (1, 1, 5) + "[x] INFO between\n" + LINE % (1, 1, 9) + "[x] INFO later\n")
+    assert registration.last_registration(str(log)) == (1, 9)
+    with log.open("a") as handle:
+        handle.write((LINE % (1, 1, 12))[:-30])  # the process died, or is still writing
+    assert registration.last_registration(str(log)) == (1, 9)
+    # other lines that name the epoch are of other brokers
+    with log.open("a") as handle:
+        handle.write("\n[x] INFO saw czxid (broker epoch): 77 of broker 2\n")
+    assert registration.last_registration(str(log)) == (1, 9)
+
+
+def test_a_log_that_was_just_rotated_is_read_from_its_predecessor(tmp_path):
+    log = tmp_path / "server.log"
+    log.write_text("[x] INFO new file\n")
+    Path(f"{log}.1").write_text(LINE % (3, 3, 21))
+    assert registration.last_registration(str(log)) == (3, 21)
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("a:2181,b:2182,c/kafka", ([("a", 2181), ("b", 2182), ("c", 2181)], "/kafka")),
+        ("10.0.0.1:2181", ([("10.0.0.1", 2181)], "")),
+        ("[2001:db8::1]:2181/a/b", ([("2001:db8::1", 2181)], "/a/b")),
+        ("a:2181/", ([("a", 2181)], "")),
+    ],
+)
+def test_connect_strings(text, expected):
+    assert registration.parse_connect(text) == expected
+
+
+def test_a_recycled_pid_is_not_the_process():
+    fields = Path("/proc/self/stat").read_text().rpartition(") ")[2].split()
+    assert registration.is_alive({"pid": os.getpid(), "start_ticks": int(fields[19])})
+    assert not registration.is_alive({"pid": os.getpid(), "start_ticks": 1})
+    assert not registration.is_alive({"pid": 2**22 + 1, "start_ticks": 1})
+    for damaged in ({}, {"pid": "x"}, {"pid": None, "start_ticks": 3}):
+        assert not registration.is_alive(damaged)
+
+
+def test_a_lock_of_a_living_process_is_seen(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / ".lock").write_text("")
+    dirs = [str(tmp_path / "a"), str(tmp_path / "never used")]
+    with registration.locked(dirs) as held:
+        assert held == ""
+    program = (
+        "import fcntl, sys; f = open(sys.argv[1], 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX);"
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path / "a" / ".lock")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as other:
+        assert other.stdout.readline() == b"held\n"
+        with registration.locked(dirs) as held:
+            assert held.endswith("a/.lock")
+        other.stdin.close()
+    with registration.locked(dirs) as held:
+        assert held == ""
+
+
+def make_broker(tmp_path, **more):
+    settings = {"zookeeper.connect": "127.0.0.1:9", "broker.id": 1, "log.dirs": tmp_path, **more}
+    (tmp_path / "server.properties").write_text(
+        "".join(f"{key}={value}\n" for key, value in settings.items())
+    )
+    return registration.Broker(
+        str(tmp_path / "server.properties"), str(tmp_path / "server.log"), str(tmp_path)
+    )
+
+
+DEAD = {"pid": 2**22 + 1, "start_ticks": 1}
+
+
+def test_doubts_are_named_and_nothing_is_tried(tmp_path):
+    broker = make_broker(tmp_path)
+    fields = Path("/proc/self/stat").read_text().rpartition(") ")[2].split()
+    alive = {"pid": os.getpid(), "start_ticks": int(fields[19])}
+    assert broker.release({}) == ""
+    assert "is alive" in broker.release(alive)
+    assert "left to the session timeout" in broker.release(DEAD)  # nobody listens at port 9
+    tls = make_broker(tmp_path, **{"zookeeper.ssl.client.enable": "true"})
+    assert "TLS" in tls.release(DEAD)
+
+
+def test_damaged_records_are_no_records(tmp_path):
+    broker = make_broker(tmp_path)
+    for text in ("", "{", "[]", "null", "7"):
+        (tmp_path / "started.json").write_text(text)
+        assert broker.record("started.json") == {}
+    broker.note((1, 5), 77)
+    assert json.loads((tmp_path / "registration.json").read_text()) == {"czxid": 5, "pid": 77}
