@@ -17,7 +17,8 @@ from kazoo.client import KazooClient
 from kazoo.security import READ_ACL_UNSAFE, make_acl
 
 from tests.local.support import CHECKOUT, start_ticks, wait_until
-from tests.local.watching import Traffic, cluster_is_whole, registered_at, zookeeper_port
+from tests.local.watching import cluster_is_whole, registered_at, zookeeper_port
+from tests.support.traffic import Traffic
 
 FILE = CHECKOUT / "roles" / "kafka" / "files" / "registration.py"
 spec = importlib.util.spec_from_file_location("registration", FILE)

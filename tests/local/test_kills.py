@@ -17,7 +17,6 @@ import pytest
 
 from tests.local.support import OFFSET, LocalCluster, start_ticks, wait_until
 from tests.local.watching import (
-    Traffic,
     Watch,
     cluster_is_whole,
     ensemble_is_whole,
@@ -25,6 +24,7 @@ from tests.local.watching import (
     registered_at,
     zookeeper_mode,
 )
+from tests.support.traffic import Traffic
 
 NEVER = ("-e", "flow_validation=never")
 # Nobody listens at the discard port: what needs the network fails at once.
@@ -200,7 +200,7 @@ def test_runs_killed_at_any_moment_are_completed_by_the_next(seed):
     moments = random.Random(seed)
     with OwnCache(OFFSET + 4300) as cluster:
         cluster.fill_cache()
-        for _ in range(3):
+        for dummy in range(3):
             with cluster.playing("site.yml", *NEVER, *OFFLINE) as (process, _log):
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(moments.uniform(1, 40))

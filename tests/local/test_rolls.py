@@ -11,7 +11,8 @@ import signal
 import pytest
 
 from tests.local.support import OFFSET, LocalCluster, wait_until
-from tests.local.watching import Traffic, Watch, cluster_is_whole, modes
+from tests.local.watching import Watch, cluster_is_whole, modes
+from tests.support.traffic import Traffic
 
 TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-import time
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaException
 from kazoo.client import KazooClient
 
 
@@ -168,72 +167,3 @@ class Watch(threading.Thread):
                 turns += [] if turns[-1:] == [name] else [name]
                 whole = False
         return turns
-
-
-class Traffic(threading.Thread):
-    """Writes numbered records with acks=all and notes which ones were acknowledged."""
-
-    def __init__(self, cluster, topic):
-        super().__init__(daemon=True)
-        self._cluster, self._topic, self._done = cluster, topic, threading.Event()
-        self.acknowledged, self.failed = set(), []
-        self._last = {}  # partition -> when it acknowledged last
-        self.longest_pause = 0.0  # seconds between two acknowledgements of one partition
-        # Whatever the topic holds already was written by somebody else.
-        self._prefix = f"{time.time_ns()}:"
-
-    def run(self):
-        producer = Producer(
-            self._cluster.client(
-                acks="all",
-                enable_idempotence=True,
-                delivery_timeout_ms=300000,
-                linger_ms=5,
-            )
-        )
-        number = 0
-        while not self._done.wait(0.005):
-            producer.produce(
-                self._topic, f"{self._prefix}{number}", str(number), on_delivery=self._note
-            )
-            producer.poll(0)
-            number += 1
-        producer.flush(300)
-
-    def _note(self, error, message):
-        if error:
-            self.failed.append(str(error))
-        else:
-            now = time.monotonic()
-            pause = now - self._last.get(message.partition(), now)
-            self._last[message.partition()] = now
-            self.longest_pause = max(self.longest_pause, pause)
-            self.acknowledged.add(message.value().decode())
-
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *_exc):
-        self._done.set()
-        self.join(360)
-
-    def lost(self):
-        """Return the acknowledged records that cannot be read any more."""
-        consumer = Consumer(
-            self._cluster.client(
-                group_id="traffic", enable_auto_commit=False, enable_partition_eof=True
-            )
-        )
-        partitions = self._cluster.partitions(self._topic)
-        consumer.assign([TopicPartition(self._topic, number, 0) for number in partitions])
-        open_partitions, read = set(partitions), set()
-        while open_partitions:
-            message = consumer.poll(60)
-            assert message is not None, "the broker answers no more"
-            if message.error():
-                open_partitions.discard(message.partition())
-            elif message.value().decode().startswith(self._prefix):
-                read.add(message.value().decode())
-        consumer.close()
-        return sorted(self.acknowledged - read)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.nodes import ADDRESSES, CHECKOUT, STATE, host, inside, listening, main_process
+from tests.support.nodes import ADDRESSES, STATE, host, listening, main_process, state_of
 
 UNITS = ("zookeeper", "kafka")
 
@@ -37,7 +37,7 @@ def test_runs_as_its_account_and_at_boot(node, unit):
 
 def status_of(node, pid):
     lines = node.file(f"/proc/{pid}/status").content_string.splitlines()
-    return {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    return {key: value.strip() for key, dummy, value in (line.partition(":") for line in lines)}
 
 
 def test_the_sandbox_is_in_effect(name, node, unit):
@@ -147,7 +147,6 @@ def test_logs_rotate(node):
 def test_the_second_run_left_everything_alone(name):
     """Processes with their start times, files with their times, as before the idempotence run."""
     before = (STATE / f"{name}.state").read_text().strip().splitlines()
-    script = (CHECKOUT / "molecule" / "state_of_node.sh").read_text()
-    now = inside(name, script.replace("#!/bin/sh", "")).strip().splitlines()
+    now = state_of(name)
     assert len([line for line in before if line.startswith("process")]) == 2
     assert now == before

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.nodes import ADDRESSES, Cluster
+from tests.support.nodes import ADDRESSES, Cluster
 
 cluster = Cluster({number: f"{ip}:9092" for number, ip in enumerate(ADDRESSES.values(), 1)})
 

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A broker's registration in ZooKeeper, as its own host sees it: waited for, and released after a death.
@@ -154,7 +153,7 @@ def parse_connect(text):
     servers, slash, chroot = text.partition("/")
     found = []
     for item in servers.split(","):
-        host, _, port = item.strip().rpartition(":")
+        host, dummy, port = item.strip().rpartition(":")
         if not port.isdigit() or not host:
             host, port = item.strip(), "2181"
         found.append((host.strip("[]"), int(port)))

@@ -126,7 +126,7 @@ def _proven(group: Group, rows: list) -> bool:
         for r in acked
     )
     ranges = [(r.first_sequence, r.last_sequence) for r in rows]
-    return in_place and all(end < first for _, end in complement(ranges, last + 1))
+    return in_place and all(end < first for dummy, end in complement(ranges, last + 1))
 
 
 def _violations(frame, reason: str, records: str = "1"):

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -13,7 +15,7 @@ import testinfra
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource
 
-CHECKOUT = Path(__file__).resolve().parents[1]
+CHECKOUT = Path(__file__).resolve().parents[2]
 STATE = CHECKOUT / ".ansible" / "nodes"
 ADDRESSES = {f"ko-node-{number}": f"172.29.78.1{number}" for number in (1, 2, 3)}
 
@@ -54,11 +56,53 @@ def listening(node):
     lines = node.check_output("ss -Hltn").splitlines()
     found = set()
     for line in lines:
-        address, _, port = line.split()[3].rpartition(":")
+        address, dummy, port = line.split()[3].rpartition(":")
         address = re.sub(r"^\[(::ffff:)?|\]$", "", address)
         found.add(("*" if address in ("*", "0.0.0.0", "::") else address, int(port)))
     # Docker's own resolver
     return {item for item in found if item[0] != "127.0.0.11"}
+
+
+def ask_zookeeper(address, word="srvr"):
+    """Return a ZooKeeper server's answer to a four-letter word, "" where it does not answer."""
+    try:
+        with socket.create_connection((address, 2181), 5) as stream:
+            stream.sendall(word.encode())
+            answer = b""
+            while part := stream.recv(4096):
+                answer += part
+            return answer.decode()
+    except OSError:
+        return ""
+
+
+def play(*arguments, inventory, code=0):
+    """Run ansible-playbook on the nodes with a scenario's inventory; return its output."""
+    done = subprocess.run(
+        [
+            *("ansible-playbook", "-i", CHECKOUT / "molecule" / "inventory"),
+            *("-i", CHECKOUT / "molecule" / inventory / "inventory", *arguments),
+        ],
+        cwd=CHECKOUT,
+        env={
+            **os.environ,
+            "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
+            "ANSIBLE_NOCOLOR": "1",
+            "MOLECULE_PROJECT_DIRECTORY": str(CHECKOUT),
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout[-20000:]
+    return done.stdout
+
+
+def state_of(name):
+    """Return what a run that changes nothing leaves alone: processes, files, with their times."""
+    script = (CHECKOUT / "molecule" / "state_of_node.sh").read_text()
+    return inside(name, script.replace("#!/bin/sh", "")).strip().splitlines()
 
 
 class Cluster:
@@ -68,6 +112,18 @@ class Cluster:
         """`brokers`: id -> host:port of the listener to be used."""
         self.brokers = dict(brokers)
         self.settings = {"bootstrap.servers": ",".join(self.brokers.values())}
+
+    def client(self, **settings):
+        """Return settings of a confluent-kafka client; underscores of names stand for dots."""
+        return {**self.settings, **{key.replace("_", "."): item for key, item in settings.items()}}
+
+    def partitions(self, topic):
+        """Return {partition: (leader, sorted replicas, sorted isr)}; leader -1 for none."""
+        found = AdminClient(self.settings).list_topics(topic, timeout=60).topics[topic].partitions
+        return {
+            number: (item.leader, sorted(item.replicas), sorted(item.isrs))
+            for number, item in found.items()
+        }
 
     def metadata(self, timeout=15):
         """Return confluent-kafka's ClusterMetadata, or None where nobody answers."""
