@@ -200,7 +200,7 @@ def test_runs_killed_at_any_moment_are_completed_by_the_next(seed):
     moments = random.Random(seed)
     with OwnCache(OFFSET + 4300) as cluster:
         cluster.fill_cache()
-        for dummy in range(3):
+        for _round in range(3):
             with cluster.playing("site.yml", *NEVER, *OFFLINE) as (process, _log):
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(moments.uniform(1, 40))

@@ -203,3 +203,52 @@ def test_second_run_changes_nothing(secured):
     run = secured.deploy()
     assert run.changed() == 0, run.text
     assert secured.processes() == before
+
+
+def test_scram_users_exist_before_the_first_broker_starts(next_offset, passwords):
+    """Brokers that talk SCRAM to each other need their own credentials first: written to ZooKeeper."""
+    with LocalCluster(next_offset(), inventory="inventories/local-1x1") as cluster:
+        port = 9092 + cluster.offset
+
+        def user(name, password):
+            return {
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "SCRAM-SHA-512",
+                "sasl.username": name,
+                "sasl.password": password,
+            }
+
+        secret = {name: Unsafe(text) for name, text in passwords.items()}
+        cluster.configure(
+            "kafka",
+            kafka_listeners=[
+                {
+                    "name": "LOCAL",
+                    "port": port,
+                    "protocol": "SASL_PLAINTEXT",
+                    "bind": "127.0.0.1",
+                    "advertised": "127.0.0.1",
+                    "audience": ["brokers", "clients"],
+                }
+            ],
+            kafka_sasl={
+                "mechanisms": ["SCRAM-SHA-512"],
+                "inter_broker_mechanism": "SCRAM-SHA-512",
+                "inter_broker_user": "broker",
+                "inter_broker_password": secret["broker"],
+                "users": {"alice": secret["alice"]},
+            },
+            kafka_client_security={
+                key.replace(".", "_"): value
+                for key, value in user("alice", secret["alice"]).items()
+            },
+        )
+        run = cluster.deploy(validation="always")
+        assert not [text for text in passwords.values() if text in run.text]
+        for name in ("broker", "alice"):
+            errors, welcome = refusals(cluster.client() | user(name, passwords[name]))
+            assert welcome and not errors
+        for name, password in [("alice", passwords["broker"]), ("mallory", "x"), ("alice", "")]:
+            errors, welcome = refusals(cluster.client() | user(name, password or "wrong"))
+            assert not welcome and "_AUTHENTICATION" in errors
+        assert cluster.deploy().changed() == 0

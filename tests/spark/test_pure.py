@@ -4,9 +4,11 @@
 
 import html.parser
 import json
+import time
 
 import pytest
-from flow import client, cluster, ledger, report, schema, verdict
+from flow import client, cluster, ledger, produce, report, schema, verdict
+from flow.ledger import Attempt
 from flow.schema import ACKED, FAILED, UNKNOWN
 from hypothesis import given
 from hypothesis import strategies as st
@@ -223,3 +225,21 @@ def test_page_says_what_the_verdict_says_and_loads_nothing():
     assert "<script>alert(1)</script>" in text.words
     assert {"FAIL", "1,234 violations", verdict.MEANING["gap"]} <= set(text.words)
     assert not text.links
+
+
+def test_the_quick_loop_writes_what_the_documented_layout_says():
+    sent = []
+
+    class Client:
+        def produce(self, topic, value, key, partition, callback):
+            sent.append((topic, value, key, partition))
+
+    state = Attempt(2, 5, False, {3: 4})
+    settings = {"topic": "t", "run_id": "ab" * 16, "record_size": 60}
+    produce._send(Client(), settings, state, 3, range(7, 11), lambda *_: None)
+    assert [item[0] for item in sent] == ["t"] * 4 and {item[3] for item in sent} == {3}
+    for sequence, (_topic, value, key, _partition) in enumerate(sent, 7):
+        when = int.from_bytes(value[40:48], "big")
+        assert abs(when / 1e6 - time.time()) < 60 and key is None
+        expected = schema.pack(b"\xab" * 16, 2, 5, 3, sequence, when, schema.payload_of(60))
+        assert value == expected

@@ -245,12 +245,13 @@ def test_hurt_log_is_named(hurt, scene):
 
 
 def started_records(ledger):
-    """Records acknowledged so far, by the attempts' files."""
+    """Records acknowledged so far of attempts that still run, by their files."""
     from flow import files
 
     return sum(
         r[1] - r[0] + 1
         for attempt in files.load_attempts(str(ledger))
+        if not attempt.complete
         for ranges in attempt.acked.values()
         for r in ranges
     )
@@ -277,7 +278,7 @@ def run_and_disturb(cluster, directory, disturb, records=400_000):
     done = threading.Event()
 
     def when_started():
-        while not done.is_set():
+        while not done.is_set():  # if it never comes, the test finds that nothing was disturbed
             if ledger.exists() and started_records(ledger) > 1000:
                 disturb()
                 return
@@ -290,7 +291,6 @@ def run_and_disturb(cluster, directory, disturb, records=400_000):
     finally:
         done.set()
         watcher.join()
-    assert started_records(ledger) >= records
     return code, json.loads((directory / "verdict.json").read_text())
 
 
@@ -368,8 +368,8 @@ def test_killed_produce_task_is_no_violation(spark, cluster, tmp_path):
         for pid in killed:
             os.kill(pid, signal.SIGKILL)
 
-    code, verdict = run_and_disturb(cluster, tmp_path, kill)
+    code, verdict = run_and_disturb(cluster, tmp_path, kill, records=1_500_000)
     assert killed
     assert (accusations(verdict), code) == ([], 0)
     assert verdict["counts"]["unknown"] > 0  # said, though nobody is accused
-    assert verdict["counts"]["read"] > 400_000
+    assert verdict["counts"]["read"] > 1_500_000

@@ -3,11 +3,13 @@
 """The checks: DataFrames in, DataFrames of violations out. Built-in expressions only, no Python
 per record.
 
-`summary` reads everything once and is all that a healthy run needs: where, for each producer and
-partition, the number of records is the ledger's and (offset - sequence) is one constant, the read
-records *are* the ledger's records, each once, in order. `suspicious` finds where that does not
-hold,
-and only there the exact checks run, which name every violation.
+Three passes, each only where the one before proved nothing:
+
+`confirmation` compares each record with what the ledger says must stand at its offset. Where one
+producer wrote a partition in one go, all of it can be said without taking a record apart.
+`summary` counts by producer: where the number of records is the ledger's and (offset - sequence)
+is one constant, the read records *are* the ledger's records, each once, in order. `suspicious`
+finds where that does not hold, and only there the exact checks run, which name every violation.
 
 records: partition, offset, intact, ours, producer, attempt, home, sequence   (schema.with_fields)
 ledger:  the columns of schema.LEDGER_COLUMNS
@@ -50,8 +52,60 @@ class Group:
     high_shift: Optional[int]
 
 
+def writers(ledger: Iterable[Row]) -> dict:
+    """partition -> (producer, attempt, offset - sequence), where the ledger leaves only one.
+
+    Acknowledged by one attempt, all with one shift; what else it says of the partition (unknown,
+    failed) is weighed by `suspicious` all the same.
+    """
+    seen: dict = {}
+    for row in ledger:
+        if row.outcome == ACKED:
+            writer = (row.producer, row.attempt, row.first_offset - row.first_sequence)
+            seen.setdefault(row.partition, set()).add(writer)
+    return {partition: found.pop() for partition, found in seen.items() if len(found) == 1}
+
+
+def confirmation(records):
+    """`schema.with_agreement` rows -> a row for each partition: how many there are and agree."""
+    from pyspark.sql import functions as F
+
+    return records.groupBy("partition").agg(
+        F.count("*").alias("records"),
+        F.sum(F.col("agrees").cast("bigint")).alias("agreeing"),
+        F.min("offset").alias("first_offset"),
+        F.max("offset").alias("last_offset"),
+    )
+
+
+def confirmed(rows: Iterable, writing: dict) -> list:
+    """Collected rows of `confirmation` -> Groups of the partitions in which every record agrees."""
+    found = []
+    for row in rows:
+        if row["agreeing"] != row["records"]:
+            continue
+        producer, attempt, shift = writing[row["partition"]]
+        first, last = row["first_offset"], row["last_offset"]
+        found.append(
+            Group(
+                partition=row["partition"],
+                producer=producer,
+                attempt=attempt,
+                home=row["partition"],
+                records=row["records"],
+                first_offset=first,
+                last_offset=last,
+                first_sequence=first - shift,
+                last_sequence=last - shift,
+                low_shift=shift,
+                high_shift=shift,
+            )
+        )
+    return found
+
+
 def summary(counted):
-    """The one pass over all records: `schema.with_header` rows -> a row for each header."""
+    """One pass over the records: `schema.with_header` rows -> a row for each header."""
     from pyspark.sql import functions as F
 
     shift = F.col("offset") - F.col("sequence")

@@ -13,9 +13,10 @@ import os
 import time
 import zlib
 from functools import partial
+from struct import Struct
 
 from flow.ledger import Acknowledged, Attempt, as_ranges, share
-from flow.schema import RECORD, payload_of
+from flow.schema import HEADER, payload_of
 
 # records to one partition before the next one's turn: fills batches, keeps partitions in step
 BURST = 100
@@ -122,13 +123,18 @@ def _turns(planned: dict):
 
 def _send(client, settings: dict, state: Attempt, partition: int, sequences: range, report) -> None:
     # The loop that decides the speed: everything is a local name, and schema.pack is written out.
-    topic, send, now, crc, pack = (
-        settings["topic"], client.produce, time.time_ns, zlib.crc32, RECORD.pack)  # fmt: skip
-    run_id, payload = bytes.fromhex(settings["run_id"]), payload_of(settings["record_size"])
-    producer, attempt = state.producer, state.attempt
+    # The CRC goes on from that of the bytes that all of these records share.
+    topic, send, crc, payload = (
+        settings["topic"], client.produce, zlib.crc32, payload_of(settings["record_size"]))  # fmt: skip
+    head = bytes.fromhex(settings["run_id"]) + HEADER.pack(state.producer, state.attempt, partition)
+    head_crc = crc(head)
+    pack_tail = Struct(f">QQ{len(payload)}s").pack
+    pack = Struct(f">I{len(head)}s{16 + len(payload)}s").pack
+    # A burst is handed over within a millisecond: its records share the time.
+    now = time.time_ns() // 1000
     for sequence in sequences:
-        body = pack(run_id, producer, attempt, partition, sequence, now() // 1000) + payload
-        value = crc(body).to_bytes(4, "big") + body
+        tail = pack_tail(sequence, now, payload)
+        value = pack(crc(tail, head_crc), head, tail)
         callback = partial(report, sequence)
         while True:
             try:

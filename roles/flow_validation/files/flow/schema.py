@@ -23,6 +23,7 @@ import struct
 import zlib
 
 HEADER_BYTES = 48
+HEADER = struct.Struct(">III")  # producer, attempt, partition
 RECORD = struct.Struct(">16sIIIQQ")  # all but the CRC
 
 # One row a range. For outcome `acked` the record with sequence s stands at
@@ -67,13 +68,14 @@ def _integer(first: int, length: int) -> str:
     return f"cast(conv(hex(substring(value, {first}, {length})), 16, 10) as bigint)"
 
 
+# Comparing four bytes is cheaper than turning them into a number.
+_CRC_IS_RIGHT = "substring(value, 1, 4) = cast(cast(crc32(substring(value, 5)) as int) as binary)"
+
+
 def _intact(run_id_hex: str, record_size: int) -> str:
     return (
         f"coalesce(octet_length(value) = {record_size}"
-        f" and substring(value, 5, 16) = unhex('{run_id_hex}')"
-        # comparing four bytes is cheaper than turning them into a number
-        " and substring(value, 1, 4) = cast(cast(crc32(substring(value, 5)) as int) as binary)"
-        ", false)"
+        f" and substring(value, 5, 16) = unhex('{run_id_hex}') and {_CRC_IS_RIGHT}, false)"
     )
 
 
@@ -90,6 +92,27 @@ def with_header(kafka_rows, run_id_hex: str, record_size: int):
         "if(intact, substring(value, 21, 12), null) as header",
         f"if(intact, {_integer(33, 8)}, null) as sequence",
     )
+
+
+def with_agreement(kafka_rows, run_id_hex: str, record_size: int, writing: dict):
+    """Kafka source rows -> partition, offset, agrees, for confirming what the ledger says.
+
+    `writing`: partition -> (producer, attempt, offset - sequence). A record agrees if it is intact
+    and is the very one that this writer sent to this partition at this place: 36 bytes, compared
+    at once, because taking numbers out of bytes is what costs most in Spark.
+    """
+    size = max(writing, default=-1) + 1
+    fixed, shifts = ["null"] * size, ["null"] * size
+    for partition, (producer, attempt, shift) in writing.items():
+        header = HEADER.pack(producer, attempt, partition).hex()
+        fixed[partition], shifts[partition] = f"X'{run_id_hex}{header}'", f"{shift}L"
+    at = "partition + 1"
+    sequence = f"cast(offset - element_at(array({', '.join(shifts)}), {at}) as binary)"
+    agrees = (
+        f"octet_length(value) = {record_size} and substring(value, 5, 36)"
+        f" = concat(element_at(array({', '.join(fixed)}), {at}), {sequence}) and {_CRC_IS_RIGHT}"
+    )
+    return kafka_rows.selectExpr("partition", "offset", f"coalesce({agrees}, false) as agrees")
 
 
 def with_fields(kafka_rows, run_id_hex: str, record_size: int):
@@ -112,4 +135,4 @@ def with_fields(kafka_rows, run_id_hex: str, record_size: int):
 
 def unpack_header(header: bytes) -> tuple:
     """(producer, attempt, home partition) of the 12 bytes that `with_header` groups by."""
-    return struct.unpack(">III", bytes(header))
+    return HEADER.unpack(bytes(header))

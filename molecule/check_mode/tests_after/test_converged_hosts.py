@@ -1,0 +1,36 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Check mode on a converged cluster: nothing to do is said as such, and a change as the run would do it."""
+
+import re
+
+from tests.support.nodes import ADDRESSES, play, state_of
+
+
+def changed(said):
+    return {
+        name: int(re.search(rf"^{name}\s.*changed=(\d+)", said, re.MULTILINE)[1])
+        for name in ADDRESSES
+    }
+
+
+def test_nothing_to_do_is_nothing():
+    before = {name: state_of(name) for name in ADDRESSES}
+    said = play(
+        "site.yml", "--check", "--diff", "-e", "flow_validation=never", inventory="check_mode"
+    )
+    assert set(changed(said).values()) == {0}, said
+    assert {name: state_of(name) for name in ADDRESSES} == before
+
+
+def test_a_change_is_shown_and_not_made():
+    before = {name: state_of(name) for name in ADDRESSES}
+    said = play(
+        *("site.yml", "--check", "--diff", "-e", "flow_validation=never"),
+        *("-e", '{"kafka_config": {"num.network.threads": 5}}'),
+        inventory="check_mode",
+    )
+    assert all(changed(said).values())
+    assert said.count("-num.network.threads=3") == said.count("+num.network.threads=5") == 3
+    assert "num.network.threads 3 -> 5" in said, "the reason to restart"
+    assert {name: state_of(name) for name in ADDRESSES} == before

@@ -1,0 +1,203 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Faults under load: nothing acknowledged is lost, the cluster is whole again, and the pause is printed."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+import pytest
+
+from tests.support.nodes import (
+    ADDRESSES,
+    Cluster,
+    ask_zookeeper,
+    docker,
+    host,
+    inside,
+    main_process,
+    wait_until,
+)
+from tests.support.traffic import Traffic
+
+NODES = dict(enumerate(ADDRESSES, 1))
+SESSION_SECONDS = 18
+cluster = Cluster({number: f"{ADDRESSES[name]}:9092" for number, name in NODES.items()})
+
+
+def whole():
+    """Wait until brokers, replicas and ensemble are whole; return the id of the controller."""
+    wait_until(cluster.is_whole, 180, "the cluster is whole")
+    wait_until(
+        lambda: sorted(mode(name) for name in ADDRESSES) == ["follower", "follower", "leader"],
+        120,
+        "the ensemble is whole",
+    )
+    return cluster.metadata().controller_id
+
+
+def mode(name):
+    return ask_zookeeper(ADDRESSES[name]).partition("Mode: ")[2].split("\n")[0]
+
+
+def a_leader():
+    """The id of a broker that leads partitions of `orders` and is not the controller."""
+    controller = whole()
+    leaders = {leader for leader, _replicas, _isr in cluster.partitions("orders").values()}
+    return sorted(leaders - {controller})[0]
+
+
+@contextlib.contextmanager
+def traffic(what):
+    """Write during a fault and its recovery; afterwards nothing acknowledged may be missing."""
+    whole()
+    with Traffic(cluster, "orders") as running:
+        wait_until(lambda: len(running.acknowledged) > 200, 60, "acknowledgements")
+        yield running
+        whole()
+        enough = len(running.acknowledged) + 200
+        wait_until(lambda: len(running.acknowledged) > enough, 120, "acknowledgements afterwards")
+    print(f"\n{what}: longest pause {running.longest_pause:.2f} s", flush=True)
+    assert not running.failed and running.lost() == []
+
+
+def kill(name, unit="kafka", signal="KILL"):
+    """Send a signal to a unit's main process; return (its pid, the node)."""
+    node = host(name)
+    pid = main_process(node, unit)
+    assert pid
+    inside(name, f"kill -{signal} {pid}")
+    return pid, node
+
+
+def restarted(node, unit, pid):
+    return wait_until(lambda: main_process(node, unit) not in (0, pid), 120, f"{unit} is back")
+
+
+@pytest.mark.parametrize("victim", ["leader", "controller"])
+def test_a_killed_broker(victim):
+    number = a_leader() if victim == "leader" else whole()
+    with traffic(f"SIGKILL of a {victim}") as running:
+        pid, node = kill(NODES[number])
+        restarted(node, "kafka", pid)
+        released = f"released /brokers/ids/{number}"
+        wait_until(
+            lambda: released in node.file("/var/log/kafka/console.log").content_string, 30, released
+        )
+    assert running.longest_pause < SESSION_SECONDS / 2, "the session timeout decided"
+
+
+def test_a_killed_zookeeper_leader():
+    (name,) = [name for name in ADDRESSES if mode(name) == "leader"]
+    with traffic("SIGKILL of ZooKeeper's leader"):
+        pid, node = kill(name, "zookeeper")
+        restarted(node, "zookeeper", pid)
+
+
+def test_a_broker_that_is_stopped_and_continued():
+    """SIGSTOP for longer than the session: nobody deregisters it, it comes back by itself."""
+    number = a_leader()
+    with traffic("SIGSTOP of a leader, 25 s"):
+        pid, node = kill(NODES[number], signal="STOP")
+        try:
+            others = Cluster({key: item for key, item in cluster.brokers.items() if key != number})
+            wait_until(
+                lambda: number not in others.metadata().brokers, 60, "its session has expired"
+            )
+        finally:
+            inside(NODES[number], f"kill -CONT {pid}")
+    assert main_process(node, "kafka") == pid, "the same process goes on"
+
+
+def test_a_whole_node_dies_and_boots():
+    """docker kill and start: units come back at boot, ZooKeeper first."""
+    number = a_leader()
+    name = NODES[number]
+    with traffic("death of a node, back at once"):
+        docker("kill", name)
+        assert docker("inspect", "-f", "{{.State.Running}}", name).strip() == "false"
+        docker("start", name)
+        node = host(name)
+        wait_until(
+            lambda: node.run("systemctl is-active kafka").stdout.strip() == "active",
+            180,
+            "kafka is active",
+        )
+
+
+def test_two_of_three_zookeepers_gone_and_back():
+    """Data keeps flowing through existing leaders; a start waits, and all recovers."""
+    first, second, third = ADDRESSES
+    with traffic("2 of 3 ZooKeepers gone for 20 s") as running:
+        for name in (first, second):
+            inside(name, "systemctl stop zookeeper")
+        wait_until(lambda: not mode(third), 30, "there is no quorum")
+        before = len(running.acknowledged)
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            assert not mode(third)
+            time.sleep(1)
+        assert len(running.acknowledged) > before + 500, "data flows without ZooKeeper"
+        for name in (first, second):
+            inside(name, "systemctl start zookeeper")
+
+
+def test_packets_between_two_brokers_are_dropped():
+    number = a_leader()
+    other = sorted(set(NODES) - {number})[0]
+    name, peer = NODES[number], ADDRESSES[NODES[other]]
+    rule = f"INPUT -s {peer} -p tcp -m multiport --ports 9092 -j DROP"
+    with traffic("packets between two brokers dropped"):
+        inside(name, f"iptables -A {rule}")
+        try:
+            wait_until(
+                lambda: any(
+                    len(isr) < 3
+                    for _leader, _replicas, isr in cluster.partitions("orders").values()
+                ),
+                90,
+                "a replica fell out of sync",
+            )
+        finally:
+            inside(name, f"iptables -D {rule}")
+
+
+def test_started_means_registered():
+    """`systemctl start` returns with the broker registered; with ZooKeeper away it waits."""
+    name, number = NODES[2], 2
+    whole()
+    inside(name, "systemctl stop kafka")
+    wait_until(lambda: number not in cluster.metadata().brokers, 60, "it has deregistered")
+    inside(name, "systemctl start kafka")
+    assert number in Cluster({1: cluster.brokers[1]}).metadata().brokers
+    whole()
+
+    inside(name, "systemctl stop kafka")
+    for zookeeper in ADDRESSES:
+        inside(zookeeper, "systemctl stop zookeeper")
+    inside(name, "systemctl start --no-block kafka")
+    node = host(name)
+    wait_until(
+        lambda: "waiting for ZooKeeper"
+        in node.file("/var/log/kafka/console.log").content_string[-400:],
+        60,
+        "it says what it waits for",
+    )
+    pid = main_process(node, "kafka")
+    state = node.check_output("systemctl show -p ActiveState,NRestarts kafka").split()
+    assert state == ["NRestarts=0", "ActiveState=activating"], state
+    for zookeeper in ADDRESSES:
+        inside(zookeeper, "systemctl start zookeeper")
+    wait_until(lambda: node.service("kafka").is_running, 120, "kafka has started")
+    assert main_process(node, "kafka") == pid, "the one start went on waiting"
+    whole()
+
+
+def test_stop_is_a_controlled_shutdown():
+    name = NODES[3]
+    whole()
+    with traffic("systemctl restart of a broker"):
+        inside(name, "systemctl restart kafka")
+    log = host(name).file("/var/log/kafka/server.log").content_string
+    assert "Controlled shutdown request returned successfully" in log
