@@ -273,9 +273,11 @@ def package(session):
         build = ["ansible-galaxy", "collection", "build", "--output-path", place / "dist", ROOT]
         session.run(*map(str, build), env=env, external=True)
         (tarball,) = (place / "dist").glob("*.tar.gz")
+        empty = place / "ansible.cfg"
+        empty.write_text("[defaults]\n")
         env = {
             **env,
-            "ANSIBLE_CONFIG": os.devnull,
+            "ANSIBLE_CONFIG": str(empty),
             "ANSIBLE_HOME": str(place / "home"),
             "ANSIBLE_COLLECTIONS_PATH": str(place / "collections"),
         }

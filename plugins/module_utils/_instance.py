@@ -423,6 +423,11 @@ class Instance:
         self.wait_ready(timeout, ready, log_files, transient, marks)
 
     def _launch(self):
+        # systemd would create it as root.
+        console = os.path.join(self.layout.log_dir, CONSOLE)
+        if self.layout.uid >= 0 and not os.path.exists(console):
+            write_atomically(console, "", 0o640)
+            self._own(console)
         meaning = self.meaning(self.generation_name("current")) or {}
         self._service.install(self.layout.name, (meaning.get("unit") or {}).get("text", ""))
         self._service.start(self.layout.name)
