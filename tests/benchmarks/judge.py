@@ -9,6 +9,10 @@
   it has produce tasks: idempotent, acks=all, same linger and batch size, as many records in all;
 * judge: the read-and-judge step of `job.py verify` against kafka-consumer-perf-test on the topic.
 
+Between the two stands what our own means allow at all, measured in the same rounds: Spark counting the
+topic's records and nothing else, in a JVM as fresh as the job's; and as many Python processes as the
+job has, sending one and the same value without a ledger or a callback.
+
 Without --bootstrap-servers three brokers are started by hand and stopped again, with the default
 collector and compiler, but a small heap. Each round runs ours and theirs in turn, and the best of
 each is compared, because the first round also warms page cache and brokers.
@@ -86,6 +90,56 @@ def tool_consume(release, servers, topic, records) -> tuple:
     return float(fields[9]), float(fields[5])  # fetch.nMsg.sec, nMsg.sec
 
 
+COUNT = """
+import sys, time
+from flow import reading, session
+from confluent_kafka import Consumer, TopicPartition
+servers, topic, partitions = sys.argv[1], sys.argv[2], int(sys.argv[3])
+client = Consumer({"bootstrap.servers": servers, "group.id": "none"})
+spans = {n: client.get_watermark_offsets(TopicPartition(topic, n)) for n in range(partitions)}
+with session.work_directory() as work:
+    spark = session.start("local[*]", session.prepare_java(""), work, 10**9)
+    started = time.monotonic()
+    count = reading.rows(spark, topic, spans, {}, servers).count()
+    print(count / (time.monotonic() - started))
+    session.stop()
+"""
+SEND = """
+import sys, time
+from confluent_kafka import Producer
+servers, topic, partitions, records, size = *sys.argv[1:3], *map(int, sys.argv[3:6])
+settings = dict(item.split("=") for item in sys.argv[6:])
+client = Producer({"bootstrap.servers": servers, "queue.buffering.max.messages": 200000, **settings})
+value, send = b"x" * size, client.produce
+started = time.monotonic()
+for number in range(records):
+    while True:
+        try:
+            send(topic, value, None, number // 100 % partitions)
+            break
+        except BufferError:
+            client.poll(0.1)
+client.flush()
+print(records / (time.monotonic() - started))
+"""
+
+
+def python(program: str, *arguments: str) -> subprocess.Popen:
+    """Start a few lines of Python that know the job's package."""
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(JOB.parent)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+def rate_of(*processes: subprocess.Popen) -> float:
+    """The sum of the rates that processes print last."""
+    return sum(float(each.communicate()[0].split()[-1]) for each in processes)
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -120,6 +174,7 @@ def measure(options, servers: str, release: Path, work: Path) -> None:
     cores = os.cpu_count()
     size = (f"--records={options.records}", f"--record-size={options.record_size}")
     best: dict = {"produce": [0, 0], "judge": [0, 0], "judge, whole": [0, 0]}
+    means = {"produce": 0.0, "judge": 0.0}
     made: dict = {}
     verdict: dict = {}
     for turn in range(options.rounds):
@@ -141,10 +196,19 @@ def measure(options, servers: str, release: Path, work: Path) -> None:
             release, servers, other, options.records, options.record_size, made["producers"]
         )
         best["produce"][0] = max(best["produce"][0], rate)
+        share = (options.partitions, options.records // made["producers"], options.record_size)
+        settings = ("acks=all", "enable.idempotence=true", f"linger.ms={LINGER_MS}",
+                    f"batch.size={BATCH_BYTES}")  # fmt: skip
+        senders = [
+            python(SEND, servers, other, *share, *settings) for _ in range(made["producers"])
+        ]
+        means["produce"] = max(means["produce"], rate_of(*senders))
         admin.delete_topics([other])[other].result(30)
 
         verdict = ours("verify", servers, ledger, work, f"--topic={topic}")
         seconds = verdict["timings"]["read and judge"]
+        counted = rate_of(python(COUNT, servers, topic, options.partitions))
+        means["judge"] = max(means["judge"], counted)
         theirs = tool_consume(release, servers, topic, options.records)
         for name, rate in zip(("judge", "judge, whole"), theirs):
             best[name][0] = max(best[name][0], rate)
@@ -161,6 +225,9 @@ def measure(options, servers: str, release: Path, work: Path) -> None:
     ):
         theirs, own = best[name]
         print(f"{name:13} {own:12,.0f}   {against:42} {theirs:12,.0f}   ratio {own / theirs:.2f}")
+    for name, what in (("produce", "bare Python senders"), ("judge", "Spark counting alone")):
+        own, most = best[name][1], means[name]
+        print(f"{name:13} {own:12,.0f}   {what:42} {most:12,.0f}   ratio {own / most:.2f}")
     print("produce step by step (s): ", made["timings"])
     print("verify step by step (s):  ", verdict["timings"])
 
