@@ -10,7 +10,7 @@ from collections import Counter
 
 from confluent_kafka import Consumer, Producer
 
-from tests.local.support import wait_until
+from tests.support.outside import wait_until
 
 
 class Ticker:

@@ -24,16 +24,18 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
+from tests.support.outside import dotted, replicas_of
+
 CHECKOUT = Path(__file__).resolve().parents[2]
-# The offsets of this folder's shared clusters start here, in steps of 20. Brokers listen at 9092 plus the
-# offset: from 32768 on, Linux may have lent that port to some client's connection.
+# The offsets of this folder's shared clusters start here, in steps of 20; those of modules that kill and
+# roll lie 1000 and more above.
 OFFSET = int(os.environ.get("KAFKAOPS_TEST_LOCAL_OFFSET", "21000"))
+HIGHEST_PORT = 9200  # of all local inventories, before the offset
 # Generous: a loaded machine is slow, not wrong.
 PLAY_TIMEOUT = 540
 RECAP = re.compile(r"^(\S+)\s+: (ok=\d+.*)$", re.MULTILINE)
@@ -46,18 +48,6 @@ class Unsafe(str):
 yaml.SafeDumper.add_representer(
     Unsafe, lambda dumper, text: dumper.represent_scalar("!unsafe", str(text), style='"')
 )
-
-
-def wait_until(condition, timeout, what):
-    """Call `condition` until it returns something true, and return that; fail after `timeout` seconds."""
-    deadline = time.monotonic() + timeout
-    while True:
-        found = condition()
-        if found:
-            return found
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {timeout} s: {what}")
-        time.sleep(0.2)
 
 
 @dataclass(frozen=True)
@@ -93,6 +83,13 @@ class Process:
     start_ticks: int
 
 
+def what_went_wrong(text):
+    """Return of a playbook's output what a reader needs first: from the first failure on, cut in the middle."""
+    found = re.search(r"^(fatal|failed): ", text, re.MULTILINE)
+    told = text[found.start() :] if found else text[-20000:]
+    return told if len(told) <= 20000 else f"{told[:15000]}\n[...]\n{told[-5000:]}"
+
+
 def start_ticks(pid):
     """Return the start time of a process in clock ticks since boot; None if it is gone or a zombie."""
     try:
@@ -118,6 +115,8 @@ class LocalCluster:
         home=None,
     ):
         self.offset = offset
+        ephemeral = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+        assert HIGHEST_PORT + offset < ephemeral, f"{offset}: Linux lends such ports to clients"
         self.checkout = Path(checkout)
         self.inventory = self.checkout / inventory
         self.python = Path(python)
@@ -199,7 +198,7 @@ class LocalCluster:
             text = output.read()
         if code is not None and done.returncode != code:
             raise AssertionError(
-                f"exit code {done.returncode}, not {code}: {command}\n{text[-20000:]}"
+                f"exit code {done.returncode}, not {code}: {command}\n{what_went_wrong(text)}"
             )
         return Run.of(done.returncode, text)
 
@@ -335,8 +334,8 @@ class LocalCluster:
 
     def client(self, **settings):
         """Return settings of a confluent-kafka client; underscores of names stand for dots."""
-        named = {key.replace("_", "."): value for key, value in settings.items()}
-        return {"bootstrap.servers": self.bootstrap_servers, **self.client_settings, **named}
+        own = {"bootstrap.servers": self.bootstrap_servers, **self.client_settings}
+        return {**own, **dotted(settings)}
 
     def admin(self):
         """Return a confluent-kafka AdminClient."""
@@ -346,11 +345,7 @@ class LocalCluster:
 
     def partitions(self, topic):
         """Return {partition: (leader, sorted replicas, sorted isr)}; leader -1 for none."""
-        found = self.admin().list_topics(topic, timeout=60).topics[topic].partitions
-        return {
-            number: (item.leader, sorted(item.replicas), sorted(item.isrs))
-            for number, item in found.items()
-        }
+        return replicas_of(self.admin().list_topics(topic, timeout=60), topic)
 
     # -- the end
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.local.support import OFFSET, LocalCluster, start_ticks, wait_until
+from tests.local.support import OFFSET, LocalCluster, start_ticks
 from tests.local.watching import (
     Watch,
     cluster_is_whole,
@@ -24,6 +24,7 @@ from tests.local.watching import (
     registered_at,
     zookeeper_mode,
 )
+from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
 
 NEVER = ("-e", "flow_validation=never")
@@ -158,7 +159,7 @@ def survivor():
 
     Its cache is cut off half way before: archives end early, and there is no network.
     """
-    with OwnCache(OFFSET + 4100) as cluster:
+    with OwnCache(OFFSET + 1100) as cluster:
         cluster.fill_cache()
         for name in ARCHIVES:
             path = cluster.cache / "archives" / name
@@ -184,7 +185,7 @@ def test_a_run_killed_in_each_phase_is_completed_by_the_next(survivor):
 @pytest.mark.parametrize("how", ["group", "tree"])
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_run_killed_once_is_completed_by_the_next(phase, how):
-    with OwnCache(OFFSET + 4200) as cluster:
+    with OwnCache(OFFSET + 1200) as cluster:
         if phase != "download":
             cluster.fill_cache(archives=phase != "assembly")
         arguments = () if phase == "download" else OFFLINE
@@ -198,7 +199,7 @@ def test_a_run_killed_once_is_completed_by_the_next(phase, how):
 def test_runs_killed_at_any_moment_are_completed_by_the_next(seed):
     """Three kills each, at moments that nobody chose."""
     moments = random.Random(seed)
-    with OwnCache(OFFSET + 4300) as cluster:
+    with OwnCache(OFFSET + 1300) as cluster:
         cluster.fill_cache()
         for _round in range(3):
             with cluster.playing("site.yml", *NEVER, *OFFLINE) as (process, _log):
@@ -212,7 +213,7 @@ def test_runs_killed_at_any_moment_are_completed_by_the_next(seed):
 
 @pytest.mark.soak
 def test_a_cut_off_cache_is_refused_in_a_sentence_where_it_cannot_be_repaired():
-    with OwnCache(OFFSET + 4400) as cluster:
+    with OwnCache(OFFSET + 1400) as cluster:
         cluster.fill_cache()
         archive = cluster.cache / "archives" / ARCHIVES[0]
         os.truncate(archive, archive.stat().st_size // 2)

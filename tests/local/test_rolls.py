@@ -10,8 +10,9 @@ import signal
 
 import pytest
 
-from tests.local.support import OFFSET, LocalCluster, wait_until
+from tests.local.support import OFFSET, LocalCluster
 from tests.local.watching import Watch, cluster_is_whole, modes
+from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
 
 TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
@@ -20,7 +21,7 @@ TOPIC = "orders"  # of inventories/local: three replicas, of which two must be i
 @pytest.fixture(scope="module")
 def rolling():
     """A cluster whose settings these tests change, one after the other."""
-    with LocalCluster(OFFSET + 4000) as running:
+    with LocalCluster(OFFSET + 1000) as running:
         running.deploy()
         yield running
 

@@ -16,7 +16,8 @@ import yaml
 from confluent_kafka import Producer
 
 from tests.local.clients import Reader, Ticker
-from tests.local.support import LocalCluster, wait_until
+from tests.local.support import LocalCluster
+from tests.support.outside import wait_until
 
 KAFKAESQUE = {
     "name": "kafkaesque",

@@ -11,7 +11,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from tests.local.certificates import make_certificates
-from tests.local.support import LocalCluster, Unsafe, wait_until
+from tests.local.support import LocalCluster, Unsafe
+from tests.support.outside import wait_until
 
 pytest.importorskip("pyspark")
 USERS = ("broker", "admin", "alice")

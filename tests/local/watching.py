@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaException
 from kazoo.client import KazooClient
 
+from tests.support.outside import ask_zookeeper, mode_of
+
 
 def zookeeper_port(cluster, name):
     """Return the client port of a ZooKeeper server by its inventory name."""
@@ -20,22 +22,12 @@ def zookeeper_port(cluster, name):
 
 def zookeeper_says(cluster, name, word="srvr"):
     """Return a server's answer to a four-letter word, "" where it does not answer."""
-    try:
-        with socket.create_connection(("127.0.0.1", zookeeper_port(cluster, name)), 5) as stream:
-            stream.sendall(word.encode())
-            answer = b""
-            while True:
-                part = stream.recv(4096)
-                if not part:
-                    return answer.decode()
-                answer += part
-    except OSError:
-        return ""
+    return ask_zookeeper("127.0.0.1", zookeeper_port(cluster, name), word)
 
 
 def zookeeper_mode(cluster, name):
     """Return leader, follower or standalone, or "" for a server that does not serve."""
-    return zookeeper_says(cluster, name).partition("Mode: ")[2].split("\n")[0]
+    return mode_of(zookeeper_says(cluster, name))
 
 
 def modes(cluster):
@@ -79,28 +71,34 @@ def cluster_is_whole(cluster):
     return found if whole else None
 
 
+@contextlib.contextmanager
+def zookeeper(cluster):
+    """A connected kazoo client of the cluster's ensemble, below the chroot that the role sets by default."""
+    client = KazooClient(f"127.0.0.1:{zookeeper_port(cluster, cluster.zookeepers[0])}/kafka")
+    client.start(30)
+    try:
+        yield client
+    finally:
+        client.stop()
+        client.close()
+
+
 def registered_at(cluster):
     """Return broker id -> when it registered, in seconds since the epoch.
 
     A killed broker stays in the metadata, and in sync, until its session has expired; only the age
     of its registration tells whether the one that answers now is the one that was started again.
     """
-    # a chroot: what the role sets by default
-    client = KazooClient(f"127.0.0.1:{zookeeper_port(cluster, cluster.zookeepers[0])}/kafka")
-    client.start(30)
-    try:
+    with zookeeper(cluster) as client:
         found = {
             int(number): client.exists(f"/brokers/ids/{number}")
             for number in client.get_children("/brokers/ids")
         }
         return {number: stat.ctime / 1000 for number, stat in found.items() if stat}
-    finally:
-        client.stop()
-        client.close()
 
 
 class Watch(threading.Thread):
-    """Notes every change of what serves, from its `with` to its end; then answers questions about it.
+    """Notes every change of what runs, from its `with` to its end; then answers questions about it.
 
     `events` is a list of (kind, what): ("down", names) when the set of instances whose port does not
     answer has changed, ("whole", Metadata) when every broker was registered and in sync.
@@ -109,14 +107,14 @@ class Watch(threading.Thread):
     def __init__(self, cluster):
         super().__init__(daemon=True)
         self._cluster, self._done = cluster, threading.Event()
-        self._ports = {name: cluster.port(name) for name in cluster.brokers}
+        self._ports = {name: zookeeper_port(cluster, name) for name in cluster.zookeepers}
+        self._ports |= {name: cluster.port(name) for name in cluster.brokers}
         self.events = []
         self.looks = 0
 
-    def _serves(self, name):
-        # Servers of ZooKeeper by their word: while they elect, none of them serves, and all run.
-        if name in self._cluster.zookeepers:
-            return bool(zookeeper_says(self._cluster, name))
+    def _runs(self, name):
+        # By the port, not by a word: servers of ZooKeeper that lose their leader drop every connection,
+        # an asker's too, and elect; none of them serves then, and all run.
         with (
             contextlib.suppress(OSError),
             socket.create_connection(("127.0.0.1", self._ports[name]), 5),
@@ -128,7 +126,7 @@ class Watch(threading.Thread):
         admin, down = self._cluster.admin(), frozenset()
         brokers = frozenset(self._cluster.brokers.values())
         while not self._done.wait(0.03):
-            now = frozenset(name for name in self._cluster.names if not self._serves(name))
+            now = frozenset(name for name in self._cluster.names if not self._runs(name))
             self.looks += 1
             if now != down:
                 down = now

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import time
 from pathlib import Path
@@ -15,18 +14,11 @@ import testinfra
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource
 
+from tests.support.outside import dotted, replicas_of
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 STATE = CHECKOUT / ".ansible" / "nodes"
 ADDRESSES = {f"ko-node-{number}": f"172.29.78.1{number}" for number in (1, 2, 3)}
-
-
-def wait_until(condition, timeout, what):
-    """Call `condition` until it returns something true, and return that; fail after `timeout` seconds."""
-    deadline = time.monotonic() + timeout
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"not within {timeout} s: {what}"
-        time.sleep(0.1)
-    return found
 
 
 def host(name):
@@ -63,33 +55,28 @@ def listening(node):
     return {item for item in found if item[0] != "127.0.0.11"}
 
 
-def ask_zookeeper(address, word="srvr"):
-    """Return a ZooKeeper server's answer to a four-letter word, "" where it does not answer."""
-    try:
-        with socket.create_connection((address, 2181), 5) as stream:
-            stream.sendall(word.encode())
-            answer = b""
-            while part := stream.recv(4096):
-                answer += part
-            return answer.decode()
-    except OSError:
-        return ""
+def play_command(*arguments, inventory):
+    """Return (command line, environment) of ansible-playbook on the nodes with a scenario's inventory."""
+    command = [
+        *("ansible-playbook", "-i", CHECKOUT / "molecule" / "inventory"),
+        *("-i", CHECKOUT / "molecule" / inventory / "inventory", *arguments),
+    ]
+    environment = {
+        **os.environ,
+        "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
+        "ANSIBLE_NOCOLOR": "1",
+        "MOLECULE_PROJECT_DIRECTORY": str(CHECKOUT),
+    }
+    return command, environment
 
 
 def play(*arguments, inventory, code=0):
     """Run ansible-playbook on the nodes with a scenario's inventory; return its output."""
+    command, environment = play_command(*arguments, inventory=inventory)
     done = subprocess.run(
-        [
-            *("ansible-playbook", "-i", CHECKOUT / "molecule" / "inventory"),
-            *("-i", CHECKOUT / "molecule" / inventory / "inventory", *arguments),
-        ],
+        command,
         cwd=CHECKOUT,
-        env={
-            **os.environ,
-            "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
-            "ANSIBLE_NOCOLOR": "1",
-            "MOLECULE_PROJECT_DIRECTORY": str(CHECKOUT),
-        },
+        env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -97,6 +84,14 @@ def play(*arguments, inventory, code=0):
     )
     assert done.returncode == code, done.stdout[-20000:]
     return done.stdout
+
+
+def changed(said):
+    """Return how many tasks changed each node, from the recap of a playbook's output."""
+    found = re.findall(
+        r"^(\S+)\s+: .*changed=(\d+)", said.rpartition("PLAY RECAP")[2], re.MULTILINE
+    )
+    return {name: int(count) for name, count in found}
 
 
 def state_of(name):
@@ -115,15 +110,11 @@ class Cluster:
 
     def client(self, **settings):
         """Return settings of a confluent-kafka client; underscores of names stand for dots."""
-        return {**self.settings, **{key.replace("_", "."): item for key, item in settings.items()}}
+        return {**self.settings, **dotted(settings)}
 
     def partitions(self, topic):
         """Return {partition: (leader, sorted replicas, sorted isr)}; leader -1 for none."""
-        found = AdminClient(self.settings).list_topics(topic, timeout=60).topics[topic].partitions
-        return {
-            number: (item.leader, sorted(item.replicas), sorted(item.isrs))
-            for number, item in found.items()
-        }
+        return replicas_of(AdminClient(self.settings).list_topics(topic, timeout=60), topic)
 
     def metadata(self, timeout=15):
         """Return confluent-kafka's ClusterMetadata, or None where nobody answers."""

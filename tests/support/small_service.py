@@ -7,12 +7,11 @@ properties (`port`, `message`, `exit`, `stop_seconds`), says `message`, and serv
 """
 
 import os
-import socket
 import sys
-import time
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils._generation import Generation
 from ansible_collections.kafkaops.cluster.plugins.module_utils._instance import Instance, Layout
+from tests.support.outside import free_port
 
 SERVER = """
 import os, signal, socket, sys, time
@@ -32,24 +31,6 @@ if values.get("listen", "yes") == "yes":
 while True:
     signal.pause() if values.get("listen") == "no" else server.accept()[0].close()
 """
-
-
-def free_port():
-    """Return a port that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def wait_until(condition, what, timeout=60):
-    """Call `condition` until it is true and return its value; fail after `timeout` seconds."""
-    deadline = time.monotonic() + timeout
-    while True:
-        found = condition()
-        if found:
-            return found
-        assert time.monotonic() < deadline, "not within %d s: %s" % (timeout, what)
-        time.sleep(0.02)
 
 
 class Bench:

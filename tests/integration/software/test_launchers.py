@@ -3,8 +3,7 @@
 """Each launcher does its real work, on a cluster that the launchers themselves started.
 
 One ZooKeeper and one broker of the 3.9 line, and one KRaft node of 4.3, whose tools have other
-classes. Ports 23000-23099: below the range from which outgoing connections take theirs, which
-would make a port vanish between its choice and its use. What was started is stopped by process id.
+classes. What was started is stopped by process id.
 """
 
 import contextlib
@@ -14,34 +13,14 @@ import re
 import signal
 import socket
 import subprocess
-import time
 import urllib.request
 
 import pytest
 
+from tests.support.outside import free_port, wait_until
+
 TOPIC = "launched"
-PORTS = iter(range(23000, 23100))
 RECORDS = [f"key-{number}:value {number}" for number in range(20)]
-
-
-def free_port():
-    """A port of this test's range that can be bound."""
-    for port in PORTS:
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-    raise RuntimeError("no free port in 23000-23099")
-
-
-def wait_until(condition, what, deadline_seconds=60):
-    """Wait for a condition; returns its first true value."""
-    deadline = time.monotonic() + deadline_seconds
-    while time.monotonic() < deadline:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.1)
-    pytest.fail(f"not within {deadline_seconds} s: {what}")
 
 
 def listens(port):
@@ -126,7 +105,7 @@ def make_ensemble(installed, tmp_path_factory):
     release.port = port
     release.address = f"127.0.0.1:{port}"
     try:
-        wait_until(lambda: listens(port), "ZooKeeper listens")
+        wait_until(lambda: listens(port), 60, "ZooKeeper listens")
         yield release
     finally:
         release.stop()
@@ -152,7 +131,7 @@ def make_kafka(installed, ensemble, tmp_path_factory):
     )
     broker = release.start("kafka-server-start", config, log="server.log")
     try:
-        wait_until(lambda: broker.poll() is not None or listens(port), "the broker listens")
+        wait_until(lambda: broker.poll() is not None or listens(port), 60, "the broker listens")
         assert broker.poll() is None, (release.workdir / "server.log").read_text()[-3000:]
         release.ask("kafka-topics", "--create", "--topic", TOPIC, "--partitions", 2)
         produce(release)
@@ -259,6 +238,7 @@ def test_reassign_moves_a_partition_to_the_other_log_directory(kafka):
     wait_until(
         lambda: "still in progress"
         not in kafka.ask("kafka-reassign-partitions", "--reassignment-json-file", plan, "--verify"),
+        60,
         "the move is complete",
     )
     assert moved_partition(kafka)[0] == there
@@ -288,7 +268,7 @@ def test_leader_election_moves_leadership_to_the_preferred_broker(kafka):
         "kafka-server-start", kafka.write("second.properties", settings), log="second.log"
     )
     wait_until(
-        lambda: "(id: 2 " in kafka.ask("kafka-broker-api-versions"), "broker 2 is registered"
+        lambda: "(id: 2 " in kafka.ask("kafka-broker-api-versions"), 60, "broker 2 is registered"
     )
     kafka.ask("kafka-topics", "--create", "--topic", "elected", "--replica-assignment", "1:2")
     swap = {"topic": "elected", "partition": 0, "replicas": [2, 1]}
@@ -299,7 +279,7 @@ def test_leader_election_moves_leadership_to_the_preferred_broker(kafka):
         "kafka-leader-election",
         *("--election-type", "preferred", "--topic", "elected", "--partition", 0),
     )
-    wait_until(lambda: leader_of(kafka, "elected") == "2", "broker 2 leads")
+    wait_until(lambda: leader_of(kafka, "elected") == "2", 60, "broker 2 leads")
     kafka.ask("kafka-topics", "--delete", "--topic", "elected")
     kafka.stop(second)
 
@@ -368,7 +348,7 @@ def test_zookeeper_of_the_kafka_archive(kafka):
         f"dataDir={kafka.workdir}/zookeeper\nclientPort={port}\nadmin.enableServer=false\n",
     )
     process = kafka.start("zookeeper-server-start", config, log="zookeeper.log")
-    wait_until(lambda: listens(port), "the second ZooKeeper listens")
+    wait_until(lambda: listens(port), 60, "the second ZooKeeper listens")
     kafka.run("zookeeper-shell", f"127.0.0.1:{port}", "create", "/mine", "data")
     assert "mine" in kafka.run("zookeeper-shell", f"127.0.0.1:{port}", "ls", "/")
     kafka.stop(process)
@@ -408,7 +388,7 @@ def test_connect_standalone_carries_a_file(kafka):
     worker = kafka.write("worker.properties", connect_settings(kafka, free_port(), "offsets"))
     process = kafka.start("connect-standalone", worker, *files, log="standalone.log")
     out = kafka.workdir / "out.txt"
-    wait_until(lambda: out.exists() and out.read_text() == "one\ntwo\n", "both lines came out")
+    wait_until(lambda: out.exists() and out.read_text() == "one\ntwo\n", 60, "both lines came out")
     kafka.stop(process)
 
 
@@ -442,7 +422,7 @@ def test_connect_distributed_takes_a_connector(kafka):
                 return answer.status in (200, 201)
         return False
 
-    wait_until(accepted, "the worker takes a connector")
+    wait_until(accepted, 60, "the worker takes a connector")
     said = kafka.ask(
         "kafka-console-consumer",
         *("--topic", "more", "--from-beginning", "--max-messages", 1, "--timeout-ms", 30000),
@@ -487,7 +467,7 @@ def make_kraft(installed, tmp_path_factory):
     release.run("kafka-storage", "format", "-t", identifier, "-c", config)
     node = release.start("kafka-server-start", config, log="server.log")
     try:
-        wait_until(lambda: node.poll() is not None or listens(port), "the node listens")
+        wait_until(lambda: node.poll() is not None or listens(port), 60, "the node listens")
         assert node.poll() is None, (release.workdir / "server.log").read_text()[-3000:]
         release.ask("kafka-topics", "--create", "--topic", TOPIC, "--partitions", 2)
         yield release
@@ -541,7 +521,9 @@ def test_mirror_maker_carries_records_to_another_cluster(kafka, kraft):
     )
     process = kafka.start("connect-mirror-maker", settings, log="mirror.log")
     wait_until(
-        lambda: "a.mirrored" in kraft.ask("kafka-topics", "--list").split(), "the mirror's topic"
+        lambda: "a.mirrored" in kraft.ask("kafka-topics", "--list").split(),
+        60,
+        "the mirror's topic",
     )
     said = kraft.ask(
         "kafka-console-consumer",

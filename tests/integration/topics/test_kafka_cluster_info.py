@@ -4,17 +4,11 @@
 
 from __future__ import annotations
 
-import socket
 import time
 
 import pytest
 
-
-def free_port():
-    """A port on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+from tests.support.outside import free_port
 
 
 def test_a_healthy_cluster(modules, cluster, name):

@@ -8,6 +8,7 @@ import socket
 
 import pytest
 
+from tests.support.outside import free_port
 from tests.support.run_module import Modules, run_module
 
 LOGIN = {
@@ -16,13 +17,6 @@ LOGIN = {
     "sasl_username": "admin",
     "sasl_password": "correct horse",
 }
-
-
-def free_port():
-    """A port on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def test_nobody_listens(modules, name):

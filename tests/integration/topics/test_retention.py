@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from tests.support.outside import wait_until
+
 DAY_MS = 24 * 60 * 60 * 1000
 
 
@@ -43,14 +45,6 @@ def segments(cluster, name, partition=0):
     }
 
 
-def wait_until(condition, seconds=30):
-    """Poll a condition until it holds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true"
-        time.sleep(0.1)
-
-
 @pytest.fixture
 def live(modules, cluster, name):
     """A topic of small segments: 200 records of two days ago, then 100 of now."""
@@ -80,8 +74,14 @@ def test_a_cut_says_what_goes_and_then_it_goes(modules, cluster, live):
 
     assert modules.topics([item], allow_retention_cut=True).changed
     oldest = {"00000000000000000000.log"}
-    wait_until(lambda: not any(files & oldest for files in segments(cluster, live).values()))
-    wait_until(lambda: all(len(files) < 12 for files in segments(cluster, live).values()))
+    wait_until(
+        lambda: not any(files & oldest for files in segments(cluster, live).values()),
+        30,
+        "the old ones are deleted",
+    )
+    wait_until(
+        lambda: all(len(files) < 12 for files in segments(cluster, live).values()), 30, "fewer"
+    )
     assert modules.topics([item]).changed is False
 
     # Back again needs no consent; what is gone stays gone.
@@ -101,7 +101,11 @@ def test_a_cut_by_size_frees_disk(modules, cluster, live):
         files = (cluster.log_directory(broker) / f"{live}-0").glob("*.log")
         return sum(path.stat().st_size for path in files)
 
-    wait_until(lambda: all(occupied(broker) < 100 * 1024 for broker in cluster.broker_instances))
+    wait_until(
+        lambda: all(occupied(broker) < 100 * 1024 for broker in cluster.broker_instances),
+        30,
+        "room",
+    )
 
 
 def test_deletion_says_how_much_it_deletes(modules, live):

@@ -20,7 +20,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils._instance import 
 from ansible_collections.kafkaops.cluster.plugins.module_utils._service_supervisor import (
     ServiceError,
 )
-from tests.support.small_service import Bench, wait_until
+from tests.support.outside import wait_until
+from tests.support.small_service import Bench
 
 
 class OneShot:
@@ -220,7 +221,7 @@ def test_a_spoilt_record_is_no_process(bench, text):
 
 def test_a_zombie_is_not_running():
     child = subprocess.Popen([sys.executable, "-S", "-c", ""], stdout=subprocess.DEVNULL)
-    wait_until(lambda: start_ticks(child.pid) is None, "it has ended")
+    wait_until(lambda: start_ticks(child.pid) is None, 60, "it has ended")
     assert os.path.exists("/proc/%d" % child.pid)
     child.wait()
 
@@ -500,7 +501,7 @@ def test_a_killed_process_is_not_running(bench):
     bench.stage()
     bench.turn()
     os.kill(bench.pid, signal.SIGKILL)
-    wait_until(lambda: bench.pid is None, "the kill is seen")
+    wait_until(lambda: bench.pid is None, 60, "the kill is seen")
     assert bench.instance.restart_reasons() == ["not running"]
 
 

@@ -15,7 +15,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils._service_supervis
     ServiceError,
     Supervisor,
 )
-from tests.support.small_service import Bench, wait_until
+from tests.support.outside import wait_until
+from tests.support.small_service import Bench
 
 pytest.importorskip("supervisor")
 
@@ -80,7 +81,7 @@ def test_a_killed_process_comes_back_by_itself(group_of):
     one = group.benches["one"]
     killed = one.pid
     os.kill(killed, signal.SIGKILL)
-    wait_until(lambda: one.pid not in (None, killed), "it is back")
+    wait_until(lambda: one.pid not in (None, killed), 60, "it is back")
     assert one.instance.process().supervised and one.instance.restart_reasons() == []
 
 
@@ -113,7 +114,7 @@ def test_a_changed_program_takes_effect_in_its_turn_alone(group_of):
     # what dies meanwhile starts as it was, not as it is going to be
     os.kill(before["two"], signal.SIGKILL)
     two = group.benches["two"]
-    wait_until(lambda: two.pid not in (None, before["two"]), "two is back")
+    wait_until(lambda: two.pid not in (None, before["two"]), 60, "two is back")
     assert two.instance.process().fingerprint == two.generation().fingerprint
 
 
@@ -123,7 +124,7 @@ def test_orphans_of_a_killed_supervisord_are_taken_over_one_by_one(group_of):
     before = group.pids()
     daemon = daemon_pid(group.supervisor)
     os.kill(daemon, signal.SIGKILL)
-    wait_until(lambda: start_ticks(daemon) is None, "supervisord is gone")
+    wait_until(lambda: start_ticks(daemon) is None, 60, "supervisord is gone")
     assert group.pids() == before
     for name, bench in group.benches.items():
         assert bench.instance.restart_reasons() == [
@@ -143,7 +144,7 @@ def test_an_orphan_can_be_stopped(group_of):
     group = group_of("one")
     group.start()
     os.kill(daemon_pid(group.supervisor), signal.SIGKILL)
-    wait_until(lambda: not group.supervisor.alive(), "supervisord is gone")
+    wait_until(lambda: not group.supervisor.alive(), 60, "supervisord is gone")
     one = group.benches["one"]
     assert one.instance.stop(30) is True and one.pid is None
 
@@ -257,7 +258,7 @@ def test_the_last_one_removed_takes_supervisord_along(group_of):
         and daemon_pid(group.supervisor) == daemon
     )
     group.benches["two"].instance.remove(30)
-    wait_until(lambda: start_ticks(daemon) is None, "supervisord is gone")
+    wait_until(lambda: start_ticks(daemon) is None, 60, "supervisord is gone")
     assert os.path.exists(group.benches["two"].conf("current", "server.properties"))
     group.start()
     assert all(group.pids().values())

@@ -1,0 +1,66 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What tests see of a cluster from outside, wherever it runs; nothing here belongs to the product."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import socket
+import time
+
+
+def wait_until(condition, timeout, what):
+    """Call `condition` until it returns something true, and return that; fail after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    while True:
+        found = condition()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {timeout} s: {what}")
+        time.sleep(0.2)
+
+
+# None twice, and of those that Linux never lends to a client's connection (they begin at 32768).
+_ports = iter(random.sample(range(22000, 23000), 1000))
+
+
+def free_port():
+    """Return a port that nobody listens at, another one at each call."""
+    for port in _ports:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free from 22000 to 22999")
+
+
+def ask_zookeeper(address, port=2181, word="srvr"):
+    """Return a ZooKeeper server's answer to a four-letter word, "" where it does not answer."""
+    try:
+        with socket.create_connection((address, port), 5) as stream:
+            stream.sendall(word.encode())
+            answer = b""
+            while part := stream.recv(4096):
+                answer += part
+            return answer.decode()
+    except OSError:
+        return ""
+
+
+def mode_of(answer):
+    """Return leader, follower or standalone from the answer to `srvr`, "" where it does not serve."""
+    return answer.partition("Mode: ")[2].split("\n")[0]
+
+
+def replicas_of(metadata, topic):
+    """Return {partition: (leader, sorted replicas, sorted isr)} of a topic; leader -1 for none."""
+    return {
+        number: (item.leader, sorted(item.replicas), sorted(item.isrs))
+        for number, item in metadata.topics[topic].partitions.items()
+    }
+
+
+def dotted(settings):
+    """Return settings of confluent-kafka given as keyword arguments; underscores stand for dots."""
+    return {key.replace("_", "."): value for key, value in settings.items()}
