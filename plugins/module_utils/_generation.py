@@ -35,7 +35,8 @@ class Generation:
     (our own logging configuration, whose settings travel as JVM options). `unit` is what the service
     manager is told. `cds_archive` is where a class-data archive is kept that makes later starts quicker.
     `guard` is a Python file among `files` and its arguments, run with `before-start` ahead of the JVM, and
-    by a unit with `ready` and `after-exit`. Both change no behaviour and are no part of the meaning.
+    by a unit with `ready` and `after-exit`; `guard_watches` where there is no unit: then it also runs with
+    `watch` beside the JVM. None of these changes what a JVM does, and they are no part of the meaning.
     """
 
     release: str
@@ -50,6 +51,7 @@ class Generation:
     unit: dict = field(default_factory=dict)
     cds_archive: str = ""
     guard: tuple = ()
+    guard_watches: bool = False
 
     def meaning(self):
         """Return the JSON-able value that the fingerprint is taken over; secrets only as digests."""
@@ -59,7 +61,7 @@ class Generation:
             for name, text in sorted(self.files.items())
             if name not in self.unwatched
         }
-        del value["unwatched"], value["cds_archive"], value["guard"]
+        del value["unwatched"], value["cds_archive"], value["guard"], value["guard_watches"]
         value["environment"] = {
             key: _digest(item) if is_secret(key) else item
             for key, item in sorted(self.environment.items())
@@ -203,6 +205,7 @@ def launch_script(generation, config_dir, state_dir):
     words += [
         item.replace("{conf}", os.path.join(config_dir, "current")) for item in generation.arguments
     ]
+    guard = _quote(os.path.join(config_dir, "current", GUARD))
     return """#!/bin/sh
 # Written by kafkaops.cluster. Started by the service manager, by nobody else.
 set -eu
@@ -216,15 +219,15 @@ printf '{"pid": %%s, "start_ticks": %%s, "started_at": %%s, "fingerprint": "%(fi
   "$$" "${20}" "$(date +%%s)" > "$state/started.json.$$"
 if [ -f "$state/started.json" ]; then cp -f "$state/started.json" "$state/previous.json"; fi
 mv -f "$state/started.json.$$" "$state/started.json"
-%(guard)s%(exports)s%(cds)sexec %(java)s $cds \\
+%(guard)s%(exports)s%(cds)s%(watch)sexec %(java)s $cds \\
   %(command)s
 """ % {
         "state": _quote(state_dir),
         "fingerprint": generation.fingerprint,
-        "guard": (
-            "%s before-start || true\n" % _quote(os.path.join(config_dir, "current", GUARD))
-            if generation.guard
-            else ""
+        "guard": "%s before-start || true\n" % guard if generation.guard else "",
+        # It says what it did in the log; the pipe to the service manager must end with the JVM.
+        "watch": (
+            "%s watch </dev/null >/dev/null 2>&1 &\n" % guard if generation.guard_watches else ""
         ),
         "exports": exports,
         "cds": (
@@ -246,7 +249,7 @@ def guard_script(generation, config_dir, python):
     words = [os.path.join(directory, generation.guard[0])]
     words += [item.replace("{conf}", directory) for item in generation.guard[1:]]
     return """#!/bin/sh
-# Written by kafkaops.cluster. Usage: %(name)s before-start|ready|after-exit
+# Written by kafkaops.cluster. Usage: %(name)s before-start|ready|watch|after-exit
 for python in %(python)s /usr/bin/python3; do
   if [ -x "$python" ]; then
     exec "$python" %(words)s "$@"

@@ -115,7 +115,8 @@ options:
       guard:
         description:
           - A Python file among O(generation.files), and its arguments; C({conf}) as in O(generation.arguments).
-          - Run with C(before-start) ahead of the JVM; a unit may run C(current/guard) with other words.
+          - Run with C(before-start) ahead of the JVM, and under supervisord with C(watch) beside it; a unit may run
+            C(current/guard) with other words.
         type: list
         elements: str
         default: []
@@ -294,7 +295,7 @@ def service_of(module):
 
 
 def layout_of(module):
-    """Return the Layout that the parameters name; an unknown account ends the module."""
+    """Return the Layout that the parameters name; staging for an unknown account ends the module."""
     params = module.params
     uid = gid = -1
     if params["account"]:
@@ -302,8 +303,9 @@ def layout_of(module):
             entry = pwd.getpwnam(params["account"])
             uid, gid = entry.pw_uid, entry.pw_gid
         except KeyError:
-            # In check mode on a new host the account is one of the things that would be created.
-            if not module.check_mode:
+            # In check mode on a new host the account is one of the things that would be created; what
+            # was never installed can be stopped and removed all the same.
+            if params["state"] == "staged" and not module.check_mode:
                 module.fail_json(msg="account=%s does not exist on this host" % params["account"])
     return Layout(
         params["name"],
@@ -337,6 +339,8 @@ def generation_of(module, service):
         unwatched=tuple(given["unwatched"]),
         cds_archive=given["cds_archive"] if " " not in given["cds_archive"] else "",
         guard=tuple(given["guard"]),
+        # supervisord runs nothing after an exit
+        guard_watches=bool(given["guard"]) and params["manager"] == "supervisor",
         unit={"text": service.unit(params["name"], command, console, params["stop_timeout"])},
     )
 

@@ -32,6 +32,15 @@ def test_nothing_there(next_offset):
         assert "+orders:" in run.text, "topics are planned against an empty cluster"
 
 
+def test_what_was_never_installed_can_be_stopped_and_removed(next_offset):
+    """A run that ended before it made the accounts: there is nothing to do, and that is no failure."""
+    with LocalCluster(next_offset()) as cluster:
+        accounts = ("-e", "kafka_account=nobody-yet", "-e", "zookeeper_account=nobody-yet")
+        for playbook in ("status.yml", "stop.yml", "teardown.yml"):
+            run = cluster.play(playbook, *accounts, "-e", f"confirm={cluster.name}")
+            assert run.changed() == 0, run.text
+
+
 def test_converged(cluster):
     """Nothing to do is announced as nothing to do."""
     run = cluster.play("site.yml", "--check", "--diff")

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import json
 import os
@@ -13,11 +12,11 @@ import signal
 import time
 
 import pytest
-from kazoo.client import KazooClient
 from kazoo.security import READ_ACL_UNSAFE, make_acl
 
-from tests.local.support import CHECKOUT, start_ticks, wait_until
-from tests.local.watching import cluster_is_whole, registered_at, zookeeper_port
+from tests.local.support import CHECKOUT, start_ticks
+from tests.local.watching import cluster_is_whole, registered_at, zookeeper, zookeeper_port
+from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
 
 FILE = CHECKOUT / "roles" / "kafka" / "files" / "registration.py"
@@ -33,18 +32,6 @@ def whole(cluster):
     return wait_until(lambda: cluster_is_whole(cluster), 180, "the cluster is whole")
 
 
-@contextlib.contextmanager
-def zookeeper(cluster):
-    """A connected kazoo client of the cluster's ensemble, chroot included."""
-    client = KazooClient(f"127.0.0.1:{zookeeper_port(cluster, cluster.zookeepers[0])}/kafka")
-    client.start(30)
-    try:
-        yield client
-    finally:
-        client.stop()
-        client.close()
-
-
 def leader_of(cluster, topic):
     """The name of a broker that leads a partition of the topic, and is not the controller."""
     controller = whole(cluster).controller
@@ -53,7 +40,7 @@ def leader_of(cluster, topic):
 
 
 @pytest.mark.parametrize("victim", ["leader", "controller"])
-def test_a_killed_broker_pauses_nobody_for_a_session(cluster, victim, record_property):
+def test_a_killed_broker_pauses_nobody_for_a_session(cluster, victim):
     """Without it every partition stands still for the session timeout, 18 s."""
     name = cluster.name_of(whole(cluster).controller)
     if victim == "leader":
@@ -81,7 +68,6 @@ def guard(cluster, tmp_path):
     state = tmp_path / "run"
     shutil.copytree(instance / "run", state)
     settings = tmp_path / "server.properties"
-    shutil.copy(instance / "conf" / "current" / "server.properties", settings)
 
     def make(log=instance / "logs" / "server.log", log_dirs=None, **more):
         lines = [f"{key.replace('_', '.')}={value}" for key, value in more.items()]
@@ -103,6 +89,21 @@ def check_nothing_happens(cluster, act):
         said = act()
         assert [client.exists(path).czxid for path in paths] == before
     return said
+
+
+def test_an_orphan_that_dies_is_deregistered_too(cluster):
+    """With supervisord gone nobody starts it again, and its partitions have leaders at once all the same."""
+    daemon = int((cluster.directory / "supervisor" / "supervisord.pid").read_text())
+    name = leader_of(cluster, "orders")
+    os.kill(daemon, signal.SIGKILL)
+    wait_until(lambda: start_ticks(daemon) is None, 30, "supervisord is gone")
+    process = cluster.process(name)
+    os.kill(process.pid, signal.SIGKILL)
+    killed_at = time.monotonic()
+    wait_until(lambda: cluster.brokers[name] not in registered_at(cluster), 60, "deregistered")
+    assert time.monotonic() - killed_at < SESSION_SECONDS / 2, "the session timeout decided"
+    cluster.deploy()
+    whole(cluster)
 
 
 def test_a_living_process_keeps_its_registration(cluster, guard):

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A broker's registration in ZooKeeper, as its own host sees it: waited for, and released after a death.
 
-    registration.py before-start|after-exit|ready --properties FILE --log FILE --state DIR [--keep]
+    registration.py before-start|after-exit|ready|watch --properties FILE --log FILE --state DIR [--keep]
 
 before-start  releases what a dead process has left, then waits until ZooKeeper can be talked to and the id
               is free, so that a broker is not started in vain; notes the registration known so far.
 after-exit    releases what a dead process has left.
 ready         returns when this start's process has registered.
+watch         waits until this start's process ends, then does after-exit's work: for service managers
+              that run nothing after an exit. What it has to say goes to console.log beside the log.
 
 A broker that dies without a controlled shutdown stays registered until its session expires (18 s by
 default). Until then all partitions that have it in their ISR stand still, and every new start fails.
@@ -20,8 +22,8 @@ stopped would go on as a zombie, acknowledging records that nobody replicates. T
   registration of another host, of a later process or of a new session has another one.
 
 `/controller` is deleted with it if the same session owns it. In any doubt nothing is done; the session
-timeout then decides, as without this file, and the reason is printed (--keep prints nothing and leaves
-all registrations alone). ZooKeeper over TLS is left alone, too: no standard-library client.
+timeout then decides, as without this file, and the reason is printed (--keep leaves all registrations
+alone). ZooKeeper over TLS is left alone, too: no standard-library client.
 
 Standard library only: it runs on managed hosts, started by the unit or the launch script.
 """
@@ -36,6 +38,7 @@ import json
 import mmap
 import os
 import re
+import select
 import socket
 import struct
 import sys
@@ -45,7 +48,7 @@ REGISTERED = re.compile(
     rb"Registered broker (\d+) at path \S+ with addresses: .*czxid \(broker epoch\): (\d+)"
 )
 MARK = b"czxid (broker epoch): "
-GET_DATA, DELETE, CLOSE = 4, 2, -11
+EXISTS, DELETE, CLOSE = 3, 2, -11
 NO_NODE, NO_AUTH, NOT_AUTHENTICATED = -101, -102, -112
 CONNECT_SECONDS = 2.0
 # Long enough for a call, short enough that a session left behind by a kill is soon gone.
@@ -105,14 +108,13 @@ class Zookeeper:
     def stat(self, path):
         """Return (czxid, ephemeral owner) of a node, or None where it does not exist."""
         try:
-            answer = self._call(GET_DATA, _buffer(path.encode()) + b"\0")
+            answer = self._call(EXISTS, _buffer(path.encode()) + b"\0")
         except ZookeeperError as error:
             if error.code == NO_NODE:
                 return None
             raise
-        (size,) = struct.unpack(">i", answer[:4])
         # czxid, mzxid, ctime, mtime, version, cversion, aversion, ephemeralOwner
-        fields = struct.unpack(">qqqqiiiq", answer[4 + max(size, 0) :][:52])
+        fields = struct.unpack(">qqqqiiiq", answer[:52])
         return fields[0], fields[7]
 
     def delete(self, path):
@@ -253,13 +255,22 @@ class Broker:
 
     def connect(self):
         """Return a Zookeeper connection to the first server that gives a session; OSError if none does."""
+        return self._first("gives a session", Zookeeper)
+
+    def reach(self):
+        """Return when any server takes a connection; OSError if none does. All there is over TLS."""
+        self._first(
+            "answers", lambda *place: socket.create_connection(place, CONNECT_SECONDS).close()
+        )
+
+    def _first(self, what, attempt):
         problem = OSError("no server is named")
         for host, port in self.servers:
             try:
-                return Zookeeper(host, port)
+                return attempt(host, port)
             except (OSError, struct.error) as error:
                 problem = error
-        raise OSError(f"no ZooKeeper server gives a session: {problem}")
+        raise OSError(f"no ZooKeeper server {what}: {problem}")
 
     def record(self, name):
         """Return a start record (started.json, previous.json) as a dict; empty if there is none."""
@@ -310,7 +321,7 @@ class Broker:
         while os.getppid() == parent:
             try:
                 if self.uses_tls:
-                    self._reach()
+                    self.reach()
                 else:
                     self.connect().close()
                 return
@@ -319,16 +330,6 @@ class Broker:
                     say(f"waiting for ZooKeeper: {error}")
                     told = True
             time.sleep(0.3)
-
-    def _reach(self):
-        problem = OSError("no server is named")
-        for address in self.servers:
-            try:
-                socket.create_connection(address, CONNECT_SECONDS).close()
-                return
-            except OSError as error:
-                problem = error
-        raise problem
 
     def wait_until_free(self, say, parent):
         """Return when nobody is registered under this id any more, or a session's time has passed.
@@ -356,6 +357,19 @@ class Broker:
                 told = True
             time.sleep(0.3)
 
+    def wait_until_ended(self, pid):
+        """Return when the process `pid`, which started this one, has ended."""
+        try:
+            handle = os.pidfd_open(pid)
+        except (AttributeError, OSError):  # a kernel before 5.3, or a Python built on one
+            while os.getppid() == pid:
+                time.sleep(0.1)
+            return
+        # between the start of this and the call, the pid may have become somebody else's
+        if os.getppid() == pid:
+            select.select([handle], [], [])
+        os.close(handle)
+
     def note(self, known, pid):
         """Remember the registration known before the start of process `pid`."""
         path = os.path.join(self.state, "registration.json")
@@ -376,11 +390,11 @@ class Broker:
 
 
 def main(argv=None):
-    """Run the command line; always exits 0, because a start must not depend on this."""
+    """Run the command line; returns 0. Callers go on without it where it cannot even read the settings."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("command", choices=["before-start", "after-exit", "ready"])
+    parser.add_argument("command", choices=["before-start", "after-exit", "ready", "watch"])
     parser.add_argument("--properties", required=True)
     parser.add_argument("--log", required=True)
     parser.add_argument("--state", required=True)
@@ -388,17 +402,25 @@ def main(argv=None):
     options = parser.parse_args(argv)
 
     def say(text):
-        if text:
-            print(f"registration: {text}", flush=True)
+        line = f"registration: {text}"
+        if text and options.command == "watch":
+            # its own output is nowhere, see the launch script
+            console = os.path.join(os.path.dirname(options.log), "console.log")
+            with open(console, "a", encoding="utf-8") as handle:
+                handle.write(line + "\n")
+        elif text:
+            print(line, flush=True)
 
     parent = os.getppid()
     broker = Broker(options.properties, options.log, options.state)
     if options.command == "ready":
         broker.wait_until_registered()
         return 0
-    previous = "previous.json" if options.command == "before-start" else "started.json"
+    record = broker.record("previous.json" if options.command == "before-start" else "started.json")
+    if options.command == "watch":
+        broker.wait_until_ended(parent)
     if not options.keep:
-        say(broker.release(broker.record(previous)))
+        say(broker.release(record))
     if options.command == "before-start":
         broker.note(last_registration(options.log), parent)
         broker.wait_for_zookeeper(say, parent)

@@ -87,3 +87,16 @@ def test_the_launch_script_quotes_what_it_is_given():
     assert "export X='it'\\''s'" in script
     assert "'/etc/kafka/current/server.properties'" in script
     assert script.startswith("#!/bin/sh\n")
+
+
+def test_a_guard_runs_ahead_and_where_no_unit_runs_it_beside_the_jvm():
+    def commands(**more):
+        made = generation(guard=("guard.py",), **more)
+        assert made.fingerprint == generation().fingerprint
+        lines = launch_script(made, "/etc/kafka", "/run/kafka").splitlines()
+        return [line for line in lines if "guard" in line]
+
+    ahead = "'/etc/kafka/current/guard' before-start || true"
+    beside = "'/etc/kafka/current/guard' watch </dev/null >/dev/null 2>&1 &"
+    assert commands() == [ahead]
+    assert commands(guard_watches=True) == [ahead, beside]
