@@ -65,7 +65,14 @@ display = Display()
 
 ROLES = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../roles"))
 # Their defaults are what an inventory leaves unsaid.
-SETTING_ROLES = ("jvm_service", "java", "zookeeper", "kafka", "flow_validation")
+SETTING_ROLES = (
+    "jvm_service",
+    "java",
+    "host_baseline",
+    "zookeeper",
+    "kafka",
+    "flow_validation",
+)
 CONNECTION_VARIABLES = ("ansible_host", "ansible_connection", "ansible_port")
 COLLECTED = "kafkaops_preflight_collected"
 HIDDEN = "kafkaops_preflight_hidden"

@@ -391,6 +391,12 @@ _CHECKS = (
         "No two instances on a machine want one port",
         "give each instance its own port",
     ),
+    Check(
+        "ports.ephemeral",
+        WARNING,
+        "No wanted port is one that the kernel may have lent to an outgoing connection",
+        "choose a lower port, or add it to net.ipv4.ip_local_reserved_ports",
+    ),
     # -- directories
     Check(
         "directories.shared",

@@ -362,6 +362,30 @@ def limits(proc: str = "/proc") -> Dict[str, Optional[int]]:
     }
 
 
+def container(root: str = "/") -> str:
+    """The engine whose container this host is, or "". Sources: systemd's container interface, Docker, Podman."""
+    told = (read_text(os.path.join(root, "run/systemd/container")) or "").strip()
+    if told:
+        return told
+    marks = ((".dockerenv", "docker"), ("run/.containerenv", "podman"))
+    return next((name for mark, name in marks if os.path.exists(os.path.join(root, mark))), "")
+
+
+def ephemeral_ports(proc: str = "/proc") -> Dict[str, Any]:
+    """Ports that the kernel lends to outgoing connections: {first, last, reserved: [[first, last]]}.
+
+    First and last are 0 where the kernel does not tell. Source: Linux, networking/ip-sysctl.
+    """
+    directory = os.path.join(proc, "sys/net/ipv4")
+    bounds = (read_text(os.path.join(directory, "ip_local_port_range")) or "0 0").split()
+    reserved = []
+    kept = (read_text(os.path.join(directory, "ip_local_reserved_ports")) or "").strip()
+    for part in kept.split(",") if kept else []:
+        first, _dash, last = part.partition("-")
+        reserved.append([int(first), int(last or first)])
+    return {"first": int(bounds[0]), "last": int(bounds[1]), "reserved": reserved}
+
+
 def instance_facts(instance: Dict[str, Any], proc: str = "/proc") -> Dict[str, Any]:
     """What is known of one instance's last start, and of the configuration and release in force.
 
@@ -409,6 +433,8 @@ def host_facts(spec: Dict[str, Any], proc: str = "/proc") -> Dict[str, Any]:
         "user": os.geteuid(),
         "memory_bytes": memory_bytes(proc),
         "limits": limits(proc),
+        "ephemeral_ports": ephemeral_ports(proc),
+        "container": container(),
         "java": _java.find(
             spec.get("java_minimum") or 0,
             spec.get("java_maximum") or 999,

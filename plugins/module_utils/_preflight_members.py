@@ -26,6 +26,7 @@ HEAP = re.compile(r"^(\d+)([kKmMgG]?)$")
 HEAP_FACTOR = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 INSTANCE_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.@-]*$")
 CLUSTER_NAME = re.compile(r"^[A-Za-z0-9._-]+$")
+KERNEL_SETTING = re.compile(r"^[a-z0-9_-]+([./][A-Za-z0-9_-]+)+$")
 CHROOT = re.compile(r"^(/[A-Za-z0-9._-]+)+$")
 LISTENER_NAME = re.compile(r"^[A-Za-z0-9_]+$")
 HOST_NAME = re.compile(
@@ -34,7 +35,15 @@ HOST_NAME = re.compile(
 )
 IPV6 = re.compile(r"^\[?[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(%[A-Za-z0-9]+)?\]?$")
 # What a variable of ours begins with: anything else in an inventory is none of our business.
-OWN_PREFIXES = ("kafka_", "zookeeper_", "kafkaops_", "jvm_service_", "java_", "distribution_")
+OWN_PREFIXES = (
+    "kafka_",
+    "zookeeper_",
+    "kafkaops_",
+    "jvm_service_",
+    "java_",
+    "host_baseline_",
+    "distribution_",
+)
 MAX_TICKS_PATH = 4096
 
 
@@ -246,6 +255,20 @@ def read_mapping(value: Any) -> Dict[Any, Any]:
     return dict(value)
 
 
+def read_kernel_settings(value: Any) -> Dict[str, str]:
+    """Kernel settings by their names, as sysctl writes both."""
+    settings = {}
+    for name, wanted in read_mapping(value).items():
+        if not KERNEL_SETTING.match(str(name)):
+            raise ValueError(
+                "%r is no name of a kernel setting" % (name,), "write it like vm.swappiness: 1"
+            )
+        if isinstance(wanted, (Mapping, list)) or not str(wanted).strip():
+            raise ValueError("%s has no single value" % name, "write it like vm.swappiness: 1")
+        settings[str(name)] = " ".join(str(wanted).split())
+    return settings
+
+
 def read_boolean(value: Any) -> bool:
     """true or false, also as text from the command line."""
     if isinstance(value, bool):
@@ -387,6 +410,15 @@ GENERAL_READERS = {
     "java_source": read_text,
     "java_minimum": read_count,
     "java_maximum": read_count,
+    "host_baseline_manage_sysctl": read_boolean,
+    "host_baseline_manage_limits": read_boolean,
+    "host_baseline_manage_hosts_file": read_boolean,
+    "host_baseline_manage_hostname": read_boolean,
+    "host_baseline_sysctl": read_kernel_settings,
+    "host_baseline_limits": read_mapping,
+    "host_baseline_limits_accounts": read_texts,
+    "host_baseline_hosts": read_mapping,
+    "host_baseline_hostname": read_text,
 }
 BROKER_READERS = {
     "kafka_version": read_version,

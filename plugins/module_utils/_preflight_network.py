@@ -104,6 +104,7 @@ def check_ports(world: World) -> Iterator[Finding]:
             sockets = wanted_sockets(member, len(cluster.servers))
             machines.setdefault(member.network, []).extend(sockets)
             yield from _held(world, member, sockets)
+            yield from _lent(member, sockets)
     for _network, sockets in sorted(machines.items()):
         yield from _collisions(sockets)
 
@@ -148,6 +149,24 @@ def _held(world: World, member: Member, sockets: List[Socket]) -> Iterator[Findi
                 socket.port,
                 "%s listens on %s:%s"
                 % (_who(world, member, holder), holder["address"], holder["port"]),
+            )
+
+
+def _lent(member: Member, sockets: List[Socket]) -> Iterator[Finding]:
+    # A port that is free now may be the local end of any connection when the instance is restarted.
+    kernel = (member.facts or {}).get("ephemeral_ports")
+    if not kernel:
+        return
+    for socket in sockets:
+        reserved = any(first <= socket.port <= last for first, last in kernel["reserved"])
+        if kernel["first"] <= socket.port <= kernel["last"] and not reserved:
+            yield found(
+                "ports.ephemeral",
+                member.name,
+                socket.variable,
+                socket.port,
+                "the kernel lends ports %d to %d to outgoing connections; one of them may hold it when"
+                " the instance starts" % (kernel["first"], kernel["last"]),
             )
 
 

@@ -339,6 +339,13 @@ def _limits(member: Member, replicas: int) -> Iterator[Finding]:
     maps = member.facts["limits"]["max_map_count"]
     if maps is None:
         return
+    # what the role host_baseline sets before the broker starts
+    managed = (
+        by_unit and member.get("host_baseline_manage_sysctl") and not member.facts["container"]
+    )
+    ours = member.mapping("host_baseline_sysctl").get("vm.max_map_count") if managed else None
+    if ours is not None:
+        maps = int(ours) if ours.isdigit() else maps
     if maps < MAPS_PER_REPLICA * replicas:
         yield found(
             "host.memory_maps",

@@ -119,6 +119,8 @@ facts:
     user: 0
     memory_bytes: 25769803776
     limits: {open_files: 1048576, max_map_count: 262144}
+    ephemeral_ports: {first: 32768, last: 60999, reserved: []}
+    container: ""
     java: {home: /usr/lib/jvm/java-17-openjdk-amd64, version: 17.0.17, source: PATH, seen: []}
     kafka:
       instance: kafka

@@ -115,6 +115,8 @@ def good_facts(member, names):
         "user": 0,
         "memory_bytes": 24 * GIB,
         "limits": {"open_files": 1048576, "max_map_count": 262144},
+        "ephemeral_ports": {"first": 32768, "last": 60999, "reserved": [[41000, 41999]]},
+        "container": "",
         "java": {"home": "/usr/lib/jvm/17", "version": "17.0.15", "source": "PATH", "seen": []},
         "kafka": None,
         "zookeeper": None,

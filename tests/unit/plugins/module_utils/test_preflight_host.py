@@ -270,3 +270,35 @@ def test_a_missing_mode_bit_is_no_reason_to_fail(tmp_path):
         closed.chmod(stat.S_IRWXU)
     assert facts["exists"] is True
     assert facts["readable"] is (os.geteuid() == 0)
+
+
+# ---------------------------------------------------------------- ports of the kernel
+
+
+@pytest.mark.parametrize(
+    "reserved, expected",
+    [
+        ("\n", []),
+        ("9092,40000-40009\n", [[9092, 9092], [40000, 40009]]),
+    ],
+)
+def test_ports_lent_to_connections_and_those_kept_back(tmp_path, reserved, expected):
+    kernel = tmp_path / "sys" / "net" / "ipv4"
+    kernel.mkdir(parents=True)
+    (kernel / "ip_local_port_range").write_text("32768\t60999\n")
+    (kernel / "ip_local_reserved_ports").write_text(reserved)
+    assert host.ephemeral_ports(str(tmp_path)) == {
+        "first": 32768,
+        "last": 60999,
+        "reserved": expected,
+    }
+
+
+def test_a_kernel_that_does_not_tell_lends_nothing(tmp_path):
+    assert host.ephemeral_ports(str(tmp_path)) == {"first": 0, "last": 0, "reserved": []}
+
+
+def test_this_kernel_lends_what_a_connection_gets(listener):
+    lent = host.ephemeral_ports()
+    with socket.create_connection(("127.0.0.1", listener)) as connection:
+        assert lent["first"] <= connection.getsockname()[1] <= lent["last"]

@@ -64,3 +64,8 @@ def test_the_good_inventory_has_no_findings(tmp_path):
 
 def test_there_are_at_least_forty_wrong_inventories():
     assert len(CASES) >= 40
+
+
+def test_memory_maps_that_the_roles_raise_are_no_finding(tmp_path):
+    facts = {"kafka-1": {"limits/max_map_count": 100}}
+    assert said(ground.verdict_of(spoilt(), tmp_path, facts=facts)) == {}
