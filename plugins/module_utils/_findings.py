@@ -344,6 +344,12 @@ _CHECKS = (
         "advertise a name or address that the other machines reach",
     ),
     Check(
+        "listeners.bind",
+        ERROR,
+        "A listener is bound to an address of its host",
+        "bind to an address that the host has, or to all of them by leaving `bind` out",
+    ),
+    Check(
         "listeners.duplicate",
         ERROR,
         "No two listeners announce one address, share a socket or have one name",

@@ -362,6 +362,23 @@ def limits(proc: str = "/proc") -> Dict[str, Optional[int]]:
     }
 
 
+def local_addresses(proc: str = "/proc") -> List[str]:
+    """The addresses of this host's interfaces, loopback included; empty where the kernel does not tell.
+
+    Source: Linux, the local entries of the routing trie, and net/if_inet6.
+    """
+    found, address = set(), ""
+    for line in (read_text(os.path.join(proc, "net/fib_trie")) or "").splitlines():
+        if "|-- " in line:
+            address = line.split("|-- ", 1)[1].strip()
+        elif "/32 host LOCAL" in line:
+            found.add(address)
+    for line in (read_text(os.path.join(proc, "net/if_inet6")) or "").splitlines():
+        # unlike the tables of sockets, these are in the order of the network
+        found.add(socket.inet_ntop(socket.AF_INET6, bytes.fromhex(line.split()[0])))
+    return sorted(found)
+
+
 def container(root: str = "/") -> str:
     """The engine whose container this host is, or "". Sources: systemd's container interface, Docker, Podman."""
     told = (read_text(os.path.join(root, "run/systemd/container")) or "").strip()
@@ -434,6 +451,7 @@ def host_facts(spec: Dict[str, Any], proc: str = "/proc") -> Dict[str, Any]:
         "memory_bytes": memory_bytes(proc),
         "limits": limits(proc),
         "ephemeral_ports": ephemeral_ports(proc),
+        "addresses": local_addresses(proc),
         "container": container(),
         "java": _java.find(
             spec.get("java_minimum") or 0,

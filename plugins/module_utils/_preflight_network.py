@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
@@ -105,6 +106,7 @@ def check_ports(world: World) -> Iterator[Finding]:
             machines.setdefault(member.network, []).extend(sockets)
             yield from _held(world, member, sockets)
             yield from _lent(member, sockets)
+            yield from _elsewhere(member)
     for _network, sockets in sorted(machines.items()):
         yield from _collisions(sockets)
 
@@ -167,6 +169,29 @@ def _lent(member: Member, sockets: List[Socket]) -> Iterator[Finding]:
                 socket.port,
                 "the kernel lends ports %d to %d to outgoing connections; one of them may hold it when"
                 " the instance starts" % (kernel["first"], kernel["last"]),
+            )
+
+
+def _elsewhere(member: Member) -> Iterator[Finding]:
+    binds = [
+        ("kafka_listeners[%d].bind" % index, each.bind)
+        for index, each in enumerate(member.listeners)
+    ]
+    if member.is_server:
+        binds.append(("zookeeper_bind", member.text("zookeeper_bind")))
+    here = (member.facts or {}).get("addresses")
+    for variable, written in binds:
+        bind = written.strip("[]")
+        if not here or not is_address(bind) or is_wildcard(bind) or is_loopback(bind):
+            continue
+        if ipaddress.ip_address(bind) not in {ipaddress.ip_address(each) for each in here}:
+            yield found(
+                "listeners.bind",
+                member.name,
+                variable,
+                written,
+                "no interface of this host has the address; it has %s"
+                % ", ".join(each for each in here if not is_loopback(each)),
             )
 
 

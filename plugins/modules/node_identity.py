@@ -120,6 +120,7 @@ facts:
     memory_bytes: 25769803776
     limits: {open_files: 1048576, max_map_count: 262144}
     ephemeral_ports: {first: 32768, last: 60999, reserved: []}
+    addresses: [127.0.0.1, 192.0.2.11]
     container: ""
     java: {home: /usr/lib/jvm/java-17-openjdk-amd64, version: 17.0.17, source: PATH, seen: []}
     kafka:

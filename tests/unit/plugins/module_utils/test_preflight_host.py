@@ -302,3 +302,20 @@ def test_this_kernel_lends_what_a_connection_gets(listener):
     lent = host.ephemeral_ports()
     with socket.create_connection(("127.0.0.1", listener)) as connection:
         assert lent["first"] <= connection.getsockname()[1] <= lent["last"]
+
+
+# ---------------------------------------------------------------- addresses of this host
+
+
+def test_addresses_are_those_that_can_be_bound():
+    found = host.local_addresses()
+    assert "127.0.0.1" in found
+    for address in found:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        if not address.startswith("fe80:"):  # bound with a scope only
+            with socket.socket(family) as probe:
+                probe.bind((address, 0))
+
+
+def test_a_kernel_that_does_not_tell_has_no_addresses(tmp_path):
+    assert host.local_addresses(str(tmp_path)) == []
