@@ -115,7 +115,7 @@ started = time.monotonic()
 for number in range(records):
     while True:
         try:
-            send(topic, value, None, number // 100 % partitions)
+            send(topic, value, None, number // 1024 % partitions)
             break
         except BufferError:
             client.poll(0.1)

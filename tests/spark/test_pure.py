@@ -5,6 +5,7 @@
 import html.parser
 import json
 import time
+import zlib
 
 import pytest
 from flow import client, cluster, ledger, produce, report, schema, verdict
@@ -227,19 +228,121 @@ def test_page_says_what_the_verdict_says_and_loads_nothing():
     assert not text.links
 
 
-def test_the_quick_loop_writes_what_the_documented_layout_says():
-    sent = []
+SETTINGS = {"topic": "t", "run_id": "ab" * 16, "record_size": 60}
 
-    class Client:
-        def produce(self, topic, value, key, partition, callback):
-            sent.append((topic, value, key, partition))
+
+class Queue:
+    """Stands for the client: takes what it is handed until it is full."""
+
+    def __init__(self, room):
+        self.room, self.records = room, []
+
+    def produce(self, topic, value, key, partition, report):
+        if len(self.records) == self.room:
+            raise BufferError
+        assert (topic, key, report) == ("t", None, "report")
+        self.records.append((partition, value))
+
+
+@given(
+    first=st.integers(0, 2**40),
+    number=st.integers(1, 5),
+    size=st.sampled_from([48, 49, 60, 100, 1000, 10_000, 600_000]),
+)
+def test_quick_loop_writes_what_the_documented_layout_says(first, number, size):
+    turn = produce._turn_of(size)
+    number = min(number, turn - first % turn)  # what is left of the turn
+    state, settings = Attempt(2, 5, False, {3: 4}), {**SETTINGS, "record_size": size}
+    values = list(produce._values(settings, state, 3, range(first, first + number)))
+    assert len(values) == number
+    for sequence, value in enumerate(values, first):
+        when = int.from_bytes(value[40:48], "big")
+        assert abs(when / 1e6 - time.time()) < 60
+        expected = schema.pack(b"\xab" * 16, 2, 5, 3, sequence, when, schema.payload_of(size))
+        assert value == expected
+
+
+def test_every_record_of_a_whole_turn_has_its_own_checksum():
+    state = Attempt(2, 5, False, {3: 4096})
+    for value in produce._values(SETTINGS, state, 3, range(3072, 4096)):
+        assert zlib.crc32(value[4:]) == int.from_bytes(value[:4], "big")
+
+
+def test_turns_are_everything_once():
+    planned = {0: 2500, 4: 1, 8: 0, 12: 1024}
+    turns = list(produce._turns(planned, produce._turn_of(100)))
+    assert [partition for partition, _ in turns] == [0, 4, 12, 0, 0]
+    for partition, count in planned.items():
+        sent = [s for where, sequences in turns if where == partition for s in sequences]
+        assert sent == list(range(count))
+    assert all(sequences.start % 1024 == 0 for _, sequences in turns)
+
+
+@pytest.mark.parametrize(
+    "size,records", [(48, 1024), (900, 1024), (10_000, 64), (600_000, 1), (2_000_000, 1)]
+)
+def test_large_records_have_short_turns(size, records):
+    assert produce._turn_of(size) == records
+
+
+def test_full_queue_loses_and_repeats_nothing():
+    queue, waited = Queue(0), []
+
+    def listen(seconds):
+        waited.append(seconds)
+        queue.room += 3  # less than a turn
 
     state = Attempt(2, 5, False, {3: 4})
-    settings = {"topic": "t", "run_id": "ab" * 16, "record_size": 60}
-    produce._send(Client(), settings, state, 3, range(7, 11), lambda *_: None)
-    assert [item[0] for item in sent] == ["t"] * 4 and {item[3] for item in sent} == {3}
-    for sequence, (_topic, value, key, _partition) in enumerate(sent, 7):
-        when = int.from_bytes(value[40:48], "big")
-        assert abs(when / 1e6 - time.time()) < 60 and key is None
-        expected = schema.pack(b"\xab" * 16, 2, 5, 3, sequence, when, schema.payload_of(60))
-        assert value == expected
+    produce._send(queue.produce, SETTINGS, state, 3, range(7, 18), "report", listen)
+    assert {partition for partition, _ in queue.records} == {3}
+    numbers = [int.from_bytes(value[32:40], "big") for _, value in queue.records]
+    assert numbers == list(range(7, 18)) and len(waited) == 4 and min(waited) > 0
+
+
+class Report:
+    """What the client says of one record: stands for its message and its error."""
+
+    def __init__(self, sequence, offset=None, error=None):
+        self._value = schema.pack(b"r" * 16, 0, 1, 5, sequence, 0, b"")
+        self._offset, self._error = offset, error
+
+    def value(self):
+        return self._value
+
+    def offset(self):
+        return self._offset
+
+    def name(self):
+        return self._error
+
+    @property
+    def error(self):
+        return self if self._error else None
+
+
+REPORTS = (
+    *(Report(s, 1000 + s) for s in range(6)),
+    *(Report(s, error="MSG_SIZE_TOO_LARGE") for s in (6, 7)),
+    Report(8, error="_MSG_TIMED_OUT"),
+    Report(9),  # acknowledged, but who knows where
+    *(Report(s, 998 + s) for s in (10, 11)),
+)
+
+
+@given(st.permutations(REPORTS))
+def test_reports_in_any_order_make_the_same_ledger(reports):
+    acknowledged, refusals, errors = ledger.Acknowledged(), {}, {}
+    listener = produce._listener(acknowledged.add, refusals, errors)
+    for said in reports:
+        listener(said.error, said)
+    assert errors == {"MSG_SIZE_TOO_LARGE": 2, "_MSG_TIMED_OUT": 1, produce.NO_OFFSET: 1}
+    acked = {5: acknowledged.merged()}
+    attempt = Attempt(0, 1, True, {5: 13}, acked, {5: produce._refusals(refusals)})
+    rows = [(r.outcome, r.first_sequence, r.last_sequence, r.first_offset) for r in attempt.rows()]
+    assert rows == [
+        (ACKED, 0, 5, 1000),
+        (ACKED, 10, 11, 1008),
+        (FAILED, 6, 7, None),
+        (UNKNOWN, 8, 9, None),
+        (UNKNOWN, 12, 12, None),
+    ]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""What was acknowledged, what failed, what is unknown: kept as ranges, so that ten million records
-are a few rows.
+"""What was acknowledged, what failed, what is unknown: as ranges, so that ten million are few rows.
 
 Pure: no files, no Kafka, no Spark.
 """
@@ -34,9 +33,7 @@ class Row:
 
 
 class Acknowledged:
-    """Acknowledged (sequence, offset) pairs of one partition, as ranges in which both count up
-    together.
-    """
+    """The acknowledged (sequence, offset) pairs of a partition: ranges in which both count up."""
 
     __slots__ = ("ranges",)
 
@@ -76,9 +73,7 @@ def as_ranges(numbers: Iterable[int]) -> list:
 
 
 def complement(ranges: Iterable, end: int) -> list:
-    """The [first, last] pairs of 0..end-1 that `ranges` ([first, last, ...], any order) do not
-    cover.
-    """
+    """What of 0..end-1 `ranges` ([first, last, ...], any order) leave out, as [first, last]."""
     missing, position = [], 0
     for first, last in sorted(r[:2] for r in ranges):
         if first > position:
@@ -91,9 +86,7 @@ def complement(ranges: Iterable, end: int) -> list:
 
 @dataclass
 class Attempt:
-    """Everything one attempt at a produce task did; what is not known to be acknowledged or failed
-    is unknown.
-    """
+    """What one attempt at a produce task did; what neither was acknowledged nor failed is unknown."""
 
     producer: int
     attempt: int
@@ -141,8 +134,7 @@ def counts(rows: Iterable[Row]) -> dict:
 def share(partitions: int, producers: int, producer: int, records: int) -> dict:
     """Which partitions a producer writes, and how many records to each: partition -> records.
 
-    Every partition belongs to one producer, so in an undisturbed run offsets and sequences rise
-    together.
+    Every partition belongs to one producer, so undisturbed its offsets rise with its sequences.
     """
     mine = range(producer, partitions, producers)
     return {p: records // partitions + (1 if p < records % partitions else 0) for p in mine}
