@@ -259,6 +259,11 @@ def molecule(session):
         session.error("scripts/nodes.sh up failed")
     try:
         with environment(java=True) as env:
+            if "--soak" in session.posargs:
+                env["PYTEST_ADDOPTS"] = "-m soak"
+                arguments = arguments or ["-s", "faults", "-s", "kills"]
+            # what an interrupted run has left is not what a scenario expects
+            session.run("molecule", "destroy", "-s", "default", env=env, external=True, silent=True)
             command = ["molecule", "test", *(arguments or ["--all"])]
             session.run(*command, env=env, external=True)
     finally:

@@ -61,8 +61,9 @@ def play_command(*arguments, inventory):
         *("ansible-playbook", "-i", CHECKOUT / "molecule" / "inventory"),
         *("-i", CHECKOUT / "molecule" / inventory / "inventory", *arguments),
     ]
+    # Molecule's own settings are for its own runs: colours above all
     environment = {
-        **os.environ,
+        **{key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")},
         "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
         "ANSIBLE_NOCOLOR": "1",
         "MOLECULE_PROJECT_DIRECTORY": str(CHECKOUT),

@@ -2,16 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Check mode on a converged cluster: nothing to do is said as such, and a change as the run would do it."""
 
-import re
-
-from tests.support.nodes import ADDRESSES, play, state_of
-
-
-def changed(said):
-    return {
-        name: int(re.search(rf"^{name}\s.*changed=(\d+)", said, re.MULTILINE)[1])
-        for name in ADDRESSES
-    }
+from tests.support.nodes import ADDRESSES, changed, play, state_of
 
 
 def test_nothing_to_do_is_nothing():

@@ -8,17 +8,17 @@ import contextlib
 import time
 
 import pytest
+from kazoo.client import KazooClient
 
 from tests.support.nodes import (
     ADDRESSES,
     Cluster,
-    ask_zookeeper,
     docker,
     host,
     inside,
     main_process,
-    wait_until,
 )
+from tests.support.outside import ask_zookeeper, mode_of, wait_until
 from tests.support.traffic import Traffic
 
 NODES = dict(enumerate(ADDRESSES, 1))
@@ -38,7 +38,7 @@ def whole():
 
 
 def mode(name):
-    return ask_zookeeper(ADDRESSES[name]).partition("Mode: ")[2].split("\n")[0]
+    return mode_of(ask_zookeeper(ADDRESSES[name]))
 
 
 def a_leader():
@@ -49,10 +49,10 @@ def a_leader():
 
 
 @contextlib.contextmanager
-def traffic(what):
+def traffic(what, topic="orders"):
     """Write during a fault and its recovery; afterwards nothing acknowledged may be missing."""
     whole()
-    with Traffic(cluster, "orders") as running:
+    with Traffic(cluster, topic) as running:
         wait_until(lambda: len(running.acknowledged) > 200, 60, "acknowledgements")
         yield running
         whole()
@@ -75,17 +75,65 @@ def restarted(node, unit, pid):
     return wait_until(lambda: main_process(node, unit) not in (0, pid), 120, f"{unit} is back")
 
 
-@pytest.mark.parametrize("victim", ["leader", "controller"])
-def test_a_killed_broker(victim):
-    number = a_leader() if victim == "leader" else whole()
-    with traffic(f"SIGKILL of a {victim}") as running:
+def a_follower():
+    """The id of a broker that only follows in the topic of one partition, and is not the controller."""
+    controller = whole()
+    (single,) = cluster.partitions("single").values()
+    leader, replicas, _isr = single
+    return sorted(set(replicas) - {leader, controller})[0]
+
+
+def killed_broker(victim, what):
+    """SIGKILL of a leader, the controller or a follower under load; return the longest pause in seconds."""
+    number = {"leader": a_leader, "controller": whole, "follower": a_follower}[victim]()
+    with traffic(what, "single" if victim == "follower" else "orders") as running:
+        node = host(NODES[number])
+        released = f"released /brokers/ids/{number}"
+        before = node.file("/var/log/kafka/console.log").content_string.count(released)
         pid, node = kill(NODES[number])
         restarted(node, "kafka", pid)
-        released = f"released /brokers/ids/{number}"
         wait_until(
-            lambda: released in node.file("/var/log/kafka/console.log").content_string, 30, released
+            lambda: node.file("/var/log/kafka/console.log").content_string.count(released) > before,
+            30,
+            released,
         )
     assert running.longest_pause < SESSION_SECONDS / 2, "the session timeout decided"
+    return running.longest_pause
+
+
+@pytest.mark.parametrize("victim", ["leader", "controller", "follower"])
+def test_a_killed_broker(victim):
+    killed_broker(victim, f"SIGKILL of a {victim}")
+
+
+@contextlib.contextmanager
+def full_load():
+    """As many records as two producers can write, with acks=all, until the end."""
+    release = "/opt/kafka/releases/kafka_2.13-3.9.2/bin/kafka-producer-perf-test.sh"
+    command = (
+        f"JAVA_HOME=$(dirname $(dirname $(readlink -f $(command -v java)))) exec {release} --topic events "
+        "--num-records 1000000000 --record-size 1000 --throughput -1 --producer-props acks=all "
+        f"bootstrap.servers={','.join(cluster.brokers.values())} >/dev/null 2>&1"
+    )
+    for name in list(ADDRESSES)[:2]:
+        docker("exec", "--detach", name, "sh", "-c", command)
+    try:
+        yield
+    finally:
+        for name in list(ADDRESSES)[:2]:
+            inside(name, "pkill -f [P]roducerPerformance || true")
+
+
+@pytest.mark.soak
+def test_twenty_killed_brokers_under_full_load():
+    """Nothing acknowledged is lost in any of them; the pauses are printed."""
+    pauses = []
+    with full_load():
+        for number in range(20):
+            victim = ("leader", "controller")[number % 2]
+            pauses.append(killed_broker(victim, f"{number + 1}: SIGKILL of a {victim}, full load"))
+    pauses.sort()
+    print(f"\n20 kills under full load: median {pauses[9]:.2f} s, longest {pauses[-1]:.2f} s")
 
 
 def test_a_killed_zookeeper_leader():
@@ -141,6 +189,54 @@ def test_two_of_three_zookeepers_gone_and_back():
         assert len(running.acknowledged) > before + 500, "data flows without ZooKeeper"
         for name in (first, second):
             inside(name, "systemctl start zookeeper")
+
+
+def test_one_of_three_zookeepers_gone_and_back():
+    """The leader of the ensemble, so that the others have to elect; brokers keep their sessions."""
+    (name,) = [name for name in ADDRESSES if mode(name) == "leader"]
+    registered = registrations()
+    with traffic("1 of 3 ZooKeepers gone for 20 s") as running:
+        inside(name, "systemctl stop zookeeper")
+        others = [other for other in ADDRESSES if other != name]
+        wait_until(lambda: sorted(map(mode, others)) == ["follower", "leader"], 60, "an election")
+        before = len(running.acknowledged)
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            assert not mode(name)
+            time.sleep(1)
+        assert len(running.acknowledged) > before + 500
+        inside(name, "systemctl start zookeeper")
+    assert registrations() == registered, "no broker lost its session"
+
+
+def registrations():
+    """Broker id -> transaction that created its registration."""
+    servers = ",".join(f"{address}:2181" for address in ADDRESSES.values())
+    client = KazooClient(f"{servers}/kafka")
+    client.start(30)
+    try:
+        ids = client.get_children("/brokers/ids")
+        return {int(item): client.exists(f"/brokers/ids/{item}").czxid for item in ids}
+    finally:
+        client.stop()
+        client.close()
+
+
+def test_a_broker_cut_off_from_zookeeper():
+    """Its session expires, others lead; when it is heard again it registers anew, as the same process."""
+    number = a_leader()
+    name, before = NODES[number], registrations()
+    pid = main_process(host(name), "kafka")
+    rule = "-p tcp -m multiport --dports 2181 -j DROP"
+    # its own server too: it is reached by the node's address through the loopback
+    with traffic("a broker cut off from ZooKeeper for a session"):
+        inside(name, f"iptables -A OUTPUT {rule}")
+        try:
+            wait_until(lambda: number not in registrations(), 90, "its session has expired")
+        finally:
+            inside(name, f"iptables -D OUTPUT {rule}")
+        wait_until(lambda: registrations().get(number, 0) > before[number], 120, "registered anew")
+    assert main_process(host(name), "kafka") == pid, "the same process goes on"
 
 
 def test_packets_between_two_brokers_are_dropped():
