@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent
 WORK = ROOT / ".nox"
 NAMESPACE, NAME = "kafkaops", "cluster"
 JAVA_RANGE = range(17, 22)  # what Spark 4, Kafka 3.x and ZooKeeper all run on
-CANNOT_BE_HAD = 77  # exit code of scripts/nodes.sh, after the reason
+CANNOT_BE_HAD = 77  # exit code of scripts/nodes.sh and scripts/browser.sh, after the reason
 NO_TESTS = 5  # pytest's exit code when nothing was collected or selected
 
 nox.options.default_venv_backend = "none"
@@ -86,6 +86,19 @@ def skip(session, reason):
     session.skip(reason)
 
 
+def provide(session, *command):
+    """Run the script that provides what a session needs of the machine; skip if it cannot be had."""
+    script = ROOT / "scripts" / command[0]
+    provided = subprocess.run(
+        [str(script), *command[1:]], stderr=subprocess.PIPE, text=True, check=False
+    )
+    print(provided.stderr, end="", flush=True)
+    if provided.returncode == CANNOT_BE_HAD:
+        skip(session, provided.stderr.strip().splitlines()[-1])
+    if provided.returncode:
+        session.error(f"scripts/{' '.join(command)} failed")
+
+
 def run_all(session, commands, env):
     """Run every command, whatever the others say, then fail if one did."""
     failed = []
@@ -137,7 +150,7 @@ def git_files():
 
 def shell_scripts():
     """Every file that starts with a shell's name, whatever it is called, and what those source."""
-    found = [ROOT / "scripts" / "environment.sh"]
+    found = [ROOT / "scripts" / name for name in ("environment.sh", "packages.sh")]
     for name in git_files():
         path = ROOT / name
         if path.is_file() and not path.is_symlink():
@@ -241,6 +254,15 @@ pytest_part(
     "preflight", "tests/integration/preflight", "Wrong inventories, each refused by its id."
 )
 pytest_part("spark", "tests/spark", "The validation job, and mutation tests of its checks.")
+
+
+@nox.session
+def page(session):
+    """The validation's report in a real Chromium: on a phone, a desk, paper; without colours."""
+    provide(session, "browser.sh")
+    run_pytest(session, "tests/page", java=False)
+
+
 pytest_part(
     "local", "tests/local", "End to end on this machine: site.yml, kills, changes, removal."
 )
@@ -250,13 +272,7 @@ pytest_part(
 def molecule(session):
     """The scenarios of molecule/: Debian hosts with systemd, in containers of this machine."""
     arguments = [argument for argument in session.posargs if argument != "--soak"]
-    nodes = str(ROOT / "scripts" / "nodes.sh")
-    provided = subprocess.run([nodes, "up"], stderr=subprocess.PIPE, text=True, check=False)
-    print(provided.stderr, end="", flush=True)
-    if provided.returncode == CANNOT_BE_HAD:
-        skip(session, provided.stderr.strip().splitlines()[-1])
-    if provided.returncode:
-        session.error("scripts/nodes.sh up failed")
+    provide(session, "nodes.sh", "up")
     try:
         with environment(java=True) as env:
             if "--soak" in session.posargs:
@@ -267,7 +283,7 @@ def molecule(session):
             command = ["molecule", "test", *(arguments or ["--all"])]
             session.run(*command, env=env, external=True)
     finally:
-        subprocess.run([nodes, "down"], check=False)
+        subprocess.run([str(ROOT / "scripts" / "nodes.sh"), "down"], check=False)
 
 
 @nox.session

@@ -14,26 +14,11 @@ set -euo pipefail
 
 image=${KAFKAOPS_NODE_IMAGE:-kafkaops-node:bookworm}
 image_java=${KAFKAOPS_NODE_IMAGE_JAVA:-$image-java}
-state=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)/.ansible/nodes
+checkout=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
+state=$checkout/.ansible/nodes
 pid_file=$state/dockerd.pid
-
-say() { printf '%s\n' "$*" >&2; }
-
-cannot() {
-    say "$*"
-    exit 77
-}
-
-# apt needs root and Debian; its messages only when it fails.
-apt_install() {
-    local log=$state/apt.log
-    [ "$(id -u)" = 0 ] || cannot "no $1, and installing it needs root"
-    command -v apt-get >/dev/null || cannot "no $1, and no apt-get to install it with"
-    say "Installing $*."
-    { apt-get update --quiet && DEBIAN_FRONTEND=noninteractive apt-get install --quiet --yes \
-        --no-install-recommends "$@"; } >"$log" 2>&1 \
-        || cannot "apt-get could not install $*: $(tail -n 1 "$log")"
-}
+# shellcheck source=scripts/packages.sh
+. "$checkout/scripts/packages.sh"
 
 provide_engine() {
     docker info >/dev/null 2>&1 && return

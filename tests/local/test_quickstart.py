@@ -7,7 +7,6 @@ The tests of this file go through one cluster in the order in which they stand.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.local.support import CHECKOUT, LocalCluster
+from tests.support import verdict_schema
 
 pytest.importorskip("pyspark")
 
@@ -61,7 +61,7 @@ def test_deployed_and_proven(quick):
     """Six processes, and a verdict with everything that the contract names."""
     assert None not in quick.processes().values()
     latest = quick.home / "reports" / "local" / "latest"
-    verdict = json.loads((latest / "verdict.json").read_text())
+    verdict = verdict_schema.read(latest / "verdict.json")
     assert verdict["verdict"] == "pass"
     assert verdict["schema_version"] and verdict["run_id"]
     meta = (quick.instance("kafka-1") / "data" / "meta.properties").read_text()
@@ -169,7 +169,7 @@ def test_collection_elsewhere(quick, clone, tmp_path, next_offset):
             **alone,
         )
         verdict = elsewhere.home / "reports" / elsewhere.name / "latest" / "verdict.json"
-        assert json.loads(verdict.read_text())["verdict"] == "pass", run.text
+        assert verdict_schema.read(verdict)["verdict"] == "pass", run.text
         assert None not in elsewhere.processes().values()
 
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 
 import pytest
@@ -12,6 +11,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from tests.local.certificates import make_certificates
 from tests.local.support import LocalCluster, Unsafe
+from tests.support import verdict_schema
 from tests.support.outside import wait_until
 
 pytest.importorskip("pyspark")
@@ -94,7 +94,7 @@ def refusals(settings):
 
 def test_deployed_and_proven(secured):
     """site.yml ends with a verdict, through the same doors that everybody has to use."""
-    verdict = json.loads((secured.home / "reports/secured/latest/verdict.json").read_text())
+    verdict = verdict_schema.read(secured.home / "reports/secured/latest/verdict.json")
     assert verdict["verdict"] == "pass"
     assert verdict["counts"]["acked"] == verdict["counts"]["read"] == 20000
     assert "orders" in secured.tool("kafka-topics.sh", "--list").split()

@@ -6,13 +6,14 @@ import dataclasses
 from types import SimpleNamespace
 
 import pytest
-from flow import checks, files, schema
+from flow import checks, files, schema, timing
 from flow.ledger import Acknowledged, Row
 from flow.schema import ACKED, FAILED, UNKNOWN
 
 RUN = "00112233445566778899aabbccddeeff"
 SIZE = 64
 PLAN = SimpleNamespace(run_id=RUN, topic="t")
+CLOCK = timing.Clock(timing.APPENDED, 10, 1)
 FIRST_OFFSET = 100  # not 0, so that an offset is never right by accident
 
 
@@ -46,6 +47,12 @@ class Log:
         return {self.base + p: (FIRST_OFFSET, max(v) + 1) for p, v in self.values.items()}
 
 
+def source(spark, rows):
+    """(partition, offset, value) as Spark's Kafka source gives them; offset o was appended at o ms."""
+    frame = spark.createDataFrame(rows, "partition int, offset bigint, value binary")
+    return frame.selectExpr("*", "timestamp_millis(offset) as timestamp")
+
+
 def judge(spark, logs):
     """Judge all logs as one topic: (suspicious partitions, check id -> {(partition, offset,
     sequence)}).
@@ -55,20 +62,20 @@ def judge(spark, logs):
     for log in logs:
         now = log.spans()
         spans |= {p: (s, max(e, now[p][1])) for p, (s, e) in log.intended.items()}
-    kafka = spark.createDataFrame(
+    kafka = source(
+        spark,
         [
             (log.base + p, o, bytearray(value))
             for log in logs
             for p, values in log.values.items()
             for o, value in values.items()
         ],
-        "partition int, offset bigint, value binary",
     )
-    counted = checks.summary(schema.with_header(kafka, RUN, SIZE)).collect()
+    counted = checks.summary(schema.with_header(kafka, RUN, SIZE, CLOCK)).collect()
     doubtful = checks.suspicious(checks.groups(counted), rows, spans)
     # The quick pass comes to the same, and never vouches for a partition that is doubtful itself.
     writing = checks.writers(rows)
-    agreement = schema.with_agreement(kafka, RUN, SIZE, writing)
+    agreement = schema.with_agreement(kafka, RUN, SIZE, writing, CLOCK)
     quick = checks.confirmed(checks.confirmation(agreement).collect(), writing)
     done = {group.partition for group in quick}
     slow = [group for group in checks.groups(counted) if group.partition not in done]
@@ -274,8 +281,9 @@ def test_foreign_bytes_do_not_multiply_groups(spark):
     log = Log(partitions=1)
     log.values[0].update({200 + i: i.to_bytes(4, "big") * 16 for i in range(300)})
     rows = [(0, o, bytearray(v)) for o, v in log.values[0].items()]
-    kafka = spark.createDataFrame(rows, "partition int, offset bigint, value binary")
-    assert checks.summary(schema.with_header(kafka, RUN, SIZE)).count() == 2
+    kafka = source(spark, rows)
+    clock = timing.Clock(timing.CREATED, 1000, 1)
+    assert checks.summary(schema.with_header(kafka, RUN, SIZE, clock)).count() == 2
 
 
 def test_a_partition_that_nothing_came_from_is_suspicious():
@@ -314,8 +322,55 @@ def test_counting_proves_only_what_is_so(read, rows, doubtful):
 def test_displaced_records_are_told(spark):
     log = Log(partitions=1)
     rows = [(0, o + 1, bytearray(v)) for o, v in log.values[0].items()]
-    kafka = spark.createDataFrame(rows, "partition int, offset bigint, value binary")
+    kafka = source(spark, rows)
     records = schema.with_fields(kafka, RUN, SIZE)
     found = checks.displaced(records, files.rows_frame(spark, PLAN, log.rows)).collect()
     assert len(found) == 10
     assert found[0].reason.startswith("was acknowledged at offset")
+
+
+def latencies(spark, kind, waits_us, sampled_every=1):
+    """timing.Observed of a partition whose records waited so long, by either pass."""
+    clock = timing.Clock(kind, 10, sampled_every)
+    place = (0, 7, 0)  # producer, attempt, partition
+    values = [
+        schema.pack(bytes.fromhex(RUN), *place, s, 10**12 + s * 1000 - wait, b"x" * (SIZE - 48))
+        for s, wait in enumerate(waits_us)
+    ]
+    rows = [(0, s, bytearray(v)) for s, v in enumerate(values)]
+    rows.append((0, len(rows), bytearray(b"somebody else's")))
+    frame = spark.createDataFrame(rows, "partition int, offset bigint, value binary")
+    frame = frame.selectExpr("*", "timestamp_millis(1000000000 + offset) as timestamp")
+    writing = {0: (0, 7, 0)}
+    quick = checks.confirmation(schema.with_agreement(frame, RUN, SIZE, writing, clock)).collect()
+    slow = checks.summary(schema.with_header(frame, RUN, SIZE, clock)).collect()
+    seen = timing.observe(clock, quick)
+    assert timing.observe(clock, slow) == seen
+    assert not checks.confirmed(quick, writing), "the foreign record"
+    return seen
+
+
+def test_spark_and_python_put_a_latency_into_the_same_class(spark):
+    around = [round(timing.class_edges_ms(n)[1] * 1000) + d for n in range(70) for d in (-1, 0, 1)]
+    waits = [-5_000_000, -1001, -1000, -1, 0, 999, 1000, 1001, *around]
+    seen = latencies(spark, timing.APPENDED, waits)
+    expected = {}
+    for wait in waits:
+        number = next(
+            n for n in range(-1, 80) if wait < (timing.class_edges_ms(n)[1] * 1000 if n >= 0 else -1000)
+        )  # fmt: skip
+        expected[number] = expected.get(number, 0) + 1
+    assert seen.latencies == expected
+    assert (seen.least_us, seen.most_us) == (-5_000_000, max(waits))
+
+
+def test_what_is_read_is_put_into_buckets_of_time(spark):
+    seen = latencies(spark, timing.APPENDED, [2000] * 25, sampled_every=4)
+    assert {n - 10**8: b.records for n, b in seen.partitions[0].items()} == {0: 10, 1: 10, 2: 5}
+    assert seen.partitions[0][10**8 + 1] == timing.Bucket(10, 10**9 + 10, 10**9 + 19)
+    assert sum(seen.latencies.values()) == 7  # offsets 0, 4, ... 24
+
+
+def test_a_producers_own_timestamp_gives_no_latency(spark):
+    seen = latencies(spark, timing.CREATED, [2000] * 25)
+    assert not seen.latencies and len(seen.partitions[0]) == 3

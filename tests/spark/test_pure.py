@@ -1,14 +1,13 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The parts without Spark and Kafka: ledger ranges, shares, settings, verdict, page."""
+"""The parts without Spark and Kafka: ledger ranges, shares, settings, verdict."""
 
-import html.parser
 import json
 import time
 import zlib
 
 import pytest
-from flow import client, cluster, ledger, produce, report, schema, verdict
+from flow import client, cluster, ledger, produce, schema, verdict
 from flow.ledger import Attempt
 from flow.schema import ACKED, FAILED, UNKNOWN
 from hypothesis import given
@@ -188,46 +187,6 @@ def test_a_store_that_only_java_reads_is_refused():
         client.for_librdkafka({"ssl.truststore.location": "/store.jks"})
 
 
-class Text(html.parser.HTMLParser):
-    """The text of a page, and whether it loads anything."""
-
-    def __init__(self):
-        super().__init__()
-        self.words, self.links = [], []
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-    def handle_starttag(self, tag, attrs):
-        self.links += [v for k, v in attrs if k in ("src", "href")]
-
-
-def test_page_says_what_the_verdict_says_and_loads_nothing():
-    check = verdict.Check("loss", 1234, [{"partition": 7, "reason": "<script>alert(1)</script>"}])
-    page = report.page(
-        {
-            "verdict": "fail",
-            "summary": "loss: 1,234",
-            "run_id": "ab",
-            "cluster_id": "x",
-            "started": "now",
-            "checks": [check.to_json(), verdict.Check("gap").to_json()],
-            "counts": COUNTS,
-            "brokers": [],
-            "partitions": [{"partition": 7, "leader": None}],
-            "timings": {"total": 1.5},
-            "topic": {"name": "t"},
-            "versions": {"spark": "4"},
-        }
-    )
-    text = Text()
-    text.feed(page)
-    assert "<script" not in page
-    assert "<script>alert(1)</script>" in text.words
-    assert {"FAIL", "1,234 violations", verdict.MEANING["gap"]} <= set(text.words)
-    assert not text.links
-
-
 SETTINGS = {"topic": "t", "run_id": "ab" * 16, "record_size": 60}
 
 
@@ -249,7 +208,7 @@ class Queue:
     number=st.integers(1, 5),
     size=st.sampled_from([48, 49, 60, 100, 1000, 10_000, 600_000]),
 )
-def test_quick_loop_writes_what_the_documented_layout_says(first, number, size):
+def test_the_quick_loop_writes_what_the_documented_layout_says(first, number, size):
     turn = produce._turn_of(size)
     number = min(number, turn - first % turn)  # what is left of the turn
     state, settings = Attempt(2, 5, False, {3: 4}), {**SETTINGS, "record_size": size}

@@ -7,7 +7,6 @@ All topics of the first part are written first; then the brokers stop once, ever
 brokers start again, and each test verifies one topic from its ledger.
 """
 
-import json
 import os
 import shutil
 import signal
@@ -21,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import record_batch as logs
+from tests.support import verdict_schema
 
 RECORDS, PARTITIONS = 3000, 3
 
@@ -216,7 +216,7 @@ def hurt(spark, cluster, tmp_path_factory):
 
 
 def verdict_of(scene):
-    return json.loads((scene.directory / "verdict.json").read_text())
+    return verdict_schema.read(scene.directory / "verdict.json")
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=[s.hurt.__name__ for s in SCENES])
@@ -291,7 +291,7 @@ def run_and_disturb(cluster, directory, disturb, records=400_000):
     finally:
         done.set()
         watcher.join()
-    return code, json.loads((directory / "verdict.json").read_text())
+    return code, verdict_schema.read(directory / "verdict.json")
 
 
 def accusations(verdict):
@@ -352,7 +352,7 @@ def test_killed_job_leaves_a_ledger_that_says_so(spark, cluster, tmp_path):
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(10)
     code = steps.verify(job.arguments(["verify", *where, f"--output={tmp_path}"]))
-    verdict = json.loads((tmp_path / "verdict.json").read_text())
+    verdict = verdict_schema.read(tmp_path / "verdict.json")
     assert (accusations(verdict), verdict["verdict"], code) == ([], "inconclusive", 2)
     assert verdict["counts"]["acked"] > 1000
     assert verdict["counts"]["unknown"] == 5_000_000 - verdict["counts"]["acked"]

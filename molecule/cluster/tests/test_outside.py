@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import pytest
 
+from tests.support import verdict_schema
 from tests.support.nodes import ADDRESSES, Cluster
 
 cluster = Cluster({number: f"{ip}:9092" for number, ip in enumerate(ADDRESSES.values(), 1)})
@@ -55,5 +55,5 @@ def test_every_broker_takes_and_gives_records():
 
 def test_proven_by_the_validation_job():
     home = Path(os.environ.get("KAFKAOPS_HOME") or Path.home() / ".local" / "share" / "kafkaops")
-    verdict = json.loads((home / "reports" / "nodes" / "latest" / "verdict.json").read_text())
+    verdict = verdict_schema.read(home / "reports" / "nodes" / "latest" / "verdict.json")
     assert verdict["verdict"] == "pass" and verdict["counts"]["acked"] > 0

@@ -30,6 +30,7 @@ _SAME_RECORD = (
     "home = l_partition and producer = l_producer and attempt = l_attempt"
     " and sequence between first_sequence and last_sequence"
 )
+_MOMENT = ("bucket", "latency_class")  # schema._timed; both have few values, whatever is read
 _EXPLODE = 65536  # sequences an array holds while ranges are unfolded: bounds the memory of a task
 
 
@@ -66,32 +67,69 @@ def writers(ledger: Iterable[Row]) -> dict:
     return {partition: found.pop() for partition, found in seen.items() if len(found) == 1}
 
 
-def confirmation(records):
-    """`schema.with_agreement` rows -> a row for each partition: how many there are and agree."""
+def _times() -> list:
+    """What `timing.observe` adds up, beside the columns of `_MOMENT`."""
     from pyspark.sql import functions as F
 
-    return records.groupBy("partition").agg(
+    return [
+        F.expr("min(micros) div 1000").alias("first_ms"),
+        F.expr("max(micros) div 1000").alias("last_ms"),
+        F.min("latency").alias("least_latency"),
+        F.max("latency").alias("most_latency"),
+    ]
+
+
+def confirmation(records):
+    """`schema.with_agreement` rows -> rows for each partition: how many there are and agree.
+
+    Several rows a partition, by `_MOMENT`: the same pass tells when records were appended.
+    """
+    from pyspark.sql import functions as F
+
+    return records.groupBy("partition", *_MOMENT).agg(
         F.count("*").alias("records"),
         F.sum(F.col("agrees").cast("bigint")).alias("agreeing"),
         F.min("offset").alias("first_offset"),
         F.max("offset").alias("last_offset"),
+        *_times(),
     )
+
+
+def _merged(rows: Iterable, keys: tuple, sums: tuple, least: tuple, most: tuple) -> dict:
+    """Rows with the same keys as one: key values -> column -> value; null where all are."""
+    found: dict = {}
+    for row in rows:
+        key = tuple(bytes(v) if isinstance(v := row[k], bytearray) else v for k in keys)
+        old = found.get(key)
+        if old is None:
+            found[key] = {name: row[name] for name in sums + least + most}
+            continue
+        for name in sums:
+            old[name] += row[name]
+        for names, choose in ((least, min), (most, max)):
+            for name in names:
+                values = [v for v in (old[name], row[name]) if v is not None]
+                old[name] = choose(values) if values else None
+    return found
 
 
 def confirmed(rows: Iterable, writing: dict) -> list:
     """Collected rows of `confirmation` -> Groups of the partitions in which every record agrees."""
     found = []
-    for row in rows:
+    merged = _merged(
+        rows, ("partition",), ("records", "agreeing"), ("first_offset",), ("last_offset",)
+    )
+    for (partition,), row in merged.items():
         if row["agreeing"] != row["records"]:
             continue
-        producer, attempt, shift = writing[row["partition"]]
+        producer, attempt, shift = writing[partition]
         first, last = row["first_offset"], row["last_offset"]
         found.append(
             Group(
-                partition=row["partition"],
+                partition=partition,
                 producer=producer,
                 attempt=attempt,
-                home=row["partition"],
+                home=partition,
                 records=row["records"],
                 first_offset=first,
                 last_offset=last,
@@ -105,11 +143,11 @@ def confirmed(rows: Iterable, writing: dict) -> list:
 
 
 def summary(counted):
-    """One pass over the records: `schema.with_header` rows -> a row for each header."""
+    """One pass over the records: `schema.with_header` rows -> rows for each header, by `_MOMENT`."""
     from pyspark.sql import functions as F
 
     shift = F.col("offset") - F.col("sequence")
-    return counted.groupBy("partition", "header").agg(
+    return counted.groupBy("partition", "header", *_MOMENT).agg(
         F.count("*").alias("records"),
         F.min("offset").alias("first_offset"),
         F.max("offset").alias("last_offset"),
@@ -117,17 +155,21 @@ def summary(counted):
         F.max("sequence").alias("last_sequence"),
         F.min(shift).alias("low_shift"),
         F.max(shift).alias("high_shift"),
+        *_times(),
     )
 
 
 def groups(rows: Iterable) -> list:
     """Collected rows of `summary` -> Groups."""
     found = []
-    for row in rows:
-        data = row.asDict()
-        header = data.pop("header")
+    least = ("first_offset", "first_sequence", "low_shift")
+    most = ("last_offset", "last_sequence", "high_shift")
+    merged = _merged(rows, ("partition", "header"), ("records",), least, most)
+    for (partition, header), data in merged.items():
         producer, attempt, home = (None,) * 3 if header is None else unpack_header(header)
-        found.append(Group(producer=producer, attempt=attempt, home=home, **data))
+        found.append(
+            Group(partition=partition, producer=producer, attempt=attempt, home=home, **data)
+        )
     return found
 
 

@@ -86,13 +86,18 @@ class Cluster:
         """Whether the topic exists."""
         return topic in self._metadata().topics
 
-    def create_topic(self, topic: str, assignment: list) -> None:
+    def create_topic(self, topic: str, assignment: list, config: dict) -> None:
         """Create the topic with these replicas (partition -> broker ids, preferred leader first)
-        and wait for its leaders.
+        and settings, and wait for its leaders.
         """
         from confluent_kafka.admin import NewTopic
 
-        new = NewTopic(topic, num_partitions=len(assignment), replica_assignment=assignment)
+        new = NewTopic(
+            topic,
+            num_partitions=len(assignment),
+            replica_assignment=assignment,
+            config=config,
+        )
         future = self._admin.create_topics([new], operation_timeout=self._timeout)[topic]
         try:
             future.result(self._timeout + 5)

@@ -19,6 +19,7 @@ from typing import Optional
 from flow.cluster import CannotRun
 from flow.ledger import Attempt, Row
 from flow.schema import LEDGER_COLUMNS, LEDGER_DDL
+from flow.timing import CREATED
 from flow.verdict import Partition
 
 
@@ -43,6 +44,8 @@ class Plan:
     before: dict  # partition -> Partition
     after: dict = field(default_factory=dict)
     produce_error: Optional[str] = None
+    timestamp_type: str = CREATED  # the topic's message.timestamp.type
+    produce_seconds: float = 0.0  # how long the produce step took; 0 if it was killed
 
     def to_json(self) -> dict:
         return asdict(self)

@@ -8,7 +8,7 @@ import os
 import platform
 from dataclasses import dataclass
 
-from flow import checks, files, ledger, reading, report, schema, verdict
+from flow import checks, files, ledger, reading, report, schema, timing, verdict
 from flow.connector import spark_versions
 
 _WITNESS = ("partition", "offset", "producer", "attempt", "sequence", "records", "reason")
@@ -22,12 +22,13 @@ class Results:
     now: dict  # partition -> verdict.Partition at the moment of reading
     read: dict  # partition -> records read
     doubtful: set  # partitions that were looked at record by record
+    seen: timing.Observed  # when records were appended
 
 
 def judge(spark, options, plan, cluster, for_java, rows, watch) -> Results:
     """Read the topic and apply every check."""
     now = cluster.positions(plan.topic, wait=5)
-    found, read, doubtful = _findings(spark, options, plan, now, for_java, rows, watch)
+    found, read, doubtful, seen = _findings(spark, options, plan, now, for_java, rows, watch)
     acked = {r.partition for r in rows if r.outcome == schema.ACKED}
     if not plan.after:
         # The produce step was killed: it may not have come to every broker, which is no broker's fault.
@@ -44,7 +45,7 @@ def judge(spark, options, plan, cluster, for_java, rows, watch) -> Results:
     found["emptiness"] = verdict.Check(
         "emptiness", 0 if total else 1, [] if total else [{"reason": reason}]
     )
-    return Results([found[name] for name in verdict.MEANING], now, read, doubtful)
+    return Results([found[name] for name in verdict.MEANING], now, read, doubtful, seen)
 
 
 def conclude(spark, options, plan, rows, results: Results, errors: dict, watch) -> int:
@@ -69,14 +70,16 @@ def conclude(spark, options, plan, rows, results: Results, errors: dict, watch) 
             "partitions": plan.partitions,
             "replication_factor": plan.replication,
             "min_insync_replicas": plan.min_isr,
+            "message_timestamp_type": plan.timestamp_type,
             "records": plan.records,
             "record_size_bytes": plan.record_size,
             "producers": plan.producers,
             "partitions_checked_record_by_record": sorted(results.doubtful),
             "produce_error": plan.produce_error,
         },
-        "brokers": _brokers(plan, rows, read),
-        "partitions": _partitions(results.now, rows, read),
+        "brokers": _brokers(plan, rows, results),
+        "partitions": _partitions(rows, results),
+        "timing": timing.to_json(results.seen),
         "errors": errors,
         "versions": _versions(spark),
         "timings": watch.total(),
@@ -89,7 +92,12 @@ def conclude(spark, options, plan, rows, results: Results, errors: dict, watch) 
 
 
 def _findings(spark, options, plan, now, for_java, rows, watch) -> tuple:
-    """({check id: Check}, partition -> records read, partitions checked one record at a time)."""
+    """({check id: Check}, partition -> records read, partitions checked one record at a time,
+    timing.Observed).
+    """
+    clock = timing.clock(
+        plan.timestamp_type, _produce_seconds(options, plan), plan.partitions, plan.records
+    )
     spans = {
         n: (max(plan.before[n].start if n in plan.before else 0, p.start), p.end)
         for n, p in now.items()
@@ -107,14 +115,14 @@ def _findings(spark, options, plan, now, for_java, rows, watch) -> tuple:
 
     def summary(spans, check_crcs):
         kafka = source(spans, check_crcs)
-        return checks.summary(schema.with_header(kafka, plan.run_id, plan.record_size))
+        return checks.summary(schema.with_header(kafka, plan.run_id, plan.record_size, clock))
 
     writing = checks.writers(rows)
 
     def confirmation(spans, check_crcs):
         kafka = source(spans, check_crcs)
         return checks.confirmation(
-            schema.with_agreement(kafka, plan.run_id, plan.record_size, writing)
+            schema.with_agreement(kafka, plan.run_id, plan.record_size, writing, clock)
         )
 
     with watch.step("read and judge"):
@@ -124,15 +132,18 @@ def _findings(spark, options, plan, now, for_java, rows, watch) -> tuple:
         groups = [] if refused else checks.confirmed(agreed, writing)
         done = {group.partition for group in groups}
         rest = {n: span for n, span in spans.items() if n not in done}
+        moments = [row for row in agreed if row["partition"] in done]
         complaints, readable, check_crcs = [], rest, True
         if any(end > start for start, end in rest.values()):
             collected, complaints, readable, check_crcs = reading.collect(summary, rest)
             groups += checks.groups(collected)
+            moments += collected
         readable = {n: span for n, span in spans.items() if n in done or n in readable}
         read: dict = {}
         for group in groups:
             read[group.partition] = read.get(group.partition, 0) + group.records
         doubtful = checks.suspicious(groups, rows, spans)
+        seen = timing.observe(clock, moments)
     found = {name: verdict.Check(name) for name in verdict.MEANING}
     border = verdict.gaps_at_the_borders(plan.before, plan.after, now)
     if doubtful:
@@ -149,7 +160,15 @@ def _findings(spark, options, plan, now, for_java, rows, watch) -> tuple:
         found["corrupt"] = verdict.Check(
             "corrupt", max(old.count, len(complaints)), old.witnesses + complaints
         )
-    return found, read, doubtful
+    return found, read, doubtful, seen
+
+
+def _produce_seconds(options, plan) -> float:
+    """How long records were produced; of a produce step that was killed, as far as its attempts
+    noted.
+    """
+    noted = [] if plan.produce_seconds else files.load_attempts(options.ledger)
+    return plan.produce_seconds or max((a.seconds for a in noted), default=0.0)
 
 
 def _exact(spark, plan, kafka, rows, doubtful: set, spans: dict) -> dict:
@@ -196,7 +215,8 @@ def _by_partition(rows, outcome: str) -> dict:
     return total
 
 
-def _partitions(now, rows, read) -> list:
+def _partitions(rows, results: Results) -> list:
+    read = results.read
     acked, unknown = _by_partition(rows, schema.ACKED), _by_partition(rows, schema.UNKNOWN)
     return [
         {
@@ -209,14 +229,15 @@ def _partitions(now, rows, read) -> list:
             "acked": acked.get(n, 0),
             "read": read.get(n, 0),
             "unknown": unknown.get(n, 0),
+            "longest_pause_ms": timing.longest_pause_ms(results.seen, [n]),
         }
-        for n, p in sorted(now.items())
+        for n, p in sorted(results.now.items())
     ]
 
 
-def _brokers(plan, rows, read) -> list:
+def _brokers(plan, rows, results: Results) -> list:
     """By the leaders before the first write; leadership may have moved since."""
-    acked = _by_partition(rows, schema.ACKED)
+    acked, read = _by_partition(rows, schema.ACKED), results.read
     result = []
     for broker, address in plan.brokers.items():
         led = [n for n, p in plan.before.items() if p.leader == broker]
@@ -227,6 +248,7 @@ def _brokers(plan, rows, read) -> list:
                 "led": len(led),
                 "acked": sum(acked.get(n, 0) for n in led),
                 "read": sum(read.get(n, 0) for n in led),
+                "longest_pause_ms": timing.longest_pause_ms(results.seen, led),
             }
         )
     return result

@@ -18,6 +18,7 @@ _DAMAGED = re.compile(
     r"|Record batch .{0,80}is invalid"
     r"|Received exception when fetching the next record|is less than the minimum record overhead"
 )
+_NOTHING = "partition int, offset bigint, value binary, timestamp timestamp"
 _PLACE = re.compile(r"(?:from|partition) (\S+)-(\d+)(?:[^\d]+offset (\d+))?")
 
 
@@ -25,7 +26,7 @@ def rows(spark, topic: str, spans: dict, client: dict, servers: str, check_crcs:
     """The topic's records as Spark reads them; spans: partition -> (first offset, end offset)."""
     wanted = {n: span for n, span in spans.items() if span[1] > span[0]}
     if not wanted:
-        return spark.createDataFrame([], "partition int, offset bigint, value binary")
+        return spark.createDataFrame([], _NOTHING)
     reader = spark.read.format("kafka").option("kafka.bootstrap.servers", servers)
     options = {
         **{f"kafka.{key}": value for key, value in client.items()},
@@ -42,8 +43,8 @@ def rows(spark, topic: str, spans: dict, client: dict, servers: str, check_crcs:
 
 
 def collect(frame_of: Callable, spans: dict) -> tuple:
-    """Run `frame_of(spans, check_crcs)` and collect it: (rows, what the consumer complained about,
-    spans read).
+    """Run `frame_of(spans, check_crcs)` and collect it: (rows as dictionaries, what the
+    consumer complained about, spans read, whether Kafka's own CRCs were checked).
 
     If the consumer refuses a batch, that is a finding. The batch is then read without Kafka's own
     CRC test,
@@ -55,7 +56,9 @@ def collect(frame_of: Callable, spans: dict) -> tuple:
     check_crcs = True
     while True:
         try:
-            return frame_of(left, check_crcs).collect(), complaints, left, check_crcs
+            # dictionaries, because a Row looks for each of its names anew
+            rows_read = [row.asDict() for row in frame_of(left, check_crcs).collect()]
+            return rows_read, complaints, left, check_crcs
         except Exception as error:
             text = str(error)
             if not _DAMAGED.search(text):

@@ -1,57 +1,151 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""The verdict as one self-contained HTML page. Pure: the verdict's dictionary in, text out."""
+"""The verdict as one self-contained HTML page. Pure: the verdict's dictionary in, text out.
+
+No script, nothing loaded from elsewhere: the page is evidence, and must read the same in ten years.
+"""
 
 from __future__ import annotations
 
 from html import escape
+from typing import Iterable, Optional, Sequence
 
-from flow.verdict import MEANING
+from flow import plots
+from flow.timing import APPENDED
+from flow.verdict import FAIL, INCONCLUSIVE, MEANING, PASS
+
+_NARROW, _WIDE = 328, 780  # widths that plots are drawn for: a phone's, and everything else's
+
+_NOTABLE_MS = 200  # pauses below it are how clients fill their batches; none is drawn
+_IDS = {"broker", "leader", "partition", "producer", "attempt"}  # numbers that are names
+_BROKER_COLUMNS = ("broker", "address", "led", "acked", "read", "longest_pause")
+_PARTITION_COLUMNS = (
+    "partition", "leader", "replicas", "isr", "start", "end", "acked", "read", "unknown",
+    "longest_pause",
+)  # fmt: skip
+_SIGN = {PASS: "✓", FAIL: "✕", INCONCLUSIVE: "?"}
 
 _STYLE = """
-:root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 60rem; padding: 1.5rem;
-  color: #1b1f24; }
-h1 { font-size: 1.6rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
-.verdict { border-left: .5rem solid; padding: .75rem 1rem; margin: 1rem 0; background: #f4f6f8; }
-.verdict b { font-size: 1.3rem; letter-spacing: .04em; }
-.pass { border-color: #1a7f37; } .fail { border-color: #cf222e; }
-.inconclusive { border-color: #9a6700; }
-table { border-collapse: collapse; width: 100%; font-size: .95rem; }
-th, td { text-align: left; padding: .3rem .75rem .3rem 0; vertical-align: top;
-  border-bottom: 1px solid #d8dee4; }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
-.counts { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; margin: 1rem 0; }
-.counts div { font-size: .9rem; color: #57606a; }
-.counts b { display: block; font-size: 1.4rem; color: #1b1f24; }
-.bad { color: #cf222e; font-weight: 600; } .wide { overflow-x: auto; } .note { color: #57606a; }
-@media print { body { max-width: none; padding: 0; } }
+:root { color-scheme: light dark; --ground: #fff; --panel: #f5f7f9; --ink: #1b1f24;
+  --muted: #57606a; --line: #d8dee4; --data: #2563a8; --wash: #d5e3f3; --hatch: #8a3b12;
+  --pass: #1a7f37; --fail: #b3261e; --inconclusive: #8a5a00; }
+@media screen and (prefers-color-scheme: dark) { :root { --ground: #11161c; --panel: #1a2129;
+  --ink: #e6edf3; --muted: #a3afbb; --line: #323c47; --data: #5a9ad8; --wash: #223a55;
+  --hatch: #f0a36b; --pass: #57c271; --fail: #ff8078; --inconclusive: #e0b040; } }
+* { box-sizing: border-box; }
+body { font: 16px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; margin: 0 auto;
+  max-width: 58rem; padding: 1.25rem 1rem 4rem; color: var(--ink); background: var(--ground);
+  overflow-wrap: anywhere; -webkit-text-size-adjust: 100%; }
+header p, figcaption, .note { color: var(--muted); margin: .25rem 0; font-size: .9375rem; }
+h1 { font-size: 1rem; font-weight: 600; margin: 0 0 .75rem; color: var(--muted); }
+h2 { font-size: 1.125rem; margin: 2.75rem 0 .5rem; line-height: 1.3; }
+.verdict { display: flex; gap: 1rem; align-items: center; padding: 1.1rem 1.25rem;
+  border: 2px solid var(--kind); border-left-width: .6rem; border-radius: .35rem;
+  background: var(--panel); margin: 0 0 .75rem; }
+.verdict .sign { flex: none; width: 3.25rem; height: 3.25rem; border-radius: 50%; display: grid;
+  place-items: center; border: 3px solid var(--kind); color: var(--kind); font-size: 1.75rem;
+  font-weight: 700; line-height: 1; }
+.verdict strong { display: block; font-size: 1.75rem; line-height: 1.15; letter-spacing: .03em;
+  color: var(--kind); }
+.verdict span { display: block; margin-top: .15rem; }
+.pass { --kind: var(--pass); } .fail { --kind: var(--fail); }
+.inconclusive { --kind: var(--inconclusive); }
+.facts { display: flex; flex-wrap: wrap; gap: 1px;
+  margin: 1.25rem 0 0; background: var(--line); border: 1px solid var(--line);
+  border-radius: .35rem; overflow: hidden; }
+.facts div { flex: 1 1 max(9.25rem, 22%); background: var(--ground); padding: .6rem .8rem; }
+.facts dt { color: var(--muted); font-size: .875rem; }
+.facts dd { margin: 0; font-size: 1.3rem; line-height: 1.3; font-variant-numeric: tabular-nums; }
+.checks { list-style: none; margin: 0; padding: 0; }
+.checks li { display: grid; grid-template-columns: 1.6rem 7rem 1fr; padding: .4rem 0;
+  border-bottom: 1px solid var(--line); }
+.checks .sign { color: var(--kind); font-weight: 700; }
+.checks .fail b, .checks em { color: var(--kind); font-weight: 700; font-style: normal; }
+.checks b { font-weight: 600; }
+figure { margin: 0 0 1rem; }
+svg { display: block; width: 100%; height: auto; }
+svg text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: var(--muted);
+  font-variant-numeric: tabular-nums; }
+svg .label { fill: var(--ink); font-weight: 600; }
+svg .over { paint-order: stroke; stroke: var(--ground); stroke-width: 5px; }
+.grid { stroke: var(--line); } .axis { stroke: var(--muted); }
+.bar { fill: var(--data); } .lane { fill: var(--wash); stroke: var(--data); }
+.area { fill: var(--wash); stroke: var(--data); stroke-width: 1.5; stroke-linejoin: round; }
+.halo { stroke: var(--ground); stroke-width: 4; } .mark { stroke: var(--ink); stroke-width: 1.5; }
+.m0 { stroke-dasharray: none; } .m1 { stroke-dasharray: 7 3; } .m2 { stroke-dasharray: 3 3; }
+.m3 { stroke-dasharray: 1 3; }
+.hatch { fill: var(--hatch); } .ground { fill: var(--ground); }
+.pause { fill: url(#hatch); stroke: var(--hatch); }
+.narrow { display: none; }
+table { border-collapse: collapse; width: 100%; font-size: .9375rem; }
+th, td { text-align: left; padding: .35rem 1.1rem .35rem 0; vertical-align: top;
+  border-bottom: 1px solid var(--line); }
+th { color: var(--muted); font-weight: 600; font-size: .875rem; }
+th { overflow-wrap: normal; } td.s { white-space: nowrap; }
+th.n, td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th:last-child, td:last-child { padding-right: 0; }
+.scroll { overflow-x: auto; }  /* numbers of twelve digits, on less than a desk's width */
+.pairs th { font-weight: 400; }
+.pairs td { text-align: right; font-variant-numeric: tabular-nums; }
+.environment { display: grid; grid-template-columns: 1fr 1fr; gap: 0 3rem; }
+@media (max-width: 719px) {
+  .narrow { display: block; max-width: 30rem; } .wide { display: none; }
+  .environment { display: block; }
+  .checks li { grid-template-columns: 1.6rem 1fr; }
+  .checks span { grid-column: 2; }
+  .rows thead { display: none; }
+  .rows, .rows tbody { display: block; }
+  .rows tr { display: flex; flex-wrap: wrap; gap: 0 1.1rem; padding: .45rem 0;
+    border-bottom: 1px solid var(--line); }
+  .rows td, .rows td.n { display: block; border: 0; padding: 0; text-align: left; }
+  .rows td::before { content: attr(data-name) " "; color: var(--muted); font-size: .875rem; }
+  .rows td:first-child { flex: 1 0 100%; font-weight: 600; }
+  .rows td:first-child::before { color: inherit; font-size: inherit; }
+}
+@media print {
+  @page { margin: 14mm; }
+  body { max-width: none; padding: 0; font-size: 10pt; }
+  .narrow { display: none; } .wide { display: block; }
+  h2 { break-after: avoid; margin-top: 1.75rem; }
+  table, th { font-size: 8.5pt; } .scroll { overflow: visible; }
+  figure, tr, li, .verdict, .facts { break-inside: avoid; }
+  thead { display: table-header-group; }
+  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+}
 """.strip()
 
 
 def page(verdict: dict) -> str:
-    """The whole page; everything variable is escaped, nothing is loaded from elsewhere."""
+    """The whole page of a verdict (verdict.schema.json); everything variable is escaped."""
     sections = [
         _head(verdict),
-        _counts(verdict["counts"]),
+        _facts(verdict),
         _checks(verdict["checks"]),
-        _witnesses(verdict["checks"]),
-        _table("Brokers", verdict["brokers"], ("broker", "address", "led", "acked", "read")),
+        _witnesses(verdict["checks"], verdict["topic"]["name"]),
+        _latency(verdict["timing"]),
+        _rate(verdict["timing"]),
+        _lanes(verdict["timing"], verdict["partitions"]),
+        _table(
+            "Brokers",
+            _with_pause(verdict["brokers"], verdict["timing"]["bucket_ms"]),
+            _BROKER_COLUMNS,
+            "By who led which partition before the first write; leadership may have moved since.",
+        ),
         _table(
             "Partitions",
-            verdict["partitions"],
-            ("partition", "leader", "replicas", "isr", "start", "end", "acked", "read", "unknown"),
+            _with_pause(verdict["partitions"], verdict["timing"]["bucket_ms"]),
+            _PARTITION_COLUMNS,
         ),
-        _pairs("Where the time went (seconds)", verdict["timings"]),
-        _pairs("Topic", verdict["topic"]),
-        _pairs("Versions", verdict["versions"]),
+        _environment(verdict),
     ]
-    title = f"Flow validation: {verdict['verdict']}"
+    title = f"{verdict['verdict'].upper()}: flow validation of {_text(verdict['cluster_id'])}"
     return (
-        f"<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
+        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
         f"<title>{escape(title)}</title>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<style>{_STYLE}</style></head><body>\n" + "\n".join(sections) + "\n</body></html>\n"
+        f"<style>{_STYLE}</style></head><body>{plots.hatching()}\n"
+        + "\n".join(filter(None, sections))
+        + "\n</body></html>\n"
     )
 
 
@@ -65,64 +159,228 @@ def _text(value) -> str:
     if isinstance(value, float):
         return f"{value:,.2f}"
     if isinstance(value, (list, tuple)):
-        return ", ".join(str(v) for v in value)
+        return ", ".join(str(v) for v in value) or "–"
     return str(value)
 
 
-def _cell(value) -> str:
+def _name(key: str) -> str:
+    """A key of verdict.json as words."""
+    return key.replace("_", " ")
+
+
+def _is_quantity(name: str, value) -> bool:
+    """Whether to align it as a number; those of brokers and the like are names."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return f"<td{' class=n' if number else ''}>{escape(_text(value))}</td>"
+    return (number and name not in _IDS) or name == "longest_pause"
 
 
 def _head(verdict: dict) -> str:
-    kind = escape(verdict["verdict"])
+    kind = verdict["verdict"]
     return (
-        f"<h1>Flow validation</h1><div class='note'>cluster {escape(_text(verdict['cluster_id']))},"
-        f" run {escape(verdict['run_id'])}, {escape(verdict['started'])}</div>"
-        f"<div class='verdict {kind}'><b>{kind.upper()}</b><br>{escape(verdict['summary'])}</div>"
+        "<header><h1>Flow validation</h1>"
+        f"<div class='verdict {escape(kind)}'><div class='sign' aria-hidden='true'>"
+        f"{_SIGN.get(kind, '?')}</div><div><strong>{escape(kind.upper())}</strong>"
+        f"<span>{escape(verdict['summary'])}</span></div></div>"
+        f"<p>Cluster {escape(_text(verdict['cluster_id']))}, topic"
+        f" {escape(_text(verdict['topic'].get('name')))}, started {escape(verdict['started'])},"
+        f" run {escape(verdict['run_id'])}</p></header>"
     )
 
 
-def _counts(counts: dict) -> str:
-    names = ("acked", "read", "unknown", "failed")
-    cells = "".join(f"<div><b>{counts[n]:,}</b>{n}</div>" for n in names)
-    return f"<div class='counts'>{cells}</div>"
+def _facts(verdict: dict) -> str:
+    counts, timing = verdict["counts"], verdict["timing"]
+    facts = [
+        ("acknowledged", _text(counts["acked"])),
+        ("read", _text(counts["read"])),
+        ("unknown", _text(counts["unknown"])),
+        ("failed", _text(counts["failed"])),
+    ]
+    mean, measured = timing["records_per_second"], timing["latency"]
+    pause = timing["longest_pause"]
+    if mean:
+        facts.append(("records a second", _text(round(mean))))
+    if measured:
+        facts.append(("latency, median", plots.span(measured["p50_ms"])))
+        facts.append(("latency, p99", plots.span(measured["p99_ms"])))
+    if timing["first_ms"] is not None:
+        facts.append(("longest pause", _pause(pause and pause["ms"], timing["bucket_ms"])))
+    cells = "".join(f"<div><dt>{n}</dt><dd>{escape(v)}</dd></div>" for n, v in facts)
+    return f"<dl class='facts'>{cells}</dl>"
 
 
-def _checks(checks: list) -> str:
+def _pause(pause_ms: Optional[int], bucket_ms: int) -> str:
+    return plots.span(pause_ms) if pause_ms else f"< {plots.span(bucket_ms)}"
+
+
+def _with_pause(rows: Iterable[dict], bucket_ms: int) -> list:
+    """The rows with their longest pause in words; where nothing was read there is none."""
+    return [
+        {**r, "longest_pause": _pause(r["longest_pause_ms"], bucket_ms) if r["read"] else None}
+        for r in rows
+    ]
+
+
+def _checks(checks: Iterable[dict]) -> str:
     rows = []
     for check in checks:
-        bad = check["status"] == "fail"
-        says = f"{check['count']:,} violations" if bad else MEANING.get(check["id"], "")
-        status = f"<td class='{'bad' if bad else ''}'>{'FAIL' if bad else 'pass'}</td>"
-        rows.append(f"<tr><td>{escape(check['id'])}</td>{status}<td>{escape(says)}</td></tr>")
-    head = "<tr><th>check</th><th></th><th></th></tr>"
-    return f"<h2>Checks</h2><div class='wide'><table>{head}{''.join(rows)}</table></div>"
+        bad = check["status"] == FAIL
+        kind = FAIL if bad else PASS
+        says = escape(MEANING.get(check["id"], ""))
+        if bad:
+            plural = "" if check["count"] == 1 else "s"
+            says = f"<em>{check['count']:,} violation{plural}</em> of: {says}"
+        rows.append(
+            f"<li class='{kind}'><div class='sign' role='img' aria-label='{kind}'>{_SIGN[kind]}"
+            f"</div><b>{escape(check['id'])}</b><span>{says}</span></li>"
+        )
+    return f"<h2>Checks</h2><ul class='checks'>{''.join(rows)}</ul>"
 
 
-def _witnesses(checks: list) -> str:
+def _witnesses(checks: Iterable[dict], topic: str) -> str:
+    """A table for each check; columns in which nothing stands, or only the run's topic, are left
+    out.
+    """
     parts = []
     for check in checks:
         if check["witnesses"]:
-            columns = list(dict.fromkeys(k for w in check["witnesses"] for k in w))
+            told = [k for w in check["witnesses"] for k, v in w.items() if v is not None]
+            told = [k for k in told if any(w.get(k) != topic for w in check["witnesses"])]
+            columns = list(dict.fromkeys(told))
             rows = [{c: w.get(c) for c in columns} for w in check["witnesses"]]
-            title = f"Witnesses: {check['id']} ({len(rows)} of {check['count']:,})"
-            parts.append(_table(title, rows, columns))
+            shown = f"{len(rows)} of {check['count']:,}"
+            parts.append(_table(f"Witnesses of {check['id']}: {shown}", rows, columns))
     return "".join(parts)
 
 
-def _table(title: str, rows: list, columns) -> str:
+def _figure(title: str, draw, caption: str) -> str:
+    """A plot in both of its widths; `draw` makes one of a width in pixels."""
+    both = "".join(
+        f"<div class='{kind}'>{draw(width)}</div>"
+        for kind, width in (("narrow", _NARROW), ("wide", _WIDE))
+    )
+    return (
+        f"<h2>{escape(title)}</h2><figure>{both}<figcaption>{escape(caption)}</figcaption></figure>"
+    )
+
+
+def _latency(timing: dict) -> str:
+    measured, title = timing["latency"], "Latency"
+    if not measured:
+        why = "Nothing of this run was read."
+        if timing["timestamp_type"] != APPENDED:
+            why = (
+                "Not measured: the topic keeps the producers' timestamps (message.timestamp.type is"
+                f" {timing['timestamp_type']}), so nobody knows when a record was appended."
+            )
+        return f"<h2>{title}</h2><p class='note'>{escape(why)}</p>"
+    early = sum(c["records"] for c in measured["classes"] if c["from_ms"] is None)
+    sample = "every record"
+    if measured["sampled_every"] > 1:
+        sample = f"one record in {measured['sampled_every']:,} ({measured['records']:,} of them)"
+    says = (
+        f"From the moment a record was handed to its producer until the leader appended it, of {sample}."
+        " The producers send as fast as they can, so most of it is waiting in their queues. Both axes"
+        " are logarithmic. Quantiles are told to within 19 %, never too low."
+    )
+    if early:
+        says += (
+            f" {early:,} were appended before they were sent, by up to"
+            f" {plots.span(-measured['min_ms'])}: the clocks of brokers and producers differ."
+        )
+    return _figure(title, lambda width: plots.latency(measured, width), says)
+
+
+def _rate(timing: dict) -> str:
+    title, series, bucket_ms = "Records over time", timing["series"], timing["bucket_ms"]
+    if timing["first_ms"] is None:
+        return f"<h2>{title}</h2><p class='note'>Nothing of this run was read.</p>"
+    if not series["records"]:
+        return f"<h2>{title}</h2><p class='note'>A clock jumped meanwhile: no plot.</p>"
+    what = "when their leaders appended them"
+    if timing["timestamp_type"] != APPENDED:
+        what = "when their producers sent them (message.timestamp.type is not LogAppendTime)"
+    pause = timing["longest_pause"]
+    silence = f"No pause of {plots.span(bucket_ms)} or more."
+    if pause:
+        silence = f"The longest pause of the whole topic was {plots.span(pause['ms'])}"
+        silence += " (hatched)." if pause["ms"] >= _NOTABLE_MS else "."
+    says = (
+        f"Records that were read, by {what}, in steps of {plots.span(bucket_ms)}. {silence}"
+        " Acknowledgements that came late are no pause here: see the seconds of the produce step."
+    )
+    drawn = pause if pause and pause["ms"] >= _NOTABLE_MS else None
+    return _figure(title, lambda width: plots.rate(series, bucket_ms, drawn, width), says)
+
+
+def _lanes(timing: dict, partitions: Sequence[dict]) -> str:
+    """Only drawn if there was a pause: full lines say nothing that a sentence does not."""
+    title, least_ms = "Pauses", max(timing["bucket_ms"], _NOTABLE_MS)
+    seen = [
+        {**lane, "pauses": [p for p in lane["pauses"] if p["ms"] >= least_ms]}
+        for lane in timing["partitions"]
+    ]
+    if not seen:
+        return ""
+    least = plots.span(least_ms)
+    if not any(lane["pauses"] for lane in seen):
+        says = f"No partition was without a new record for {least} or more, between its first and its last."
+        return f"<h2>{title}</h2><p class='note'>{escape(says)}</p>"
+    worst = sorted(seen, key=lambda lane: -max((p["ms"] for p in lane["pauses"]), default=0))
+    chosen = {lane["partition"] for lane in worst[: plots.LANES]}
+    leaders = {p["partition"]: p["leader"] for p in partitions}
+    drawn = [
+        {**lane, "label": f"{lane['partition']} · broker {_text(leaders.get(lane['partition']))}"}
+        for lane in seen
+        if lane["partition"] in chosen
+    ]
+    says = (
+        f"Each partition from its first to its last record; hatched: pauses of {least} or more, the"
+        " longest five of each. Beside the partition stands its leader at the end."
+    )
+    if len(drawn) < len(seen):
+        says += f" Drawn are the {len(drawn)} of {len(seen):,} partitions with the longest pauses."
+    return _figure(title, lambda width: plots.lanes(drawn, width), says)
+
+
+def _cell(name: str, value) -> str:
+    said = str(value) if name in _IDS and isinstance(value, int) else _text(value)
+    # what is short stays in one line; everything else may break, so that no table is too wide
+    kind = "n" if _is_quantity(name, value) else "s" if len(said) <= 12 else ""
+    kind = f" class={kind}" if kind else ""
+    return f"<td{kind} data-name='{escape(_name(name))}'>{escape(said)}</td>"
+
+
+def _table(title: str, rows: Sequence[dict], columns: Sequence[str], note: str = "") -> str:
     if not rows:
         return ""
-    first = rows[0]
     head = "".join(
-        f"<th{' class=n' if isinstance(first.get(c), (int, float)) else ''}>{escape(str(c))}</th>"
+        f"<th{' class=n' if any(_is_quantity(c, r.get(c)) for r in rows) else ''}>"
+        f"{escape(_name(c))}</th>"
         for c in columns
     )
-    body = "".join("<tr>" + "".join(_cell(r.get(c)) for c in columns) + "</tr>" for r in rows)
-    return f"<h2>{escape(title)}</h2><div class='wide'><table><tr>{head}</tr>{body}</table></div>"
+    body = "".join("<tr>" + "".join(_cell(c, r.get(c)) for c in columns) + "</tr>" for r in rows)
+    said = f"<p class='note'>{escape(note)}</p>" if note else ""
+    return (
+        f"<h2>{escape(title)}</h2>{said}<div class='scroll'><table class='rows'>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
 
 
 def _pairs(title: str, pairs: dict) -> str:
-    rows = "".join(f"<tr><td>{escape(str(k))}</td>{_cell(v)}</tr>" for k, v in pairs.items())
-    return f"<h2>{escape(title)}</h2><div class='wide'><table>{rows}</table></div>"
+    if not pairs:
+        return ""
+    rows = "".join(
+        f"<tr><th scope='row'>{escape(str(k))}</th><td>{escape(_text(v))}</td></tr>"
+        for k, v in pairs.items()
+    )
+    return f"<section><h2>{escape(title)}</h2><table class='pairs'>{rows}</table></section>"
+
+
+def _environment(verdict: dict) -> str:
+    parts = [
+        _pairs("What the clients complained about", verdict["errors"]),
+        _pairs("Topic", {_name(k): v for k, v in verdict["topic"].items()}),
+        _pairs("Where the time went (seconds)", verdict["timings"]),
+        _pairs("Versions", verdict["versions"]),
+    ]
+    return f"<div class='environment'>{''.join(parts)}</div>"

@@ -22,6 +22,8 @@ import functools
 import struct
 import zlib
 
+from flow.timing import BEFORE_SENT, CLASSES_PER_OCTAVE, Clock
+
 HEADER_BYTES = 48
 HEADER = struct.Struct(">III")  # producer, attempt, partition
 RECORD = struct.Struct(">16sIIIQQ")  # all but the CRC
@@ -79,23 +81,49 @@ def _intact(run_id_hex: str, record_size: int) -> str:
     )
 
 
-def with_header(kafka_rows, run_id_hex: str, record_size: int):
-    """Kafka source rows -> partition, offset, header, sequence, for counting.
+def _timed(rows, ours: str, clock: Clock, columns: tuple):
+    """Add to `columns` when a record that is `ours` (a column) was appended, and how long that took.
+
+    micros (Kafka's timestamp) and bucket (its number); latency (microseconds since the record was
+    produced) and latency_class (timing.class_edges_ms), of a sample only and only if the timestamp
+    is the leader's. All null where a record is not ours, so that foreign bytes and foreign clocks
+    make no groups of their own.
+    """
+    # A power of two, for the cheaper test; and one division a record is enough.
+    sampled = f"{ours} and offset & {clock.sampled_every - 1}L = 0" if clock.appended else "false"
+    return rows.selectExpr(
+        *columns,
+        f"if({ours}, unix_micros(timestamp), null) as micros",
+        f"if({sampled}, unix_micros(timestamp) - {_integer(41, 8)}, null) as latency",
+    ).selectExpr(
+        *columns,
+        "micros",
+        f"micros div {clock.bucket_ms * 1000}L as bucket",
+        "latency",
+        # the summand: the logarithm of a power of two may fall short of its whole number
+        f"case when latency < -1000 then {BEFORE_SENT} when latency < 1000 then 0 else"
+        f" cast(floor(log2(latency / 1000) * {CLASSES_PER_OCTAVE} + 1e-9) as int) + 1 end"
+        " as latency_class",
+    )
+
+
+def with_header(kafka_rows, run_id_hex: str, record_size: int, clock: Clock):
+    """Kafka source rows -> partition, offset, header, sequence and times, for counting.
 
     `header` (producer, attempt, home partition: 12 bytes) and `sequence` are null where a record is
     not intact, so foreign bytes can never make more groups than there are producers.
     """
     intact = _intact(run_id_hex, record_size)
-    return kafka_rows.selectExpr("partition", "offset", "value", f"{intact} as intact").selectExpr(
-        "partition",
-        "offset",
+    cut = kafka_rows.selectExpr("*", f"{intact} as intact").selectExpr(
+        "*",
         "if(intact, substring(value, 21, 12), null) as header",
         f"if(intact, {_integer(33, 8)}, null) as sequence",
     )
+    return _timed(cut, "intact", clock, ("partition", "offset", "header", "sequence"))
 
 
-def with_agreement(kafka_rows, run_id_hex: str, record_size: int, writing: dict):
-    """Kafka source rows -> partition, offset, agrees, for confirming what the ledger says.
+def with_agreement(kafka_rows, run_id_hex: str, record_size: int, writing: dict, clock: Clock):
+    """Kafka source rows -> partition, offset, agrees and times, to confirm what the ledger says.
 
     `writing`: partition -> (producer, attempt, offset - sequence). A record agrees if it is intact
     and is the very one that this writer sent to this partition at this place: 36 bytes, compared
@@ -112,7 +140,8 @@ def with_agreement(kafka_rows, run_id_hex: str, record_size: int, writing: dict)
         f"octet_length(value) = {record_size} and substring(value, 5, 36)"
         f" = concat(element_at(array({', '.join(fixed)}), {at}), {sequence}) and {_CRC_IS_RIGHT}"
     )
-    return kafka_rows.selectExpr("partition", "offset", f"coalesce({agrees}, false) as agrees")
+    compared = kafka_rows.selectExpr("*", f"coalesce({agrees}, false) as agrees")
+    return _timed(compared, "agrees", clock, ("partition", "offset", "agrees"))
 
 
 def with_fields(kafka_rows, run_id_hex: str, record_size: int):

@@ -16,7 +16,10 @@ from datetime import datetime, timezone
 from flow import client, files, judge, ledger, session
 from flow.cluster import CannotRun, Cluster, spread
 from flow.produce import produce as produce_task
+from flow.timing import APPENDED
 from flow.verdict import EXIT_CODE, INCONCLUSIVE, PASS
+
+MIN_ISR, TIMESTAMP_TYPE = "min.insync.replicas", "message.timestamp.type"
 
 
 class Stopwatch:
@@ -73,7 +76,9 @@ def _prepare(options: argparse.Namespace, cluster: Cluster) -> files.Plan:
     created = not cluster.has_topic(topic)
     if created:
         partitions = max(options.partitions or min(2 * len(brokers), options.records), len(brokers))
-        cluster.create_topic(topic, spread(brokers, partitions, replication))
+        # so that when a record was appended is known, and not only when it was sent
+        config = {TIMESTAMP_TYPE: APPENDED}
+        cluster.create_topic(topic, spread(brokers, partitions, replication), config)
     before = cluster.positions(topic, wait=options.timeout)
     if not before:
         raise CannotRun(f"topic {topic} was created, but no broker knows it")
@@ -81,7 +86,7 @@ def _prepare(options: argparse.Namespace, cluster: Cluster) -> files.Plan:
         raise CannotRun(f"{options.records} records are too few for {len(before)} partitions")
     if not created and options.replication_factor is None:
         replication = len(before[0].replicas)  # somebody else's topic: shown, not judged
-    min_isr = int(cluster.effective_config(topic, ("min.insync.replicas",))["min.insync.replicas"])
+    config = cluster.effective_config(topic, (MIN_ISR, TIMESTAMP_TYPE))
     return files.Plan(
         run_id=run_id,
         cluster_id=described.cluster_id,
@@ -93,11 +98,12 @@ def _prepare(options: argparse.Namespace, cluster: Cluster) -> files.Plan:
         producers=0,
         brokers=described.brokers,
         replication=len(before[0].replicas),
-        min_isr=min_isr,
+        min_isr=int(config[MIN_ISR]),
         planned_replication=replication,
         planned_min_isr=options.min_isr or 1,
         started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         before=before,
+        timestamp_type=config[TIMESTAMP_TYPE],
     )
 
 
@@ -133,6 +139,7 @@ def _produce(spark, options, plan: files.Plan, cluster: Cluster, settings: dict,
         except Exception as error:  # what the attempts wrote down so far is still worth judging
             plan.produce_error = str(error).splitlines()[0][:300]
         plan.after = cluster.positions(plan.topic, wait=options.timeout)
+    plan.produce_seconds = watch.seconds["produce"]
     files.save_plan(options.ledger, plan)
     attempts = files.load_attempts(options.ledger)
     if not attempts:

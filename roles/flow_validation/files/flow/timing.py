@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""When records were appended, and how long that took: from counts by bucket to distributions.
+
+Pure: the judging pass counts in Spark (schema.with_agreement, checks.confirmation), this adds up.
+What is known of a record is Kafka's timestamp, in milliseconds, and the produce time in its value,
+in microseconds. Both are put into buckets, so that what is kept grows with neither records nor time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Iterable, Mapping, Optional
+
+APPENDED, CREATED = "LogAppendTime", "CreateTime"
+
+CLASSES_PER_OCTAVE = 4  # a latency is told to within 19 %
+BEFORE_SENT = -1  # class of what was appended, by the leader's clock, before it was sent
+_ROWS = 1500  # buckets of time, over all partitions: what the driver can take without being noticed
+_BUCKETS = range(60, 601)
+_SAMPLES = 50_000  # taking a number out of bytes is dear in Spark, and this many say it all
+_PAUSES = 5  # longest pauses that are told of a partition
+_QUANTILES = (("p50_ms", 0.5), ("p99_ms", 0.99), ("p99_9_ms", 0.999))
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How time is measured in one run; `kind` is the topic's message.timestamp.type."""
+
+    kind: str
+    bucket_ms: int
+    sampled_every: int  # latencies are taken of offsets that this divides; a power of two
+
+    @property
+    def appended(self) -> bool:
+        """Whether Kafka's timestamps are the leaders', taken when they appended a batch."""
+        return self.kind == APPENDED
+
+
+@dataclass
+class Bucket:
+    """The records of one partition in one bucket of time; times in milliseconds since 1970."""
+
+    records: int
+    first_ms: int
+    last_ms: int
+
+    def add(self, other: "Bucket") -> None:
+        """Take another one's records in."""
+        self.records += other.records
+        self.first_ms = min(self.first_ms, other.first_ms)
+        self.last_ms = max(self.last_ms, other.last_ms)
+
+
+def clock(kind: str, seconds: float, partitions: int, records: int) -> Clock:
+    """The clock for a run that produced `records` to `partitions` in `seconds`."""
+    buckets = min(max(_ROWS // max(partitions, 1), _BUCKETS[0]), _BUCKETS[-1])
+    sampled_every = 1 << max(0, math.ceil(records / _SAMPLES) - 1).bit_length()
+    return Clock(kind, round_up(seconds * 1000 / buckets), sampled_every)
+
+
+def round_up(number: float) -> int:
+    """The least of 1, 2, 5, 10, 20, 50, ... that is not below `number`."""
+    power = 1
+    while True:
+        for digit in (1, 2, 5):
+            if digit * power >= number:
+                return digit * power
+        power *= 10
+
+
+def class_edges_ms(number: int) -> tuple:
+    """(from, to) of a class of latencies; those below a millisecond, Kafka's resolution, are 0."""
+    if number == BEFORE_SENT:
+        return None, 0.0
+    if number == 0:
+        return 0.0, 1.0
+    return 2 ** ((number - 1) / CLASSES_PER_OCTAVE), 2 ** (number / CLASSES_PER_OCTAVE)
+
+
+def quantile_ms(classes: Mapping[int, int], share: float, most_ms: float) -> float:
+    """The upper edge of the class in which the quantile lies, so that it is never understated."""
+    left = math.ceil(share * sum(classes.values()))
+    for number, count in sorted(classes.items()):
+        left -= count
+        if left <= 0:
+            return round(min(class_edges_ms(number)[1], most_ms), 3)
+    raise ValueError("no latencies")
+
+
+def pauses(buckets: Mapping[int, Bucket], bucket_ms: int) -> list:
+    """Every pause of at least a bucket's width as (from, to) in milliseconds, in order of time.
+
+    The records at both ends of such a pause lie in different buckets, with nothing in between: one
+    is the last of its bucket, the other the first of its own. So all are found, and exactly.
+    """
+    found, before = [], None
+    for _number, bucket in sorted(buckets.items()):
+        if before is not None and bucket.first_ms - before >= bucket_ms:
+            found.append((before, bucket.first_ms))
+        before = bucket.last_ms
+    return found
+
+
+def longest(found: Iterable[tuple], most: int = 1) -> list:
+    """The longest of some pauses, longest first."""
+    return sorted(found, key=lambda pause: (pause[0] - pause[1], pause[0]))[:most]
+
+
+def together(several: Iterable[Mapping[int, Bucket]]) -> dict:
+    """The buckets of several partitions as if they were one."""
+    result: dict = {}
+    for buckets in several:
+        for number, bucket in buckets.items():
+            if number in result:
+                result[number].add(bucket)
+            else:
+                result[number] = Bucket(bucket.records, bucket.first_ms, bucket.last_ms)
+    return result
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What the pass saw: by partition and bucket, and by class of latency."""
+
+    clock: Clock
+    partitions: dict  # partition -> bucket number -> Bucket
+    latencies: dict  # class -> sampled records
+    most_us: Optional[int] = None  # the greatest sampled latency, microseconds
+    least_us: Optional[int] = None
+
+
+def observe(measured: Clock, rows: Iterable) -> Observed:
+    """Add up collected rows: partition, bucket, latency_class, records, first_ms, last_ms,
+    least_latency, most_latency. What has no bucket was not a record of this run.
+    """
+    partitions: dict = {}
+    latencies: dict = {}
+    least, most = [], []
+    for row in rows:
+        if row["bucket"] is None:
+            continue
+        found = Bucket(row["records"], row["first_ms"], row["last_ms"])
+        buckets = partitions.setdefault(row["partition"], {})
+        if row["bucket"] in buckets:
+            buckets[row["bucket"]].add(found)
+        else:
+            buckets[row["bucket"]] = found
+        number = row["latency_class"]
+        if number is not None:
+            latencies[number] = latencies.get(number, 0) + row["records"]
+            least.append(row["least_latency"])
+            most.append(row["most_latency"])
+    return Observed(
+        measured,
+        partitions,
+        latencies,
+        max(most) if most else None,
+        min(least) if least else None,
+    )
+
+
+def to_json(seen: Observed) -> dict:
+    """The part `timing` of verdict.json."""
+    measured = seen.clock
+    whole = together(seen.partitions.values())
+    top = longest(pauses(whole, measured.bucket_ms))
+    return {
+        "timestamp_type": measured.kind,
+        "bucket_ms": measured.bucket_ms,
+        "first_ms": min((b.first_ms for b in whole.values()), default=None),
+        "last_ms": max((b.last_ms for b in whole.values()), default=None),
+        "records_per_second": _mean(whole),
+        "longest_pause": _pause(top[0]) if top else None,
+        "series": _series(whole, measured.bucket_ms),
+        "partitions": [
+            _lane(number, buckets, measured.bucket_ms)
+            for number, buckets in sorted(seen.partitions.items())
+        ],
+        "latency": _latency(seen),
+    }
+
+
+def longest_pause_ms(seen: Observed, partitions: Iterable[int]) -> Optional[int]:
+    """The longest time in which none of these partitions got a record; None if below a bucket."""
+    chosen = [seen.partitions[p] for p in partitions if p in seen.partitions]
+    found = longest(pauses(together(chosen), seen.clock.bucket_ms))
+    return found[0][1] - found[0][0] if found else None
+
+
+def _mean(buckets: Mapping[int, Bucket]) -> Optional[float]:
+    """Records a second between the first and the last one; None if they share a millisecond."""
+    if not buckets:
+        return None
+    length = max(b.last_ms for b in buckets.values()) - min(b.first_ms for b in buckets.values())
+    return round(sum(b.records for b in buckets.values()) * 1000 / length, 1) if length else None
+
+
+def _pause(pause: tuple) -> dict:
+    return {"from_ms": pause[0], "to_ms": pause[1], "ms": pause[1] - pause[0]}
+
+
+def _series(buckets: Mapping[int, Bucket], bucket_ms: int) -> dict:
+    """Records of each bucket from the first to the last; of those in between, none is left out."""
+    if not buckets:
+        return {"start_ms": None, "records": []}
+    first, last = min(buckets), max(buckets)
+    # A clock that jumped while records were appended must not make a page of zeros.
+    if last - first >= 10 * _BUCKETS[-1]:
+        return {"start_ms": None, "records": []}
+    counts = [buckets[n].records if n in buckets else 0 for n in range(first, last + 1)]
+    return {"start_ms": first * bucket_ms, "records": counts}
+
+
+def _lane(number: int, buckets: Mapping[int, Bucket], bucket_ms: int) -> dict:
+    return {
+        "partition": number,
+        "first_ms": min(b.first_ms for b in buckets.values()),
+        "last_ms": max(b.last_ms for b in buckets.values()),
+        "pauses": [_pause(p) for p in longest(pauses(buckets, bucket_ms), _PAUSES)],
+    }
+
+
+def _latency(seen: Observed) -> Optional[dict]:
+    if not seen.latencies:
+        return None
+    most_ms = max(seen.most_us / 1000, 0.0)
+    classes = []
+    for number, count in sorted(seen.latencies.items()):
+        low, high = class_edges_ms(number)
+        classes.append(
+            {"from_ms": low and round(low, 3), "to_ms": round(high, 3), "records": count}
+        )
+    return {
+        "sampled_every": seen.clock.sampled_every,
+        "records": sum(seen.latencies.values()),
+        **{name: quantile_ms(seen.latencies, q, most_ms) for name, q in _QUANTILES},
+        "max_ms": round(most_ms, 3),
+        "min_ms": round(seen.least_us / 1000, 3),
+        "classes": classes,
+    }

@@ -1,0 +1,288 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The page and the times in it, without Spark, Kafka or a browser: buckets, scales, escaping, and
+verdicts in which there is nothing, or next to nothing. tests/page looks at the page with Chromium.
+"""
+
+import html.parser
+import json
+import math
+import re
+
+import jsonschema
+import pytest
+from flow import plots, report, timing, verdict
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support import verdict_schema, verdicts
+
+START = verdicts.START_MS
+
+
+# -- times
+
+
+def collected(moments_ms, bucket_ms):
+    """Rows of the judging pass for records with these timestamps, all in partition 0."""
+    buckets = {}
+    for moment in moments_ms:
+        buckets.setdefault(moment // bucket_ms, []).append(moment)
+    return [
+        {**verdicts.row(0, 0, bucket_ms, len(found)), "bucket": number,
+         "first_ms": min(found), "last_ms": max(found)}
+        for number, found in buckets.items()
+    ]  # fmt: skip
+
+
+@given(
+    st.lists(st.integers(0, 2000), min_size=1, max_size=60),
+    st.sampled_from([1, 2, 5, 10, 50, 100, 1000]),
+)
+def test_every_pause_of_a_bucket_or_more_is_found_to_the_millisecond(offsets, bucket_ms):
+    moments = sorted(START + o for o in offsets)
+    seen = timing.observe(
+        timing.Clock(timing.APPENDED, bucket_ms, 1), collected(moments, bucket_ms)
+    )
+    long = [(a, b) for a, b in zip(moments, moments[1:]) if b - a >= bucket_ms]
+    assert timing.pauses(seen.partitions[0], bucket_ms) == long
+    most = max((b - a for a, b in long), default=None)
+    assert timing.longest_pause_ms(seen, [0]) == most
+    written = timing.to_json(seen)
+    assert (written["longest_pause"] or {}).get("ms") == most
+    assert (written["first_ms"], written["last_ms"]) == (moments[0], moments[-1])
+    assert sum(written["series"]["records"]) == len(moments)
+
+
+def test_a_topic_pauses_only_while_all_its_partitions_do():
+    clock = timing.Clock(timing.APPENDED, 10, 1)
+    rows = [verdicts.row(0, START, 10, 1), verdicts.row(0, START + 500, 10, 1),
+            verdicts.row(1, START + 200, 10, 1)]  # fmt: skip
+    seen = timing.observe(clock, rows)
+    assert timing.longest_pause_ms(seen, [0]) == 500
+    assert timing.longest_pause_ms(seen, [0, 1]) == 300
+    assert timing.longest_pause_ms(seen, [1]) is None
+    assert timing.longest_pause_ms(seen, [7]) is None
+
+
+@given(st.integers(0, 80))
+def test_classes_of_latencies_join_without_a_gap(number):
+    low, high = timing.class_edges_ms(number)
+    assert low < high
+    assert high == pytest.approx(timing.class_edges_ms(number + 1)[0])
+    if number:
+        assert high / low == pytest.approx(2 ** (1 / timing.CLASSES_PER_OCTAVE))
+
+
+@given(st.dictionaries(st.integers(0, 60), st.integers(1, 1000), min_size=1), st.floats(0.01, 1))
+def test_a_quantile_is_never_understated(classes, share):
+    most = timing.class_edges_ms(max(classes))[1]
+    told = timing.quantile_ms(classes, share, most)
+    total = sum(classes.values())
+    at_or_below = sum(n for k, n in classes.items() if timing.class_edges_ms(k)[1] <= told + 1e-3)
+    assert at_or_below >= share * total - 1e-6
+
+
+def test_a_quantile_is_not_above_the_greatest_latency():
+    assert timing.quantile_ms({20: 5}, 0.5, 28.5) == 28.5
+
+
+def test_clocks_that_differ_are_told():
+    clock = timing.Clock(timing.APPENDED, 10, 1)
+    rows = [verdicts.row(0, START, 10, 3, timing.BEFORE_SENT, -250.0)]
+    latency = timing.to_json(timing.observe(clock, rows))["latency"]
+    assert latency["classes"] == [{"from_ms": None, "to_ms": 0.0, "records": 3}]
+    assert (latency["min_ms"], latency["max_ms"], latency["p50_ms"]) == (-250.0, 0.0, 0.0)
+    page = report.page(verdicts.document("pass", "x", timing.observe(clock, rows)))
+    assert "3 were appended before they were sent, by up to 250 ms" in page
+
+
+@pytest.mark.parametrize(
+    "seconds,partitions,records,bucket_ms,every",
+    [
+        (0, 3, 0, 1, 1),
+        (0.5, 6, 50_000, 2, 1),
+        (20, 12, 10_000_000, 200, 256),
+        (3600, 6, 10**9, 20_000, 32_768),
+        (20, 5000, 50_001, 500, 2),
+    ],
+)
+def test_the_clock_keeps_what_is_collected_small(seconds, partitions, records, bucket_ms, every):
+    clock = timing.clock(timing.APPENDED, seconds, partitions, records)
+    assert (clock.bucket_ms, clock.sampled_every) == (bucket_ms, every)
+
+
+def test_a_clock_that_jumps_makes_no_page_of_zeros():
+    clock = timing.Clock(timing.APPENDED, 1, 1)
+    rows = [verdicts.row(0, START, 1, 1), verdicts.row(0, START + 10**9, 1, 1)]
+    result = verdicts.document("pass", "x", timing.observe(clock, rows), 1, 1)
+    assert result["timing"]["series"] == {"start_ms": None, "records": []}
+    assert "A clock jumped" in report.page(result)
+
+
+# -- scales
+
+
+@given(st.floats(1e-3, 1e12), st.integers(2, 12))
+def test_ticks_are_few_round_and_reach_the_end(most, ticks):
+    values = plots.steps(most, ticks)
+    assert values[0] == 0 and most * (1 - 1e-6) <= values[-1] and len(values) <= ticks + 1
+    step = values[1] / 10 ** math.floor(math.log10(values[1]) + 1e-9)
+    assert round(step, 6) in (1, 2, 5)
+
+
+def test_scales_put_their_ends_at_the_ends():
+    assert [plots.linear(0, 10, 100, 0)(v) for v in (0, 5, 10)] == [100, 50, 0]
+    assert plots.linear(3, 3, 0, 10)(3) == 5
+    across = plots.logarithmic(0.1, 1000, 0, 400)
+    assert [round(across(v)) for v in (0.1, 1, 10, 1000)] == [0, 100, 200, 400]
+    assert plots.decades(0.5, 1000) == [1, 10, 100, 1000]
+    assert plots.decades(0.01, 1) == [0.01, 0.1, 1]
+    assert plots.steps(0, 5) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "milliseconds,said",
+    [
+        (None, "–"),
+        (0.4, "< 1 ms"),
+        (1, "1 ms"),
+        (26.9, "26.9 ms"),
+        (999.4, "999 ms"),
+        (999.6, "1 s"),
+        (2150, "2.15 s"),
+        (119_400, "119 s"),
+        (119_600, "2 min 0 s"),
+        (3_723_000, "62 min 3 s"),
+    ],
+)
+def test_lengths_of_time_are_said_in_three_digits(milliseconds, said):
+    assert plots.span(milliseconds) == said
+
+
+def test_large_numbers_are_said_shortly():
+    assert [plots.short(n) for n in (0, 1, 999, 1000, 600_000, 1.5e6, 2e9)] == [
+        "0", "1", "999", "1k", "600k", "1.5M", "2G"
+    ]  # fmt: skip
+
+
+# -- the page
+
+
+class Reader(html.parser.HTMLParser):
+    """The text of a page, what it loads, and whether its elements are closed as they should be."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.links, self.tags, self.open = [], [], [], []
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [v for k, v in attrs if k in ("src", "href", "data", "srcset", "action")]
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    @classmethod
+    def of(cls, page):
+        reader = cls()
+        reader.feed(page)
+        assert not reader.open
+        return reader
+
+
+@pytest.mark.parametrize("make", verdicts.ALL, ids=lambda make: make.__name__)
+def test_every_page_is_whole_and_loads_nothing(make):
+    document = make()
+    page = report.page(document)
+    seen = Reader.of(page)
+    assert not seen.links and "script" not in seen.tags
+    # one reference, to the page's own pattern; nothing else can be fetched from a style
+    assert set(re.findall(r"url\([^)]*\)|@import", page)) <= {"url(#hatch)"}
+    assert document["verdict"].upper() in seen.words
+    assert document["summary"] in seen.words
+    assert all(word not in ("nan", "None", "inf") for word in seen.words)
+    assert "nan" not in re.sub(r">[^<]*<", "><", page).lower()
+
+
+def test_what_comes_from_outside_is_text():
+    seen = Reader.of(report.page(verdicts.hostile()))
+    assert seen.words.count(verdicts.HOSTILE) >= 6
+    assert any(word.startswith(verdicts.HOSTILE + "xxx") for word in seen.words)
+
+
+def test_page_says_what_the_verdict_says():
+    document = verdicts.failing()
+    document["checks"][0]["count"] = 1234
+    words = " ".join(Reader.of(report.page(document)).words)
+    assert "FAIL" in words and "1,234 violations" in words
+    assert "Witnesses of loss: 20 of 1,234" in words
+    assert verdict.MEANING["order"] in words
+    assert "no record for 1.2 s" in words and "_MSG_TIMED_OUT" in words
+
+
+def test_nothing_read_has_no_plots_and_says_so():
+    words = Reader.of(report.page(verdicts.nothing_read())).words
+    assert words.count("Nothing of this run was read.") == 2
+
+
+def test_without_append_times_there_is_no_latency_and_the_page_says_why():
+    page = report.page(verdicts.inconclusive())
+    assert "Not measured: the topic keeps the producers" in page
+    assert "when their producers sent them" in page
+
+
+def test_of_many_partitions_those_with_the_longest_pauses_are_drawn():
+    page = report.page(verdicts.many_partitions())
+    assert "Drawn are the 40 of 120 partitions" in page
+    assert ">7 · broker 8</text>" in page
+
+
+def test_each_plot_is_drawn_for_a_phone_and_for_a_desk():
+    page = report.page(verdicts.failing())
+    assert re.findall(r"<div class='(narrow|wide)'><svg viewBox='0 0 (\d+)", page) == [
+        ("narrow", "328"), ("wide", "780")
+    ] * 3  # fmt: skip
+
+
+# -- the schema
+
+
+@pytest.mark.parametrize("make", verdicts.ALL, ids=lambda make: make.__name__)
+def test_schema_describes_every_verdict(make):
+    verdict_schema.check(make())
+
+
+def test_schema_lists_the_checks_there_are():
+    schema = json.loads(verdict_schema.SCHEMA.read_text())
+    assert schema["$defs"]["check"]["properties"]["id"]["enum"] == list(verdict.MEANING)
+    assert schema["properties"]["schema_version"]["const"] == verdict.SCHEMA_VERSION
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda d: d.pop("run_id"),
+        lambda d: d.update(verdict="passed"),
+        lambda d: d["counts"].update(read=-1),
+        lambda d: d["checks"].pop(),
+        lambda d: d["checks"][1].update(count=3),
+        lambda d: d["checks"][0].update(witnesses=[]),
+        lambda d: d["timing"].update(longest_pause={"ms": 3}),
+        lambda d: d["partitions"][0].pop("leader"),
+    ],
+)
+def test_schema_refuses_what_is_not_a_verdict(spoil):
+    document = verdicts.failing()
+    spoil(document)
+    with pytest.raises(jsonschema.ValidationError):
+        verdict_schema.check(document)
