@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import pytest
 
+from tests.support import verdict_schema
 from tests.support.nodes import ADDRESSES, STATE, Cluster, host, listening, main_process, state_of
 from tests.support.outside import ask_zookeeper, mode_of
 
@@ -187,9 +187,7 @@ def test_each_release_was_fetched_once():
 
 def test_proven_by_the_validation_job():
     home = Path(os.environ.get("KAFKAOPS_HOME") or Path.home() / ".local" / "share" / "kafkaops")
-    verdict = json.loads(
-        (home / "reports" / "alternatives" / "latest" / "verdict.json").read_text()
-    )
+    verdict = verdict_schema.read(home / "reports" / "alternatives" / "latest" / "verdict.json")
     assert verdict["verdict"] == "pass" and verdict["counts"]["acked"] > 0
 
 
