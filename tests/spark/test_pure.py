@@ -230,11 +230,11 @@ def test_every_record_of_a_whole_turn_has_its_own_checksum():
 def test_turns_are_everything_once():
     planned = {0: 2500, 4: 1, 8: 0, 12: 1024}
     turns = list(produce._turns(planned, produce._turn_of(100)))
-    assert [partition for partition, _ in turns] == [0, 4, 12, 0, 0]
+    assert [turn[0] for turn in turns] == [0, 4, 12, 0, 0]
     for partition, count in planned.items():
         sent = [s for where, sequences in turns if where == partition for s in sequences]
         assert sent == list(range(count))
-    assert all(sequences.start % 1024 == 0 for _, sequences in turns)
+    assert all(turn[1].start % 1024 == 0 for turn in turns)
 
 
 @pytest.mark.parametrize(
@@ -253,8 +253,8 @@ def test_full_queue_loses_and_repeats_nothing():
 
     state = Attempt(2, 5, False, {3: 4})
     produce._send(queue.produce, SETTINGS, state, 3, range(7, 18), "report", listen)
-    assert {partition for partition, _ in queue.records} == {3}
-    numbers = [int.from_bytes(value[32:40], "big") for _, value in queue.records]
+    assert {record[0] for record in queue.records} == {3}
+    numbers = [int.from_bytes(value[32:40], "big") for dummy, value in queue.records]
     assert numbers == list(range(7, 18)) and len(waited) == 4 and min(waited) > 0
 
 
