@@ -37,6 +37,9 @@ def rows(spark, topic: str, spans: dict, client: dict, servers: str, check_crcs:
         "failOnDataLoss": "false",
         # a bounded read waits at the end of every partition; the default half second adds up
         "kafka.fetch.max.wait.ms": "10",
+        # Spark's source asks the consumer anew for every so many records: with the default 500, half
+        # of the time of reading small records goes into asking
+        "kafka.max.poll.records": "10000",
         "kafka.check.crcs": str(check_crcs).lower(),
     }
     return reader.options(**options).load()
