@@ -23,7 +23,7 @@ from tests.support.traffic import Traffic
 SEED = int(os.environ.get("KAFKAOPS_TEST_SEED") or time.time_ns() % 10**6)
 CLEANUP = str(CHECKOUT / "molecule" / "cleanup.yml")
 NO_VALIDATION = ("-e", "flow_validation=never")
-# A first run takes longer on any machine; one that is over before is started once more.
+# About as long as a run takes; one that is over before its moment has come is started once more.
 LATEST_SECONDS = 40.0
 cluster = Cluster({number: f"{ip}:9092" for number, ip in enumerate(ADDRESSES.values(), 1)})
 

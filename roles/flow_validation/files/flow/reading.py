@@ -50,9 +50,8 @@ def collect(frame_of: Callable, spans: dict) -> tuple:
     consumer complained about, spans read, whether Kafka's own CRCs were checked).
 
     If the consumer refuses a batch, that is a finding. The batch is then read without Kafka's own
-    CRC test,
-    so that the records' CRCs say which ones are damaged; a partition that cannot be read even so
-    is left out.
+    CRC test, so that the records' CRCs say which ones are damaged; a partition that cannot be read
+    even so is left out.
     """
     complaints: list = []
     left = dict(spans)
