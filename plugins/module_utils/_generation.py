@@ -171,21 +171,24 @@ def masked_option(option):
 
 # One process of those that share an archive dumps its classes when it exits; the next start takes the
 # dump over once its writer is gone. A dump cut off by a kill is refused by the JVM, which then starts
-# without. The path has no blanks: it is used unquoted.
+# without. Several may start at once: what another one has done meanwhile is no failure (`set -e`), and a
+# claim appears whole (`ln`). The path has no blanks: it is used unquoted.
 CLASS_DATA_SHARING = """archive=%s
 cds=
 mkdir -p "${archive%%/*}"
-if [ ! -f "$archive" ] && [ -f "$archive.claim" ]; then
-  writer=$(cat "$archive.claim")
-  if ! kill -0 "$writer" 2>/dev/null; then
-    if [ -f "$archive.$writer" ]; then mv -f "$archive.$writer" "$archive"; fi
-    rm -f "$archive.claim"
-  fi
+writer=$(cat "$archive.claim" 2>/dev/null || true)
+if [ ! -f "$archive" ] && [ "$writer" ] && ! kill -0 "$writer" 2>/dev/null; then
+  mv -f "$archive.$writer" "$archive" 2>/dev/null || true
+  if [ "$(cat "$archive.claim" 2>/dev/null)" = "$writer" ]; then rm -f "$archive.claim"; fi
 fi
 if [ -f "$archive" ]; then
   cds="-Xshare:auto -XX:SharedArchiveFile=$archive"
-elif (set -C; echo "$$" > "$archive.claim") 2>/dev/null; then
-  cds="-XX:ArchiveClassesAtExit=$archive.$$ -Xlog:cds=off -Xlog:cds+dynamic=off"
+else
+  echo "$$" > "$archive.claim.$$"
+  if ln "$archive.claim.$$" "$archive.claim" 2>/dev/null; then
+    cds="-XX:ArchiveClassesAtExit=$archive.$$ -Xlog:cds=off -Xlog:cds+dynamic=off"
+  fi
+  rm -f "$archive.claim.$$"
 fi
 """
 

@@ -313,9 +313,7 @@ def started_by_hand(cluster, names):
         subprocess.Popen(
             [str(cluster.instance(name) / "conf" / "current" / "launch")],
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
+            start_new_session=True,  # what one of them says is shown where the test fails
         )
         for name in names
     ]

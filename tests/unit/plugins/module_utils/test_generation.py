@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Generations: the fingerprint follows the meaning, reasons are words, secrets never show."""
 
+import os
+import subprocess
+
 import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils._generation import (
@@ -100,3 +103,38 @@ def test_a_guard_runs_ahead_and_where_no_unit_runs_it_beside_the_jvm():
     beside = "'/etc/kafka/current/guard' watch </dev/null >/dev/null 2>&1 &"
     assert commands() == [ahead]
     assert commands(guard_watches=True) == [ahead, beside]
+
+
+def test_instances_that_start_at_once_and_share_an_archive_all_start(tmp_path):
+    """Whoever loses the race for the dump of a JVM that is gone must start all the same."""
+    java = tmp_path / "jvm" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text('#!/bin/sh\necho "started with $1"\n')
+    java.chmod(0o755)
+    archive = tmp_path / "cds" / "kafka.jsa"
+    archive.parent.mkdir()
+    made = generation(java_home=str(tmp_path / "jvm"), cds_archive=str(archive))
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    for dumped in [True, False] * 10:
+        archive.unlink(missing_ok=True)
+        (tmp_path / "cds" / "kafka.jsa.claim").write_text(f"{gone.pid}\n")
+        if dumped:
+            (tmp_path / "cds" / f"kafka.jsa.{gone.pid}").touch()
+        together = [
+            subprocess.Popen(
+                ["sh", "-c", launch_script(made, "/etc/kafka", str(tmp_path / f"run{number}"))],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            for number in range(12)
+        ]
+        said = [process.communicate(timeout=60)[0] for process in together]
+        assert [process.returncode for process in together] == [0] * len(together), said
+        assert all(line.startswith("started with ") for line in said), said
+        if dumped:
+            assert archive.exists() and os.listdir(archive.parent) == [archive.name]
+            assert "-Xshare:auto" in said[-1]
+        else:
+            assert sum("-XX:ArchiveClassesAtExit=" in line for line in said) >= 1, said
