@@ -7,7 +7,7 @@ from __future__ import annotations
 import secrets
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from tests.local.certificates import make_certificates
 from tests.local.support import LocalCluster, Unsafe
@@ -153,6 +153,41 @@ def test_user_without_acl(secured, passwords):
     secured.tool("kafka-acls.sh", *allow, "--operation", "Write", "--topic", "orders")
     # ACLs reach each broker through ZooKeeper, one by one
     wait_until(lambda: produce(settings, "orders") is None, 60, "alice may write")
+
+
+def test_a_validation_that_may_not_read_groups_says_so_before_it_writes(
+    secured, passwords, tmp_path
+):
+    allow = ("--add", "--allow-principal", "User:alice", "--topic", "orders")
+    rights = ("--operation", "Write", "--operation", "DescribeConfigs")
+    secured.tool("kafka-acls.sh", *allow, *rights)
+    user = tmp_path / "alice.properties"
+    settings = java_settings(secured.certificates, "alice", passwords["alice"])
+    user.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    before = written(secured, "orders")
+    run = secured.run(
+        [
+            *(secured.python, secured.checkout / "roles/flow_validation/files/job.py", "run"),
+            *(f"--bootstrap-servers={secured.bootstrap_servers}", f"--command-config={user}"),
+            *("--topic=orders", f"--ledger={tmp_path}/ledger", f"--output={tmp_path}"),
+        ],
+        code=3,
+    )
+    assert "could not run: the consumer group kafkaops-flow-" in run.text, run.text
+    assert "cannot commit" in run.text and "or judge without groups" in run.text
+    assert written(secured, "orders") == before
+
+
+def written(cluster, topic):
+    """Return the end offset of each partition."""
+    consumer = Consumer(cluster.client(group_id="none"))
+    try:
+        return [
+            consumer.get_watermark_offsets(TopicPartition(topic, number), 30)[1]
+            for number in cluster.partitions(topic)
+        ]
+    finally:
+        consumer.close()
 
 
 def produce(settings, topic):

@@ -47,6 +47,9 @@ def arguments(argv: list) -> argparse.Namespace:
     parser.add_argument("--min-isr", type=int, help="planned min.insync.replicas, for durability")
     parser.add_argument("--replication-factor", type=int, help="planned; default: 3 or all brokers")
     parser.add_argument(
+        "--groups", type=int, default=2, help="consumer groups, for continuity; 0: not judged"
+    )
+    parser.add_argument(
         "--command-config", metavar="FILE", help="client properties, as Kafka's tools"
     )
     parser.add_argument("--producer-property", action="append", default=[], metavar="KEY=VALUE")
@@ -64,6 +67,8 @@ def arguments(argv: list) -> argparse.Namespace:
         parser.error(f"{chosen.mode} needs --output")
     if chosen.records < 1 or chosen.record_size < 48 or chosen.record_size > 1_000_000:
         parser.error("--records must be at least 1, --record-size from 48 to 1000000")
+    if not 0 <= chosen.groups <= 16:
+        parser.error("--groups must be from 0 to 16")
     return chosen
 
 

@@ -38,12 +38,9 @@ class Cluster:
         self._timeout = timeout
         self._last_error = ""
         self._hopeless = False  # waiting will not make these credentials right
-        quiet = logging.getLogger("kafkaops.flow.librdkafka")
-        quiet.addHandler(logging.NullHandler())
-        quiet.propagate = False
         settings = {"error_cb": self._remember, **client_settings}
         try:
-            self._admin = AdminClient(settings, logger=quiet)
+            self._admin = AdminClient(settings, logger=quiet_logger())
         except confluent_kafka.KafkaException as error:
             raise CannotRun(f"the client settings are not usable: {error.args[0].str()}") from error
         self._servers = client_settings["bootstrap.servers"]
@@ -125,6 +122,16 @@ class Cluster:
         except Exception as error:
             raise self._failure(f"topic {topic} could not be deleted", error) from error
 
+    def delete_groups(self, groups: list) -> None:
+        """Delete consumer groups; what the cluster keeps expires with offsets.retention.minutes."""
+        for future in self._admin.delete_consumer_groups(
+            groups, request_timeout=self._timeout
+        ).values():
+            try:
+                future.result(self._timeout)
+            except self._kafka.KafkaException as error:
+                raise self._failure("consumer groups could not be deleted", error) from error
+
     def layout(self, topic: str) -> dict:
         """partition -> {leader (None if there is none), replicas, isr}; empty if there is no such
         topic.
@@ -198,6 +205,15 @@ class Cluster:
         except Exception as error:
             raise self._failure(f"the settings of {topic} could not be read", error) from error
         return {name: entries[name].value for name in names if name in entries}
+
+
+def quiet_logger() -> logging.Logger:
+    """For librdkafka's own chatter: what matters of it is told by callbacks and exceptions."""
+    logger = logging.getLogger("kafkaops.flow.librdkafka")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False
+    return logger
 
 
 def spread(brokers: list, partitions: int, replication: int) -> list:

@@ -46,6 +46,11 @@ class Plan:
     produce_error: Optional[str] = None
     timestamp_type: str = CREATED  # the topic's message.timestamp.type
     produce_seconds: float = 0.0  # how long the produce step took; 0 if it was killed
+    groups: list = field(default_factory=list)  # consumer groups that committed at `before`'s ends
+
+    def first_offsets(self) -> dict:
+        """partition -> where the run's records begin."""
+        return {number: position.end for number, position in self.before.items()}
 
     def to_json(self) -> dict:
         return asdict(self)

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import os
 import platform
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from flow import checks, files, ledger, reading, report, schema, timing, verdict
+from flow import checks, continuity, files, ledger, reading, report, schema, timing, verdict
 from flow.connector import spark_versions
 
 _WITNESS = ("partition", "offset", "producer", "attempt", "sequence", "records", "reason")
@@ -18,17 +19,27 @@ _WITNESS = ("partition", "offset", "producer", "attempt", "sequence", "records",
 class Results:
     """What judging found."""
 
-    checks: list  # verdict.Check, in the order of verdict.MEANING
+    checks: list  # verdict.Check of what was judged, in the order of verdict.MEANING
     now: dict  # partition -> verdict.Partition at the moment of reading
     read: dict  # partition -> records read
     doubtful: set  # partitions that were looked at record by record
     seen: timing.Observed  # when records were appended
 
 
-def judge(spark, options, plan, cluster, for_java, rows, watch) -> Results:
-    """Read the topic and apply every check."""
+def judge(spark, options, plan, cluster, groups, for_java, rows, watch) -> Results:
+    """Read the topic and apply every check; `groups`: the run's continuity.Groups."""
     now = cluster.positions(plan.topic, wait=5)
-    found, read, doubtful, seen = _findings(spark, options, plan, now, for_java, rows, watch)
+
+    def deliver() -> dict:
+        asked = continuity.sample(plan.first_offsets(), {n: p.end for n, p in now.items()})
+        with watch.step("consumer groups"):
+            return groups.deliveries(asked)
+
+    with ThreadPoolExecutor(1) as other:  # groups mostly wait: for members, and for brokers
+        handed = other.submit(deliver) if plan.groups else None
+        found, read, doubtful, seen = _findings(spark, options, plan, now, for_java, rows, watch)
+    if handed:
+        found["continuity"] = continuity.check(plan.first_offsets(), handed.result(), doubtful)
     acked = {r.partition for r in rows if r.outcome == schema.ACKED}
     if not plan.after:
         # The produce step was killed: it may not have come to every broker, which is no broker's fault.
@@ -45,7 +56,8 @@ def judge(spark, options, plan, cluster, for_java, rows, watch) -> Results:
     found["emptiness"] = verdict.Check(
         "emptiness", 0 if total else 1, [] if total else [{"reason": reason}]
     )
-    return Results([found[name] for name in verdict.MEANING], now, read, doubtful, seen)
+    judged = [found[name] for name in verdict.MEANING if name in found]
+    return Results(judged, now, read, doubtful, seen)
 
 
 def conclude(spark, options, plan, rows, results: Results, errors: dict, watch) -> int:
@@ -144,7 +156,7 @@ def _findings(spark, options, plan, now, for_java, rows, watch) -> tuple:
             read[group.partition] = read.get(group.partition, 0) + group.records
         doubtful = checks.suspicious(groups, rows, spans)
         seen = timing.observe(clock, moments)
-    found = {name: verdict.Check(name) for name in verdict.MEANING}
+    found = {name: verdict.Check(name) for name in (*checks.EXACT, "gap")}
     border = verdict.gaps_at_the_borders(plan.before, plan.after, now)
     if doubtful:
         with watch.step("name what is wrong"):

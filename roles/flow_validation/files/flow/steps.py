@@ -12,8 +12,9 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timezone
+from typing import Iterable, Optional
 
-from flow import client, files, judge, ledger, session
+from flow import client, continuity, files, judge, ledger, session
 from flow.cluster import CannotRun, Cluster, spread
 from flow.produce import produce as produce_task
 from flow.timing import APPENDED
@@ -60,8 +61,8 @@ def _settings(options: argparse.Namespace) -> tuple:
     return {"bootstrap.servers": options.bootstrap_servers, **for_python}, for_java
 
 
-def _prepare(options: argparse.Namespace, cluster: Cluster) -> files.Plan:
-    """Topic, replicas, positions: everything that is fixed before the first write."""
+def _prepare(options: argparse.Namespace, cluster: Cluster, settings: dict) -> files.Plan:
+    """Topic, replicas, positions, groups: everything that is fixed before the first write."""
     described = cluster.describe()
     brokers = list(described.brokers)
     run_id = uuid.uuid4().hex
@@ -87,7 +88,7 @@ def _prepare(options: argparse.Namespace, cluster: Cluster) -> files.Plan:
     if not created and options.replication_factor is None:
         replication = len(before[0].replicas)  # somebody else's topic: shown, not judged
     config = cluster.effective_config(topic, (MIN_ISR, TIMESTAMP_TYPE))
-    return files.Plan(
+    plan = files.Plan(
         run_id=run_id,
         cluster_id=described.cluster_id,
         topic=topic,
@@ -104,7 +105,19 @@ def _prepare(options: argparse.Namespace, cluster: Cluster) -> files.Plan:
         started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         before=before,
         timestamp_type=config[TIMESTAMP_TYPE],
+        groups=continuity.names(run_id, options.groups),
     )
+    try:
+        _groups(options, plan, settings).commit(plan.first_offsets())
+    except CannotRun:
+        if created:
+            _delete(cluster, topic)
+        raise
+    return plan
+
+
+def _groups(options: argparse.Namespace, plan: files.Plan, settings: dict) -> continuity.Groups:
+    return continuity.Groups(settings, plan.topic, plan.groups, options.timeout)
 
 
 def _produce(spark, options, plan: files.Plan, cluster: Cluster, settings: dict, watch) -> tuple:
@@ -172,7 +185,7 @@ def _started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool):
                     f"the ledger is of cluster {known.cluster_id},"
                     f" but {options.bootstrap_servers} is {described.cluster_id}"
                 )
-            plan = other.submit(_prepare, options, cluster) if with_plan else None
+            plan = other.submit(_prepare, options, cluster, settings) if with_plan else None
             records = known.records if known else options.records
             try:
                 spark = session.start(options.master, jars, work, records)
@@ -209,11 +222,12 @@ def verify(options: argparse.Namespace) -> int:
     plan = files.load_plan(options.ledger)
     if options.topic and options.topic != plan.topic:
         raise CannotRun(f"the ledger is of topic {plan.topic}, not of {options.topic}")
-    with _started(options, watch, False) as (spark, cluster, plan, _settings_, for_java):
+    with _started(options, watch, False) as (spark, cluster, plan, settings, for_java):
         with watch.step("read ledger"):
             rows = files.load_ledger(spark, options.ledger, plan)
             errors = ledger.errors(files.load_attempts(options.ledger))
-        results = judge.judge(spark, options, plan, cluster, for_java, rows, watch)
+        groups = _groups(options, plan, settings)
+        results = judge.judge(spark, options, plan, cluster, groups, for_java, rows, watch)
         return judge.conclude(spark, options, plan, rows, results, errors, watch)
 
 
@@ -225,20 +239,23 @@ def run(options: argparse.Namespace) -> int:
         rows, errors = _produce(spark, options, plan, cluster, settings, watch)
         with ThreadPoolExecutor(1) as other:  # both are mostly Spark finding its feet
             written = other.submit(_write_ledger, spark, options, plan, rows, watch)
-            results = judge.judge(spark, options, plan, cluster, for_java, rows, watch)
+            groups = _groups(options, plan, settings)
+            results = judge.judge(spark, options, plan, cluster, groups, for_java, rows, watch)
             written.result()
         code = judge.conclude(spark, options, plan, rows, results, errors, watch)
-        if plan.created and not options.keep:
-            if code == EXIT_CODE[PASS]:
-                _delete(cluster, plan.topic)
-            else:
-                print(f"topic {plan.topic} is kept as evidence")
+        if code == EXIT_CODE[PASS] and not options.keep:
+            _delete(cluster, plan.topic if plan.created else None, plan.groups)
+        elif plan.created and not options.keep:
+            print(f"topic {plan.topic} is kept as evidence")
     return code
 
 
-def _delete(cluster: Cluster, topic: str) -> None:
+def _delete(cluster: Cluster, topic: Optional[str], groups: Iterable[str] = ()) -> None:
     try:
-        cluster.delete_topic(topic)
+        if topic:
+            cluster.delete_topic(topic)
+        if groups:
+            cluster.delete_groups(list(groups))
     except CannotRun as error:  # the verdict stands all the same
         print(f"note: {error}", file=sys.stderr)
 

@@ -24,6 +24,7 @@ MEANING = {
     "gap": "No offset is empty, no end offset and no leader epoch fell.",
     "coverage": "Every broker led a partition that acknowledged records.",
     "durability": "Replication factor and effective min.insync.replicas are as planned.",
+    "continuity": "Consumer groups found their committed offsets, and everything from there on.",
     "emptiness": "Something was read.",
 }
 
