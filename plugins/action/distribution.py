@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils import _distribution
+from ansible_collections.kafkaops.cluster.plugins.module_utils import _distribution, _progress
 from ansible_collections.kafkaops.cluster.plugins.module_utils._supply import SupplyError
 
 
@@ -29,7 +29,7 @@ class ActionModule(ActionBase):
         _validation, arguments = self.validate_argument_spec(
             argument_spec=_distribution.ARGUMENT_SPEC
         )
-        progress = _distribution.Progress(emit=self._tell)
+        progress = _progress.Progress(emit=self._tell)
         try:
             obtained = _distribution.obtain(
                 _distribution.request_from(arguments), progress, check_mode=self._task.check_mode

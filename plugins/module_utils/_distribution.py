@@ -16,8 +16,7 @@ import json
 import os
 import pathlib
 import re
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils import (
     _distribution_archive,
@@ -132,25 +131,6 @@ class Result:
                 "after": f"{self.name}: {after}\n",
             },
         }
-
-
-@dataclass
-class Progress:
-    """Says now and then how far things are; `emit` gets a line at most every `every` seconds."""
-
-    emit: object
-    clock: object = time.monotonic
-    every: float = 4.0
-    _last: float = field(default=None)
-
-    def tell(self, line):
-        """Emit `line`, unless the last one (or the start) was less than `every` seconds ago."""
-        now = self.clock()
-        if self._last is None:
-            self._last = now
-        elif now - self._last >= self.every:
-            self._last = now
-            self.emit(line)
 
 
 def default_cache_dir(environment=None):

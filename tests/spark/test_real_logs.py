@@ -248,13 +248,8 @@ def started_records(ledger):
     """Records acknowledged so far of attempts that still run, by their files."""
     from flow import files
 
-    return sum(
-        r[1] - r[0] + 1
-        for attempt in files.load_attempts(str(ledger))
-        if not attempt.complete
-        for ranges in attempt.acked.values()
-        for r in ranges
-    )
+    attempts = files.load_attempts(str(ledger))
+    return sum(attempt.acknowledged for attempt in attempts if not attempt.complete)
 
 
 def run_and_disturb(cluster, directory, disturb, records=400_000):

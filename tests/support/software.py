@@ -15,6 +15,7 @@ collection_finder.install()
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils import (  # noqa: E402
     _distribution,
+    _progress,
     _release,
 )
 
@@ -22,7 +23,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils import (  # noqa:
 def obtain(product, version, **settings):
     """Obtain a release as the action does; `settings` are further module arguments."""
     request = _distribution.request_from({"product": product, "version": version, **settings})
-    return _distribution.obtain(request, _distribution.Progress(emit=print))
+    return _distribution.obtain(request, _progress.Progress(emit=print))
 
 
 def install(product, version, install_dir):

@@ -9,7 +9,18 @@ import platform
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from flow import checks, continuity, files, ledger, reading, report, schema, timing, verdict
+from flow import (
+    checks,
+    continuity,
+    files,
+    ledger,
+    progress,
+    reading,
+    report,
+    schema,
+    timing,
+    verdict,
+)
 from flow.connector import spark_versions
 
 _WITNESS = ("partition", "offset", "producer", "attempt", "sequence", "records", "reason")
@@ -137,7 +148,9 @@ def _findings(spark, options, plan, now, for_java, rows, watch) -> tuple:
             schema.with_agreement(kafka, plan.run_id, plan.record_size, writing, clock)
         )
 
-    with watch.step("read and judge"):
+    total = sum(end - start for start, end in spans.values())
+    count = progress.tasks_done(spark, total)
+    with watch.step("read and judge"), progress.following(options.output, "read", total, count):
         simple = {n: span for n, span in spans.items() if n in writing}
         agreed, refused = reading.collect(confirmation, simple)[:2]
         # A batch that Kafka's consumer refuses leaves open what the pass has seen.

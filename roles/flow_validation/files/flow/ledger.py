@@ -97,6 +97,11 @@ class Attempt:
     errors: dict = field(default_factory=dict)  # error text -> count, of all outcomes
     seconds: float = 0.0
 
+    @property
+    def acknowledged(self) -> int:
+        """Records acknowledged so far."""
+        return sum(last - first + 1 for known in self.acked.values() for first, last, *_ in known)
+
     def rows(self) -> list:
         """Ledger rows: together they cover every planned sequence exactly once."""
         rows = []

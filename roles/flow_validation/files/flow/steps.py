@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Iterable, Optional
 
-from flow import client, continuity, files, judge, ledger, session
+from flow import client, continuity, files, judge, ledger, progress, session
 from flow.cluster import CannotRun, Cluster, spread
 from flow.produce import produce as produce_task
 from flow.timing import APPENDED
@@ -145,7 +145,11 @@ def _produce(spark, options, plan: files.Plan, cluster: Cluster, settings: dict,
         produce_task(task, number, TaskContext.get().taskAttemptId())
         return [number]
 
-    with watch.step("produce"):
+    def acknowledged() -> int:
+        return sum(attempt.acknowledged for attempt in files.load_attempts(options.ledger))
+
+    following = progress.following(options.output or "", "written", plan.records, acknowledged)
+    with watch.step("produce"), following:
         numbers = spark.sparkContext.parallelize(range(plan.producers), plan.producers)
         try:
             numbers.mapPartitionsWithIndex(one).collect()

@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.kafkaops.cluster.plugins.module_utils import (
     _distribution,
     _distribution_ivy,
+    _progress,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils._supply import (
     SupplyError,
@@ -92,7 +93,7 @@ class World:
             java_home=self.java_home,
         )
         self.lines = []
-        progress = _distribution.Progress(emit=self.lines.append, every=0.0)
+        progress = _progress.Progress(emit=self.lines.append, every=0.0)
         return _distribution.obtain(request, progress, check_mode=check_mode)
 
     def asked(self):
@@ -311,7 +312,7 @@ def test_a_run_waits_for_the_one_that_fills_the_cache(world):
 
     with exclusive(str(world.cache / ".lock")):
         with pytest.raises(Waited):
-            _distribution.obtain(request, _distribution.Progress(emit=emit))
+            _distribution.obtain(request, _progress.Progress(emit=emit))
     assert lines == ["kafka_2.13-3.9.2: another run fills the cache, waiting for it"]
     assert world.obtain().changed
 
@@ -319,7 +320,7 @@ def test_a_run_waits_for_the_one_that_fills_the_cache(world):
 def test_progress_speaks_at_most_every_few_seconds():
     now = [0.0]
     lines = []
-    progress = _distribution.Progress(emit=lines.append, clock=lambda: now[0], every=4.0)
+    progress = _progress.Progress(emit=lines.append, clock=lambda: now[0], every=4.0)
     for second in range(10):
         now[0] = float(second)
         progress.tell(f"at {second}")
@@ -343,7 +344,7 @@ def test_progress_speaks_at_most_every_few_seconds():
 def test_bad_requests_are_refused_before_anything_is_written(world, changes, check):
     settings = {"product": "kafka", "version": "3.9.2", "cache_dir": str(world.cache), **changes}
     with pytest.raises(SupplyError) as error:
-        _distribution.obtain(_distribution.Request(**settings), _distribution.Progress(emit=print))
+        _distribution.obtain(_distribution.Request(**settings), _progress.Progress(emit=print))
     assert error.value.check == check
     assert "Remedy: " in str(error.value)
     assert not world.cache.exists()

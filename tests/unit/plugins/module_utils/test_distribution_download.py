@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.kafkaops.cluster.plugins.module_utils import (
     _distribution,
     _distribution_download,
+    _progress,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils._supply import SupplyError
 
@@ -45,7 +46,7 @@ def obtain(tmp_path, url, digest, product="kafka", version="3.9.2"):
         url=url,
         sha512=digest,
     )
-    return _distribution.obtain(request, _distribution.Progress(emit=print))
+    return _distribution.obtain(request, _progress.Progress(emit=print))
 
 
 def put(tmp_path, content, name="kafka_2.13-3.9.2.tgz"):

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils import _distribution
+from ansible_collections.kafkaops.cluster.plugins.module_utils import _distribution, _progress
 from ansible_collections.kafkaops.cluster.plugins.module_utils._distribution_ivy import (
     find_java,
     ivy_module,
@@ -95,7 +95,7 @@ def test_a_damaged_lock_is_refused_by_name(text, reason):
 def test_unknown_version_lists_the_known_ones(product, version, tmp_path):
     request = _distribution.Request(product=product, version=version, cache_dir=str(tmp_path))
     with pytest.raises(SupplyError) as error:
-        _distribution.obtain(request, _distribution.Progress(emit=print))
+        _distribution.obtain(request, _progress.Progress(emit=print))
     assert error.value.check == "version.unknown"
     assert f"{product}_version={version}" in str(error.value)
     assert {"kafka": "kafka_2.13-3.9.2", "zookeeper": "zookeeper-3.9.5"}[product] in str(

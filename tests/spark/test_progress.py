@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How far the job says it is."""
+
+import json
+import threading
+
+import pytest
+from flow import progress
+
+from tests.support.outside import wait_until
+
+
+@pytest.mark.parametrize(
+    "records, of, seconds, line",
+    [
+        (0, 10_000_000, 3.0, "written 0 of 10,000,000 records"),
+        (5, 10, 0.0, "written 5 of 10 records"),
+        (
+            3_400_000,
+            10_000_000,
+            7.1,
+            "written 3,400,000 of 10,000,000 records, 478,873/s, about 14 s left",
+        ),
+        (1000, 100_000, 1.0, "written 1,000 of 100,000 records, 1,000/s, about 1 min 39 s left"),
+        (10, 100_000, 1.0, "written 10 of 100,000 records, 10/s, about 2 h 46 min left"),
+        (10, 10, 2.0, "written 10 of 10 records, 5/s, about 0 s left"),
+    ],
+)
+def test_a_line_says_how_far_how_fast_and_how_long(records, of, seconds, line):
+    assert progress.Progress("written", records, of, seconds).line() == line
+
+
+def read(path):
+    """The file as it is now, None where there is none; a half-written one is an error."""
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+
+
+def test_the_file_is_there_while_the_step_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.01)
+    path = tmp_path / progress.NAME
+    with progress.following(str(tmp_path), "read", 100, lambda: 120):
+        found = wait_until(lambda: read(path), 10, "the file")
+        assert (found["step"], found["records"], found["of"]) == ("read", 100, 100)
+        assert found["line"].startswith("read 100 of 100 records")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_cannot_be_counted_or_written_is_not_worth_failing_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.01)
+    asked = threading.Event()
+
+    def count():
+        asked.set()
+        raise OSError("gone")
+
+    (tmp_path / "file").touch()
+    for directory, counting in ((tmp_path, count), (tmp_path / "file", lambda: asked.set() or 1)):
+        asked.clear()
+        with progress.following(str(directory), "read", 100, counting):
+            assert asked.wait(10)
+    assert not (tmp_path / progress.NAME).exists()
+
+
+def test_a_run_says_how_far_it_is(spark, cluster, tmp_path, monkeypatch):
+    import job
+    from flow import steps
+
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.05)
+    seen, over = [], threading.Event()
+
+    def look():
+        while not over.wait(0.02):
+            seen.append(read(tmp_path / progress.NAME))
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        servers = f"--bootstrap-servers={cluster.bootstrap_servers}"
+        where = [f"--ledger={tmp_path}/ledger", f"--output={tmp_path}"]
+        size = ["--records=800000", "--partitions=12", "--groups=0"]
+        assert steps.run(job.arguments(["run", servers, *where, *size])) == 0
+    finally:
+        over.set()
+        watcher.join()
+    told = [moment for moment in seen if moment]
+    steps_told = [moment["step"] for moment in told]
+    assert steps_told == sorted(steps_told, key=["written", "read"].index)
+    for step in ("written", "read"):
+        counts = [moment["records"] for moment in told if moment["step"] == step]
+        assert counts == sorted(counts) and len(set(counts)) > 2, (step, counts)
+        assert all(0 <= count <= 800_000 for count in counts)
+    assert not (tmp_path / progress.NAME).exists()
