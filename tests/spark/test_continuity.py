@@ -8,7 +8,7 @@ from flow.continuity import Delivery
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.spark.test_real_logs import accusations
+from tests.spark.disturbing import accusations
 from tests.support import verdict_schema
 
 STARTS = {0: 10, 1: 0}

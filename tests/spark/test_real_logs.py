@@ -1,18 +1,13 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The judge against a real cluster: records lost and altered in the brokers' files, and faults
-that lose nothing.
+"""The judge against a real cluster: records lost and altered in the brokers' files.
 
-All topics of the first part are written first; then the brokers stop once, every log is edited, the
+All topics are written first; then the brokers stop once, every log is edited, the
 brokers start again, and each test verifies one topic from its ledger.
 """
 
-import os
 import shutil
 import signal
-import subprocess
-import sys
-import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -239,132 +234,3 @@ def test_hurt_log_is_named(hurt, scene):
     if hasattr(scene, "edge"):
         assert failed["loss"]["witnesses"][0]["offset"] == scene.edge
     assert scene.topic in (scene.directory / "report.html").read_text()
-
-
-# -- disturbed, but nothing is lost
-
-
-def started_records(ledger):
-    """Records acknowledged so far of attempts that still run, by their files."""
-    from flow import files
-
-    attempts = files.load_attempts(str(ledger))
-    return sum(attempt.acknowledged for attempt in attempts if not attempt.complete)
-
-
-def run_and_disturb(cluster, directory, disturb, records=400_000):
-    """`run` with a disturbance as soon as the first acknowledgements are noted; (exit code,
-    verdict).
-    """
-    import job
-    from flow import steps
-
-    ledger = directory / "ledger"
-    options = job.arguments(
-        [
-            "run",
-            f"--bootstrap-servers={cluster.bootstrap_servers}",
-            f"--records={records}",
-            f"--ledger={ledger}",
-            f"--output={directory}",
-            "--partitions=6",
-        ]
-    )
-    done = threading.Event()
-
-    def when_started():
-        while not done.is_set():  # if it never comes, the test finds that nothing was disturbed
-            if ledger.exists() and started_records(ledger) > 1000:
-                disturb()
-                return
-            time.sleep(0.02)
-
-    watcher = threading.Thread(target=when_started)
-    watcher.start()
-    try:
-        code = steps.run(options)
-    finally:
-        done.set()
-        watcher.join()
-    return code, verdict_schema.read(directory / "verdict.json")
-
-
-def accusations(verdict):
-    return [c["id"] for c in verdict["checks"] if c["status"] != "pass"]
-
-
-def test_killed_leader_is_no_violation(spark, cluster, tmp_path):
-    broker = cluster.broker_instances[2]
-    try:
-        code, verdict = run_and_disturb(cluster, tmp_path, broker.kill)
-        assert not broker.running()
-        assert (accusations(verdict), code) == ([], 0)
-        assert verdict["counts"]["acked"] == verdict["counts"]["read"] == 400_000
-    finally:
-        broker.start()
-        cluster.wait_registered()
-
-
-def python_workers():
-    """Process ids of Spark's forked Python workers below this process."""
-    parents, commands = {}, {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                stat = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-                commands[int(entry.name)] = (entry / "cmdline").read_bytes()
-                parents[int(entry.name)] = int(stat[1])
-            except (OSError, IndexError):
-                continue
-    ours = []
-    for pid, parent in parents.items():
-        if b"pyspark.daemon" in commands[pid] and b"pyspark.daemon" in commands.get(parent, b""):
-            above = parent
-            while above in parents and above != os.getpid():
-                above = parents[above]
-            if above == os.getpid():
-                ours.append(pid)
-    return sorted(ours)
-
-
-def test_killed_job_leaves_a_ledger_that_says_so(spark, cluster, tmp_path):
-    """Half of a run: what was acknowledged is judged, the rest is open, and nobody is accused."""
-    import job
-    from flow import steps
-
-    ledger = tmp_path / "ledger"
-    where = [f"--bootstrap-servers={cluster.bootstrap_servers}", f"--ledger={ledger}"]
-    command = [sys.executable, job.__file__, "produce", *where, "--topic=half-a-run"]
-    with open(tmp_path / "console", "wb") as console:
-        process = subprocess.Popen(
-            [*command, "--records=5000000", "--master=local[2]"],
-            stdout=console,
-            stderr=console,
-            start_new_session=True,
-        )
-        while process.poll() is None and not (ledger.exists() and started_records(ledger) > 1000):
-            time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait(10)
-    code = steps.verify(job.arguments(["verify", *where, f"--output={tmp_path}"]))
-    verdict = verdict_schema.read(tmp_path / "verdict.json")
-    assert (accusations(verdict), verdict["verdict"], code) == ([], "inconclusive", 2)
-    assert verdict["counts"]["acked"] > 1000
-    assert verdict["counts"]["unknown"] == 5_000_000 - verdict["counts"]["acked"]
-
-
-def test_killed_produce_task_is_no_violation(spark, cluster, tmp_path):
-    """First attempts wrote records that no ledger row acknowledges: unknown, not phantom."""
-    killed = []
-
-    def kill():
-        # All of them: which one has written the records that set this off cannot be told.
-        killed.extend(python_workers())
-        for pid in killed:
-            os.kill(pid, signal.SIGKILL)
-
-    code, verdict = run_and_disturb(cluster, tmp_path, kill, records=1_500_000)
-    assert killed
-    assert (accusations(verdict), code) == ([], 0)
-    assert verdict["counts"]["unknown"] > 0  # said, though nobody is accused
-    assert verdict["counts"]["read"] > 1_500_000

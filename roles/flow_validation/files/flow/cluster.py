@@ -130,6 +130,8 @@ class Cluster:
             try:
                 future.result(self._timeout)
             except self._kafka.KafkaException as error:
+                if error.args[0].name() == "GROUP_ID_NOT_FOUND":
+                    continue
                 raise self._failure("consumer groups could not be deleted", error) from error
 
     def layout(self, topic: str) -> dict:

@@ -256,10 +256,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _delete(cluster: Cluster, topic: Optional[str], groups: Iterable[str] = ()) -> None:
     try:
-        if topic:
-            cluster.delete_topic(topic)
         if groups:
             cluster.delete_groups(list(groups))
+        if topic:
+            cluster.delete_topic(topic)
     except CannotRun as error:  # the verdict stands all the same
         print(f"note: {error}", file=sys.stderr)
 

@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs the validation while something happens to the cluster or to Spark."""
+
+import os
+import threading
+import time
+from pathlib import Path
+
+from tests.support import verdict_schema
+
+
+def started_records(ledger):
+    """Records acknowledged so far of attempts that still run, by their files."""
+    from flow import files
+
+    attempts = files.load_attempts(str(ledger))
+    return sum(attempt.acknowledged for attempt in attempts if not attempt.complete)
+
+
+def run_and_disturb(cluster, directory, disturb, records=400_000, more=()):
+    """`run` with a disturbance as soon as the first acknowledgements are noted; (exit code,
+    verdict).
+    """
+    import job
+    from flow import steps
+
+    ledger = directory / "ledger"
+    options = job.arguments(
+        [
+            "run",
+            f"--bootstrap-servers={cluster.bootstrap_servers}",
+            f"--records={records}",
+            f"--ledger={ledger}",
+            f"--output={directory}",
+            "--partitions=6",
+            *more,
+        ]
+    )
+    done = threading.Event()
+
+    def when_started():
+        while not done.is_set():  # if it never comes, the test finds that nothing was disturbed
+            if ledger.exists() and started_records(ledger) > 1000:
+                disturb()
+                return
+            time.sleep(0.02)
+
+    watcher = threading.Thread(target=when_started)
+    watcher.start()
+    try:
+        code = steps.run(options)
+    finally:
+        done.set()
+        watcher.join()
+    return code, verdict_schema.read(directory / "verdict.json")
+
+
+def accusations(verdict):
+    return [c["id"] for c in verdict["checks"] if c["status"] != "pass"]
+
+
+def python_workers():
+    """Process ids of Spark's forked Python workers below this process."""
+    parents, commands = {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+                commands[int(entry.name)] = (entry / "cmdline").read_bytes()
+                parents[int(entry.name)] = int(stat[1])
+            except (OSError, IndexError):
+                continue
+    ours = []
+    for pid, parent in parents.items():
+        if b"pyspark.daemon" in commands[pid] and b"pyspark.daemon" in commands.get(parent, b""):
+            above = parent
+            while above in parents and above != os.getpid():
+                above = parents[above]
+            if above == os.getpid():
+                ours.append(pid)
+    return sorted(ours)

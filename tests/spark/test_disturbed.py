@@ -1,0 +1,194 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Disturbed, but nothing is lost: no verdict may accuse a healthy cluster, whatever happened to it."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.spark.disturbing import (
+    accusations,
+    python_workers,
+    run_and_disturb,
+    started_records,
+)
+from tests.support import verdict_schema
+from tests.support.outside import wait_until
+
+
+def test_killed_leader_is_no_violation(spark, cluster, tmp_path):
+    broker = cluster.broker_instances[2]
+    try:
+        code, verdict = run_and_disturb(cluster, tmp_path, broker.kill)
+        assert not broker.running()
+        assert (accusations(verdict), code) == ([], 0)
+        assert verdict["counts"]["acked"] == verdict["counts"]["read"] == 400_000
+    finally:
+        broker.start()
+        cluster.wait_registered()
+
+
+def test_killed_job_leaves_a_ledger_that_says_so(spark, cluster, tmp_path):
+    """Half of a run: what was acknowledged is judged, the rest is open, and nobody is accused."""
+    import job
+    from flow import steps
+
+    ledger = tmp_path / "ledger"
+    where = [f"--bootstrap-servers={cluster.bootstrap_servers}", f"--ledger={ledger}"]
+    command = [sys.executable, job.__file__, "produce", *where, "--topic=half-a-run"]
+    with open(tmp_path / "console", "wb") as console:
+        process = subprocess.Popen(
+            [*command, "--records=5000000", "--master=local[2]"],
+            stdout=console,
+            stderr=console,
+            start_new_session=True,
+        )
+        while process.poll() is None and not (ledger.exists() and started_records(ledger) > 1000):
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(10)
+    code = steps.verify(job.arguments(["verify", *where, f"--output={tmp_path}"]))
+    verdict = verdict_schema.read(tmp_path / "verdict.json")
+    assert (accusations(verdict), verdict["verdict"], code) == ([], "inconclusive", 2)
+    assert verdict["counts"]["acked"] > 1000
+    assert verdict["counts"]["unknown"] == 5_000_000 - verdict["counts"]["acked"]
+
+
+def test_killed_produce_task_is_no_violation(spark, cluster, tmp_path):
+    """First attempts wrote records that no ledger row acknowledges: unknown, not phantom."""
+    killed = []
+
+    def kill():
+        # All of them: which one has written the records that set this off cannot be told.
+        killed.extend(python_workers())
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+
+    code, verdict = run_and_disturb(cluster, tmp_path, kill, records=1_500_000)
+    assert killed
+    assert (accusations(verdict), code) == ([], 0)
+    assert verdict["counts"]["unknown"] > 0  # said, though nobody is accused
+    assert verdict["counts"]["read"] > 1_500_000
+
+
+# -- anything at any moment
+
+
+class Disturbance:
+    """Things that happen to brokers, ZooKeeper and Spark while a run writes; `done` says which."""
+
+    def __init__(self, cluster, seed):
+        self.cluster, self.chance, self.done = cluster, random.Random(seed), []
+        self.out = False
+        self.delivery_timeout = self.chance.choice([2, 5, 120])
+        self.acts = [
+            self.chance.choice([self.kill, self.restart, self.freeze, self.pause_zookeeper])
+            for _number in range(self.chance.randint(1, 3))
+        ]
+        if self.chance.random() < 0.2:
+            self.acts.append(self.kill_workers)
+        self.chance.shuffle(self.acts)
+
+    def __call__(self):
+        for act in self.acts:
+            time.sleep(self.chance.uniform(0, 1))
+            act()
+
+    def broker(self):
+        """Any of those that run."""
+        running = [each for each in self.cluster.broker_instances.values() if each.running()]
+        return self.chance.choice(running)
+
+    def leaving(self):
+        """The one that is to leave; none a second time, since with two gone nobody can be read from."""
+        if self.out:
+            return None
+        self.out = True
+        return self.broker()
+
+    def kill(self):
+        if broker := self.leaving():
+            self.done.append(f"SIGKILL {broker.name}")
+            broker.kill()
+
+    def restart(self):
+        if broker := self.leaving():
+            self.done.append(f"restart {broker.name}")
+            broker.signal(signal.SIGTERM)
+            broker.stop()
+            broker.start()
+
+    def freeze(self):
+        self._freeze(self.broker(), self.chance.uniform(0.3, 4))
+
+    def pause_zookeeper(self):
+        self._freeze(self.cluster.zookeeper_instances[0], self.chance.uniform(0.3, 3))
+
+    def _freeze(self, instance, seconds):
+        self.done.append(f"SIGSTOP {instance.name} for {seconds:.1f} s")
+        instance.signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        instance.signal(signal.SIGCONT)
+
+    def kill_workers(self):
+        workers = python_workers()
+        self.done.append(f"SIGKILL {len(workers)} Python workers")
+        for pid in workers:
+            os.kill(pid, signal.SIGKILL)
+
+    def heal(self):
+        """Start what is down, as soon as its old registration has expired, and wait for the ISR."""
+        from confluent_kafka.admin import AdminClient
+
+        admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap_servers})
+        for number, broker in self.cluster.broker_instances.items():
+            if not broker.running():
+                broker.stop()
+                wait_until(
+                    lambda number=number: number not in admin.list_topics(timeout=30).brokers,
+                    60,
+                    f"the registration of {broker.name} expires",
+                )
+                broker.start()
+        self.cluster.wait_registered()
+
+        def in_sync():
+            topics = admin.list_topics(timeout=30).topics.values()
+            partitions = [each for topic in topics for each in topic.partitions.values()]
+            return all(len(each.isrs) == len(each.replicas) for each in partitions)
+
+        wait_until(in_sync, 120, "every replica is in sync")
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [pytest.param(seed, marks=[pytest.mark.soak] if seed >= 10 else []) for seed in range(200)],
+)
+def test_a_healthy_cluster_under_fire_is_not_accused(spark, cluster, tmp_path, seed):
+    disturbance = Disturbance(cluster, seed)
+    try:
+        code, verdict = run_and_disturb(
+            cluster,
+            tmp_path,
+            disturbance,
+            records=600_000,
+            more=[f"--delivery-timeout={disturbance.delivery_timeout}"],
+        )
+    finally:
+        disturbance.heal()
+    counts = verdict["counts"]
+    print(f"seed {seed}: {'; '.join(disturbance.done)} -> {verdict['summary']}")
+    assert disturbance.done, "nothing happened"
+    assert accusations(verdict) == [], disturbance.done
+    assert code == (0 if verdict["verdict"] == "pass" else 2)
+    # nothing is passed over in silence: what was not acknowledged is counted as that
+    assert counts["acked"] + counts["unknown"] + counts["failed"] >= 600_000
+    if code == 0:
+        assert counts["acked"] >= 600_000
+    else:
+        assert counts["unknown"] + counts["failed"] > 0
