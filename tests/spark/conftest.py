@@ -38,6 +38,8 @@ def cluster(tmp_path_factory):
         directory=tmp_path_factory.mktemp("cluster"),
         port_base=int(os.environ.get("KAFKAOPS_TEST_PORT_BASE", "30000")),
         zookeepers=1,
+        extra_listeners={"PROXY": "PLAINTEXT"},
+        proxied=("PROXY",),
         broker_config={"zookeeper.session.timeout.ms": 6000},
     ) as running:
         yield running

@@ -186,6 +186,7 @@ class BareCluster:
 
     `broker_config` is added to every broker's properties and wins over what is computed here.
     `extra_listeners` maps listener names to protocols, on ports from +51, +61, ... per listener.
+    `proxied` names those whose brokers announce a port five above their own, for a proxy of the test.
     """
 
     directory: Path
@@ -198,6 +199,7 @@ class BareCluster:
     zookeeper_release: Path | None = None
     broker_config: dict = field(default_factory=dict)
     extra_listeners: dict = field(default_factory=dict)
+    proxied: tuple = ()
     broker_heap: str = "512m"
     zookeeper_heap: str = "128m"
     jvm_flags: tuple = JVM_FLAGS
@@ -225,6 +227,11 @@ class BareCluster:
         place = list(self.extra_listeners).index(name)
         return f"127.0.0.1:{self.port_base + 50 + 10 * place + broker_id}"
 
+    def announced_address(self, name: str, broker_id: int = 1) -> str:
+        """host:port that clients of an extra listener are sent to."""
+        host, _colon, port = self.listener_address(name, broker_id).rpartition(":")
+        return f"{host}:{int(port) + (5 if name in self.proxied else 0)}"
+
     def _listeners(self, broker_id: int) -> dict:
         listeners = {"PLAINTEXT": f"127.0.0.1:{self.broker_port(broker_id)}"}
         protocols = {"PLAINTEXT": "PLAINTEXT", **self.extra_listeners}
@@ -233,8 +240,16 @@ class BareCluster:
         if self.kraft:
             listeners["CONTROLLER"] = f"127.0.0.1:{self.port_base + 40 + broker_id}"
             protocols["CONTROLLER"] = "PLAINTEXT"
+        announced = {
+            name: self.announced_address(name, broker_id) if name in self.proxied else address
+            for name, address in listeners.items()
+            if name != "CONTROLLER"
+        }
         return {
             "listeners": ",".join(f"{name}://{address}" for name, address in listeners.items()),
+            "advertised.listeners": ",".join(
+                f"{name}://{address}" for name, address in announced.items()
+            ),
             "listener.security.protocol.map": ",".join(
                 f"{name}:{protocol}" for name, protocol in protocols.items()
             ),
