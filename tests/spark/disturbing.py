@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from tests.support import verdict_schema
+from tests.support.outside import wait_until
 
 
 def started_records(ledger):
@@ -54,6 +55,35 @@ def run_and_disturb(cluster, directory, disturb, records=400_000, more=()):
         done.set()
         watcher.join()
     return code, verdict_schema.read(directory / "verdict.json")
+
+
+def make_whole(cluster):
+    """Start the brokers that are down, and wait until every replica is in sync.
+
+    Not before the old registration of a killed one has expired: until then it could not start, and
+    counts as registered though it is not there.
+    """
+    from confluent_kafka.admin import AdminClient
+
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    for number, broker in cluster.broker_instances.items():
+        if not broker.running():
+            wait_until(
+                lambda number=number: number not in admin.list_topics(timeout=30).brokers,
+                60,
+                f"the registration of {broker.name} expires",
+            )
+            broker.start()
+    cluster.wait_registered()
+
+    def in_sync():
+        known = admin.list_topics(timeout=30)
+        partitions = [each for topic in known.topics.values() for each in topic.partitions.values()]
+        return len(known.brokers) == len(cluster.broker_instances) and all(
+            len(each.isrs) == len(each.replicas) for each in partitions
+        )
+
+    wait_until(in_sync, 120, "every broker is there and every replica in sync")
 
 
 def accusations(verdict):

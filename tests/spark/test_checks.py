@@ -6,7 +6,7 @@ import dataclasses
 from types import SimpleNamespace
 
 import pytest
-from flow import checks, files, schema, timing
+from flow import checks, files, reading, schema, timing
 from flow.ledger import Acknowledged, Row
 from flow.schema import ACKED, FAILED, UNKNOWN
 
@@ -284,6 +284,23 @@ def test_foreign_bytes_do_not_multiply_groups(spark):
     kafka = source(spark, rows)
     clock = timing.Clock(timing.CREATED, 1000, 1)
     assert checks.summary(schema.with_header(kafka, RUN, SIZE, clock)).count() == 2
+
+
+@pytest.mark.parametrize(
+    "sizes, cores, most",
+    [
+        ([100_000], 2, 250_000),  # not worth a second task
+        ([10_000_000], 2, 1_250_000),
+        ([10_000_000, 10], 2, 1_250_002),
+        ([833_333] * 12, 2, 1_250_000),  # as many tasks as partitions
+        ([100_000_000], 2, 5_000_000),
+        ([10_000_000], 64, 250_000),
+        ([], 2, 250_000),
+    ],
+)
+def test_a_task_is_neither_large_nor_tiny(sizes, cores, most):
+    spans = {number: (7, 7 + size) for number, size in enumerate(sizes)}
+    assert reading.records_of_a_task(spans, cores) == most
 
 
 def test_a_partition_that_nothing_came_from_is_suspicious():

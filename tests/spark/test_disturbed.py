@@ -13,12 +13,12 @@ import pytest
 
 from tests.spark.disturbing import (
     accusations,
+    make_whole,
     python_workers,
     run_and_disturb,
     started_records,
 )
 from tests.support import verdict_schema
-from tests.support.outside import wait_until
 
 
 def test_killed_leader_is_no_violation(spark, cluster, tmp_path):
@@ -29,8 +29,7 @@ def test_killed_leader_is_no_violation(spark, cluster, tmp_path):
         assert (accusations(verdict), code) == ([], 0)
         assert verdict["counts"]["acked"] == verdict["counts"]["read"] == 400_000
     finally:
-        broker.start()
-        cluster.wait_registered()
+        make_whole(cluster)
 
 
 def test_killed_job_leaves_a_ledger_that_says_so(spark, cluster, tmp_path):
@@ -141,29 +140,6 @@ class Disturbance:
         for pid in workers:
             os.kill(pid, signal.SIGKILL)
 
-    def heal(self):
-        """Start what is down, as soon as its old registration has expired, and wait for the ISR."""
-        from confluent_kafka.admin import AdminClient
-
-        admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap_servers})
-        for number, broker in self.cluster.broker_instances.items():
-            if not broker.running():
-                broker.stop()
-                wait_until(
-                    lambda number=number: number not in admin.list_topics(timeout=30).brokers,
-                    60,
-                    f"the registration of {broker.name} expires",
-                )
-                broker.start()
-        self.cluster.wait_registered()
-
-        def in_sync():
-            topics = admin.list_topics(timeout=30).topics.values()
-            partitions = [each for topic in topics for each in topic.partitions.values()]
-            return all(len(each.isrs) == len(each.replicas) for each in partitions)
-
-        wait_until(in_sync, 120, "every replica is in sync")
-
 
 @pytest.mark.parametrize(
     "seed",
@@ -180,7 +156,7 @@ def test_a_healthy_cluster_under_fire_is_not_accused(spark, cluster, tmp_path, s
             more=[f"--delivery-timeout={disturbance.delivery_timeout}"],
         )
     finally:
-        disturbance.heal()
+        make_whole(cluster)
     counts = verdict["counts"]
     print(f"seed {seed}: {'; '.join(disturbance.done)} -> {verdict['summary']}")
     assert disturbance.done, "nothing happened"

@@ -10,6 +10,8 @@ from flow import ledger
 from flow.produce import produce
 from flow.schema import ACKED, FAILED, UNKNOWN
 
+from tests.spark.disturbing import make_whole
+
 PARTITIONS = 3
 
 
@@ -118,7 +120,7 @@ def test_answers_that_come_too_late_are_unknown(cluster, tmp_path):
         )
     finally:
         disturbance.join()
-        cluster.wait_registered()
+        make_whole(cluster)
     counts = ledger.counts(rows)
     assert counts[ACKED] and counts[UNKNOWN] and not counts[FAILED]
     assert not contradicted(rows, in_the_log(cluster, "late"))

@@ -234,3 +234,21 @@ def test_hurt_log_is_named(hurt, scene):
     if hasattr(scene, "edge"):
         assert failed["loss"]["witnesses"][0]["offset"] == scene.edge
     assert scene.topic in (scene.directory / "report.html").read_text()
+
+
+def test_one_large_partition_is_read_by_several_tasks_and_judged_as_exactly(
+    spark, cluster, tmp_path, monkeypatch
+):
+    import job
+    from flow import files, reading, steps
+
+    monkeypatch.setattr(reading, "LEAST_OF_A_TASK", 1000)
+    monkeypatch.setattr(reading, "MOST_OF_A_TASK", 1000)
+    where = [f"--bootstrap-servers={cluster.bootstrap_servers}", f"--ledger={tmp_path}/ledger"]
+    size = ["--records=7500", "--partitions=3", f"--output={tmp_path}", "--keep"]
+    assert steps.run(job.arguments(["run", *where, *size])) == 0
+    plan = files.load_plan(str(tmp_path / "ledger"))
+    spans = {0: (0, 2500)}
+    frame = reading.rows(spark, plan.topic, spans, {}, cluster.bootstrap_servers)
+    parts = frame.rdd.mapPartitions(lambda rows: [sum(1 for _row in rows)]).collect()
+    assert sum(parts) == 2500 and len(parts) >= 3 and max(parts) <= 1000

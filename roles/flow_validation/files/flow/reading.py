@@ -22,6 +22,21 @@ _NOTHING = "partition int, offset bigint, value binary, timestamp timestamp"
 _PLACE = re.compile(r"(?:from|partition) (\S+)-(\d+)(?:[^\d]+offset (\d+))?")
 
 
+# A task's records: enough that what a task costs by itself (its consumer has to find the offset) does
+# not count, few enough that the last task does not run alone for long, and that progress is seen.
+LEAST_OF_A_TASK, MOST_OF_A_TASK = 250_000, 5_000_000
+
+
+def records_of_a_task(spans: dict, cores: int) -> int:
+    """The most records that one task should read; a partition with more is read by several.
+
+    spans: partition -> (first offset, end offset). Four tasks for each core, so that one large
+    partition, or few of them, keep every core busy to the end.
+    """
+    total = sum(end - first for first, end in spans.values())
+    return min(max(-(-total // (4 * cores)), LEAST_OF_A_TASK), MOST_OF_A_TASK)
+
+
 def rows(spark, topic: str, spans: dict, client: dict, servers: str, check_crcs: bool = True):
     """The topic's records as Spark reads them; spans: partition -> (first offset, end offset)."""
     wanted = {n: span for n, span in spans.items() if span[1] > span[0]}
@@ -41,6 +56,9 @@ def rows(spark, topic: str, spans: dict, client: dict, servers: str, check_crcs:
         # of the time of reading small records goes into asking
         "kafka.max.poll.records": "10000",
         "kafka.check.crcs": str(check_crcs).lower(),
+        "maxRecordsPerPartition": str(
+            records_of_a_task(wanted, spark.sparkContext.defaultParallelism)
+        ),
     }
     return reader.options(**options).load()
 
