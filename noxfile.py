@@ -120,7 +120,8 @@ def run_pytest(session, folder, java=True):
             skip(session, f"no Java {JAVA_RANGE[0]} to {JAVA_RANGE[-1]}")
         marker = ["-m", "soak" if soak else "not soak"]
         codes = [0, NO_TESTS] if soak else [0]
-        command = ["python", "-m", "pytest", folder, *marker, *arguments]
+        slowest = ["--durations=12", "--durations-min=5"]
+        command = ["python", "-m", "pytest", folder, *marker, *slowest, *arguments]
         session.run(*command, env=env, success_codes=codes, external=True)
 
 
