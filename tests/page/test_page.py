@@ -158,11 +158,13 @@ def test_what_is_drawn_stands_where_it_belongs(browser):
 def test_nothing_is_told_by_colour_alone(browser):
     browser.show(report.page(verdicts.failing()), DESK)
     signs = browser.ask("[...document.querySelectorAll('.checks li')].map(e => e.innerText)")
-    assert [s.split()[0] for s in signs] == ["✕"] + ["✓"] * 4 + ["✕"] + ["✓"] * 3
+    assert [s.split()[0] for s in signs] == ["✕"] + ["✓"] * 4 + ["✕"] + ["✓"] * 4
     dashes = browser.ask(
         "[...document.querySelectorAll('.wide .mark')].map(m => getComputedStyle(m).strokeDasharray)"
     )
     assert len(set(dashes)) == 4
+    dash = browser.ask("getComputedStyle(document.querySelector('.wide .acks')).strokeDasharray")
+    assert dash not in ("none", ""), "acknowledgements are told from records by their dashes"
     fill = browser.ask("getComputedStyle(document.querySelector('.wide .pause')).fill")
     assert "#hatch" in fill
 

@@ -8,6 +8,7 @@ import threading
 import pytest
 from flow import progress
 
+from tests.support import verdict_schema
 from tests.support.outside import wait_until
 
 
@@ -86,6 +87,8 @@ def test_a_run_says_how_far_it_is(spark, cluster, tmp_path, monkeypatch):
     finally:
         over.set()
         watcher.join()
+    acknowledged = verdict_schema.read(tmp_path / "verdict.json")["timing"]["acknowledged"]
+    assert sum(acknowledged["records"]) == 800_000, "each acknowledgement has its time"
     told = [moment for moment in seen if moment]
     steps_told = [moment["step"] for moment in told]
     assert steps_told == sorted(steps_told, key=["written", "read"].index)

@@ -61,6 +61,19 @@ def test_ranges_break_where_an_offset_jumps():
     assert acknowledged.merged() == [[0, 1, 10, 11], [2, 3, 15, 16]]
 
 
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.booleans())))
+def test_acknowledgements_are_counted_at_any_moment(steps):
+    """`count` is asked now and then, between acknowledgements in any order."""
+    acknowledged, sequence, offset, known = ledger.Acknowledged(), 0, 0, 0
+    for skipped, jumped, asked in steps:
+        sequence, offset = sequence + 1 + skipped % 2, offset + 1 + jumped % 3
+        acknowledged.add(sequence, offset)
+        known += 1
+        if asked:
+            assert acknowledged.count() == known
+    assert acknowledged.count() == known
+
+
 def test_attempt_survives_its_file():
     attempt = ledger.Attempt(3, 9, False, {0: 10}, {0: [[0, 4, 7, 11]]}, {0: [[9, 9, "X"]]})
     again = ledger.Attempt.from_json(json.loads(json.dumps(attempt.to_json())))

@@ -48,7 +48,7 @@ def test_every_pause_of_a_bucket_or_more_is_found_to_the_millisecond(offsets, bu
     assert timing.pauses(seen.partitions[0], bucket_ms) == long
     most = max((b - a for a, b in long), default=None)
     assert timing.longest_pause_ms(seen, [0]) == most
-    written = timing.to_json(seen)
+    written = timing.to_json(seen, timing.Acknowledgements())
     assert (written["longest_pause"] or {}).get("ms") == most
     assert (written["first_ms"], written["last_ms"]) == (moments[0], moments[-1])
     assert sum(written["series"]["records"]) == len(moments)
@@ -63,6 +63,49 @@ def test_a_topic_pauses_only_while_all_its_partitions_do():
     assert timing.longest_pause_ms(seen, [0, 1]) == 300
     assert timing.longest_pause_ms(seen, [1]) is None
     assert timing.longest_pause_ms(seen, [7]) is None
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 500_000), st.integers(1, 9)), max_size=80),
+    st.lists(st.tuples(st.integers(0, 500_000), st.integers(1, 9)), max_size=80),
+    st.integers(0, 3),
+)
+def test_acknowledgements_are_all_there_and_a_pause_is_never_overstated(one, other, widened):
+    mine, theirs = timing.Acknowledgements(), timing.Acknowledgements()
+    for told, moments in ((mine, one), (theirs, other)):
+        for offset, records in moments:
+            told.add(START + offset, records)
+    for _turn in range(widened):
+        theirs.widen()
+    again = timing.Acknowledgements(**json.loads(json.dumps(theirs.to_json())))
+    mine.merge(again)
+    series = mine.series()
+    assert (series is None) == (not one and not other)
+    if series:
+        assert series["bucket_ms"] == 100 * 2**widened
+        assert sum(series["records"]) == sum(records for _offset, records in one + other)
+        assert series["records"][0] and series["records"][-1]
+        moments = sorted(START + offset for offset, _records in one + other)
+        assert series["start_ms"] <= moments[0] < series["start_ms"] + series["bucket_ms"]
+        longest = max((b - a for a, b in zip(moments, moments[1:])), default=0)
+        assert longest - 2 * series["bucket_ms"] < series["longest_pause_ms"] <= longest
+
+
+def test_acknowledgements_of_a_long_run_are_as_few_as_those_of_a_short_one():
+    told = timing.Acknowledgements()
+    for second in range(3600):
+        told.add(START + 1000 * second, 5)
+    told.add(START, 0)
+    assert len(told.counts) <= timing.Acknowledgements.MOST
+    assert sum(told.series()["records"]) == 5 * 3600
+    assert told.series()["longest_pause_ms"] == 0
+
+
+def test_acknowledgements_of_a_clock_that_jumped_make_no_page_of_zeros():
+    told = timing.Acknowledgements()
+    told.add(START, 1)
+    told.add(START + 10**9, 1)
+    assert told.series() is None
 
 
 @given(st.integers(0, 80))
@@ -90,7 +133,7 @@ def test_a_quantile_is_not_above_the_greatest_latency():
 def test_clocks_that_differ_are_told():
     clock = timing.Clock(timing.APPENDED, 10, 1)
     rows = [verdicts.row(0, START, 10, 3, timing.BEFORE_SENT, -250.0)]
-    latency = timing.to_json(timing.observe(clock, rows))["latency"]
+    latency = timing.to_json(timing.observe(clock, rows), timing.Acknowledgements())["latency"]
     assert latency["classes"] == [{"from_ms": None, "to_ms": 0.0, "records": 3}]
     assert (latency["min_ms"], latency["max_ms"], latency["p50_ms"]) == (-250.0, 0.0, 0.0)
     page = report.page(verdicts.document("pass", "x", timing.observe(clock, rows)))

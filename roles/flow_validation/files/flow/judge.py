@@ -71,7 +71,7 @@ def judge(spark, options, plan, cluster, groups, for_java, rows, watch) -> Resul
     return Results(judged, now, read, doubtful, seen)
 
 
-def conclude(spark, options, plan, rows, results: Results, errors: dict, watch) -> int:
+def conclude(spark, options, plan, rows, results: Results, attempts: list, watch) -> int:
     """Decide, write verdict.json and report.html, print one sentence; returns the exit code."""
     read = results.read
     counts = {**ledger.counts(rows), "read": sum(read.values())}
@@ -102,8 +102,8 @@ def conclude(spark, options, plan, rows, results: Results, errors: dict, watch) 
         },
         "brokers": _brokers(plan, rows, results),
         "partitions": _partitions(rows, results),
-        "timing": timing.to_json(results.seen),
-        "errors": errors,
+        "timing": timing.to_json(results.seen, _acknowledgements(attempts)),
+        "errors": ledger.errors(attempts),
         "versions": _versions(spark),
         "timings": watch.total(),
     }
@@ -216,6 +216,15 @@ def _exact(spark, plan, kafka, rows, doubtful: set, spans: dict) -> dict:
         return found
     finally:
         records.unpersist()
+
+
+def _acknowledgements(attempts: list) -> timing.Acknowledgements:
+    """Of all attempts together."""
+    total = timing.Acknowledgements()
+    for attempt in attempts:
+        if attempt.acknowledgements:
+            total.merge(timing.Acknowledgements(**attempt.acknowledgements))
+    return total
 
 
 def _tally(name: str, violations) -> verdict.Check:

@@ -35,10 +35,12 @@ class Row:
 class Acknowledged:
     """The acknowledged (sequence, offset) pairs of a partition: ranges in which both count up."""
 
-    __slots__ = ("ranges",)
+    __slots__ = ("ranges", "_counted", "_records")
 
     def __init__(self) -> None:
         self.ranges: list = []  # [first sequence, last sequence, first offset, last offset]
+        self._counted = 0  # ranges that will not grow any more, and the records in them
+        self._records = 0
 
     def add(self, sequence: int, offset: int) -> None:
         """Note one acknowledgement; usually that only moves the end of the last range."""
@@ -49,6 +51,15 @@ class Acknowledged:
                 last[3] = offset
                 return
         self.ranges.append([sequence, sequence, offset, offset])
+
+    def count(self) -> int:
+        """How many acknowledgements were noted; costs nothing for each of them."""
+        if not self.ranges:
+            return 0
+        for first, last, *_offsets in self.ranges[self._counted : -1]:
+            self._records += last - first + 1
+        self._counted = len(self.ranges) - 1
+        return self._records + self.ranges[-1][1] - self.ranges[-1][0] + 1
 
     def merged(self) -> list:
         """The ranges in order of sequence, neighbours joined."""
@@ -96,6 +107,7 @@ class Attempt:
     failed: dict = field(default_factory=dict)  # partition -> [[s, s, error], ...]
     errors: dict = field(default_factory=dict)  # error text -> count, of all outcomes
     seconds: float = 0.0
+    acknowledgements: dict = field(default_factory=dict)  # timing.Acknowledgements.to_json
 
     @property
     def acknowledged(self) -> int:

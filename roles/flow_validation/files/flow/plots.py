@@ -140,23 +140,37 @@ def latency(measured: dict, width: int) -> str:
     return _svg(frame, f"Distribution of latencies: {said}", [*lines, *shapes, *titles, *labels])
 
 
-def rate(series: dict, bucket_ms: int, pause: Optional[dict], width: int) -> str:
+def rate(
+    series: dict, bucket_ms: int, pause: Optional[dict], acknowledged: Optional[dict], width: int
+) -> str:
     """Records a second over time: `series` is `timing.series` of the verdict, with records.
 
-    `pause`: the longest one (from_ms, to_ms, ms), or None.
+    `pause`: the longest one (from_ms, to_ms, ms), or None; `acknowledged`: that of the verdict.
     """
     start, counts = series["start_ms"], series["records"]
     frame = Frame(width, 250 + _HEAD, 52, _HEAD + 6, width - 14, 206 + _HEAD)
     length = len(counts) * bucket_ms
-    across = linear(0, length, frame.left, frame.right)
     rates = [count * 1000 / bucket_ms for count in counts]
-    y_values = steps(max(rates), 5)
+    acks, acks_start, acks_ms = [], 0, 1
+    if acknowledged:
+        acks_ms, acks_start = acknowledged["bucket_ms"], acknowledged["start_ms"] - start
+        acks = [count * 1000 / acks_ms for count in acknowledged["records"]]
+    # acknowledgements follow the records, and are drawn to the last one
+    whole = max(length, acks_start + len(acks) * acks_ms)
+    across = linear(0, whole, frame.left, frame.right)
+    y_values = steps(max(rates + acks), 5)
     up = linear(0, y_values[-1], frame.bottom, frame.top)
-    outline = [f"M{across(0):.1f} {frame.bottom:.1f}"]
-    for number, value in enumerate(rates):
-        outline.append(f"V{up(value):.1f}H{across((number + 1) * bucket_ms):.1f}")
-    outline.append(f"V{frame.bottom:.1f}")
-    shapes = [f"<path class='area' d='{''.join(outline)}'/>"]
+
+    def stairs(values: Sequence, begin: float, step: float) -> str:
+        begin = max(begin, 0)  # a producer's clock may be behind
+        drawn = [f"M{across(begin):.1f} {frame.bottom:.1f}"]
+        for number, value in enumerate(values):
+            drawn.append(f"V{up(value):.1f}H{across(begin + (number + 1) * step):.1f}")
+        return "".join([*drawn, f"V{frame.bottom:.1f}"])
+
+    shapes = [f"<path class='area' d='{stairs(rates, 0, bucket_ms)}'/>"]
+    if acks:
+        shapes.append(f"<path class='acks' d='{stairs(acks, acks_start, acks_ms)}'/>")
     labels = []
     if pause:
         left, right = across(pause["from_ms"] - start), across(pause["to_ms"] - start)
@@ -169,7 +183,7 @@ def rate(series: dict, bucket_ms: int, pause: Optional[dict], width: int) -> str
         # beside the title of the axis
         middle = min(max(middle, half + LETTER * 10), width - half)
         labels.append(_text(middle, frame.top - 8, said, "middle", "over label"))
-    x_ticks = _time_ticks(across, length, width)
+    x_ticks = _time_ticks(across, whole, width)
     y_ticks = [(up(v), short(v)) for v in y_values]
     lines, titles = _axes(frame, x_ticks[0], y_ticks, x_ticks[1], "records/s")
     said = f"Records a second over {span(length)}, at most {short(max(rates))}"

@@ -18,6 +18,7 @@ from typing import Callable, Iterable, Iterator
 
 from flow.ledger import Acknowledged, Attempt, as_ranges, share
 from flow.schema import HEADER, payload_of
+from flow.timing import Acknowledgements
 
 # Records to one partition before the next one's turn: a power of two (see _crc_steps), and fewer if
 # they are large. Long turns make long batches, and clients and brokers work for batches more than
@@ -70,8 +71,18 @@ def produce(settings: dict, producer_number: int, attempt_number: int) -> Attemp
     errors: dict = {}
     reports = {p: _listener(acknowledged[p].add, refused[p], errors) for p in planned}
 
+    acks = Acknowledgements()
+    known = 0
+
+    def look_at_the_time() -> None:
+        """Note when what was acknowledged since the last time was."""
+        nonlocal known
+        before, known = known, sum(each.count() for each in acknowledged.values())
+        acks.add(time.time_ns() // 1_000_000, known - before)
+
     def snapshot(complete: bool) -> Attempt:
         state.complete = complete
+        state.acknowledgements = acks.to_json()
         state.acked = {p: a.merged() for p, a in acknowledged.items()}
         state.failed = {p: _refusals(r) for p, r in refused.items()}
         state.errors = dict(errors)
@@ -91,8 +102,12 @@ def produce(settings: dict, producer_number: int, attempt_number: int) -> Attemp
     )
 
     def listen(seconds: float) -> None:
-        nonlocal saved
         client.poll(seconds)
+        look_at_the_time()
+        save_now_and_then()
+
+    def save_now_and_then() -> None:
+        nonlocal saved
         if time.monotonic() - saved > SAVE_SECONDS:
             snapshot(False)
             saved = time.monotonic()
@@ -107,8 +122,9 @@ def produce(settings: dict, producer_number: int, attempt_number: int) -> Attemp
     # librdkafka settles every record within the delivery timeout; the margin is for its own threads
     deadline = time.monotonic() + settings["delivery_timeout"] + 15
     while len(client) and time.monotonic() < deadline:
-        client.flush(SAVE_SECONDS)
-        snapshot(False)
+        client.flush(0.05)  # short, because it does not tell when the reports came that it served
+        look_at_the_time()
+        save_now_and_then()
     return snapshot(True)
 
 

@@ -71,6 +71,7 @@ svg .over { paint-order: stroke; stroke: var(--ground); stroke-width: 5px; }
 .grid { stroke: var(--line); } .axis { stroke: var(--muted); }
 .bar { fill: var(--data); } .lane { fill: var(--wash); stroke: var(--data); }
 .area { fill: var(--wash); stroke: var(--data); stroke-width: 1.5; stroke-linejoin: round; }
+.acks { fill: none; stroke: var(--ink); stroke-width: 1.25; stroke-dasharray: 5 3; }
 .halo { stroke: var(--ground); stroke-width: 4; } .mark { stroke: var(--ink); stroke-width: 1.5; }
 .m0 { stroke-dasharray: none; } .m1 { stroke-dasharray: 7 3; } .m2 { stroke-dasharray: 3 3; }
 .m3 { stroke-dasharray: 1 3; }
@@ -304,12 +305,20 @@ def _rate(timing: dict) -> str:
     if pause:
         silence = f"The longest pause of the whole topic was {plots.span(pause['ms'])}"
         silence += " (hatched)." if pause["ms"] >= _NOTABLE_MS else "."
-    says = (
-        f"Records that were read, by {what}, in steps of {plots.span(bucket_ms)}. {silence}"
-        " Acknowledgements that came late are no pause here: see the seconds of the produce step."
-    )
+    says = f"Records that were read, by {what}, in steps of {plots.span(bucket_ms)}. {silence}"
+    acknowledged = timing.get("acknowledged")
+    if acknowledged:
+        silent, step = acknowledged["longest_pause_ms"], plots.span(acknowledged["bucket_ms"])
+        says += (
+            f" Dashed: acknowledgements, when their producers got them, in steps of {step};"
+            f" none came for {plots.span(silent)} or a little more."
+            if silent
+            else f" Dashed: acknowledgements, when their producers got them, some in every {step}."
+        )
     drawn = pause if pause and pause["ms"] >= _NOTABLE_MS else None
-    return _figure(title, lambda width: plots.rate(series, bucket_ms, drawn, width), says)
+    return _figure(
+        title, lambda width: plots.rate(series, bucket_ms, drawn, acknowledged, width), says
+    )
 
 
 def _lanes(timing: dict, partitions: Sequence[dict]) -> str:

@@ -121,7 +121,7 @@ def _groups(options: argparse.Namespace, plan: files.Plan, settings: dict) -> co
 
 
 def _produce(spark, options, plan: files.Plan, cluster: Cluster, settings: dict, watch) -> tuple:
-    """Write the records; (ledger rows, errors by name). What is known is in the attempts' files."""
+    """Write the records; (ledger rows, ledger.Attempts). What is known is in the attempts' files."""
     plan.producers = min(
         options.producers or spark.sparkContext.defaultParallelism, plan.partitions
     )
@@ -161,7 +161,7 @@ def _produce(spark, options, plan: files.Plan, cluster: Cluster, settings: dict,
     attempts = files.load_attempts(options.ledger)
     if not attempts:
         raise CannotRun(f"no produce task could start: {plan.produce_error}")
-    return [row for attempt in attempts for row in attempt.rows()], ledger.errors(attempts)
+    return [row for attempt in attempts for row in attempt.rows()], attempts
 
 
 def _write_ledger(spark, options, plan: files.Plan, rows: list, watch: Stopwatch) -> None:
@@ -205,7 +205,7 @@ def produce(options: argparse.Namespace) -> int:
     """Write the records and the ledger; 0 if everything was acknowledged, else 2."""
     watch = Stopwatch()
     with _started(options, watch, True) as (spark, cluster, plan, settings, _java):
-        rows, _errors = _produce(spark, options, plan, cluster, settings, watch)
+        rows, _attempts = _produce(spark, options, plan, cluster, settings, watch)
         _write_ledger(spark, options, plan, rows, watch)
     counts = ledger.counts(rows)
     if options.output:
@@ -229,10 +229,10 @@ def verify(options: argparse.Namespace) -> int:
     with _started(options, watch, False) as (spark, cluster, plan, settings, for_java):
         with watch.step("read ledger"):
             rows = files.load_ledger(spark, options.ledger, plan)
-            errors = ledger.errors(files.load_attempts(options.ledger))
+            attempts = files.load_attempts(options.ledger)
         groups = _groups(options, plan, settings)
         results = judge.judge(spark, options, plan, cluster, groups, for_java, rows, watch)
-        return judge.conclude(spark, options, plan, rows, results, errors, watch)
+        return judge.conclude(spark, options, plan, rows, results, attempts, watch)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -240,13 +240,13 @@ def run(options: argparse.Namespace) -> int:
     watch = Stopwatch()
     forget_verdict(options.output)
     with _started(options, watch, True) as (spark, cluster, plan, settings, for_java):
-        rows, errors = _produce(spark, options, plan, cluster, settings, watch)
+        rows, attempts = _produce(spark, options, plan, cluster, settings, watch)
         with ThreadPoolExecutor(1) as other:  # both are mostly Spark finding its feet
             written = other.submit(_write_ledger, spark, options, plan, rows, watch)
             groups = _groups(options, plan, settings)
             results = judge.judge(spark, options, plan, cluster, groups, for_java, rows, watch)
             written.result()
-        code = judge.conclude(spark, options, plan, rows, results, errors, watch)
+        code = judge.conclude(spark, options, plan, rows, results, attempts, watch)
         if code == EXIT_CODE[PASS] and not options.keep:
             _delete(cluster, plan.topic if plan.created else None, plan.groups)
         elif plan.created and not options.keep:

@@ -120,6 +120,68 @@ def together(several: Iterable[Mapping[int, Bucket]]) -> dict:
     return result
 
 
+class Acknowledgements:
+    """How many acknowledgements came in each step of time, as their producer got them.
+
+    Steps are `bucket_ms` wide and become twice as wide whenever there are more than MOST of them, so
+    that a long run keeps no more than a short one.
+    """
+
+    MOST = 1200
+
+    def __init__(self, bucket_ms: int = 100, counts: Optional[Mapping] = None):
+        self.bucket_ms = bucket_ms
+        self.counts: dict = {int(number): n for number, n in (counts or {}).items()}
+
+    def add(self, now_ms: int, records: int) -> None:
+        """Count what came at a moment, in milliseconds since 1970."""
+        if records:
+            number = now_ms // self.bucket_ms
+            self.counts[number] = self.counts.get(number, 0) + records
+            while len(self.counts) > self.MOST:
+                self.widen()
+
+    def widen(self) -> None:
+        """Make the steps twice as wide."""
+        self.bucket_ms *= 2
+        wider: dict = {}
+        for number, records in self.counts.items():
+            wider[number // 2] = wider.get(number // 2, 0) + records
+        self.counts = wider
+
+    def merge(self, other: "Acknowledgements") -> None:
+        """Take another producer's in; the wider of both steps is the common one."""
+        theirs = Acknowledgements(other.bucket_ms, other.counts)
+        while theirs.bucket_ms < self.bucket_ms:
+            theirs.widen()
+        while self.bucket_ms < theirs.bucket_ms:
+            self.widen()
+        for number, records in theirs.counts.items():
+            self.add(number * self.bucket_ms, records)
+
+    def to_json(self) -> dict:
+        """For the attempt's file."""
+        return {"bucket_ms": self.bucket_ms, "counts": self.counts}
+
+    def series(self) -> Optional[dict]:
+        """The part `timing.acknowledged` of verdict.json; None if there were none, or a clock
+        jumped.
+        """
+        if not self.counts:
+            return None
+        first, last = min(self.counts), max(self.counts)
+        if last - first >= 10 * self.MOST:
+            return None
+        steps = sorted(self.counts)
+        silent = max((b - a - 1 for a, b in zip(steps, steps[1:])), default=0)
+        return {
+            "bucket_ms": self.bucket_ms,
+            "start_ms": first * self.bucket_ms,
+            "records": [self.counts.get(number, 0) for number in range(first, last + 1)],
+            "longest_pause_ms": silent * self.bucket_ms,
+        }
+
+
 @dataclass(frozen=True)
 class Observed:
     """What the pass saw: by partition and bucket, and by class of latency."""
@@ -161,7 +223,7 @@ def observe(measured: Clock, rows: Iterable) -> Observed:
     )
 
 
-def to_json(seen: Observed) -> dict:
+def to_json(seen: Observed, acknowledged: Acknowledgements) -> dict:
     """The part `timing` of verdict.json."""
     measured = seen.clock
     whole = together(seen.partitions.values())
@@ -174,6 +236,7 @@ def to_json(seen: Observed) -> dict:
         "records_per_second": _mean(whole),
         "longest_pause": _pause(top[0]) if top else None,
         "series": _series(whole, measured.bucket_ms),
+        "acknowledged": acknowledged.series(),
         "partitions": [
             _lane(number, buckets, measured.bucket_ms)
             for number, buckets in sorted(seen.partitions.items())
