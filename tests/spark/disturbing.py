@@ -7,6 +7,8 @@ import threading
 import time
 from pathlib import Path
 
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
 from tests.support import verdict_schema
 from tests.support.outside import wait_until
 
@@ -19,10 +21,26 @@ def started_records(ledger):
     return sum(attempt.acknowledged for attempt in attempts if not attempt.complete)
 
 
+def appended(cluster, ledger):
+    """Records that the leader of the run's first partition has, 0 before there is one."""
+    from flow import files
+    from flow.cluster import CannotRun
+
+    try:
+        topic = files.load_plan(str(ledger)).topic
+    except CannotRun:
+        return 0
+    reader = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "none"})
+    try:
+        return reader.get_watermark_offsets(TopicPartition(topic, 0), timeout=30)[1]
+    except KafkaException:  # not every broker has heard of the topic
+        return 0
+    finally:
+        reader.close()
+
+
 def run_and_disturb(cluster, directory, disturb, records=400_000, more=()):
-    """`run` with a disturbance as soon as the first acknowledgements are noted; (exit code,
-    verdict).
-    """
+    """`run` with a disturbance as soon as the first records are there; (exit code, verdict)."""
     import job
     from flow import steps
 
@@ -42,7 +60,7 @@ def run_and_disturb(cluster, directory, disturb, records=400_000, more=()):
 
     def when_started():
         while not done.is_set():  # if it never comes, the test finds that nothing was disturbed
-            if ledger.exists() and started_records(ledger) > 1000:
+            if appended(cluster, ledger):
                 disturb()
                 return
             time.sleep(0.02)
