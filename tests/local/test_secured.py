@@ -174,7 +174,8 @@ def test_a_validation_that_may_not_read_groups_says_so_before_it_writes(
         code=3,
     )
     assert "could not run: the consumer group kafkaops-flow-" in run.text, run.text
-    assert "cannot commit" in run.text and "or judge without groups" in run.text
+    assert "cannot commit: " in run.text and "authorization failed" in run.text.lower(), run.text
+    assert "or judge without groups" in run.text
     assert written(secured, "orders") == before
 
 

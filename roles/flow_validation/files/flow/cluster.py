@@ -122,6 +122,34 @@ class Cluster:
         except Exception as error:
             raise self._failure(f"topic {topic} could not be deleted", error) from error
 
+    def commit(self, group: str, topic: str, offsets: dict) -> None:
+        """Commit offsets (partition -> offset) for a group without members.
+
+        The admin client's request, because it says at once why the cluster refuses; a consumer
+        keeps looking for a coordinator that it may not ask for.
+        """
+        places = [self._kafka.TopicPartition(topic, n, at) for n, at in offsets.items()]
+        wanted = self._kafka.ConsumerGroupTopicPartitions(group, places)
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                answer = self._admin.alter_consumer_group_offsets(
+                    [wanted], request_timeout=min(10, self._timeout)
+                )[group].result(self._timeout)
+                errors = [place.error for place in answer.topic_partitions if place.error]
+                if not errors:
+                    return
+                error = errors[0]
+            except self._kafka.KafkaException as raised:
+                error = raised.args[0]
+            # a coordinator that is just being made, or moves, is found by asking again
+            if "AUTHORIZATION" in error.name() or time.monotonic() > deadline:
+                raise CannotRun(
+                    f"the consumer group {group} cannot commit: {error.str()}; allow the job's"
+                    " principal to read groups kafkaops-flow-*, or judge without groups"
+                )
+            time.sleep(0.2)
+
     def delete_groups(self, groups: list) -> None:
         """Delete consumer groups; what the cluster keeps expires with offsets.retention.minutes."""
         for future in self._admin.delete_consumer_groups(

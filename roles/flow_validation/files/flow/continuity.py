@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from flow import verdict
-from flow.cluster import CannotRun, quiet_logger
+from flow.cluster import quiet_logger
 
 SAMPLE = 100_000  # records that each group reads, evenly of all partitions
 _BATCH = 10_000
@@ -100,12 +100,6 @@ class Groups:
     def __init__(self, settings: dict, topic: str, groups: list, timeout: float):
         self._settings, self._topic, self._names, self._timeout = settings, topic, groups, timeout
 
-    def commit(self, starts: dict) -> None:
-        """Commit these offsets (partition -> offset) for each group; CannotRun if the cluster
-        refuses.
-        """
-        self._each(lambda name: self._commit(name, starts))
-
     def deliveries(self, spans: dict) -> dict:
         """group -> Delivery of these offsets: partition -> (first, end)."""
         return dict(zip(self._names, self._each(lambda name: self._deliver(name, spans))))
@@ -134,31 +128,6 @@ class Groups:
         from confluent_kafka import TopicPartition
 
         return [TopicPartition(self._topic, number, at) for number, at in offsets.items()]
-
-    def _commit(self, name: str, starts: dict) -> None:
-        from confluent_kafka import KafkaException
-
-        consumer = self._consumer(name)
-        deadline = time.monotonic() + self._timeout
-        try:
-            while True:
-                try:
-                    done = consumer.commit(offsets=self._places(starts), asynchronous=False)
-                    errors = [place.error for place in done if place.error]
-                    if not errors:
-                        return
-                    error = errors[0]
-                except KafkaException as raised:
-                    error = raised.args[0]
-                # a coordinator that is just being made, or moves, is found by asking again
-                if "AUTHORIZATION" in error.name() or time.monotonic() > deadline:
-                    raise CannotRun(
-                        f"the consumer group {name} cannot commit: {error.str()}; allow the job's"
-                        " principal to read groups kafkaops-flow-*, or judge without groups"
-                    )
-                time.sleep(0.2)
-        finally:
-            consumer.close()
 
     def _committed(self, consumer, numbers) -> dict:
         places = self._places(dict.fromkeys(numbers, -1001))

@@ -61,7 +61,7 @@ def _settings(options: argparse.Namespace) -> tuple:
     return {"bootstrap.servers": options.bootstrap_servers, **for_python}, for_java
 
 
-def _prepare(options: argparse.Namespace, cluster: Cluster, settings: dict) -> files.Plan:
+def _prepare(options: argparse.Namespace, cluster: Cluster) -> files.Plan:
     """Topic, replicas, positions, groups: everything that is fixed before the first write."""
     described = cluster.describe()
     brokers = list(described.brokers)
@@ -108,7 +108,8 @@ def _prepare(options: argparse.Namespace, cluster: Cluster, settings: dict) -> f
         groups=continuity.names(run_id, options.groups),
     )
     try:
-        _groups(options, plan, settings).commit(plan.first_offsets())
+        for group in plan.groups:
+            cluster.commit(group, topic, plan.first_offsets())
     except CannotRun:
         if created:
             _delete(cluster, topic)
@@ -189,7 +190,7 @@ def _started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool):
                     f"the ledger is of cluster {known.cluster_id},"
                     f" but {options.bootstrap_servers} is {described.cluster_id}"
                 )
-            plan = other.submit(_prepare, options, cluster, settings) if with_plan else None
+            plan = other.submit(_prepare, options, cluster) if with_plan else None
             records = known.records if known else options.records
             try:
                 spark = session.start(options.master, jars, work, records)
