@@ -10,6 +10,7 @@ import sys
 import time
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from tests.spark.disturbing import (
     accusations,
@@ -30,6 +31,31 @@ def test_killed_leader_is_no_violation(spark, cluster, tmp_path):
         assert verdict["counts"]["acked"] == verdict["counts"]["read"] == 400_000
     finally:
         make_whole(cluster)
+
+
+def test_groups_and_topic_find_those_who_answer_now(spark, cluster):
+    """The controller is killed, which leads partitions and coordinates groups: none stays behind."""
+    from flow import continuity
+    from flow.cluster import Cluster
+
+    settings = {"bootstrap.servers": cluster.bootstrap_servers}
+    client = Cluster(settings, 60)
+    topic = "controller-moves"
+    client.create_topic(topic, [[1, 2, 3], [2, 3, 1], [3, 1, 2]], {})
+    starts = {0: 0, 1: 0, 2: 0}
+    names = [f"controller-moves-{number}" for number in range(6)]
+    continuity.Groups(settings, topic, names[:3], 60).commit(starts)
+    admin = AdminClient(settings)
+    controller = admin.describe_cluster().result(30).controller.id
+    cluster.broker_instances[controller].kill()
+    try:
+        continuity.Groups(settings, topic, names[3:], 60).commit(starts)
+        client.delete_topic(topic)
+    finally:
+        make_whole(cluster)
+    assert topic not in admin.list_topics(timeout=30).topics
+    present = {group.group_id for group in admin.list_consumer_groups().result(30).valid}
+    assert not present & set(names)
 
 
 def test_killed_job_leaves_a_ledger_that_says_so(spark, cluster, tmp_path):

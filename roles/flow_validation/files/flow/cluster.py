@@ -116,51 +116,19 @@ class Cluster:
             time.sleep(0.05)
 
     def delete_topic(self, topic: str) -> None:
-        """Delete the topic; raises CannotRun if the cluster does not."""
-        try:
-            self._admin.delete_topics([topic])[topic].result(self._timeout)
-        except Exception as error:
-            raise self._failure(f"topic {topic} could not be deleted", error) from error
+        """Delete the topic, if it is there; raises CannotRun if the cluster does not.
 
-    def commit(self, group: str, topic: str, offsets: dict) -> None:
-        """Commit offsets (partition -> offset) for a group without members.
-
-        The admin client's request, because it says at once why the cluster refuses; a consumer
-        keeps looking for a coordinator that it may not ask for.
+        Asked again with new metadata, because the controller may have moved during the run.
         """
-        places = [self._kafka.TopicPartition(topic, n, at) for n, at in offsets.items()]
-        wanted = self._kafka.ConsumerGroupTopicPartitions(group, places)
         deadline = time.monotonic() + self._timeout
-        while True:
+        while self.has_topic(topic):
             try:
-                answer = self._admin.alter_consumer_group_offsets(
-                    [wanted], request_timeout=min(10, self._timeout)
-                )[group].result(self._timeout)
-                errors = [place.error for place in answer.topic_partitions if place.error]
-                if not errors:
-                    return
-                error = errors[0]
-            except self._kafka.KafkaException as raised:
-                error = raised.args[0]
-            # a coordinator that is just being made, or moves, is found by asking again
-            if "AUTHORIZATION" in error.name() or time.monotonic() > deadline:
-                raise CannotRun(
-                    f"the consumer group {group} cannot commit: {error.str()}; allow the job's"
-                    " principal to read groups kafkaops-flow-*, or judge without groups"
-                )
+                self._admin.delete_topics([topic])[topic].result(self._timeout)
+                return
+            except Exception as error:
+                if "AUTHORIZATION" in str(error) or time.monotonic() > deadline:
+                    raise self._failure(f"topic {topic} could not be deleted", error) from error
             time.sleep(0.2)
-
-    def delete_groups(self, groups: list) -> None:
-        """Delete consumer groups; what the cluster keeps expires with offsets.retention.minutes."""
-        for future in self._admin.delete_consumer_groups(
-            groups, request_timeout=self._timeout
-        ).values():
-            try:
-                future.result(self._timeout)
-            except self._kafka.KafkaException as error:
-                if error.args[0].name() == "GROUP_ID_NOT_FOUND":
-                    continue
-                raise self._failure("consumer groups could not be deleted", error) from error
 
     def layout(self, topic: str) -> dict:
         """partition -> {leader (None if there is none), replicas, isr}; empty if there is no such

@@ -12,7 +12,6 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timezone
-from typing import Iterable, Optional
 
 from flow import client, continuity, files, judge, ledger, progress, session
 from flow.cluster import CannotRun, Cluster, spread
@@ -61,7 +60,7 @@ def _settings(options: argparse.Namespace) -> tuple:
     return {"bootstrap.servers": options.bootstrap_servers, **for_python}, for_java
 
 
-def _prepare(options: argparse.Namespace, cluster: Cluster) -> files.Plan:
+def _prepare(options: argparse.Namespace, cluster: Cluster, settings: dict) -> files.Plan:
     """Topic, replicas, positions, groups: everything that is fixed before the first write."""
     described = cluster.describe()
     brokers = list(described.brokers)
@@ -108,8 +107,7 @@ def _prepare(options: argparse.Namespace, cluster: Cluster) -> files.Plan:
         groups=continuity.names(run_id, options.groups),
     )
     try:
-        for group in plan.groups:
-            cluster.commit(group, topic, plan.first_offsets())
+        _groups(options, plan, settings).commit(plan.first_offsets())
     except CannotRun:
         if created:
             _delete(cluster, topic)
@@ -190,7 +188,7 @@ def _started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool):
                     f"the ledger is of cluster {known.cluster_id},"
                     f" but {options.bootstrap_servers} is {described.cluster_id}"
                 )
-            plan = other.submit(_prepare, options, cluster) if with_plan else None
+            plan = other.submit(_prepare, options, cluster, settings) if with_plan else None
             records = known.records if known else options.records
             try:
                 spark = session.start(options.master, jars, work, records)
@@ -248,19 +246,17 @@ def run(options: argparse.Namespace) -> int:
             results = judge.judge(spark, options, plan, cluster, groups, for_java, rows, watch)
             written.result()
         code = judge.conclude(spark, options, plan, rows, results, attempts, watch)
-        if code == EXIT_CODE[PASS] and not options.keep:
-            _delete(cluster, plan.topic if plan.created else None, plan.groups)
-        elif plan.created and not options.keep:
-            print(f"topic {plan.topic} is kept as evidence")
+        if plan.created and not options.keep:
+            if code == EXIT_CODE[PASS]:
+                _delete(cluster, plan.topic)
+            else:
+                print(f"topic {plan.topic} is kept as evidence")
     return code
 
 
-def _delete(cluster: Cluster, topic: Optional[str], groups: Iterable[str] = ()) -> None:
+def _delete(cluster: Cluster, topic: str) -> None:
     try:
-        if groups:
-            cluster.delete_groups(list(groups))
-        if topic:
-            cluster.delete_topic(topic)
+        cluster.delete_topic(topic)
     except CannotRun as error:  # the verdict stands all the same
         print(f"note: {error}", file=sys.stderr)
 
