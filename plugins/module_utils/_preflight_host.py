@@ -43,6 +43,14 @@ def read_text(path: str) -> Optional[str]:
         return None
 
 
+def file_size(path: str) -> Optional[int]:
+    """The file's size in bytes, or None where it is missing or not to be seen."""
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return None
+
+
 def existing_ancestor(path: str) -> str:
     """The nearest directory on the way up that exists: the file system `path` would land on."""
     probe = os.path.abspath(path)
@@ -125,8 +133,10 @@ def log_directory_facts(path: str) -> Dict[str, Any]:
 def transaction_logs(directory: str) -> Tuple[bool, bool]:
     """(has data, could be read) of one ZooKeeper data or transaction log directory.
 
-    `snapshot.0` alone is what an empty server writes at its first start: no data. Any transaction
-    log, or a snapshot of a later transaction, is.
+    Any transaction log is data, and so is a snapshot, with two exceptions. `snapshot.0` is what an
+    empty server writes at its first start. The first snapshot of an epoch, before any transaction of
+    it, is what a server writes when it becomes the leader, so also that of a new ensemble, whose
+    followers write none (ZooKeeper 3.9): with the very size of snapshot.0 it holds nothing either.
     """
     version_2 = os.path.join(directory, "version-2")
     try:
@@ -135,12 +145,18 @@ def transaction_logs(directory: str) -> Tuple[bool, bool]:
         return False, True
     except OSError:
         return False, False
+    sizes = {}
     for name in names:
-        kind, _dot, suffix = name.partition(".")
-        if kind == "log" and suffix:
-            return True, True
         # With snapshot.compression.method the name has one more suffix: snapshot.1f.gz
-        if kind == "snapshot" and suffix and suffix.split(".")[0].strip("0"):
+        kind, transaction, *_method = [*name.split("."), ""]
+        if kind == "log" and transaction:
+            return True, True
+        if kind == "snapshot" and re.fullmatch("[0-9a-f]+", transaction):
+            sizes[int(transaction, 16)] = file_size(os.path.join(version_2, name))
+    empty = sizes.pop(0, None)
+    for transaction, size in sizes.items():
+        first_of_its_epoch = transaction % (1 << 32) == 0  # epoch and counter, 32 bits each
+        if not first_of_its_epoch or size is None or size != empty:
             return True, True
     return False, True
 

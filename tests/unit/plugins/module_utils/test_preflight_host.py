@@ -100,6 +100,30 @@ def test_which_files_are_data(tmp_path, names, has_data):
     assert host.transaction_logs(str(tmp_path)) == (has_data, True)
 
 
+@pytest.mark.parametrize(
+    "sizes, has_data",
+    [
+        # what a new ensemble's leader has when nobody has written yet, also after more elections
+        ({"snapshot.0": 610, "snapshot.100000000": 610}, False),
+        ({"snapshot.0": 610, "snapshot.100000000": 610, "snapshot.200000000": 610}, False),
+        ({"snapshot.0.gz": 310, "snapshot.100000000.gz": 310}, False),
+        # the same of an ensemble that holds something, got from a leader of a new epoch
+        ({"snapshot.0": 610, "snapshot.200000000": 611}, True),
+        ({"snapshot.0": 610, "snapshot.100000000": 610, "snapshot.200000000": 9000}, True),
+        ({"snapshot.0": 610, "snapshot.100000001": 610}, True),
+        ({"snapshot.0": 610, "snapshot.100000000": 610, "log.100000001": 610}, True),
+        ({"snapshot.200000000": 610}, True),
+    ],
+)
+def test_the_first_snapshot_of_an_epoch_is_data_if_it_holds_more_than_none(
+    tmp_path, sizes, has_data
+):
+    (tmp_path / "version-2").mkdir()
+    for name, size in sizes.items():
+        (tmp_path / "version-2" / name).write_text("x" * size)
+    assert host.transaction_logs(str(tmp_path)) == (has_data, True)
+
+
 def test_data_may_lie_in_either_directory(tmp_path):
     (tmp_path / "logs" / "version-2").mkdir(parents=True)
     (tmp_path / "logs" / "version-2" / "log.1").write_text("")
