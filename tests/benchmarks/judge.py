@@ -140,6 +140,14 @@ def rate_of(*processes: subprocess.Popen) -> float:
     return sum(float(each.communicate()[0].split()[-1]) for each in processes)
 
 
+def three_brokers(directory: Path, port_base: int):
+    """A BareCluster with the JVM's default collector and compiler, but a small heap."""
+    from tests.support.bare_cluster import BareCluster
+
+    flags = ("-XX:+UseG1GC", "-Djava.awt.headless=true")
+    return BareCluster(directory, port_base, zookeepers=1, broker_heap="1g", jvm_flags=flags)
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -151,16 +159,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
 
-    from tests.support.bare_cluster import KAFKA_VERSION, BareCluster, unpack_release
+    from tests.support.bare_cluster import KAFKA_VERSION, unpack_release
 
     with contextlib.ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafkaops-bench-")))
         servers = options.bootstrap_servers
         if not servers:
-            flags = ("-XX:+UseG1GC", "-Djava.awt.headless=true")
-            cluster = BareCluster(
-                work / "cluster", options.port_base, zookeepers=1, broker_heap="1g", jvm_flags=flags
-            )
+            cluster = three_brokers(work / "cluster", options.port_base)
             servers = stack.enter_context(cluster).bootstrap_servers
         release = unpack_release("kafka", KAFKA_VERSION, work / "release")
         measure(options, servers, release, work)

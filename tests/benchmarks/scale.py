@@ -21,37 +21,19 @@ import tempfile
 import threading
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[2]
-JOB = CHECKOUT / "roles" / "flow_validation" / "files" / "job.py"
+from tests.benchmarks.judge import JOB, three_brokers
+from tests.support.processes import descendants
+
 PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 1e6
 EVERY_SECONDS = 0.5
-
-
-def tree(root: int) -> dict:
-    """pid -> command's first word, of a process and all below it."""
-    parents, names = {}, {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                stat = (entry / "stat").read_text().rpartition(") ")
-                parents[int(entry.name)] = int(stat[2].split()[1])
-                names[int(entry.name)] = stat[0].partition("(")[2]
-            except OSError:
-                continue
-    found, queue = {root: names.get(root, "")}, [root]
-    while queue:
-        above = queue.pop()
-        below = [pid for pid, parent in parents.items() if parent == above]
-        found.update((pid, names[pid]) for pid in below)
-        queue += below
-    return found
 
 
 def resident(root: int) -> tuple:
     """(MB of Java, MB of everything else) of a process and all below it; pages shared count in each."""
     java = other = 0.0
-    for pid, name in tree(root).items():
+    for pid in {root} | descendants(root):
         try:
+            name = Path(f"/proc/{pid}/comm").read_text().strip()
             size = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_MB
         except OSError:
             continue
@@ -93,20 +75,13 @@ def main() -> None:
     parser.add_argument("--port-base", type=int, default=30200)
     options = parser.parse_args()
 
-    from tests.support.bare_cluster import BareCluster
-
     print(f"{'records':>12} {'produce/s':>10} {'judge/s':>10} {'peak MB':>8} = Java + Python, "
           "greatest sum by quarters of the run")  # fmt: skip
     for records in map(int, options.records.split(",")):
         with tempfile.TemporaryDirectory(prefix="kafkaops-scale-") as work:
             directory = Path(work) / "run"
             directory.mkdir()
-            flags = ("-XX:+UseG1GC", "-Djava.awt.headless=true")
-            cluster = BareCluster(
-                Path(work) / "cluster", options.port_base, zookeepers=1, broker_heap="1g",
-                jvm_flags=flags,
-            )  # fmt: skip
-            with cluster:
+            with three_brokers(Path(work) / "cluster", options.port_base) as cluster:
                 servers = cluster.bootstrap_servers
                 verdict, samples = validate(servers, records, directory, options.partitions)
         sums = [sum(sample) for sample in samples]

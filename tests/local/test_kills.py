@@ -25,6 +25,7 @@ from tests.local.watching import (
     zookeeper_mode,
 )
 from tests.support.outside import wait_until
+from tests.support.processes import descendants
 from tests.support.traffic import Traffic
 
 NEVER = ("-e", "flow_validation=never")
@@ -60,22 +61,6 @@ class OwnCache(LocalCluster):
 
 
 # ---------------------------------------------------------------- killing a run
-
-
-def descendants(pid):
-    """Return the pids of all processes that a process has started, and those have, still its own."""
-    children = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                parent = int((entry / "stat").read_text().rpartition(") ")[2].split()[1])
-                children.setdefault(parent, []).append(int(entry.name))
-    found, queue = set(), [pid]
-    while queue:
-        for child in children.get(queue.pop(), []):
-            found.add(child)
-            queue.append(child)
-    return found
 
 
 def kill_run(process, how):
@@ -285,6 +270,24 @@ def test_orphans_of_a_killed_supervisord_serve_on_and_are_taken_back_one_by_one(
     assert order[:3] == [name for name in order if name in survivor.zookeepers]
     assert all(before[name] != process for name, process in survivor.processes().items())
     assert "outside its service manager" not in survivor.play("status.yml").text
+    check_complete(survivor)
+
+
+def test_those_that_are_down_start_together_and_the_others_run_on(survivor):
+    """Each waits for a whole cluster, so one that was started before the next would wait in vain."""
+    wait_until(lambda: cluster_is_whole(survivor), 120, "whole before")
+    before, known = survivor.processes(), identities(survivor)
+    down = ["kafka-1", "kafka-3", "zookeeper-1", "zookeeper-3"]  # no quorum, and no min ISR
+    for name in down:
+        survivor.supervisorctl("stop", name)
+    assert [name for name, process in survivor.processes().items() if process is None] == sorted(
+        down, key=survivor.names.index
+    )
+    survivor.deploy(*OFFLINE)
+    after = survivor.processes()
+    assert None not in after.values()
+    assert {name for name in before if before[name] != after[name]} == set(down)
+    assert identities(survivor) == known
     check_complete(survivor)
 
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Runs the validation while something happens to the cluster or to Spark."""
 
+import contextlib
 import os
 import threading
 import time
@@ -11,6 +12,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from tests.support import verdict_schema
 from tests.support.outside import wait_until
+from tests.support.processes import descendants
 
 
 def started_records(ledger):
@@ -109,22 +111,10 @@ def accusations(verdict):
 
 
 def python_workers():
-    """Process ids of Spark's forked Python workers below this process."""
-    parents, commands = {}, {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                stat = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-                commands[int(entry.name)] = (entry / "cmdline").read_bytes()
-                parents[int(entry.name)] = int(stat[1])
-            except (OSError, IndexError):
-                continue
-    ours = []
-    for pid, parent in parents.items():
-        if b"pyspark.daemon" in commands[pid] and b"pyspark.daemon" in commands.get(parent, b""):
-            above = parent
-            while above in parents and above != os.getpid():
-                above = parents[above]
-            if above == os.getpid():
-                ours.append(pid)
-    return sorted(ours)
+    """Process ids of Spark's forked Python workers below this process: daemons of a daemon."""
+    daemons = set()
+    for pid in descendants(os.getpid()):
+        with contextlib.suppress(OSError):
+            if b"pyspark.daemon" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                daemons.add(pid)
+    return sorted(daemons & set().union(*map(descendants, daemons)))

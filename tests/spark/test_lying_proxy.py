@@ -41,9 +41,13 @@ def proxies_fixture(cluster):
 @pytest.fixture(autouse=True)
 def truth(proxies):
     """Each test begins with honest proxies."""
+    tell(proxies)
+
+
+def tell(proxies, on_produce=None, on_fetch=None):
+    """Let all of them tell these lies, and nothing but the truth otherwise."""
     for proxy in proxies:
-        proxy.on_produce = proxy.on_fetch = None
-        proxy.told = 0
+        proxy.on_produce, proxy.on_fetch, proxy.told = on_produce, on_fetch, 0
 
 
 def told(proxies):
@@ -55,11 +59,12 @@ class Once:
 
     def __init__(self, partition, sequence, change):
         self._wanted, self._change, self._done = (partition, sequence), change, False
+        self.size = 0  # records in the batch
 
     def __call__(self, batch):
         for index, record in enumerate(batch.records):
             if not self._done and place(record) == self._wanted:
-                self._done = True
+                self._done, self.size = True, len(batch.records)
                 return self._change(batch, index)
         return None
 
@@ -150,8 +155,7 @@ def test_an_honest_proxy_is_no_violation(spark, cluster, proxies, tmp_path):
     def nothing(_batch):
         return None
 
-    for proxy in proxies:
-        proxy.on_produce = proxy.on_fetch = nothing
+    tell(proxies, on_produce=nothing, on_fetch=nothing)
     code, verdict = run(cluster, tmp_path)
     assert (code, accusations(verdict), told(proxies)) == (0, [], 0)
 
@@ -172,8 +176,7 @@ def test_a_lie_about_one_written_record_is_named(
     spark, cluster, proxies, tmp_path, change, sequence, expected
 ):
     lie = Once(2, sequence, change)
-    for proxy in proxies:
-        proxy.on_produce = lie
+    tell(proxies, on_produce=lie)
     code, verdict = run(cluster, tmp_path)
     assert told(proxies) == 1
     assert (code, found(verdict)) == (1, expected)
@@ -181,51 +184,35 @@ def test_a_lie_about_one_written_record_is_named(
 
 def test_records_swapped_on_their_way_in_are_named(spark, cluster, proxies, tmp_path):
     lie = Once(1, 500, swap)
-    for proxy in proxies:
-        proxy.on_produce = lie
+    tell(proxies, on_produce=lie)
     code, verdict = run(cluster, tmp_path)
     assert told(proxies) == 1
     assert (code, found(verdict)) == (1, {"order": (1, (1, 500))})
 
 
 def test_a_batch_that_was_thrown_away_is_lost_record_by_record(spark, cluster, proxies, tmp_path):
-    sizes = []
-
-    def change(batch, index):
-        sizes.append(len(batch.records))
-        return keep_only(batch, index)
-
-    lie = Once(0, 100, change)
-    for proxy in proxies:
-        proxy.on_produce = lie
+    lie = Once(0, 100, keep_only)
+    tell(proxies, on_produce=lie)
     code, verdict = run(cluster, tmp_path, "--producer-property=batch.num.messages=200")
-    assert told(proxies) == 1 and 100 < sizes[0] <= 200
-    assert (code, found(verdict)) == (1, {"loss": (sizes[0] - 1, (0, 0))})
+    assert told(proxies) == 1 and 100 < lie.size <= 200
+    assert (code, found(verdict)) == (1, {"loss": (lie.size - 1, (0, 0))})
 
 
 def test_a_lie_told_to_readers_is_named(spark, cluster, proxies, tmp_path):
     lie = Always(2, 321, alter)
-    for proxy in proxies:
-        proxy.on_fetch = lie
+    tell(proxies, on_fetch=lie)
     code, verdict = run(cluster, tmp_path)
     assert told(proxies) >= 1
     assert (code, found(verdict)) == (1, {"corrupt": (1, (2, 321))})
 
 
 def test_what_is_hidden_from_readers_is_named(spark, cluster, proxies, tmp_path):
-    sizes = []
-
-    def change(batch, index):
-        sizes.append(len(batch.records))
-        return hide(batch, index)
-
-    lie = Always(0, 321, change)
-    for proxy in proxies:
-        proxy.on_fetch = lie
+    lie = Always(0, 321, hide)
+    tell(proxies, on_fetch=lie)
     # librdkafka does not get past such a batch, and its groups wait for the rest until the timeout
     more = ("--producer-property=batch.num.messages=200", "--timeout=10")
     code, verdict = run(cluster, tmp_path, *more)
     assert told(proxies) >= 1
     failed = found(verdict)
     assert (code, set(failed)) == (1, {"loss", "gap"})
-    assert failed["loss"][0] == failed["gap"][0] == sizes[0]
+    assert failed["loss"][0] == failed["gap"][0] == lie.size

@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import Callable, Optional
 
 from tests.support import record_batch
-from tests.support.record_batch import Batch
+from tests.support.record_batch import Batch, unsigned_varint
 
 PRODUCE, FETCH = 0, 1
 FIRST_FLEXIBLE_PRODUCE = 9  # from this version on lengths are unsigned varints
@@ -81,13 +81,13 @@ class LyingProxy:
         for at, size, batch in _batches(frame):
             changed = self._changed(lie, batch) or batch
             plain = replace(changed, producer_id=-1, producer_epoch=-1, base_sequence=-1)
+            encoded = plain.encode()
             if version >= FIRST_FLEXIBLE_PRODUCE:
-                before, length = _unsigned(size + 1), _unsigned(len(plain.encode()) + 1)
+                before, length = unsigned_varint(size + 1), unsigned_varint(len(encoded) + 1)
             else:
-                before, length = struct.pack(">i", size), struct.pack(">i", len(plain.encode()))
+                before, length = struct.pack(">i", size), struct.pack(">i", len(encoded))
             assert frame[at - len(before) : at] == before, "the length is not where it must be"
-            head, tail = frame[: at - len(before)], frame[at + size :]
-            return head + length + plain.encode() + tail
+            return frame[: at - len(before)] + length + encoded + frame[at + size :]
         return frame
 
     def _answer(self, frame: bytes, kinds: dict) -> bytes:
@@ -150,12 +150,3 @@ def _batches(frame: bytes):
                 at += size - 16
                 continue
         at += 1
-
-
-def _unsigned(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append((number & 0x7F) | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)

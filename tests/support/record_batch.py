@@ -55,7 +55,11 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _varint(number: int) -> bytes:
-    number = (number << 1) ^ (number >> 63)
+    return unsigned_varint((number << 1) ^ (number >> 63))
+
+
+def unsigned_varint(number: int) -> bytes:
+    """Seven bits a byte, the lowest first; Kafka's lengths in requests of flexible versions."""
     out = bytearray()
     while number > 0x7F:
         out.append((number & 0x7F) | 0x80)
