@@ -236,6 +236,46 @@ def test_hurt_log_is_named(hurt, scene):
     assert scene.topic in (scene.directory / "report.html").read_text()
 
 
+# Without the ledger: the same logs, by expressions that say what the job's own records mean.
+MEANING = {
+    "id": "substring(value, 21, 20)",
+    "by": "substring(value, 21, 12)",
+    "sequence": "try_cast(conv(hex(substring(value, 33, 8)), 16, 10) as bigint)",
+    "intact": "crc32(substring(value, 5)) = conv(hex(substring(value, 1, 4)), 16, 10)",
+}
+WITHOUT_LEDGER = {
+    untouched: {},
+    dropped_inside: {"gap": 1, "loss": 1},
+    dropped_first_and_last: {"gap": 2},  # no sequence says what came before the first
+    altered: {"corrupt": 1},
+    altered_under_the_checksum: {"corrupt": 1},
+    swapped: {"order": 2},
+    repeated: {"duplicate": 1},
+    moved: {"gap": 1},  # it is not lost, and nobody knows where it was sent to
+    truncated: {},  # nor what the end once was
+}
+
+
+@pytest.mark.parametrize("hurting", WITHOUT_LEDGER, ids=lambda hurting: hurting.__name__)
+def test_what_can_be_said_without_the_ledger(hurt, hurting):
+    import job
+    from flow import steps
+
+    (scene,) = [scene for scene in SCENES if scene.hurt is hurting]
+    options = [f"--{name}={expression}" for name, expression in MEANING.items()]
+    where = [f"--bootstrap-servers={hurt.bootstrap_servers}", f"--topic={scene.topic}"]
+    output = f"--output={scene.directory}"
+    code = steps.inspect(job.arguments(["inspect", *where, output, "--contiguous", *options]))
+    found = verdict_schema.read(scene.directory / "inspection.json")
+    counts = {c["id"]: c["count"] for c in found["checks"] if c["status"] == "fail"}
+    assert counts == WITHOUT_LEDGER[hurting], found["checks"]
+    assert code == (1 if counts else 0)
+    for name in set(counts) & {"corrupt", "duplicate"}:
+        place = scene.expected[name][1][:2]
+        (check,) = [check for check in found["checks"] if check["id"] == name]
+        assert place in [(w["partition"], w["offset"]) for w in check["witnesses"]]
+
+
 def test_one_large_partition_is_read_by_several_tasks_and_judged_as_exactly(
     spark, cluster, tmp_path, monkeypatch
 ):

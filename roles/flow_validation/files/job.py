@@ -5,6 +5,8 @@
 
     job.py run|produce|verify --bootstrap-servers HOST:PORT,... --topic NAME --records N
            --record-size BYTES --ledger DIR --output DIR [--command-config FILE] ...
+    job.py inspect --bootstrap-servers HOST:PORT,... --topic NAME --output DIR
+           [--id EXPRESSION] [--sequence EXPRESSION] ...
 
 Started by Python or by spark-submit. Exit code: 0 pass, 1 violation, 2 inconclusive, 3 could not
 run.
@@ -19,7 +21,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from flow import session, steps
+from flow import inspection, session, steps
 from flow.cluster import CannotRun
 from flow.verdict import COULD_NOT_RUN
 
@@ -30,11 +32,9 @@ def arguments(argv: list) -> argparse.Namespace:
         prog="job.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.error = lambda message: parser.exit(COULD_NOT_RUN, f"job.py: {message}\n")
-    parser.add_argument("mode", choices=("run", "produce", "verify"))
+    parser.add_argument("mode", choices=("run", "produce", "verify", "inspect"))
     parser.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT,...")
-    parser.add_argument(
-        "--ledger", required=True, metavar="DIR", help="Parquet; run, produce: written"
-    )
+    parser.add_argument("--ledger", metavar="DIR", help="Parquet; run, produce: written")
     parser.add_argument("--output", metavar="DIR", help="for verdict.json and report.html")
     parser.add_argument("--topic", help="default: a topic of its own, kafkaops-flow-RUN")
     parser.add_argument("--records", type=int, default=100_000)
@@ -62,7 +62,33 @@ def arguments(argv: list) -> argparse.Namespace:
     parser.add_argument("--timeout", type=float, default=60, help="seconds for each admin request")
     parser.add_argument("--delivery-timeout", type=float, default=120, help="seconds for a record")
     parser.add_argument("--keep", action="store_true", help="keep the topic that run created")
+    of_topic = parser.add_argument_group("inspect", "Spark SQL over key, value, headers, ...")
+    of_topic.add_argument("--id", metavar="EXPRESSION", help="what no two records share")
+    of_topic.add_argument("--sequence", metavar="EXPRESSION", help="what never falls")
+    of_topic.add_argument(
+        "--by", metavar="EXPRESSION", default="key", help="the sequence's own; default: key"
+    )
+    of_topic.add_argument("--contiguous", action="store_true", help="the sequence has no holes")
+    of_topic.add_argument("--intact", metavar="EXPRESSION", help="true of a whole record")
+    of_topic.add_argument("--where", metavar="EXPRESSION", help="judge only these records")
+    of_topic.add_argument("--transactional", action="store_true", help="read committed records")
     chosen = parser.parse_args(argv)
+    chosen.expressions = inspection.Expressions(
+        id=chosen.id,
+        sequence=chosen.sequence,
+        by=chosen.by,
+        intact=chosen.intact,
+        where=chosen.where,
+        contiguous=chosen.contiguous,
+        transactional=chosen.transactional,
+    )
+    if chosen.mode == "inspect":
+        if not chosen.topic:
+            parser.error("inspect needs --topic")
+        if chosen.contiguous and not chosen.sequence:
+            parser.error("--contiguous needs --sequence")
+    elif not chosen.ledger:
+        parser.error(f"{chosen.mode} needs --ledger")
     if chosen.mode != "produce" and not chosen.output:
         parser.error(f"{chosen.mode} needs --output")
     if chosen.records < 1 or chosen.record_size < 48 or chosen.record_size > 1_000_000:
@@ -76,9 +102,7 @@ def main(argv: list) -> int:
     """Run one mode; returns the exit code."""
     options = arguments(argv)
     try:
-        return {"run": steps.run, "produce": steps.produce, "verify": steps.verify}[options.mode](
-            options
-        )
+        return getattr(steps, options.mode)(options)
     except CannotRun as error:
         print(f"could not run: {error}", file=sys.stderr)
         return COULD_NOT_RUN

@@ -225,7 +225,8 @@ def _proven(group: Group, rows: list) -> bool:
     return in_place and all(end < first for dummy, end in complement(ranges, last + 1))
 
 
-def _violations(frame, reason: str, records: str = "1"):
+def violations(frame, reason: str, records: str = "1"):
+    """Rows of a frame as violations; `reason` and `records` are expressions."""
     columns = ("partition", "offset", "producer", "attempt", "sequence")
     chosen = [
         f"cast({c if c in frame.columns else 'null'} as bigint) as {c}" for c in columns
@@ -264,7 +265,7 @@ def corrupt(records, ledger):
     run id.
     """
     found = _damaged(records, ledger).where("producer is not null or ours")
-    return _violations(found, "'CRC, length or run id is wrong'")
+    return violations(found, "'CRC, length or run id is wrong'")
 
 
 def phantom(records, ledger):
@@ -276,8 +277,8 @@ def phantom(records, ledger):
     foreign = _damaged(records, ledger).where("producer is null and not ours")
     ranges = _ranges(ledger, [ACKED, UNKNOWN])
     unexplained = records.where("intact").join(ranges, F.expr(_SAME_RECORD), "left_anti")
-    return _violations(foreign, "'not a record of this run'").unionByName(
-        _violations(unexplained, "'no ledger row explains it'")
+    return violations(foreign, "'not a record of this run'").unionByName(
+        violations(unexplained, "'no ledger row explains it'")
     )
 
 
@@ -295,26 +296,30 @@ def loss(records, ledger):
     missing = acked.join(records.where("intact").select(*KEY), KEY, "left_anti")
     damaged = records.where("not intact").select("partition", "offset")
     lost = missing.join(damaged, ["partition", "offset"], "left_anti")
-    return _violations(lost, "'acknowledged, not read'")
+    return violations(lost, "'acknowledged, not read'")
 
 
 def duplicate(records, ledger):
     """One sequence at two places: every place but the first counts."""
+    return repeated(records.where("intact"), KEY)
+
+
+def repeated(records, key: list):
+    """Records whose `key` columns were at an earlier place before."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    whole = records.where("intact")
-    several = whole.groupBy(*KEY).count().where("count > 1").select(*KEY)
-    place = Window.partitionBy(*KEY).orderBy("partition", "offset")
+    several = records.groupBy(*key).count().where("count > 1").select(*key)
+    place = Window.partitionBy(*key).orderBy("partition", "offset")
     again = (
-        whole.join(several, KEY)
+        records.join(several, key)
         .withColumn("first_partition", F.first("partition").over(place))
         .withColumn("first_offset", F.first("offset").over(place))
         .withColumn("place", F.row_number().over(place))
         .where("place > 1")
     )
     reason = "concat('first read at partition ', first_partition, ' offset ', first_offset)"
-    return _violations(again, reason)
+    return violations(again, reason)
 
 
 def order(records, ledger):
@@ -322,7 +327,6 @@ def order(records, ledger):
 
     Only the first place of each sequence counts: a repetition is a duplicate, not disorder.
     """
-    from pyspark.sql import Window
     from pyspark.sql import functions as F
 
     whole = records.where("intact")
@@ -330,11 +334,19 @@ def order(records, ledger):
     once = (
         whole.where("home = partition").groupBy(*KEY).agg(F.min("offset").alias("offset"))
     ).withColumn("partition", F.col("home"))
-    along = Window.partitionBy("home", "producer", "attempt").orderBy("offset")
-    fallen = once.withColumn("before", F.lag("sequence").over(along)).where("sequence < before")
-    return _violations(fallen, "concat('stands behind sequence ', before)").unionByName(
-        _violations(moved, "concat('was sent to partition ', home)")
+    return fallen(once, ["home", "producer", "attempt"]).unionByName(
+        violations(moved, "concat('was sent to partition ', home)")
     )
+
+
+def fallen(records, within: list):
+    """Records whose sequence is less than that of the one before, by offset, with the same `within`."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    along = Window.partitionBy(*within).orderBy("offset")
+    found = records.withColumn("before", F.lag("sequence").over(along)).where("sequence < before")
+    return violations(found, "concat('stands behind sequence ', before)")
 
 
 def displaced(records, ledger):
@@ -350,7 +362,7 @@ def displaced(records, ledger):
         "offset != first_offset + (sequence - first_sequence)"
     )
     reason = "concat('was acknowledged at offset ', first_offset + (sequence - first_sequence))"
-    return _violations(found, reason)
+    return violations(found, reason)
 
 
 def gap(records, spans):
@@ -370,7 +382,7 @@ def gap(records, spans):
         .selectExpr("partition", "before + 1 as offset", "offset - before - 1 as missing")
     )
     reason = "concat('offsets ', offset, ' to ', offset + missing - 1, ' hold nothing')"
-    return _violations(holes, reason, "missing")
+    return violations(holes, reason, "missing")
 
 
 EXACT = {

@@ -12,6 +12,10 @@ from dataclasses import dataclass
 
 from flow.verdict import Partition
 
+# what is asked of a topic's settings
+MIN_ISR, TIMESTAMP_TYPE = "min.insync.replicas", "message.timestamp.type"
+CLEANUP_POLICY = "cleanup.policy"
+
 
 class CannotRun(Exception):
     """The validation could not be done; the message is one sentence for a person (exit code 3)."""
@@ -146,10 +150,11 @@ class Cluster:
             for n, p in sorted(found.partitions.items())
         }
 
-    def positions(self, topic: str, wait: float = 0) -> dict:
+    def positions(self, topic: str, wait: float = 0, committed: bool = False) -> dict:
         """partition -> verdict.Partition, with the offsets of this moment; retries while leaders
         move.
 
+        `committed`: ends before the first transaction that is still open.
         No such topic: an empty dictionary, but only after `wait` seconds, since brokers hear of a
         new
         topic one after another.
@@ -167,7 +172,7 @@ class Cluster:
                 if leaderless:
                     raise LookupError(f"partitions {leaderless} have no leader")
                 first = self._offsets(topic, layout, OffsetSpec.earliest())
-                end = self._offsets(topic, layout, OffsetSpec.latest())
+                end = self._offsets(topic, layout, OffsetSpec.latest(), committed)
                 if layout:
                     break
             except Exception as error:
@@ -179,9 +184,14 @@ class Cluster:
             for n, p in layout.items()
         }
 
-    def _offsets(self, topic: str, layout: dict, spec) -> dict:
+    def _offsets(self, topic: str, layout: dict, spec, committed: bool = False) -> dict:
+        isolation = self._kafka.IsolationLevel
         wanted = {self._kafka.TopicPartition(topic, n): spec for n in layout}
-        answers = self._admin.list_offsets(wanted, request_timeout=min(10, self._timeout))
+        answers = self._admin.list_offsets(
+            wanted,
+            isolation_level=isolation.READ_COMMITTED if committed else isolation.READ_UNCOMMITTED,
+            request_timeout=min(10, self._timeout),
+        )
         found = {}
         for place, future in answers.items():
             answer = future.result(self._timeout)

@@ -86,7 +86,7 @@ def conclude(spark, options, plan, rows, results: Results, attempts: list, watch
         "verdict": kind,
         "summary": summary,
         "started": plan.started,
-        "checks": [_with_topic(c.to_json(), plan.topic) for c in results.checks],
+        "checks": [with_topic(c.to_json(), plan.topic) for c in results.checks],
         "counts": {name: counts[name] for name in ("acked", "read", "unknown", "failed")},
         "topic": {
             "name": plan.topic,
@@ -104,7 +104,7 @@ def conclude(spark, options, plan, rows, results: Results, attempts: list, watch
         "partitions": _partitions(rows, results),
         "timing": timing.to_json(results.seen, _acknowledgements(attempts)),
         "errors": ledger.errors(attempts),
-        "versions": _versions(spark),
+        "versions": versions(spark),
         "timings": watch.total(),
     }
     files.write(os.path.join(options.output, "report.html"), report.page(document))
@@ -176,15 +176,8 @@ def _findings(spark, options, plan, now, for_java, rows, watch) -> tuple:
             part = {n: s for n, s in readable.items() if n in doubtful}
             kafka = source(part, check_crcs)
             found.update(_exact(spark, plan, kafka, rows, doubtful, spans))
-    if border:
-        gap = found["gap"]
-        count = gap.count + sum(w["records"] for w in border)
-        found["gap"] = verdict.Check("gap", count, border + gap.witnesses)
-    if complaints:
-        old = found["corrupt"]
-        found["corrupt"] = verdict.Check(
-            "corrupt", max(old.count, len(complaints)), old.witnesses + complaints
-        )
+    found["gap"] = told(found["gap"], border)
+    found["corrupt"] = complained(found["corrupt"], complaints)
     return found, read, doubtful, seen
 
 
@@ -208,14 +201,26 @@ def _exact(spark, plan, kafka, rows, doubtful: set, spans: dict) -> dict:
             [(n, *spans[n]) for n in sorted(doubtful) if n in spans],
             "partition int, first bigint, end bigint",
         )
-        found = {name: _tally(name, check(records, part)) for name, check in checks.EXACT.items()}
-        found["gap"] = _tally("gap", checks.gap(records, frame))
+        found = {name: tally(name, check(records, part)) for name, check in checks.EXACT.items()}
+        found["gap"] = tally("gap", checks.gap(records, frame))
         if not any(c.count for c in found.values()):
-            moved = _tally("order", checks.displaced(records, part))
+            moved = tally("order", checks.displaced(records, part))
             found["order"] = moved
         return found
     finally:
         records.unpersist()
+
+
+def told(gap: verdict.Check, border: list) -> verdict.Check:
+    """The check with what ends, starts and epochs say beside it."""
+    count = gap.count + sum(w["records"] for w in border)
+    return verdict.Check("gap", count, border + gap.witnesses)
+
+
+def complained(corrupt: verdict.Check, complaints: list) -> verdict.Check:
+    """The check with the batches that Kafka's own consumer refuses, which hold records counted already."""
+    count = max(corrupt.count, len(complaints))
+    return verdict.Check("corrupt", count, corrupt.witnesses + complaints)
 
 
 def _acknowledgements(attempts: list) -> timing.Acknowledgements:
@@ -227,7 +232,7 @@ def _acknowledgements(attempts: list) -> timing.Acknowledgements:
     return total
 
 
-def _tally(name: str, violations) -> verdict.Check:
+def tally(name: str, violations) -> verdict.Check:
     """Count all violations, and take the first ones by partition and offset as witnesses."""
     count = violations.agg({"records": "sum"}).first()[0] or 0
     if not count:
@@ -236,7 +241,8 @@ def _tally(name: str, violations) -> verdict.Check:
     return verdict.Check(name, count, [{k: row[k] for k in _WITNESS} for row in first])
 
 
-def _with_topic(check: dict, topic: str) -> dict:
+def with_topic(check: dict, topic: str) -> dict:
+    """A check of verdict.json whose witnesses name the topic, too."""
     witnesses = [{"topic": topic, **w} if "partition" in w else w for w in check["witnesses"]]
     return {**check, "witnesses": witnesses}
 
@@ -288,7 +294,8 @@ def _brokers(plan, rows, results: Results) -> list:
     return result
 
 
-def _versions(spark) -> dict:
+def versions(spark) -> dict:
+    """Of everything that took part."""
     import confluent_kafka
 
     scala = spark_versions()[1]

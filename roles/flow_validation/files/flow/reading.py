@@ -18,7 +18,11 @@ _DAMAGED = re.compile(
     r"|Record batch .{0,80}is invalid"
     r"|Received exception when fetching the next record|is less than the minimum record overhead"
 )
-_NOTHING = "partition int, offset bigint, value binary, timestamp timestamp"
+# what the source yields, for topics that hold nothing and for expressions that nobody has tried yet
+COLUMNS = (
+    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp,"
+    " timestampType int, headers array<struct<key: string, value: binary>>"
+)
 _PLACE = re.compile(r"(?:from|partition) (\S+)-(\d+)(?:[^\d]+offset (\d+))?")
 
 
@@ -37,11 +41,19 @@ def records_of_a_task(spans: dict, cores: int) -> int:
     return min(max(-(-total // (4 * cores)), LEAST_OF_A_TASK), MOST_OF_A_TASK)
 
 
-def rows(spark, topic: str, spans: dict, client: dict, servers: str, check_crcs: bool = True):
+def rows(
+    spark,
+    topic: str,
+    spans: dict,
+    client: dict,
+    servers: str,
+    check_crcs: bool = True,
+    headers: bool = False,
+):
     """The topic's records as Spark reads them; spans: partition -> (first offset, end offset)."""
     wanted = {n: span for n, span in spans.items() if span[1] > span[0]}
     if not wanted:
-        return spark.createDataFrame([], _NOTHING)
+        return spark.createDataFrame([], COLUMNS)
     reader = spark.read.format("kafka").option("kafka.bootstrap.servers", servers)
     options = {
         **{f"kafka.{key}": value for key, value in client.items()},
@@ -56,6 +68,7 @@ def rows(spark, topic: str, spans: dict, client: dict, servers: str, check_crcs:
         # of the time of reading small records goes into asking
         "kafka.max.poll.records": "10000",
         "kafka.check.crcs": str(check_crcs).lower(),
+        "includeHeaders": str(headers).lower(),
         "maxRecordsPerPartition": str(
             records_of_a_task(wanted, spark.sparkContext.defaultParallelism)
         ),

@@ -23,6 +23,7 @@ _PARTITION_COLUMNS = (
     "partition", "leader", "replicas", "isr", "start", "end", "acked", "read", "unknown",
     "longest_pause",
 )  # fmt: skip
+_INSPECTED_COLUMNS = ("partition", "leader", "replicas", "isr", "start", "end", "read")
 _SIGN = {PASS: "✓", FAIL: "✕", INCONCLUSIVE: "?"}
 
 _STYLE = """
@@ -119,9 +120,9 @@ th:last-child, td:last-child { padding-right: 0; }
 def page(verdict: dict) -> str:
     """The whole page of a verdict (verdict.schema.json); everything variable is escaped."""
     sections = [
-        _head(verdict),
+        _head("Flow validation", verdict, f", run {verdict['run_id']}"),
         _facts(verdict),
-        _checks(verdict["checks"]),
+        _checks(verdict["checks"], MEANING),
         _witnesses(verdict["checks"], verdict["topic"]["name"]),
         _latency(verdict["timing"]),
         _rate(verdict["timing"]),
@@ -140,6 +141,33 @@ def page(verdict: dict) -> str:
         _environment(verdict),
     ]
     title = f"{verdict['verdict'].upper()}: flow validation of {_text(verdict['cluster_id'])}"
+    return _document(title, sections)
+
+
+def inspection_page(inspection: dict, meaning: dict) -> str:
+    """The whole page of an inspection (inspection.schema.json); meaning: check id -> what a pass says."""
+    counts, topic = inspection["counts"], inspection["topic"]["name"]
+    facts = [("read", _text(counts["read"])), ("judged", _text(counts["chosen"]))]
+    if counts["unjudged"]:
+        facts.append(("without id or sequence", _text(counts["unjudged"])))
+    sections = [
+        _head("Inspection of a topic", inspection),
+        _cells(facts),
+        _checks(inspection["checks"], meaning),
+        _table("Not judged", inspection["not_judged"], ("id", "reason")),
+        _witnesses(inspection["checks"], topic),
+        _table("Partitions", inspection["partitions"], _INSPECTED_COLUMNS),
+        "<div class='environment'>"
+        + _pairs("Expressions", inspection["expressions"])
+        + _pairs("Topic", {_name(k): v for k, v in inspection["topic"].items()})
+        + _pairs("Where the time went (seconds)", inspection["timings"])
+        + _pairs("Versions", inspection["versions"])
+        + "</div>",
+    ]
+    return _document(f"{inspection['verdict'].upper()}: inspection of {topic}", sections)
+
+
+def _document(title: str, sections: Iterable[str]) -> str:
     return (
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
         f"<title>{escape(title)}</title>"
@@ -175,16 +203,16 @@ def _is_quantity(name: str, value) -> bool:
     return (number and name not in _IDS) or name == "longest_pause"
 
 
-def _head(verdict: dict) -> str:
+def _head(heading: str, verdict: dict, more: str = "") -> str:
     kind = verdict["verdict"]
     return (
-        "<header><h1>Flow validation</h1>"
+        f"<header><h1>{heading}</h1>"
         f"<div class='verdict {escape(kind)}'><div class='sign' aria-hidden='true'>"
         f"{_SIGN.get(kind, '?')}</div><div><strong>{escape(kind.upper())}</strong>"
         f"<span>{escape(verdict['summary'])}</span></div></div>"
         f"<p>Cluster {escape(_text(verdict['cluster_id']))}, topic"
-        f" {escape(_text(verdict['topic'].get('name')))}, started {escape(verdict['started'])},"
-        f" run {escape(verdict['run_id'])}</p></header>"
+        f" {escape(_text(verdict['topic'].get('name')))}, started {escape(verdict['started'])}"
+        f"{escape(more)}</p></header>"
     )
 
 
@@ -205,6 +233,10 @@ def _facts(verdict: dict) -> str:
         facts.append(("latency, p99", plots.span(measured["p99_ms"])))
     if timing["first_ms"] is not None:
         facts.append(("longest pause", _pause(pause and pause["ms"], timing["bucket_ms"])))
+    return _cells(facts)
+
+
+def _cells(facts: Iterable[tuple]) -> str:
     cells = "".join(f"<div><dt>{n}</dt><dd>{escape(v)}</dd></div>" for n, v in facts)
     return f"<dl class='facts'>{cells}</dl>"
 
@@ -221,12 +253,12 @@ def _with_pause(rows: Iterable[dict], bucket_ms: int) -> list:
     ]
 
 
-def _checks(checks: Iterable[dict]) -> str:
+def _checks(checks: Iterable[dict], meaning: dict) -> str:
     rows = []
     for check in checks:
         bad = check["status"] == FAIL
         kind = FAIL if bad else PASS
-        says = escape(MEANING.get(check["id"], ""))
+        says = escape(meaning.get(check["id"], ""))
         if bad:
             plural = "" if check["count"] == 1 else "s"
             says = f"<em>{check['count']:,} violation{plural}</em> of: {says}"

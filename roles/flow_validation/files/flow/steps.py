@@ -13,13 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timezone
 
-from flow import client, continuity, files, judge, ledger, progress, session
-from flow.cluster import CannotRun, Cluster, spread
+from flow import client, continuity, files, inspection, judge, ledger, progress, report, session
+from flow.cluster import MIN_ISR, TIMESTAMP_TYPE, CannotRun, Cluster, spread
 from flow.produce import produce as produce_task
 from flow.timing import APPENDED
 from flow.verdict import EXIT_CODE, INCONCLUSIVE, PASS
-
-MIN_ISR, TIMESTAMP_TYPE = "min.insync.replicas", "message.timestamp.type"
 
 
 class Stopwatch:
@@ -219,7 +217,7 @@ def produce(options: argparse.Namespace) -> int:
 def verify(options: argparse.Namespace) -> int:
     """Judge the topic against a ledger that was written before."""
     watch = Stopwatch()
-    forget_verdict(options.output)
+    forget(options.output, "verdict.json", "report.html")
     if not os.path.isdir(options.ledger):
         raise CannotRun(f"{options.ledger} is not a ledger: no such directory")
     plan = files.load_plan(options.ledger)
@@ -237,7 +235,7 @@ def verify(options: argparse.Namespace) -> int:
 def run(options: argparse.Namespace) -> int:
     """Produce, verify, and clean up; the topic of a run that did not pass is kept as evidence."""
     watch = Stopwatch()
-    forget_verdict(options.output)
+    forget(options.output, "verdict.json", "report.html")
     with _started(options, watch, True) as (spark, cluster, plan, settings, for_java):
         rows, attempts = _produce(spark, options, plan, cluster, settings, watch)
         with ThreadPoolExecutor(1) as other:  # both are mostly Spark finding its feet
@@ -261,9 +259,32 @@ def _delete(cluster: Cluster, topic: str) -> None:
         print(f"note: {error}", file=sys.stderr)
 
 
-def forget_verdict(output: str) -> None:
-    """An old verdict must not be taken for this run's if this run cannot give one."""
-    for name in ("verdict.json", "report.html"):
+def inspect(options: argparse.Namespace) -> int:
+    """Judge a topic that somebody else wrote, as far as that is possible without a ledger."""
+    watch = Stopwatch()
+    forget(options.output, "inspection.json", "inspection.html")
+    settings, for_java = _settings(options)
+    jars = session.prepare_java(options.jars)
+    cluster = Cluster(settings, options.timeout)
+    positions = cluster.positions(options.topic)
+    if not positions:
+        raise CannotRun(f"there is no topic {options.topic} at {options.bootstrap_servers}")
+    records = sum(place.end - place.start for place in positions.values())
+    with session.work_directory() as work:
+        with watch.step("start Spark"):
+            spark = session.start(options.master, jars, work, records)
+        document = inspection.inspect(spark, options, cluster, for_java, watch)
+    page = report.inspection_page(document, inspection.MEANING)
+    files.write(os.path.join(options.output, "inspection.html"), page)
+    # last, because its presence says that the inspection is complete
+    files.write_json(os.path.join(options.output, "inspection.json"), document)
+    print(f"{document['verdict'].upper()}: {document['summary']}")
+    return EXIT_CODE[document["verdict"]]
+
+
+def forget(output: str, *names: str) -> None:
+    """Results of an earlier run must not be taken for this one's if this one cannot give any."""
+    for name in names:
         try:
             os.remove(os.path.join(output, name))
         except FileNotFoundError:

@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""What can be said of a topic without a ledger, by expressions that say what a record means.
+
+The checks are those of `checks`, on other columns:
+
+records: partition, offset, chosen, id, by, sequence, intact   (fields)
+    null where nobody gave an expression, or where a record is not chosen
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Optional
+
+from flow import checks, judge, progress, reading, verdict
+from flow.cluster import CLEANUP_POLICY, MIN_ISR, TIMESTAMP_TYPE, CannotRun
+
+SCHEMA_VERSION = 1
+
+# id -> what it says when nothing is wrong
+MEANING = {
+    "gap": "No offset between first and last is empty.",
+    "duplicate": "No id stands at two places.",
+    "order": "Within a partition and a value of --by the sequence never falls.",
+    "loss": "Within a value of --by no number of the sequence is left out.",
+    "corrupt": "Every record is intact.",
+    "durability": "All partitions have the planned number of replicas, min.insync.replicas is as planned.",
+    "emptiness": "There was something to judge.",
+}
+_SAYS = {
+    "gap": "no offset empty",
+    "duplicate": "no id twice",
+    "order": "in order",
+    "loss": "none left out",
+    "corrupt": "all intact",
+}
+_ORDERED = (
+    "tinyint", "smallint", "int", "bigint", "float", "double", "decimal",
+    "date", "timestamp", "timestamp_ntz",
+)  # fmt: skip
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+
+
+@dataclass(frozen=True)
+class Expressions:
+    """Spark SQL over the columns of `reading.COLUMNS`; None: not given."""
+
+    id: Optional[str] = None
+    sequence: Optional[str] = None
+    by: str = "key"
+    intact: Optional[str] = None
+    where: Optional[str] = None
+    contiguous: bool = False
+    transactional: bool = False
+
+    def given(self) -> dict:
+        """name -> expression of those that mean something here."""
+        by = self.by if self.sequence else None
+        named = {"where": self.where, "id": self.id, "sequence": self.sequence, "by": by}
+        return {k: v for k, v in {**named, "intact": self.intact}.items() if v}
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one pass over a partition counted; `unjudged`: no id or sequence although it should."""
+
+    records: int
+    chosen: int
+    unjudged: int
+    damaged: int
+
+
+def refuse_wrong(spark, expressions: Expressions) -> None:
+    """Raise CannotRun with a sentence if Spark cannot make sense of an expression."""
+    nothing = spark.createDataFrame([], reading.COLUMNS)
+    kinds = {}
+    for name, expression in expressions.given().items():
+        try:
+            # beside a column, so that an aggregate is refused
+            tried = nothing.selectExpr("offset", f"if(true, ({expression}), null) as it")
+            kinds[name] = tried.schema["it"].dataType.simpleString()
+        except Exception as error:
+            raise CannotRun(f"--{name}: {_first_line(error)}") from error
+    for name in ("where", "intact"):
+        if kinds.get(name, "boolean") != "boolean":
+            raise CannotRun(f"--{name}: it must be true or false, and is {kinds[name]}")
+    for name in ("id", "by"):
+        if kinds.get(name, "").startswith("map"):
+            raise CannotRun(f"--{name}: maps cannot be compared")
+    kind = kinds.get("sequence", "bigint")
+    ordered = _WHOLE if expressions.contiguous else _ORDERED
+    if kind.partition("(")[0] not in ordered:
+        what = "a whole number, so that one can be missing" if expressions.contiguous else "ordered"
+        raise CannotRun(
+            f"--sequence: it must be {what}, and is {kind}; cast it: try_cast(... as bigint)"
+        )
+
+
+def fields(kafka_rows, expressions: Expressions):
+    """Kafka source rows -> one row a record with what the expressions say."""
+    chosen = f"coalesce(({expressions.where or 'true'}), false) as chosen"
+    return kafka_rows.selectExpr("*", chosen).selectExpr(
+        "partition",
+        "offset",
+        "chosen",
+        f"if(chosen, ({expressions.id or 'null'}), null) as id",
+        f"if(chosen, ({expressions.by}), null) as by",
+        f"if(chosen, ({expressions.sequence or 'null'}), null) as sequence",
+        f"if(chosen, coalesce(({expressions.intact or 'true'}), false), true) as intact",
+    )
+
+
+def summary(records, expressions: Expressions):
+    """`fields` rows -> a row for each partition: the columns of Counted."""
+    from pyspark.sql import functions as F
+
+    needed = [name for name in ("id", "sequence") if getattr(expressions, name)]
+    missing = " or ".join(f"{name} is null" for name in needed) or "false"
+    return records.groupBy("partition").agg(
+        F.count("*").alias("records"),
+        F.expr("count_if(chosen)").alias("chosen"),
+        F.expr(f"count_if(chosen and ({missing}))").alias("unjudged"),
+        F.expr("count_if(not intact)").alias("damaged"),
+    )
+
+
+def duplicate(records):
+    """One id at two places: every place but the first counts."""
+    return checks.repeated(records.where("id is not null"), ["id"])
+
+
+def order(records):
+    """Within partition and `by` the sequence falls from one offset to the next; a repetition is a
+    duplicate, not disorder.
+    """
+    again = duplicate(records).select("partition", "offset")
+    once = records.where("sequence is not null").join(again, ["partition", "offset"], "left_anti")
+    return checks.fallen(once, ["partition", "by"])
+
+
+def loss(records):
+    """Within `by` the sequence leaves numbers out; told at the record that follows."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    along = Window.partitionBy("by").orderBy("sequence", "partition", "offset")
+    found = (
+        records.where("sequence is not null")
+        .withColumn("before", F.lag("sequence").over(along))
+        .where("sequence > before + 1")
+    )
+    whose = "coalesce(string(by), 'none')"
+    reason = (
+        f"concat('numbers ', before + 1, ' to ', sequence - 1, ' of ', {whose}, ' are left out')"
+    )
+    return checks.violations(found, reason, "sequence - before - 1")
+
+
+def corrupt(records):
+    """The expression does not call it whole."""
+    return checks.violations(records.where("not intact"), "'--intact is not true of it'")
+
+
+def gap(spark, records, spans: dict):
+    """Offsets of these spans (partition -> (first, end)) that nothing was read from."""
+    from pyspark.sql import functions as F
+
+    frame = spark.createDataFrame(
+        [(number, *span) for number, span in sorted(spans.items())],
+        "partition int, first bigint, end bigint",
+    )
+    inside = records.join(F.broadcast(frame), "partition").where("offset >= first")
+    return checks.gap(inside, frame)
+
+
+EXACT = {"duplicate": duplicate, "order": order, "loss": loss, "corrupt": corrupt}
+
+
+def left_out(expressions: Expressions, policy: str) -> dict:
+    """check id -> why it is not judged; policy: the topic's cleanup.policy."""
+    why = {}
+    if expressions.transactional:
+        why["gap"] = "--transactional: aborted records and markers leave offsets out"
+    elif "compact" in policy:
+        why["gap"] = f"cleanup.policy is {policy}: compaction leaves offsets out"
+    if not expressions.id:
+        why["duplicate"] = "no --id"
+    if not expressions.sequence:
+        why["order"] = "no --sequence"
+    if not (expressions.sequence and expressions.contiguous):
+        why["loss"] = "no --sequence that is --contiguous"
+    if not expressions.intact:
+        why["corrupt"] = "no --intact"
+    return why
+
+
+def decide(found: list, counts: dict) -> tuple:
+    """(verdict, one sentence). A violation decides, then what could not be judged."""
+    failed = [check for check in found if check.status == verdict.FAIL]
+    if failed:
+        return verdict.FAIL, "; ".join(f"{check.id}: {check.count:,}" for check in failed)
+    if counts["unjudged"]:
+        missing = f"{counts['unjudged']:,} of {counts['chosen']:,} records have no id or sequence"
+        return verdict.INCONCLUSIVE, f"nothing wrong was found, but {missing}"
+    said = ", ".join(_SAYS[check.id] for check in found if check.id in _SAYS)
+    said = said or "every batch has its checksum; nothing more was asked"
+    return verdict.PASS, f"{counts['chosen']:,} records: {said}"
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What reading and judging a topic gave: partition -> verdict.Partition before and after it,
+    partition -> Counted, check id -> verdict.Check, check id -> why it was not judged.
+    """
+
+    before: dict
+    now: dict
+    counted: dict
+    found: dict
+    why: dict
+
+    def total(self, what: str) -> int:
+        """The sum of a column of Counted."""
+        return sum(getattr(each, what) for each in self.counted.values())
+
+
+def inspect(spark, options, cluster, for_java, watch) -> dict:
+    """Read the topic `options.topic` and judge it; returns the document of inspection.json."""
+    started = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    refuse_wrong(spark, options.expressions)
+    config = cluster.effective_config(options.topic, (MIN_ISR, TIMESTAMP_TYPE, CLEANUP_POLICY))
+    seen = _look(spark, options, cluster, config[CLEANUP_POLICY], for_java, watch)
+    replication = len(seen.before[0].replicas)
+    found = dict(seen.found)
+    found["durability"] = verdict.durability(
+        seen.now,
+        int(config[MIN_ISR]),
+        options.replication_factor or replication,
+        options.min_isr or 1,
+    )
+    counts = {
+        "read": seen.total("records"),
+        "chosen": seen.total("chosen"),
+        "unjudged": seen.total("unjudged"),
+    }
+    if not counts["chosen"]:
+        found["emptiness"] = verdict.Check("emptiness", 1, [{"reason": "no record to judge"}])
+    judged = [found[name] for name in MEANING if name in found]
+    kind, sentence = decide(judged, counts)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "cluster_id": cluster.describe().cluster_id,
+        "verdict": kind,
+        "summary": sentence,
+        "started": started,
+        "checks": [judge.with_topic(check.to_json(), options.topic) for check in judged],
+        "not_judged": [{"id": name, "reason": reason} for name, reason in seen.why.items()],
+        "expressions": options.expressions.given(),
+        "counts": counts,
+        "topic": {
+            "name": options.topic,
+            "partitions": len(seen.before),
+            "replication_factor": replication,
+            "min_insync_replicas": int(config[MIN_ISR]),
+            "message_timestamp_type": config[TIMESTAMP_TYPE],
+            "cleanup_policy": config[CLEANUP_POLICY],
+        },
+        "partitions": [
+            {
+                "partition": number,
+                "leader": seen.now[number].leader,
+                "replicas": list(seen.now[number].replicas),
+                "isr": list(seen.now[number].isr),
+                "start": place.start,
+                "end": place.end,
+                "read": _read(seen.counted, number),
+            }
+            for number, place in sorted(seen.before.items())
+        ],
+        "versions": judge.versions(spark),
+        "timings": watch.total(),
+    }
+
+
+def _look(spark, options, cluster, policy: str, for_java, watch) -> _Seen:
+    """Read the topic once to count, and again to compare records with each other where that is asked
+    for or where counting does not prove that no offset is empty.
+    """
+    from pyspark import StorageLevel
+
+    expressions, topic = options.expressions, options.topic
+    committed = expressions.transactional
+    before = cluster.positions(topic, committed=committed)
+    spans = {number: (place.start, place.end) for number, place in before.items()}
+    if committed:
+        for_java = {**for_java, "isolation.level": "read_committed"}
+
+    def records(spans, check_crcs):
+        servers = options.bootstrap_servers
+        rows = reading.rows(spark, topic, spans, for_java, servers, check_crcs, headers=True)
+        return fields(rows, expressions)
+
+    total = sum(end - start for start, end in spans.values())
+    count = progress.tasks_done(spark, total)
+    with watch.step("read and count"), progress.following(options.output, "read", total, count):
+        collected, complaints, readable, check_crcs = reading.collect(
+            lambda spans, check_crcs: summary(records(spans, check_crcs), expressions), spans
+        )
+    counted = {row.pop("partition"): Counted(**row) for row in collected}
+    why = left_out(expressions, policy)
+    found = {name: verdict.Check(name) for name in MEANING if name not in why}
+    exact = [name for name in EXACT if name in found]
+    if not any(each.damaged for each in counted.values()):
+        exact = [name for name in exact if name != "corrupt"]
+    holes = any(_read(counted, n) != end - start for n, (start, end) in readable.items())
+    with watch.step("compare records"):
+        kept = None
+        if exact or (holes and "gap" in found):
+            kept = records(readable, check_crcs).persist(StorageLevel.DISK_ONLY)
+            kept.count()  # all of it, so that the positions asked for next are of a later moment
+        now = cluster.positions(topic, committed=committed)
+        if not now:
+            raise CannotRun(f"topic {topic} was deleted while it was read")
+        if kept is not None:
+            found.update({name: judge.tally(name, EXACT[name](kept)) for name in exact})
+        if kept is not None and "gap" in found:
+            # what retention took meanwhile is not missed
+            left = {n: (min(max(s, now[n].start), e), e) for n, (s, e) in readable.items()}
+            found["gap"] = judge.tally("gap", gap(spark, kept, left))
+        if kept is not None:
+            kept.unpersist()
+    if "gap" in found:
+        found["gap"] = judge.told(found["gap"], verdict.gaps_at_the_borders(now, before, now))
+    if complaints:
+        old = found.get("corrupt", verdict.Check("corrupt"))
+        found["corrupt"] = judge.complained(old, complaints)
+        why.pop("corrupt", None)
+    return _Seen(before, now, counted, found, why)
+
+
+def _read(counted: dict, partition: int) -> int:
+    return counted[partition].records if partition in counted else 0
+
+
+def _first_line(error: Exception) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), "no message")[:300]
