@@ -21,7 +21,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from flow import inspection, session, steps
+from flow import session, steps
 from flow.cluster import CannotRun
 from flow.verdict import COULD_NOT_RUN
 
@@ -73,15 +73,6 @@ def arguments(argv: list) -> argparse.Namespace:
     of_topic.add_argument("--where", metavar="EXPRESSION", help="judge only these records")
     of_topic.add_argument("--transactional", action="store_true", help="read committed records")
     chosen = parser.parse_args(argv)
-    chosen.expressions = inspection.Expressions(
-        id=chosen.id,
-        sequence=chosen.sequence,
-        by=chosen.by,
-        intact=chosen.intact,
-        where=chosen.where,
-        contiguous=chosen.contiguous,
-        transactional=chosen.transactional,
-    )
     if chosen.mode == "inspect":
         if not chosen.topic:
             parser.error("inspect needs --topic")

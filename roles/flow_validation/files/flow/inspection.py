@@ -11,6 +11,7 @@ records: partition, offset, chosen, id, by, sequence, intact   (fields)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import fields as fields_of
 from datetime import datetime, timezone
 from typing import Optional
 
@@ -54,6 +55,11 @@ class Expressions:
     where: Optional[str] = None
     contiguous: bool = False
     transactional: bool = False
+
+    @classmethod
+    def of(cls, options) -> "Expressions":
+        """The options of the same names."""
+        return cls(**{field.name: getattr(options, field.name) for field in fields_of(cls)})
 
     def given(self) -> dict:
         """name -> expression of those that mean something here."""
@@ -211,11 +217,10 @@ def decide(found: list, counts: dict) -> tuple:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What reading and judging a topic gave: partition -> verdict.Partition before and after it,
-    partition -> Counted, check id -> verdict.Check, check id -> why it was not judged.
+    """What reading and judging a topic gave: partition -> verdict.Partition after it, partition ->
+    Counted, check id -> verdict.Check, check id -> why it was not judged.
     """
 
-    before: dict
     now: dict
     counted: dict
     found: dict
@@ -226,13 +231,17 @@ class _Seen:
         return sum(getattr(each, what) for each in self.counted.values())
 
 
-def inspect(spark, options, cluster, for_java, watch) -> dict:
-    """Read the topic `options.topic` and judge it; returns the document of inspection.json."""
+def inspect(spark, options, cluster, before: dict, for_java, watch) -> dict:
+    """Read the topic `options.topic` up to `before` (partition -> verdict.Partition) and judge it;
+    returns the document of inspection.json.
+    """
     started = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    refuse_wrong(spark, options.expressions)
+    expressions = Expressions.of(options)
+    refuse_wrong(spark, expressions)
     config = cluster.effective_config(options.topic, (MIN_ISR, TIMESTAMP_TYPE, CLEANUP_POLICY))
-    seen = _look(spark, options, cluster, config[CLEANUP_POLICY], for_java, watch)
-    replication = len(seen.before[0].replicas)
+    why = left_out(expressions, config[CLEANUP_POLICY])
+    seen = _look(spark, options, expressions, cluster, before, why, for_java, watch)
+    replication = len(before[0].replicas)
     found = dict(seen.found)
     found["durability"] = verdict.durability(
         seen.now,
@@ -257,11 +266,11 @@ def inspect(spark, options, cluster, for_java, watch) -> dict:
         "started": started,
         "checks": [judge.with_topic(check.to_json(), options.topic) for check in judged],
         "not_judged": [{"id": name, "reason": reason} for name, reason in seen.why.items()],
-        "expressions": options.expressions.given(),
+        "expressions": expressions.given(),
         "counts": counts,
         "topic": {
             "name": options.topic,
-            "partitions": len(seen.before),
+            "partitions": len(before),
             "replication_factor": replication,
             "min_insync_replicas": int(config[MIN_ISR]),
             "message_timestamp_type": config[TIMESTAMP_TYPE],
@@ -277,22 +286,20 @@ def inspect(spark, options, cluster, for_java, watch) -> dict:
                 "end": place.end,
                 "read": _read(seen.counted, number),
             }
-            for number, place in sorted(seen.before.items())
+            for number, place in sorted(before.items())
         ],
         "versions": judge.versions(spark),
         "timings": watch.total(),
     }
 
 
-def _look(spark, options, cluster, policy: str, for_java, watch) -> _Seen:
+def _look(spark, options, expressions, cluster, before, why, for_java, watch) -> _Seen:
     """Read the topic once to count, and again to compare records with each other where that is asked
     for or where counting does not prove that no offset is empty.
     """
     from pyspark import StorageLevel
 
-    expressions, topic = options.expressions, options.topic
-    committed = expressions.transactional
-    before = cluster.positions(topic, committed=committed)
+    topic, committed = options.topic, expressions.transactional
     spans = {number: (place.start, place.end) for number, place in before.items()}
     if committed:
         for_java = {**for_java, "isolation.level": "read_committed"}
@@ -309,7 +316,6 @@ def _look(spark, options, cluster, policy: str, for_java, watch) -> _Seen:
             lambda spans, check_crcs: summary(records(spans, check_crcs), expressions), spans
         )
     counted = {row.pop("partition"): Counted(**row) for row in collected}
-    why = left_out(expressions, policy)
     found = {name: verdict.Check(name) for name in MEANING if name not in why}
     exact = [name for name in EXACT if name in found]
     if not any(each.damaged for each in counted.values()):
@@ -336,8 +342,8 @@ def _look(spark, options, cluster, policy: str, for_java, watch) -> _Seen:
     if complaints:
         old = found.get("corrupt", verdict.Check("corrupt"))
         found["corrupt"] = judge.complained(old, complaints)
-        why.pop("corrupt", None)
-    return _Seen(before, now, counted, found, why)
+        why = {name: reason for name, reason in why.items() if name != "corrupt"}
+    return _Seen(now, counted, found, why)
 
 
 def _read(counted: dict, partition: int) -> int:

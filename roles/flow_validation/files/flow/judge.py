@@ -107,11 +107,17 @@ def conclude(spark, options, plan, rows, results: Results, attempts: list, watch
         "versions": versions(spark),
         "timings": watch.total(),
     }
-    files.write(os.path.join(options.output, "report.html"), report.page(document))
-    # last, because its presence says that the run is complete
-    files.write_json(os.path.join(options.output, "verdict.json"), document)
-    print(f"{kind.upper()}: {summary}")
-    return verdict.EXIT_CODE[kind]
+    page = report.page(document)
+    return publish(options.output, "verdict.json", document, "report.html", page)
+
+
+def publish(output: str, name: str, document: dict, page_name: str, page: str) -> int:
+    """Write a document and its page into `output`, print its sentence; returns the exit code."""
+    files.write(os.path.join(output, page_name), page)
+    # last, because its presence says that all is complete
+    files.write_json(os.path.join(output, name), document)
+    print(f"{document['verdict'].upper()}: {document['summary']}")
+    return verdict.EXIT_CODE[document["verdict"]]
 
 
 def _findings(spark, options, plan, now, for_java, rows, watch) -> tuple:

@@ -266,20 +266,16 @@ def inspect(options: argparse.Namespace) -> int:
     settings, for_java = _settings(options)
     jars = session.prepare_java(options.jars)
     cluster = Cluster(settings, options.timeout)
-    positions = cluster.positions(options.topic)
+    positions = cluster.positions(options.topic, committed=options.transactional)
     if not positions:
         raise CannotRun(f"there is no topic {options.topic} at {options.bootstrap_servers}")
     records = sum(place.end - place.start for place in positions.values())
     with session.work_directory() as work:
         with watch.step("start Spark"):
             spark = session.start(options.master, jars, work, records)
-        document = inspection.inspect(spark, options, cluster, for_java, watch)
+        document = inspection.inspect(spark, options, cluster, positions, for_java, watch)
     page = report.inspection_page(document, inspection.MEANING)
-    files.write(os.path.join(options.output, "inspection.html"), page)
-    # last, because its presence says that the inspection is complete
-    files.write_json(os.path.join(options.output, "inspection.json"), document)
-    print(f"{document['verdict'].upper()}: {document['summary']}")
-    return EXIT_CODE[document["verdict"]]
+    return judge.publish(options.output, "inspection.json", document, "inspection.html", page)
 
 
 def forget(output: str, *names: str) -> None:
