@@ -33,7 +33,7 @@ def test_killed_leader_is_no_violation(spark, cluster, tmp_path):
         make_whole(cluster)
 
 
-def test_groups_and_topic_find_those_who_answer_now(spark, cluster):
+def test_offsets_groups_and_topic_find_those_who_answer_now(spark, cluster):
     """The controller is killed, which leads partitions and coordinates groups: none stays behind."""
     from flow import continuity
     from flow.cluster import Cluster
@@ -49,6 +49,8 @@ def test_groups_and_topic_find_those_who_answer_now(spark, cluster):
     controller = admin.describe_cluster().result(30).controller.id
     cluster.broker_instances[controller].kill()
     try:
+        positions = client.positions(topic).values()
+        assert [(each.start, each.end) for each in positions] == [(0, 0)] * 3
         continuity.Groups(settings, topic, names[3:], 60).commit(starts)
         client.delete_topic(topic)
     finally:

