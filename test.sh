@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
 #
-# Runs the tests: Python environment, then the sessions of noxfile.py, one after the other.
+# Runs the tests: Python environment, then the sessions of noxfile.py.
 #
 #     ./test.sh [part ...]           all parts, or those named
 #     ./test.sh --soak [part ...]    the long tests that the first form leaves out
 #     ./test.sh --list               the parts
 #
 # A part that fails does not stop the others. Exit code 0 if none failed, else 1.
+# Some parts run beside others and show their output afterwards; the long tests run one by one.
 set -euo pipefail
 
 checkout=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
@@ -22,7 +23,7 @@ chosen=()
 for argument in "$@"; do
     case $argument in
         -h | --help)
-            sed -n 's/^# \{0,1\}//; 5,11p' "${BASH_SOURCE[0]}"
+            sed -n 's/^# \{0,1\}//; 5,12p' "${BASH_SOURCE[0]}"
             exit 0
             ;;
         --list) list=true ;;
@@ -59,38 +60,87 @@ else
     done
 fi
 
-log=$(mktemp "${TMPDIR:-/tmp}/kafkaops-test.XXXXXX")
-trap 'rm -f "$log"' EXIT
+# Parts that wait more than they compute run beside the quick ones, which keep one core busy. Those
+# that deploy, kill and measure pauses have the machine for themselves, and come last.
+first=() beside=() last=()
+for part in "${chosen[@]}"; do
+    case $part in
+        topics | spark) beside+=("$part") ;;
+        local | molecule | bench) last+=("$part") ;;
+        *) first+=("$part") ;;
+    esac
+done
+if [ ${#soak[@]} -gt 0 ]; then
+    first=() beside=() last=("${chosen[@]}")
+fi
+
+state=$(mktemp -d "${TMPDIR:-/tmp}/kafkaops-test.XXXXXX")
+lane=
+# The lane is a process group of its own: interrupted like this one, it ends its clusters, too.
+end_lane() {
+    [ -z "$lane" ] || ! kill -INT -- "-$lane" 2>/dev/null || wait "$lane" || true
+}
+trap 'end_lane; rm -rf "$state"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 # The closing lines of pytest, ansible-lint, ruff, black and ansible-test, and why a part was skipped.
 closing_lines() {
     grep -E '^=+ .*(passed|failed|error|skipped|deselected|no tests ran).* in [0-9.]+s|^(SKIPPED|FAILED|ERROR) |^Passed: |^Failed: |^All checks passed|^Found [0-9]+ error|files? would be |^(ERROR|FATAL): The [0-9]+ sanity' \
-        <"$log" | sed -E 's/\x1b\[[0-9;]*m//g' || true
+        <"$1" | sed -E 's/\x1b\[[0-9;]*m//g' || true
 }
 
-failed=()
-results="set-up  $setup_seconds s"$'\n'
-for part in "${chosen[@]}"; do
-    printf '\n===== %s =====\n' "$part"
-    started=$SECONDS
-    code=0
-    nox -R -s "$part" -- ${soak[@]+"${soak[@]}"} 2>&1 | tee "$log" || code=$?
-    seconds=$((SECONDS - started))
-    if [ "$code" -ne 0 ]; then
-        failed+=("$part")
-        word=FAILED
-    elif grep -q "^SKIPPED $part: " "$log"; then
-        word=skipped
-    else
-        word=passed
-    fi
-    results+="$part  $word  $seconds s"$'\n'
-    results+=$(closing_lines | sed 's/^/    /')$'\n'
-    printf '%s: %s, %s s\n' "$part" "$word" "$seconds"
-done
+# Run parts one after the other; of each one leaves the output and a line "WORD SECONDS" in $state.
+run_parts() {
+    local part started code seconds word
+    for part in "$@"; do
+        printf '\n===== %s =====\n' "$part"
+        started=$SECONDS
+        code=0
+        nox -R -s "$part" -- ${soak[@]+"${soak[@]}"} 2>&1 | tee "$state/$part.log" || code=$?
+        seconds=$((SECONDS - started))
+        if [ "$code" -ne 0 ]; then
+            word=FAILED
+        elif grep -q "^SKIPPED $part: " "$state/$part.log"; then
+            word=skipped
+        else
+            word=passed
+        fi
+        printf '%s %s\n' "$word" "$seconds" >"$state/$part.result"
+        printf '%s: %s, %s s\n' "$part" "$word" "$seconds"
+    done
+}
+
+if [ ${#first[@]} -gt 0 ] && [ ${#beside[@]} -gt 0 ]; then
+    printf 'Beside %s: %s, shown afterwards.\n' "${first[*]}" "${beside[*]}"
+    set -m
+    run_parts "${beside[@]}" >"$state/lane.log" 2>&1 </dev/null &
+    lane=$!
+    set +m
+    run_parts "${first[@]}"
+    # on to its end, live; a tail without that option shows all at the end
+    tail -n +1 -f --pid="$lane" "$state/lane.log" 2>/dev/null || {
+        wait "$lane" || true
+        cat "$state/lane.log"
+    }
+    lane=
+else
+    run_parts ${first[@]+"${first[@]}"} ${beside[@]+"${beside[@]}"}
+fi
+run_parts ${last[@]+"${last[@]}"}
 
 printf '\n===== summary =====\n'
-printf '%s' "$results" | grep -v '^$'
+printf 'set-up  %s s\n' "$setup_seconds"
+failed=()
+for part in "${chosen[@]}"; do
+    # a lane that was killed leaves parts without a result
+    [ -e "$state/$part.result" ] \
+        || printf 'FAILED ?\n' | tee "$state/$part.log" >"$state/$part.result"
+    read -r word seconds <"$state/$part.result"
+    [ "$word" != FAILED ] || failed+=("$part")
+    printf '%s  %s  %s s\n' "$part" "$word" "$seconds"
+    closing_lines "$state/$part.log" | sed 's/^/    /'
+done
 if [ ${#failed[@]} -gt 0 ]; then
     printf 'FAILED: %s\n' "${failed[*]}"
     exit 1
