@@ -8,6 +8,7 @@ from __future__ import annotations
 from ansible_collections.kafkaops.cluster.plugins.module_utils._config_kafka import (
     bootstrap_servers,
     broker_properties,
+    client_listeners,
     client_properties,
     is_secret,
     properties_text,
@@ -54,6 +55,7 @@ class FilterModule:
     def filters(self):
         """Return the filters by name."""
         return {
+            "client_listeners": client_listeners,
             "client_properties": client_properties,
             "kafka_bootstrap": bootstrap_servers,
             "kafka_properties": kafka_properties,

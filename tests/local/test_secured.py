@@ -97,6 +97,10 @@ def test_deployed_and_proven(secured):
     verdict = verdict_schema.read(secured.home / "reports/secured/latest/verdict.json")
     assert verdict["verdict"] == "pass"
     assert verdict["counts"]["acked"] == verdict["counts"]["read"] == 20000
+    (internal,) = verdict["listeners"]  # the other one is that of the run
+    assert internal["name"] == "INTERNAL"
+    assert [each["trouble"] for each in internal["brokers"]] == [None, None]
+    assert not list(secured.home.rglob(".client*.properties")), "passwords"
     assert "orders" in secured.tool("kafka-topics.sh", "--list").split()
 
 

@@ -189,6 +189,8 @@ def test_proven_by_the_validation_job():
     home = Path(os.environ.get("KAFKAOPS_HOME") or Path.home() / ".local" / "share" / "kafkaops")
     verdict = verdict_schema.read(home / "reports" / "alternatives" / "latest" / "verdict.json")
     assert verdict["verdict"] == "pass" and verdict["counts"]["acked"] > 0
+    (inside,) = verdict["listeners"]
+    assert inside["name"] == "INSIDE" and not any(each["trouble"] for each in inside["brokers"])
 
 
 @pytest.mark.parametrize("name", ADDRESSES)

@@ -52,6 +52,20 @@ def arguments(argv: list) -> argparse.Namespace:
     parser.add_argument(
         "--command-config", metavar="FILE", help="client properties, as Kafka's tools"
     )
+    parser.add_argument(
+        "--listener",
+        action="append",
+        default=[],
+        metavar="NAME=HOST:PORT,...",
+        help="another listener: a record is written and read back through it at each broker",
+    )
+    parser.add_argument(
+        "--listener-config",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="its client properties; default: those of --command-config",
+    )
     parser.add_argument("--producer-property", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--master", help="Spark master; default: spark-submit's, else local[*]")
     parser.add_argument(
@@ -84,6 +98,13 @@ def arguments(argv: list) -> argparse.Namespace:
         parser.error(f"{chosen.mode} needs --output")
     if chosen.records < 1 or chosen.record_size < 48 or chosen.record_size > 1_000_000:
         parser.error("--records must be at least 1, --record-size from 48 to 1000000")
+    for option in ("listener", "listener_config"):
+        pairs = [text.partition("=") for text in getattr(chosen, option)]
+        if not all(name and value for name, _sign, value in pairs):
+            parser.error(f"--{option.replace('_', '-')} must be NAME=..., with the listener's name")
+        setattr(chosen, option, {name: value for name, _sign, value in pairs})
+    if nameless := sorted(set(chosen.listener_config) - set(chosen.listener)):
+        parser.error(f"--listener-config of {', '.join(nameless)}, but no such --listener")
     if not 0 <= chosen.groups <= 16:
         parser.error("--groups must be from 0 to 16")
     return chosen

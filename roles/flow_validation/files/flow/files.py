@@ -47,6 +47,9 @@ class Plan:
     timestamp_type: str = CREATED  # the topic's message.timestamp.type
     produce_seconds: float = 0.0  # how long the produce step took; 0 if it was killed
     groups: list = field(default_factory=list)  # consumer groups that committed at `before`'s ends
+    listeners: list = field(
+        default_factory=list
+    )  # that were tried besides, as verdict.json has them
 
     def first_offsets(self) -> dict:
         """partition -> where the run's records begin."""

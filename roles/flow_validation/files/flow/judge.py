@@ -14,6 +14,7 @@ from flow import (
     continuity,
     files,
     ledger,
+    listeners,
     progress,
     reading,
     report,
@@ -57,7 +58,11 @@ def judge(spark, options, plan, cluster, groups, for_java, rows, watch) -> Resul
         acked = set(range(plan.partitions))
     moments = [plan.before, plan.after, now]
     found["coverage"] = verdict.coverage(
-        list(plan.brokers), moments, acked, options.expected_brokers
+        list(plan.brokers),
+        moments,
+        acked,
+        options.expected_brokers,
+        listeners.troubles(plan.listeners),
     )
     found["durability"] = verdict.durability(
         plan.before, plan.min_isr, plan.planned_replication, plan.planned_min_isr
@@ -79,6 +84,9 @@ def conclude(spark, options, plan, rows, results: Results, attempts: list, watch
     kind, summary = verdict.decide(results.checks, counts, open_producers)
     if kind == verdict.PASS:
         summary += f", through brokers {', '.join(str(b) for b in plan.brokers)}"
+        if plan.listeners:
+            names = ", ".join(each["name"] for each in plan.listeners)
+            summary += f"; each of them answers on {names}, too"
     document = {
         "schema_version": verdict.SCHEMA_VERSION,
         "run_id": plan.run_id,
@@ -102,6 +110,7 @@ def conclude(spark, options, plan, rows, results: Results, attempts: list, watch
         },
         "brokers": _brokers(plan, rows, results),
         "partitions": _partitions(rows, results),
+        "listeners": plan.listeners,
         "timing": timing.to_json(results.seen, _acknowledgements(attempts)),
         "errors": ledger.errors(attempts),
         "versions": versions(spark),

@@ -8,7 +8,7 @@ No script, nothing loaded from elsewhere: the page is evidence, and must read th
 from __future__ import annotations
 
 from html import escape
-from typing import Iterable, Optional, Sequence
+from typing import Iterable, Iterator, Optional, Sequence
 
 from flow import plots
 from flow.timing import APPENDED
@@ -19,6 +19,7 @@ _NARROW, _WIDE = 328, 780  # widths that plots are drawn for: a phone's, and eve
 _NOTABLE_MS = 200  # pauses below it are how clients fill their batches; none is drawn
 _IDS = {"broker", "leader", "partition", "producer", "attempt"}  # numbers that are names
 _BROKER_COLUMNS = ("broker", "address", "led", "acked", "read", "longest_pause")
+_LISTENER_COLUMNS = ("listener", "broker", "address", "found")
 _PARTITION_COLUMNS = (
     "partition", "leader", "replicas", "isr", "start", "end", "acked", "read", "unknown",
     "longest_pause",
@@ -134,6 +135,12 @@ def page(verdict: dict) -> str:
             "By who led which partition before the first write; leadership may have moved since.",
         ),
         _table(
+            "Other listeners",
+            list(_by_broker(verdict.get("listeners", []))),
+            _LISTENER_COLUMNS,
+            "One record went through each of them to each broker and back, before the run's first.",
+        ),
+        _table(
             "Partitions",
             _with_pause(verdict["partitions"], verdict["timing"]["bucket_ms"]),
             _PARTITION_COLUMNS,
@@ -176,6 +183,17 @@ def _document(title: str, sections: Iterable[str]) -> str:
         + "\n".join(filter(None, sections))
         + "\n</body></html>\n"
     )
+
+
+def _by_broker(listeners: Iterable[dict]) -> Iterator[dict]:
+    """Rows of the listeners of verdict.json, one a broker."""
+    for entry in listeners:
+        for each in entry["brokers"]:
+            found = each["trouble"] or "written and read"
+            yield {"listener": entry["name"], **each, "found": found}
+        if entry["trouble"]:
+            address = entry["bootstrap_servers"]
+            yield {"listener": entry["name"], "address": address, "found": entry["trouble"]}
 
 
 def _text(value) -> str:

@@ -12,8 +12,20 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timezone
+from typing import Optional
 
-from flow import client, continuity, files, inspection, judge, ledger, progress, report, session
+from flow import (
+    client,
+    continuity,
+    files,
+    inspection,
+    judge,
+    ledger,
+    listeners,
+    progress,
+    report,
+    session,
+)
 from flow.cluster import MIN_ISR, TIMESTAMP_TYPE, CannotRun, Cluster, spread
 from flow.produce import produce as produce_task
 from flow.timing import APPENDED
@@ -41,12 +53,14 @@ class Stopwatch:
         return {**self.seconds, "total": round(time.monotonic() - self._start, 3)}
 
 
-def _settings(options: argparse.Namespace) -> tuple:
-    """(properties for librdkafka, properties for Java) of --command-config and the servers."""
+def _settings(servers: str, config: Optional[str]) -> tuple:
+    """(properties for librdkafka, properties for Java) of a file of client properties, and the
+    servers.
+    """
     properties = {}
-    if options.command_config:
+    if config:
         try:
-            with open(options.command_config, encoding="utf-8") as file:
+            with open(config, encoding="utf-8") as file:
                 properties = client.parse_properties(file.read())
         except OSError as error:
             raise CannotRun(f"the client settings cannot be read: {error}") from error
@@ -55,11 +69,21 @@ def _settings(options: argparse.Namespace) -> tuple:
         for_java = client.for_java(properties)
     except ValueError as error:
         raise CannotRun(str(error)) from error
-    return {"bootstrap.servers": options.bootstrap_servers, **for_python}, for_java
+    return {"bootstrap.servers": servers, **for_python}, for_java
+
+
+def _other_listeners(options: argparse.Namespace) -> list:
+    """The listeners.Listeners of the command line."""
+    configs = options.listener_config
+    return [
+        listeners.Listener(name, _settings(servers, configs.get(name, options.command_config))[0])
+        for name, servers in options.listener.items()
+    ]
 
 
 def _prepare(options: argparse.Namespace, cluster: Cluster, settings: dict) -> files.Plan:
     """Topic, replicas, positions, groups: everything that is fixed before the first write."""
+    others = _other_listeners(options)
     described = cluster.describe()
     brokers = list(described.brokers)
     run_id = uuid.uuid4().hex
@@ -77,6 +101,11 @@ def _prepare(options: argparse.Namespace, cluster: Cluster, settings: dict) -> f
         # so that when a record was appended is known, and not only when it was sent
         config = {TIMESTAMP_TYPE: APPENDED}
         cluster.create_topic(topic, spread(brokers, partitions, replication), config)
+    tried = []
+    if others:
+        leaders = {place["leader"]: number for number, place in cluster.layout(topic).items()}
+        leaders.pop(None, None)
+        tried = listeners.exercise(others, described.cluster_id, topic, leaders, options.timeout)
     before = cluster.positions(topic, wait=options.timeout)
     if not before:
         raise CannotRun(f"topic {topic} was created, but no broker knows it")
@@ -103,6 +132,7 @@ def _prepare(options: argparse.Namespace, cluster: Cluster, settings: dict) -> f
         before=before,
         timestamp_type=config[TIMESTAMP_TYPE],
         groups=continuity.names(run_id, options.groups),
+        listeners=tried,
     )
     try:
         _groups(options, plan, settings).commit(plan.first_offsets())
@@ -171,7 +201,7 @@ def _started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool):
     """Spark and, at the same time, the cluster's side: yields (spark, cluster, plan, settings,
     java).
     """
-    settings, for_java = _settings(options)
+    settings, for_java = _settings(options.bootstrap_servers, options.command_config)
     jars = session.prepare_java(options.jars)
     if with_plan:
         files.new_ledger(options.ledger)
@@ -263,7 +293,7 @@ def inspect(options: argparse.Namespace) -> int:
     """Judge a topic that somebody else wrote, as far as that is possible without a ledger."""
     watch = Stopwatch()
     forget(options.output, "inspection.json", "inspection.html")
-    settings, for_java = _settings(options)
+    settings, for_java = _settings(options.bootstrap_servers, options.command_config)
     jars = session.prepare_java(options.jars)
     cluster = Cluster(settings, options.timeout)
     positions = cluster.positions(options.topic, committed=options.transactional)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import Optional, Sequence
 
 SCHEMA_VERSION = 1
 WITNESSES = 20
@@ -97,10 +97,14 @@ def gaps_at_the_borders(before: dict, after: dict, now: dict) -> list:
 
 
 def coverage(
-    brokers: list, moments: list, acked_partitions: set, expected_brokers: Optional[int] = None
+    brokers: list,
+    moments: list,
+    acked_partitions: set,
+    expected_brokers: Optional[int] = None,
+    listeners: Sequence = (),
 ) -> Check:
     """A broker counts as covered if it led, at any of the moments, a partition that acknowledged
-    records.
+    records. `listeners`: witnesses of what could not be reached through other listeners.
     """
     led = {p.leader for moment in moments for n, p in moment.items() if n in acked_partitions}
     witnesses = [
@@ -113,7 +117,8 @@ def coverage(
             f"{expected_brokers} brokers are expected, {len(brokers)} are registered: {brokers}"
         )
         witnesses.append({"broker": None, "reason": reason})
-    return Check("coverage", len(set(brokers) - led) + absent, witnesses)
+    count = len(set(brokers) - led) + absent + len(listeners)
+    return Check("coverage", count, [*witnesses, *listeners])
 
 
 def durability(

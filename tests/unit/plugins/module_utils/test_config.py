@@ -10,6 +10,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils._config_kafka imp
     OWNED_KEYS,
     bootstrap_servers,
     broker_properties,
+    client_listeners,
     endpoint,
     is_secret,
     parse_properties,
@@ -130,6 +131,30 @@ def test_bootstrap_takes_one_listener_by_name():
     ]
     assert bootstrap_servers(members) == "b1:9092,b1:9092"
     assert bootstrap_servers(members, "OUT") == "o1:1,[::1]:2"
+
+
+def test_listeners_of_an_audience_come_with_their_servers_and_their_login():
+    def of_broker(number):
+        return [
+            {"name": "INSIDE", "port": 1, "advertised": f"b{number}", "audience": ["brokers"]},
+            {"name": "ADMIN", "port": 2, "advertised": f"b{number}", "audience": ["admin"]},
+            {"name": "OUT", "port": 3, "protocol": "SASL_SSL", "advertised": f"o{number}",
+             "audience": ["clients", "partners"]},
+            {"name": "ANY", "port": 4, "advertised": f"b{number}"},
+        ]  # fmt: skip
+
+    members = [of_broker(1), of_broker(2)]
+    security = {"security_protocol": "PLAINTEXT", "ssl_ca": "/ca.pem"}
+    (out,) = client_listeners(members, ["clients", "admin"], "ADMIN", security)
+    assert (out["name"], out["bootstrap_servers"]) == ("OUT", "o1:3,o2:3")
+    assert out["properties"]["security.protocol"] == "SASL_SSL"
+    assert out["properties"]["ssl.truststore.location"] == "/ca.pem"
+    own = {"OUT": {"ssl_ca": "/other.pem"}}
+    (out,) = client_listeners(members, ["partners"], "ADMIN", security, own)
+    assert out["properties"]["ssl.truststore.location"] == "/other.pem"
+    # without a name the admin's is the first one
+    assert [each["name"] for each in client_listeners(members, ["brokers", "admin"])] == ["ADMIN"]
+    assert client_listeners(members, []) == []
 
 
 def test_connect_string_is_sorted_by_id_with_the_chroot_once():
