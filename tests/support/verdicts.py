@@ -102,6 +102,17 @@ def document(kind: str, summary: str, seen: timing.Observed, brokers=3, partitio
             }
             for b in ids
         ],
+        "listeners": [
+            {
+                "name": "CLIENTS",
+                "bootstrap_servers": "clients.example.org:9094",
+                "brokers": [
+                    {"broker": b, "address": f"clients-{b}.example.org:9094", "trouble": None}
+                    for b in ids
+                ],
+                "trouble": None,
+            }
+        ],
         "partitions": [
             {
                 "partition": n,
@@ -194,6 +205,10 @@ def hostile() -> dict:
     result["errors"] = {HOSTILE: 1}
     result["versions"] = {HOSTILE: HOSTILE}
     result["brokers"][0]["address"] = HOSTILE
+    result["listeners"][0]["brokers"][0]["trouble"] = HOSTILE + "x" * 300
+    result["listeners"].append(
+        {"name": HOSTILE, "bootstrap_servers": HOSTILE, "brokers": [], "trouble": HOSTILE}
+    )
     for witness in result["checks"][0]["witnesses"]:
         witness["reason"] = HOSTILE + "x" * 300
     return result

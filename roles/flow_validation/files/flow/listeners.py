@@ -146,9 +146,11 @@ class _Trial:
             deadline = time.monotonic() + self._timeout
             while len(came) < len(offsets) and time.monotonic() < deadline:
                 message = client.poll(_POLL_SECONDS)
-                if message is None or message.error():
+                if message is None:
                     continue
-                if message.offset() == offsets[message.partition()]:
+                if message.error():
+                    self._said = message.error().str()
+                elif message.offset() == offsets[message.partition()]:
                     if message.value() == self._value():
                         came.add(message.partition())
         finally:

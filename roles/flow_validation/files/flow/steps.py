@@ -24,6 +24,7 @@ from flow import (
     listeners,
     progress,
     report,
+    room,
     session,
 )
 from flow.cluster import MIN_ISR, TIMESTAMP_TYPE, CannotRun, Cluster, spread
@@ -225,7 +226,32 @@ def _started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool):
                     _delete(cluster, plan.result().topic)
                 raise
             made = plan.result() if plan else known
+        if with_plan:
+            _find_room(spark, options, made, cluster, for_java)
         yield spark, cluster, made, settings, for_java
+
+
+def _find_room(spark, options, plan: files.Plan, cluster: Cluster, for_java: dict) -> None:
+    """Refuse a run whose records a broker's disk has no room for, and take back its topic."""
+    compressed = any(p.startswith("compression.") for p in options.producer_property)
+    if compressed or room.needed(plan.records, plan.record_size) < room.SMALL_BYTES:
+        return
+    replicas = {number: place.replicas for number, place in plan.before.items()}
+    try:
+        disks = room.disks(
+            spark, options.bootstrap_servers, for_java, plan.topic, replicas, options.timeout
+        )
+    except CannotRun as error:
+        print(f"note: whether the disks have room is not known: {error}", file=sys.stderr)
+        return
+    short = room.shortage(disks, plan.records, plan.record_size, plan.partitions)
+    if short:
+        if plan.created:
+            _delete(cluster, plan.topic)
+        raise CannotRun(
+            f"{short}; write fewer or smaller records, or compress them, which is not judged"
+            " (--producer-property compression.type=...)"
+        )
 
 
 def produce(options: argparse.Namespace) -> int:

@@ -22,7 +22,7 @@ MEANING = {
     "duplicate": "No record was read twice.",
     "order": "Within producer and partition the sequence rises with the offset.",
     "gap": "No offset is empty, no end offset and no leader epoch fell.",
-    "coverage": "Every broker led a partition that acknowledged records.",
+    "coverage": "Every broker led a partition that acknowledged records, and answers on each listener that was given.",
     "durability": "Replication factor and effective min.insync.replicas are as planned.",
     "continuity": "Consumer groups found their committed offsets, and everything from there on.",
     "emptiness": "Something was read.",

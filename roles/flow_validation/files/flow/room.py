@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""Have the brokers' disks room for the run's records? Asked before the first one is written.
+
+A run that fills a disk stops every other writer of the cluster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional
+
+from flow.cluster import CannotRun
+
+# Smaller runs than this, one replica of all records, are not worth the question.
+SMALL_BYTES = 100 * 2**20
+# Of what is free, so much may be taken: other people write, too, and segments come with indexes.
+_SHARE = 0.9
+# Of a record in a batch of many: lengths, deltas of time and offset, no key, no headers (Kafka's
+# message format 2), and its part of the batch's own 61 bytes.
+_RECORD_OVERHEAD = 12
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A log directory of a broker; `usable`: free bytes, None if the broker does not say (before
+    Kafka 3.3); `partitions`: those of the run's topic that have a replica there.
+    """
+
+    broker: int
+    path: str
+    usable: Optional[int]
+    partitions: tuple
+
+
+def needed(records: int, record_size: int) -> int:
+    """Bytes of so many records in a log, uncompressed."""
+    return records * (record_size + _RECORD_OVERHEAD)
+
+
+def shortage(disks: list, records: int, record_size: int, partitions: int) -> str:
+    """Which disk has not enough room, as a sentence; empty if all have, or do not say."""
+    share = needed(-(-records // partitions), record_size)
+    short = [
+        f"broker {disk.broker} has {size(disk.usable)} free in {disk.path}"
+        f" and would get {size(share * len(disk.partitions))}"
+        for disk in sorted(disks, key=lambda disk: (disk.broker, disk.path))
+        if disk.usable is not None and share * len(disk.partitions) > disk.usable * _SHARE
+    ]
+    return "; ".join(short)
+
+
+def size(count: int) -> str:
+    """Bytes for people: 1.5 GiB."""
+    number, units = float(count), ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
+    while number >= 1024 and len(units) > 1:
+        number, units = number / 1024, units[1:]
+    return f"{number:.0f} {units[0]}" if units[0] == "B" else f"{number:.1f} {units[0]}"
+
+
+def disks(spark, servers: str, client: dict, topic: str, replicas: dict, timeout: float) -> list:
+    """The Disks that hold the topic; `client`: settings for Java; replicas: partition -> brokers.
+
+    By Kafka's own client, which Spark has loaded with the connector: librdkafka has no such
+    request. CannotRun if the cluster does not tell, above all because the principal may not
+    describe the cluster.
+    """
+    from py4j.protocol import Py4JError
+
+    jvm = spark._jvm
+    settings = jvm.java.util.Properties()
+    for key, value in {"bootstrap.servers": servers, **client}.items():
+        settings.setProperty(key, str(value))
+    try:
+        admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
+        try:
+            brokers = jvm.java.util.ArrayList()
+            for broker in sorted({broker for each in replicas.values() for broker in each}):
+                brokers.add(broker)
+            answer = admin.describeLogDirs(brokers).allDescriptions()
+            found = answer.get(int(timeout), jvm.java.util.concurrent.TimeUnit.SECONDS)
+            return [
+                disk
+                for broker in found.keySet()
+                for disk in _of_broker(jvm, broker, found.get(broker), topic, replicas)
+            ]
+        finally:
+            admin.close(jvm.java.time.Duration.ofSeconds(0))
+    except TypeError as error:  # classes that this JVM's loader does not show to Python
+        raise CannotRun("Kafka's Java client is out of reach") from error
+    except Py4JError as error:
+        cause = getattr(error, "java_exception", None)
+        raise CannotRun(str(cause or error).splitlines()[0]) from error
+
+
+def _of_broker(jvm, broker: int, directories, topic: str, replicas: dict) -> list:
+    here = [number for number, brokers in replicas.items() if broker in brokers]
+    result = []
+    for path in directories.keySet():
+        directory = directories.get(path)
+        held = directory.replicaInfos()
+        place = jvm.org.apache.kafka.common.TopicPartition
+        numbers = tuple(number for number in here if held.containsKey(place(topic, number)))
+        usable = directory.usableBytes()
+        free = usable.getAsLong() if usable.isPresent() else None
+        result.append(Disk(broker, path, free, numbers))
+    return result
