@@ -100,8 +100,9 @@ def registered_at(cluster):
 class Watch(threading.Thread):
     """Notes every change of what runs, from its `with` to its end; then answers questions about it.
 
-    `events` is a list of (kind, what): ("down", names) when the set of instances whose port does not
-    answer has changed, ("whole", Metadata) when every broker was registered and in sync.
+    `events` is a list of (kind, what): ("down", names) when the set of instances on whose port nobody
+    listens has changed, ("whole", id of the controller) when every broker was registered and in sync,
+    ("slow", (name, error)) when a connection took too long.
     """
 
     def __init__(self, cluster):
@@ -114,13 +115,15 @@ class Watch(threading.Thread):
 
     def _runs(self, name):
         # By the port, not by a word: servers of ZooKeeper that lose their leader drop every connection,
-        # an asker's too, and elect; none of them serves then, and all run.
-        with (
-            contextlib.suppress(OSError),
-            socket.create_connection(("127.0.0.1", self._ports[name]), 5),
-        ):
-            return True
-        return False
+        # an asker's too, and elect; none of them serves then, and all run. And one that is only slow to
+        # accept, since two cores start a broker beside it, is not down: nobody listens is what counts.
+        try:
+            socket.create_connection(("127.0.0.1", self._ports[name]), 5).close()
+        except ConnectionRefusedError:
+            return False
+        except OSError as error:
+            self.events.append(("slow", (name, repr(error))))
+        return True
 
     def run(self):
         admin, down = self._cluster.admin(), frozenset()
@@ -131,7 +134,8 @@ class Watch(threading.Thread):
             if now != down:
                 down = now
                 self.events.append(("down", now))
-            if not now and (not self.events or self.events[-1][0] == "down"):
+            last = next((kind for kind, _what in reversed(self.events) if kind != "slow"), "down")
+            if not now and last == "down":
                 with contextlib.suppress(KafkaException):
                     found = admin.list_topics(timeout=5)
                     if frozenset(found.brokers) == brokers and all(
@@ -158,6 +162,7 @@ class Watch(threading.Thread):
         for kind, what in self.events:
             if kind == "whole":
                 whole = True
+            if kind != "down":
                 continue
             assert len(what) <= 1, f"down at the same time: {sorted(what)}; {self.events}"
             for name in what:
