@@ -91,18 +91,17 @@ def bootstrap_servers(members, listener=None):
 def client_listeners(members, audiences, admin_listener="", security=None, own=None):
     """Return the listeners that somebody of these audiences uses, besides the one that admins use.
 
-    `members` is a list of `kafka_listeners` lists, one a broker; an empty `admin_listener` is the first
-    one of each broker. How to log in is `security` (see client_properties) with the listener's own
-    protocol, and what `own` has for its name. Returns dicts of `name bootstrap_servers properties`.
+    `members` is a list of `kafka_listeners` lists, one a broker, as the preflight completes them; an empty
+    `admin_listener` is the first one of each broker. How to log in is `security` (see client_properties)
+    with the listener's own protocol, and what `own` has for its name. Returns dicts of
+    `name bootstrap_servers properties`.
     """
     found = {}
     for listeners in members:
         for place, item in enumerate(listeners):
             admins = item["name"] == admin_listener if admin_listener else place == 0
-            wanted = item.get("audience") or []
-            wanted = [wanted] if isinstance(wanted, str) else wanted
-            if not admins and set(wanted) & set(audiences):
-                found.setdefault(item["name"], item.get("protocol") or "PLAINTEXT")
+            if not admins and set(item["audience"]) & set(audiences):
+                found.setdefault(item["name"], item["protocol"])
     return [
         {
             "name": name,

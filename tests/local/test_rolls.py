@@ -66,7 +66,10 @@ def test_a_changed_broker_setting_survives_an_interruption_and_rolls(rolling):
         wait_until(lambda: len(traffic.acknowledged) > sent, 60, "acknowledgements after the roll")
     order = watch.check()
     assert changed(before, rolling.processes()) == set(rolling.brokers), "ZooKeeper was left alone"
-    assert sorted(order) == sorted(rolling.brokers) and order[-1] == controller, watch.events
+    assert sorted(order) == sorted(rolling.brokers) and order[-1] == controller, (
+        watch.events,
+        watch.reasons,
+    )
     assert not traffic.failed and len(traffic.acknowledged) > 100 and traffic.lost() == []
     assert "num.io.threads (unset) -> 5" in run.text, "it says why it restarts"
     run = rolling.deploy()

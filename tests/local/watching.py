@@ -100,9 +100,9 @@ def registered_at(cluster):
 class Watch(threading.Thread):
     """Notes every change of what runs, from its `with` to its end; then answers questions about it.
 
-    `events` is a list of (kind, what): ("down", names) when the set of instances on whose port nobody
-    listens has changed, ("whole", id of the controller) when every broker was registered and in sync,
-    ("slow", (name, error)) when a connection took too long.
+    `events` is a list of (kind, what): ("down", names) when the set of instances whose port does not
+    answer has changed, ("whole", id of the controller) when every broker was registered and in sync.
+    `reasons` are pairs of a name and what was wrong when its port did not answer.
     """
 
     def __init__(self, cluster):
@@ -111,18 +111,17 @@ class Watch(threading.Thread):
         self._ports = {name: zookeeper_port(cluster, name) for name in cluster.zookeepers}
         self._ports |= {name: cluster.port(name) for name in cluster.brokers}
         self.events = []
+        self.reasons = set()
         self.looks = 0
 
     def _runs(self, name):
         # By the port, not by a word: servers of ZooKeeper that lose their leader drop every connection,
-        # an asker's too, and elect; none of them serves then, and all run. And one that is only slow to
-        # accept, since two cores start a broker beside it, is not down: nobody listens is what counts.
+        # an asker's too, and elect; none of them serves then, and all run.
         try:
             socket.create_connection(("127.0.0.1", self._ports[name]), 5).close()
-        except ConnectionRefusedError:
-            return False
         except OSError as error:
-            self.events.append(("slow", (name, repr(error))))
+            self.reasons.add((name, repr(error)))
+            return False
         return True
 
     def run(self):
@@ -134,8 +133,7 @@ class Watch(threading.Thread):
             if now != down:
                 down = now
                 self.events.append(("down", now))
-            last = next((kind for kind, _what in reversed(self.events) if kind != "slow"), "down")
-            if not now and last == "down":
+            if not now and (not self.events or self.events[-1][0] == "down"):
                 with contextlib.suppress(KafkaException):
                     found = admin.list_topics(timeout=5)
                     if frozenset(found.brokers) == brokers and all(
@@ -162,7 +160,6 @@ class Watch(threading.Thread):
         for kind, what in self.events:
             if kind == "whole":
                 whole = True
-            if kind != "down":
                 continue
             assert len(what) <= 1, f"down at the same time: {sorted(what)}; {self.events}"
             for name in what:

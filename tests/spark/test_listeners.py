@@ -12,11 +12,6 @@ from tests.support.lying_proxy import LyingProxy
 from tests.support.outside import free_port
 
 
-def ends(address):
-    host, _colon, port = address.rpartition(":")
-    return host, int(port)
-
-
 @pytest.fixture
 def run(cluster, tmp_path):
     """Run with these listeners besides: (exit code, verdict)."""
@@ -38,12 +33,7 @@ def passage(cluster, *brokers):
     """The addresses that these brokers announce on the listener PROXY lead to them."""
     with contextlib.ExitStack() as stack:
         for number in brokers:
-            listen, broker = cluster.announced_address, cluster.listener_address
-            stack.enter_context(
-                LyingProxy(
-                    listen=ends(listen("PROXY", number)), broker=ends(broker("PROXY", number))
-                )
-            )
+            stack.enter_context(LyingProxy.of_broker(cluster, "PROXY", number))
         yield
 
 

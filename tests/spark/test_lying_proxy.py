@@ -18,22 +18,12 @@ RECORDS, PARTITIONS = 3000, 3
 CONTROL_BATCH = 0x20
 
 
-def address(text):
-    host, _colon, port = text.rpartition(":")
-    return host, int(port)
-
-
 @pytest.fixture(name="proxies", scope="module")
 def proxies_fixture(cluster):
     """One for each broker, between their announced addresses and the brokers."""
     with contextlib.ExitStack() as stack:
         yield [
-            stack.enter_context(
-                LyingProxy(
-                    listen=address(cluster.announced_address("PROXY", number)),
-                    broker=address(cluster.listener_address("PROXY", number)),
-                )
-            )
+            stack.enter_context(LyingProxy.of_broker(cluster, "PROXY", number))
             for number in cluster.broker_instances
         ]
 

@@ -41,6 +41,19 @@ class LyingProxy:
         self._lock = threading.Lock()
         self._sockets: list = []
 
+    @classmethod
+    def of_broker(cls, cluster, listener: str, broker: int) -> LyingProxy:
+        """One where a broker of a BareCluster announces the listener, in front of that broker."""
+
+        def pair(address: str) -> tuple:
+            host, _colon, port = address.rpartition(":")
+            return host, int(port)
+
+        return cls(
+            listen=pair(cluster.announced_address(listener, broker)),
+            broker=pair(cluster.listener_address(listener, broker)),
+        )
+
     def __enter__(self) -> LyingProxy:
         self._server = socket.create_server(self._listen)
         threading.Thread(target=self._accept, daemon=True).start()

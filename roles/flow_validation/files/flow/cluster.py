@@ -25,6 +25,22 @@ class CannotRun(Exception):
     """The validation could not be done; the message is one sentence for a person (exit code 3)."""
 
 
+class LastError:
+    """What a client's connections suffered last; librdkafka's error_cb, served while it is polled."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def __call__(self, error) -> None:
+        # "all brokers down" follows the error that says why; keep the latter
+        if error.name() != "_ALL_BROKERS_DOWN" or not self.text:
+            self.text = error.str()
+
+    def beside(self, detail: str) -> str:
+        """A sentence, and behind it in brackets this, if it does not say so already."""
+        return f"{detail} ({self.text})" if self.text and self.text not in detail else detail
+
+
 @dataclass(frozen=True)
 class Description:
     """The cluster as the job sees it."""
@@ -44,7 +60,7 @@ class Cluster:
             raise CannotRun(f"confluent-kafka is missing in this Python: {error}") from error
         self._kafka = confluent_kafka
         self._timeout = timeout
-        self._last_error = ""
+        self._heard = LastError()
         self._hopeless = False  # waiting will not make these credentials right
         settings = {"error_cb": self._remember, **client_settings}
         try:
@@ -55,16 +71,12 @@ class Cluster:
 
     def _remember(self, error) -> None:
         self._hopeless |= error.name() in ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL")
-        # "all brokers down" follows the error that says why; keep the latter
-        if error.name() != "_ALL_BROKERS_DOWN" or not self._last_error:
-            self._last_error = error.str()
+        self._heard(error)
 
     def _failure(self, what: str, error) -> CannotRun:
         self._admin.poll(0)  # serves error_cb
         detail = error.args[0].str() if error.args and hasattr(error.args[0], "str") else str(error)
-        if self._last_error and self._last_error not in detail:
-            detail = f"{detail} ({self._last_error})"
-        return CannotRun(f"{what} at {self._servers}: {detail}")
+        return CannotRun(f"{what} at {self._servers}: {self._heard.beside(detail)}")
 
     def describe(self) -> Description:
         """Cluster id and registered brokers."""
@@ -193,7 +205,7 @@ class Cluster:
         answers = self._admin.list_offsets(
             wanted,
             isolation_level=isolation.READ_COMMITTED if committed else isolation.READ_UNCOMMITTED,
-            request_timeout=_LEADER_ANSWERS,
+            request_timeout=min(_LEADER_ANSWERS, self._timeout),
         )
         found = {}
         for place, future in answers.items():

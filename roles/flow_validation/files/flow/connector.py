@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
+from typing import Optional
 
 from flow.cluster import CannotRun
 
@@ -36,10 +37,15 @@ def cache_directory() -> str:
     return os.environ.get("KAFKAOPS_CACHE") or default
 
 
-def find_java() -> str:
-    """The path of `java`: JAVA_HOME, else PATH. Raises CannotRun unless Spark can run on it."""
+def java_path() -> Optional[str]:
+    """Where `java` should be: below JAVA_HOME, else on the PATH; None if there is neither."""
     home = os.environ.get("JAVA_HOME")
-    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    return os.path.join(home, "bin", "java") if home else shutil.which("java")
+
+
+def find_java() -> str:
+    """The path of `java`. Raises CannotRun unless Spark can run on it."""
+    home, java = os.environ.get("JAVA_HOME"), java_path()
     wanted = " or ".join(str(v) for v in JAVA_VERSIONS)
     if not java or not os.access(java, os.X_OK):
         where = (

@@ -47,9 +47,7 @@ class Plan:
     timestamp_type: str = CREATED  # the topic's message.timestamp.type
     produce_seconds: float = 0.0  # how long the produce step took; 0 if it was killed
     groups: list = field(default_factory=list)  # consumer groups that committed at `before`'s ends
-    listeners: list = field(
-        default_factory=list
-    )  # that were tried besides, as verdict.json has them
+    listeners: list = field(default_factory=list)  # tried besides the run's, as in verdict.json
 
     def first_offsets(self) -> dict:
         """partition -> where the run's records begin."""

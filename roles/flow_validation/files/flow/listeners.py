@@ -13,7 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from flow.cluster import quiet_logger
+from flow.cluster import LastError, quiet_logger
 
 _POLL_SECONDS = 0.1
 
@@ -46,7 +46,7 @@ class _Trial:
 
     def __init__(self, listener: Listener, timeout: float):
         self._listener, self._timeout = listener, timeout
-        self._said = ""  # the last thing that a connection suffered
+        self._heard = LastError()
 
     def result(self, cluster_id: str, topic: str, leaders: dict) -> dict:
         """The listener's entry of verdict.json."""
@@ -60,7 +60,7 @@ class _Trial:
         except LookupError as error:
             return {**entry, "trouble": str(error)}
         except KafkaException as error:
-            return {**entry, "trouble": self._because(error.args[0])}
+            return {**entry, "trouble": self._heard.beside(error.args[0].str())}
         brokers = [
             {"broker": broker, "address": addresses.get(broker), "trouble": troubles.get(broker)}
             for broker in sorted(leaders)
@@ -68,16 +68,7 @@ class _Trial:
         return {**entry, "brokers": brokers, "trouble": None}
 
     def _settings(self, **more) -> dict:
-        def remember(error) -> None:
-            # "all brokers down" follows the error that says why
-            if error.name() != "_ALL_BROKERS_DOWN" or not self._said:
-                self._said = error.str()
-
-        return {**self._listener.settings, "error_cb": remember, **more}
-
-    def _because(self, error) -> str:
-        text = error.str()
-        return f"{text} ({self._said})" if self._said and self._said not in text else text
+        return {**self._listener.settings, "error_cb": self._heard, **more}
 
     def _addresses(self, cluster_id: str, topic: str) -> dict:
         """broker -> address that the listener's clients are told; LookupError if it is another
@@ -103,10 +94,10 @@ class _Trial:
         came = self._read(topic, offsets)
         for number, broker in asked.items():
             if number not in offsets:
-                reason = refused.get(number) or self._said or "no answer"
+                reason = refused.get(number) or self._heard.text or "no answer"
                 troubles[broker] = f"nothing could be written through {addresses[broker]}: {reason}"
             elif number not in came:
-                reason = self._said or "no answer"
+                reason = self._heard.text or "no answer"
                 troubles[broker] = f"nothing could be read through {addresses[broker]}: {reason}"
         return troubles
 
@@ -123,7 +114,7 @@ class _Trial:
             if error is None:
                 offsets[message.partition()] = message.offset()
             else:
-                refused[message.partition()] = self._because(error)
+                refused[message.partition()] = self._heard.beside(error.str())
 
         limit = int(self._timeout * 1000)
         settings = {"acks": "all", "delivery.timeout.ms": limit}
@@ -149,7 +140,7 @@ class _Trial:
                 if message is None:
                     continue
                 if message.error():
-                    self._said = message.error().str()
+                    self._heard(message.error())
                 elif message.offset() == offsets[message.partition()]:
                     if message.value() == self._value():
                         came.add(message.partition())

@@ -116,7 +116,7 @@ def _java_without_module(work: str):
     where it is missing. Spark's launcher has no option to leave it out, and an empty module in its
     place is refused (java.base knows the hash of the true one): so a script takes it off the line.
     """
-    java = "" if in_spark_submit() else connector.find_java()
+    java = "" if in_spark_submit() else connector.java_path()
     if not java or _has_module(java):
         yield
         return

@@ -104,8 +104,8 @@ def _prepare(options: argparse.Namespace, cluster: Cluster, settings: dict) -> f
         cluster.create_topic(topic, spread(brokers, partitions, replication), config)
     tried = []
     if others:
-        leaders = {place["leader"]: number for number, place in cluster.layout(topic).items()}
-        leaders.pop(None, None)
+        placed = cluster.positions(topic, wait=options.timeout)  # by a broker that knows the topic
+        leaders = {place.leader: number for number, place in placed.items()}
         tried = listeners.exercise(others, described.cluster_id, topic, leaders, options.timeout)
     before = cluster.positions(topic, wait=options.timeout)
     if not before:

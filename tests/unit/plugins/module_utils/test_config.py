@@ -135,13 +135,13 @@ def test_bootstrap_takes_one_listener_by_name():
 
 def test_listeners_of_an_audience_come_with_their_servers_and_their_login():
     def of_broker(number):
-        return [
-            {"name": "INSIDE", "port": 1, "advertised": f"b{number}", "audience": ["brokers"]},
-            {"name": "ADMIN", "port": 2, "advertised": f"b{number}", "audience": ["admin"]},
-            {"name": "OUT", "port": 3, "protocol": "SASL_SSL", "advertised": f"o{number}",
-             "audience": ["clients", "partners"]},
-            {"name": "ANY", "port": 4, "advertised": f"b{number}"},
-        ]  # fmt: skip
+        rows = [
+            ("INSIDE", 1, "PLAINTEXT", f"b{number}", ["brokers"]),
+            ("ADMIN", 2, "PLAINTEXT", f"b{number}", ["admin"]),
+            ("OUT", 3, "SASL_SSL", f"o{number}", ["clients", "partners"]),
+            ("ANY", 4, "PLAINTEXT", f"b{number}", []),
+        ]
+        return [dict(zip(("name", "port", "protocol", "advertised", "audience"), r)) for r in rows]
 
     members = [of_broker(1), of_broker(2)]
     security = {"security_protocol": "PLAINTEXT", "ssl_ca": "/ca.pem"}
