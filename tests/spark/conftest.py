@@ -40,6 +40,10 @@ def cluster(tmp_path_factory):
         zookeepers=1,
         extra_listeners={"PROXY": "PLAINTEXT"},
         proxied=("PROXY",),
-        broker_config={"zookeeper.session.timeout.ms": 6000},
+        broker_config={
+            "zookeeper.session.timeout.ms": 6000,
+            # how often it looks for transactions that nobody ends
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": 500,
+        },
     ) as running:
         yield running

@@ -6,19 +6,22 @@ import signal
 import threading
 import time
 
-from flow import ledger
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from flow import files, ledger
 from flow.produce import produce
-from flow.schema import ACKED, FAILED, UNKNOWN
+from flow.schema import ABORTED, ACKED, FAILED, UNKNOWN
 
-from tests.spark.disturbing import make_whole
+from tests.spark.disturbing import make_whole, started_records
 
 PARTITIONS = 3
 
 
-def produced(cluster, directory, topic, records, client, config=None, delivery_timeout=60):
-    """The ledger's rows of `records` to a new topic; `client`, `config`: what differs for the two."""
-    from confluent_kafka.admin import AdminClient, NewTopic
-
+def produced(cluster, directory, topic, records, client, config=None, delivery_timeout=60, **more):
+    """The ledger's rows of `records` to a new topic; `client`, `config`, `more` (of the task): what
+    differs.
+    """
+    directory.mkdir(exist_ok=True)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     new = NewTopic(topic, PARTITIONS, replication_factor=3, config=config or {})
     admin.create_topics([new])[topic].result(30)
@@ -31,41 +34,58 @@ def produced(cluster, directory, topic, records, client, config=None, delivery_t
         "records": records,
         "record_size": 100,
         "delivery_timeout": delivery_timeout,
+        "transaction_records": 0,
+        "transaction_timeout": 0,
         "directory": str(directory),
+        **more,
     }
     rows = produce(task, 0, 7).rows()
     assert sum(row.records for row in rows) == records
     return rows
 
 
-def in_the_log(cluster, topic):
-    """(partition, sequence) -> offset of all records of the topic; none may be there twice."""
-    from confluent_kafka import Consumer, TopicPartition
-
+def ends_of(cluster, topic):
+    """Records in the log, of all partitions."""
     client = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "none"})
-    ends = [client.get_watermark_offsets(TopicPartition(topic, n))[1] for n in range(PARTITIONS)]
+    places = [TopicPartition(topic, number) for number in range(PARTITIONS)]
+    ends = [client.get_watermark_offsets(place)[1] for place in places]
+    client.close()
+    return sum(ends)
+
+
+def in_the_log(cluster, topic):
+    """(partition, sequence) -> offsets of all records of the topic, rising."""
+    ends = ends_of(cluster, topic)
+    client = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "none"})
     client.assign([TopicPartition(topic, n, 0) for n in range(PARTITIONS)])
     found, read, deadline = {}, 0, time.monotonic() + 60
-    while read < sum(ends) and time.monotonic() < deadline:
+    while read < ends and time.monotonic() < deadline:
         for message in client.consume(10_000, 1):
             assert not message.error()
             sequence = int.from_bytes(message.value()[32:40], "big")
-            found[message.partition(), sequence] = message.offset()
+            found.setdefault((message.partition(), sequence), []).append(message.offset())
             read += 1
     client.close()
-    assert read == sum(ends) == len(found)
+    assert read == ends
     return found
 
 
-def contradicted(rows, found):
-    """Records of which the log shows something else than the ledger."""
+def contradicted(rows, found, renewed=False):
+    """Records of which the log shows something else than the ledger; `renewed`: by a producer that
+    began a new epoch, and may have sent some of them twice.
+    """
     wrong = []
     for row in rows:
         for number in range(row.records):
-            offset = found.get((row.partition, row.first_sequence + number))
-            acked, failed = row.outcome == ACKED, row.outcome == FAILED
-            if (acked and offset != row.first_offset + number) or (failed and offset is not None):
-                wrong.append((row, number, offset))
+            offsets = found.get((row.partition, row.first_sequence + number), [])
+            if row.outcome == ACKED:
+                # the last, if the client itself has sent it again
+                right = offsets[-1:] == [row.first_offset + number]
+                right = right and (len(offsets) == 1 or renewed)
+            else:
+                right = row.outcome != FAILED or not offsets
+            if not right:
+                wrong.append((row, number, offsets))
     return wrong
 
 
@@ -88,8 +108,6 @@ def test_refused_batches_between_accepted_ones(cluster, tmp_path):
 
 def test_answers_that_come_too_late_are_unknown(cluster, tmp_path):
     """Brokers stand still for longer than the client waits, and go on with what they received."""
-    from confluent_kafka import Consumer, KafkaException, TopicPartition
-
     brokers = cluster.broker_instances.values()
 
     def stand_still():
@@ -112,7 +130,7 @@ def test_answers_that_come_too_late_are_unknown(cluster, tmp_path):
     try:
         rows = produced(
             cluster,
-            tmp_path,
+            tmp_path / "_attempts",
             "late",
             600_000,
             client={"queue.buffering.max.messages": 20_000},
@@ -123,4 +141,84 @@ def test_answers_that_come_too_late_are_unknown(cluster, tmp_path):
         make_whole(cluster)
     counts = ledger.counts(rows)
     assert counts[ACKED] and counts[UNKNOWN] and not counts[FAILED]
-    assert not contradicted(rows, in_the_log(cluster, "late"))
+    renewed = ledger.renewed(files.load_attempts(str(tmp_path)))
+    assert renewed, "a client that gives up waiting begins a new epoch"
+    assert not contradicted(rows, in_the_log(cluster, "late"), renewed)
+
+
+def test_a_producer_that_is_fenced_ends_in_order(cluster, tmp_path):
+    """Another one takes its transactional id; what it had under way is unknown, and no exception."""
+    other = Producer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "transactional.id": "kafkaops-flow-abababababab-0",
+        }
+    )
+
+    def fence():
+        deadline = time.monotonic() + 60
+        while not started_records(tmp_path) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        other.init_transactions(30)
+
+    disturbance = threading.Thread(target=fence)
+    disturbance.start()
+    try:
+        rows = produced(
+            cluster,
+            tmp_path / "_attempts",
+            "fenced",
+            3_000_000,
+            client={},
+            transaction_records=256,
+            transaction_timeout=60,
+        )
+    finally:
+        disturbance.join()
+    (attempt,) = files.load_attempts(str(tmp_path))
+    assert attempt.complete and attempt.errors["_FENCED"] == 1
+    counts = ledger.counts(rows)
+    assert counts[ACKED] and counts[UNKNOWN] and counts[ABORTED] and not counts["aborted_by_errors"]
+
+
+def test_what_the_client_sends_again_is_known_to_be_its_own(cluster, tmp_path, monkeypatch):
+    """A batch of which a part is given up while it is under way: the rest goes again, anew."""
+    from flow import produce as module
+
+    brokers = cluster.broker_instances.values()
+    rounds = module._rounds
+
+    def with_a_break(planned, turn):
+        first, second = rounds(planned, turn)
+        yield first
+        time.sleep(1.4)  # into the same batch, but so much younger
+        yield second
+        for broker in brokers:
+            broker.signal(signal.SIGSTOP)
+
+    def go_on():
+        for broker in brokers:
+            broker.signal(signal.SIGCONT)
+
+    monkeypatch.setattr(module, "_rounds", with_a_break)
+    rest = threading.Timer(1.4 + 2.0, go_on)
+    rest.start()
+    try:
+        rows = produced(
+            cluster,
+            tmp_path / "_attempts",
+            "again",
+            3 * 2048,
+            client={"linger.ms": 2000},
+            delivery_timeout=3,
+        )
+    finally:
+        rest.join()
+        go_on()
+        make_whole(cluster)
+    (attempt,) = files.load_attempts(str(tmp_path))
+    assert attempt.epochs > 1 and ledger.renewed([attempt]) == [(0, 7)]
+    counts = ledger.counts(rows)
+    assert counts[ACKED] and counts[UNKNOWN]
+    ends = ends_of(cluster, "again")
+    assert ends > 3 * 2048, "nothing is there twice"

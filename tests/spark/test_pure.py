@@ -200,7 +200,7 @@ def test_a_store_that_only_java_reads_is_refused():
         client.for_librdkafka({"ssl.truststore.location": "/store.jks"})
 
 
-SETTINGS = {"topic": "t", "run_id": "ab" * 16, "record_size": 60}
+SETTINGS = {"topic": "t", "run_id": "ab" * 16, "record_size": 60, "transaction_records": 0}
 
 
 class Queue:
@@ -220,11 +220,13 @@ class Queue:
     first=st.integers(0, 2**40),
     number=st.integers(1, 5),
     size=st.sampled_from([48, 49, 60, 100, 1000, 10_000, 600_000]),
+    transaction=st.sampled_from([0, 1, 8]),
 )
-def test_the_quick_loop_writes_what_the_documented_layout_says(first, number, size):
-    turn = produce._turn_of(size)
+def test_the_quick_loop_writes_what_the_documented_layout_says(first, number, size, transaction):
+    settings = {**SETTINGS, "record_size": size, "transaction_records": transaction}
+    turn = produce._turn_of(settings)
     number = min(number, turn - first % turn)  # what is left of the turn
-    state, settings = Attempt(2, 5, False, {3: 4}), {**SETTINGS, "record_size": size}
+    state = Attempt(2, 5, False, {3: 4})
     values = list(produce._values(settings, state, 3, range(first, first + number)))
     assert len(values) == number
     for sequence, value in enumerate(values, first):
@@ -242,8 +244,9 @@ def test_every_record_of_a_whole_turn_has_its_own_checksum():
 
 def test_turns_are_everything_once():
     planned = {0: 2500, 4: 1, 8: 0, 12: 1024}
-    turns = list(produce._turns(planned, produce._turn_of(100)))
-    assert [turn[0] for turn in turns] == [0, 4, 12, 0, 0]
+    rounds = list(produce._rounds(planned, 1024))
+    assert [[turn[0] for turn in each] for each in rounds] == [[0, 4, 12], [0], [0]]
+    turns = [turn for each in rounds for turn in each]
     for partition, count in planned.items():
         sent = [s for where, sequences in turns if where == partition for s in sequences]
         assert sent == list(range(count))
@@ -254,7 +257,7 @@ def test_turns_are_everything_once():
     "size,records", [(48, 1024), (900, 1024), (10_000, 64), (600_000, 1), (2_000_000, 1)]
 )
 def test_large_records_have_short_turns(size, records):
-    assert produce._turn_of(size) == records
+    assert produce.longest_turn(size) == records
 
 
 def test_full_queue_loses_and_repeats_nothing():

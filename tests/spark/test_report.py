@@ -317,7 +317,7 @@ def test_schema_lists_the_checks_there_are():
         lambda d: d.pop("run_id"),
         lambda d: d.update(verdict="passed"),
         lambda d: d["counts"].update(read=-1),
-        lambda d: d.update(checks=d["checks"][2:]),
+        lambda d: d.update(checks=d["checks"][:8]),
         lambda d: d["checks"][1].update(count=3),
         lambda d: d["checks"][0].update(witnesses=[]),
         lambda d: d["timing"].update(longest_pause={"ms": 3}),

@@ -76,6 +76,12 @@ def arguments(argv: list) -> argparse.Namespace:
     parser.add_argument("--timeout", type=float, default=60, help="seconds for each admin request")
     parser.add_argument("--delivery-timeout", type=float, default=120, help="seconds for a record")
     parser.add_argument("--keep", action="store_true", help="keep the topic that run created")
+    parser.add_argument(
+        "--transactional",
+        action="store_true",
+        help="run, produce: write in transactions, of which some are aborted; inspect: read"
+        " committed records only",
+    )
     of_topic = parser.add_argument_group("inspect", "Spark SQL over key, value, headers, ...")
     of_topic.add_argument("--id", metavar="EXPRESSION", help="what no two records share")
     of_topic.add_argument("--sequence", metavar="EXPRESSION", help="what never falls")
@@ -85,7 +91,6 @@ def arguments(argv: list) -> argparse.Namespace:
     of_topic.add_argument("--contiguous", action="store_true", help="the sequence has no holes")
     of_topic.add_argument("--intact", metavar="EXPRESSION", help="true of a whole record")
     of_topic.add_argument("--where", metavar="EXPRESSION", help="judge only these records")
-    of_topic.add_argument("--transactional", action="store_true", help="read committed records")
     chosen = parser.parse_args(argv)
     if chosen.mode == "inspect":
         if not chosen.topic:
@@ -98,6 +103,8 @@ def arguments(argv: list) -> argparse.Namespace:
         parser.error(f"{chosen.mode} needs --output")
     if chosen.records < 1 or chosen.record_size < 48 or chosen.record_size > 1_000_000:
         parser.error("--records must be at least 1, --record-size from 48 to 1000000")
+    if chosen.mode == "verify" and chosen.transactional:
+        parser.error("verify knows from the ledger whether there were transactions; leave it out")
     for option in ("listener", "listener_config"):
         pairs = [text.partition("=") for text in getattr(chosen, option)]
         if not all(name and value for name, _sign, value in pairs):

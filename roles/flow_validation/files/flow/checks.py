@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from typing import Iterable, Optional
 
 from flow.ledger import Row, complement
-from flow.schema import ACKED, UNKNOWN, unpack_header
+from flow.schema import ABORTED, ACKED, UNKNOWN, unpack_header
+from flow.transactions import ABORT_EVERY, Layout, open_ended
 
 KEY = ["home", "producer", "attempt", "sequence"]
 _SAME_RECORD = (
@@ -275,7 +276,7 @@ def phantom(records, ledger):
     from pyspark.sql import functions as F
 
     foreign = _damaged(records, ledger).where("producer is null and not ours")
-    ranges = _ranges(ledger, [ACKED, UNKNOWN])
+    ranges = _ranges(ledger, [ACKED, UNKNOWN, ABORTED])  # of aborted ones: see `atomicity`
     unexplained = records.where("intact").join(ranges, F.expr(_SAME_RECORD), "left_anti")
     return violations(foreign, "'not a record of this run'").unionByName(
         violations(unexplained, "'no ledger row explains it'")
@@ -302,6 +303,29 @@ def loss(records, ledger):
 def duplicate(records, ledger):
     """One sequence at two places: every place but the first counts."""
     return repeated(records.where("intact"), KEY)
+
+
+def resent(records, ledger, renewed: list):
+    """Records that their producer has sent again itself, as `KEY` and `again` (how many times).
+
+    renewed: ledger.renewed. What was acknowledged is the last copy, or none: it was for want of an
+    acknowledgement that it was sent again. A copy behind an acknowledged one is not the client's.
+    """
+    from pyspark.sql import functions as F
+
+    may = records.sparkSession.createDataFrame(renewed, "producer int, attempt int")
+    places = (
+        records.where("intact and home = partition")
+        .groupBy("partition", *KEY)
+        .agg(F.count("*").alias("places"), F.max("offset").alias("last"))
+        .where("places > 1")
+        .join(F.broadcast(may), ["producer", "attempt"])
+    )
+    return (
+        places.join(_ranges(ledger, [ACKED]), F.expr(_SAME_RECORD), "left")
+        .where("l_producer is null or last = first_offset + (sequence - first_sequence)")
+        .selectExpr(*KEY, "places - 1 as again")
+    )
 
 
 def repeated(records, key: list):
@@ -383,6 +407,65 @@ def gap(records, spans):
     )
     reason = "concat('offsets ', offset, ' to ', offset + missing - 1, ' hold nothing')"
     return violations(holes, reason, "missing")
+
+
+def atomicity(records, ledger, rows: Iterable[Row], layout: Layout):
+    """Records, as who reads committed ones gets them, of a transaction that was aborted; and
+    transactions of which some records are there and others are not.
+
+    The latter only where the ledger (`rows`) does not know how the transaction ended: in one that
+    was committed, a record that is not there is lost.
+    """
+    from pyspark.sql import functions as F
+
+    number = f"sequence div {layout.records}L"
+    whole = records.where("intact and home = partition").withColumn("number", F.expr(number))
+    ranges = _ranges(ledger, [ABORTED])
+    of_aborted = whole.join(ranges, F.expr(_SAME_RECORD))
+    told = violations(of_aborted, "concat('its transaction, ', number, ', was aborted')")
+    sizes = whole.sparkSession.createDataFrame(
+        open_ended(rows, layout), "producer int, attempt int, number bigint, size bigint"
+    ).withColumn("purpose", F.expr(f"number % {ABORT_EVERY} = {ABORT_EVERY - 1}"))
+    seen = (
+        whole.groupBy("producer", "attempt", "number")
+        .agg(
+            F.countDistinct("partition", "sequence").alias("seen"),
+            F.min(F.struct("partition", "offset", "sequence")).alias("first"),
+        )
+        .join(F.broadcast(sizes), ["producer", "attempt", "number"])
+        .selectExpr("*", "first.partition", "first.offset", "first.sequence")
+    )
+    forbidden = violations(
+        seen.where("purpose"), "concat('its transaction, ', number, ', was to be aborted')", "seen"
+    )
+    torn = violations(
+        seen.where("not purpose and seen < size"),
+        "concat('of its transaction, ', number, ', ', seen, ' of ', size, ' records are there')",
+        "size - seen",
+    )
+    return told.unionByName(forbidden).unionByName(torn)
+
+
+def missing(records, ledger, spans):
+    """`gap` of a run with transactions: only offsets at which a committed record was acknowledged.
+
+    Markers and aborted records leave offsets out, which no client is told of.
+    """
+    from pyspark.sql import functions as F
+
+    holes = gap(records, spans).selectExpr(
+        "partition as hole_partition", "offset as low", "offset + records - 1 as high"
+    )
+    ranges = _ranges(ledger, [ACKED])
+    at = F.expr("hole_partition = l_partition and low <= last_offset and high >= first_offset")
+    empty = holes.join(ranges, at).selectExpr(
+        "l_partition as partition", "greatest(low, first_offset) as offset",
+        "least(high, last_offset) as end",
+    )  # fmt: skip
+    reason = (
+        "concat('offsets ', offset, ' to ', end, ' hold nothing, where records were committed')"
+    )
+    return violations(empty, reason, "end - offset + 1")
 
 
 EXACT = {

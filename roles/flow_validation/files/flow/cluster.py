@@ -199,6 +199,19 @@ class Cluster:
             for n, p in layout.items()
         }
 
+    def stable_ends(self, topic: str, wait: float) -> tuple:
+        """(partition -> end offset, partition -> last stable offset): equal where no transaction is
+        open. Asks for up to `wait` seconds until they are.
+        """
+        deadline = time.monotonic() + wait
+        while True:
+            # in this order: what is written in between would look like an open transaction
+            ends = {n: place.end for n, place in self.positions(topic).items()}
+            stable = {n: place.end for n, place in self.positions(topic, committed=True).items()}
+            if time.monotonic() > deadline or all(stable.get(n, 0) >= e for n, e in ends.items()):
+                return ends, stable
+            time.sleep(0.5)
+
     def _offsets(self, topic: str, layout: dict, spec, committed: bool = False) -> dict:
         isolation = self._kafka.IsolationLevel
         wanted = {self._kafka.TopicPartition(topic, n): spec for n in layout}

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from flow import verdict
 from flow.cluster import CannotRun, quiet_logger
+from flow.ledger import common
 
 SAMPLE = 100_000  # records that each group reads, evenly of all partitions
 _BATCH = 10_000
@@ -89,6 +90,23 @@ def check(starts: dict, deliveries: dict, doubtful: set) -> verdict.Check:
                     }
                 )
     return verdict.Check("continuity", count, witnesses)
+
+
+def without(deliveries: dict, expected: dict) -> dict:
+    """The deliveries, and of what they missed only what they should have got: expected: partition
+    -> [[first, last], ...] of offsets.
+    """
+    return {
+        group: replace(
+            each,
+            missed={
+                number: ranges
+                for number, missed_ranges in each.missed.items()
+                if (ranges := common(missed_ranges, expected.get(number, [])))
+            },
+        )
+        for group, each in deliveries.items()
+    }
 
 
 def _unfold(ranges) -> list:

@@ -20,6 +20,7 @@ from flow.cluster import CannotRun
 from flow.ledger import Attempt, Row
 from flow.schema import LEDGER_COLUMNS, LEDGER_DDL
 from flow.timing import CREATED
+from flow.transactions import Layout
 from flow.verdict import Partition
 
 
@@ -48,6 +49,14 @@ class Plan:
     produce_seconds: float = 0.0  # how long the produce step took; 0 if it was killed
     groups: list = field(default_factory=list)  # consumer groups that committed at `before`'s ends
     listeners: list = field(default_factory=list)  # tried besides the run's, as in verdict.json
+    transaction_records: int = 0  # of a partition in each transaction; 0: no transactions
+    transaction_timeout: float = 0.0  # seconds after which the cluster aborts one that nobody ends
+
+    def transactions(self) -> Optional[Layout]:
+        """How the records are divided into transactions; None if they are not."""
+        if not self.transaction_records:
+            return None
+        return Layout(self.transaction_records, self.partitions, self.producers, self.records)
 
     def first_offsets(self) -> dict:
         """partition -> where the run's records begin."""

@@ -20,10 +20,13 @@ from flow import (
     report,
     schema,
     timing,
+    transactions,
     verdict,
 )
 from flow.connector import spark_versions
 
+# Seconds beyond transaction.timeout.ms, until a transaction must have been aborted by the cluster.
+_TRANSACTION_GRACE = 30
 _WITNESS = ("partition", "offset", "producer", "attempt", "sequence", "records", "reason")
 
 
@@ -36,10 +39,19 @@ class Results:
     read: dict  # partition -> records read
     doubtful: set  # partitions that were looked at record by record
     seen: timing.Observed  # when records were appended
+    resent: int = 0  # copies that producers wrote themselves
 
 
-def judge(spark, options, plan, cluster, groups, for_java, rows, watch) -> Results:
+def judge(spark, options, plan, cluster, groups, for_java, rows, attempts, watch) -> Results:
     """Read the topic and apply every check; `groups`: the run's continuity.Groups."""
+    layout = plan.transactions()
+    hanging: list = []
+    if layout:
+        with watch.step("wait for open transactions"):
+            # of a producer that died the cluster ends them after a while, and looks every 10 s
+            limit = plan.transaction_timeout + _TRANSACTION_GRACE
+            ends, stable = cluster.stable_ends(plan.topic, limit)
+            hanging = transactions.still_open(ends, stable, limit)
     now = cluster.positions(plan.topic, wait=5)
 
     def deliver() -> dict:
@@ -49,9 +61,14 @@ def judge(spark, options, plan, cluster, groups, for_java, rows, watch) -> Resul
 
     with ThreadPoolExecutor(1) as other:  # groups mostly wait: for members, and for brokers
         handed = other.submit(deliver) if plan.groups else None
-        found, read, doubtful, seen = _findings(spark, options, plan, now, for_java, rows, watch)
+        found, read, doubtful, seen, resent = _findings(
+            spark, options, plan, now, for_java, rows, attempts, watch, hanging
+        )
     if handed:
-        found["continuity"] = continuity.check(plan.first_offsets(), handed.result(), doubtful)
+        deliveries = handed.result()
+        if layout:  # markers and aborted records are handed to nobody
+            deliveries = continuity.without(deliveries, ledger.acknowledged_offsets(rows))
+        found["continuity"] = continuity.check(plan.first_offsets(), deliveries, doubtful)
     acked = {r.partition for r in rows if r.outcome == schema.ACKED}
     if not plan.after:
         # The produce step was killed: it may not have come to every broker, which is no broker's fault.
@@ -73,16 +90,30 @@ def judge(spark, options, plan, cluster, groups, for_java, rows, watch) -> Resul
         "emptiness", 0 if total else 1, [] if total else [{"reason": reason}]
     )
     judged = [found[name] for name in verdict.MEANING if name in found]
-    return Results(judged, now, read, doubtful, seen)
+    return Results(judged, now, read, doubtful, seen, resent)
 
 
 def conclude(spark, options, plan, rows, results: Results, attempts: list, watch) -> int:
     """Decide, write verdict.json and report.html, print one sentence; returns the exit code."""
     read = results.read
-    counts = {**ledger.counts(rows), "read": sum(read.values())}
+    counts = {schema.ABORTED: 0, **ledger.counts(rows), "read": sum(read.values())}
     open_producers = ledger.unfinished(rows, plan.partitions, plan.producers, plan.records)
-    kind, summary = verdict.decide(results.checks, counts, open_producers)
+    unclear = []
+    if results.resent:
+        unclear.append(
+            f"{results.resent:,} records are there twice, because their producer gave up waiting"
+            " and sent them again"
+        )
+    kind, summary = verdict.decide(results.checks, counts, open_producers, unclear)
+    told_of = ["acked", "read", "unknown", "failed"]
+    if plan.transactions():
+        told_of.append(schema.ABORTED)
+    if results.resent:
+        counts["resent"] = results.resent
+        told_of.append("resent")
     if kind == verdict.PASS:
+        if plan.transactions():
+            summary += f"; {counts[schema.ABORTED]:,} of aborted transactions stayed hidden"
         summary += f", through brokers {', '.join(str(b) for b in plan.brokers)}"
         if plan.listeners:
             names = ", ".join(each["name"] for each in plan.listeners)
@@ -95,7 +126,7 @@ def conclude(spark, options, plan, rows, results: Results, attempts: list, watch
         "summary": summary,
         "started": plan.started,
         "checks": [with_topic(c.to_json(), plan.topic) for c in results.checks],
-        "counts": {name: counts[name] for name in ("acked", "read", "unknown", "failed")},
+        "counts": {name: counts[name] for name in told_of},
         "topic": {
             "name": plan.topic,
             "partitions": plan.partitions,
@@ -104,6 +135,7 @@ def conclude(spark, options, plan, rows, results: Results, attempts: list, watch
             "message_timestamp_type": plan.timestamp_type,
             "records": plan.records,
             "record_size_bytes": plan.record_size,
+            "transaction_records": plan.transaction_records,
             "producers": plan.producers,
             "partitions_checked_record_by_record": sorted(results.doubtful),
             "produce_error": plan.produce_error,
@@ -129,10 +161,13 @@ def publish(output: str, name: str, document: dict, page_name: str, page: str) -
     return verdict.EXIT_CODE[document["verdict"]]
 
 
-def _findings(spark, options, plan, now, for_java, rows, watch) -> tuple:
+def _findings(spark, options, plan, now, for_java, rows, attempts, watch, hanging: list) -> tuple:
     """({check id: Check}, partition -> records read, partitions checked one record at a time,
-    timing.Observed).
+    timing.Observed, records sent again). hanging: witnesses of transactions that nobody ends.
     """
+    layout = plan.transactions()
+    if layout:
+        for_java = {**for_java, "isolation.level": "read_committed"}
     clock = timing.clock(
         plan.timestamp_type, _produce_seconds(options, plan), plan.partitions, plan.records
     )
@@ -144,7 +179,8 @@ def _findings(spark, options, plan, now, for_java, rows, watch) -> tuple:
     spans = {
         n: (max(s, plan.before[n].end if n in plan.before else s), e) for n, (s, e) in spans.items()
     }
-    spans = {n: (s, max(s, e)) for n, (s, e) in spans.items()}
+    stable = {witness["partition"]: witness["offset"] for witness in hanging}
+    spans = {n: (s, max(s, min(e, stable.get(n, e)))) for n, (s, e) in spans.items()}
 
     def source(spans, check_crcs):
         return reading.rows(
@@ -155,12 +191,13 @@ def _findings(spark, options, plan, now, for_java, rows, watch) -> tuple:
         kafka = source(spans, check_crcs)
         return checks.summary(schema.with_header(kafka, plan.run_id, plan.record_size, clock))
 
-    writing = checks.writers(rows)
+    writing = transactions.writers(rows, layout) if layout else checks.writers(rows)
+    division = (layout.records, transactions.ABORT_EVERY) if layout else ()
 
     def confirmation(spans, check_crcs):
         kafka = source(spans, check_crcs)
         return checks.confirmation(
-            schema.with_agreement(kafka, plan.run_id, plan.record_size, writing, clock)
+            schema.with_agreement(kafka, plan.run_id, plan.record_size, writing, clock, division)
         )
 
     total = sum(end - start for start, end in spans.values())
@@ -182,18 +219,24 @@ def _findings(spark, options, plan, now, for_java, rows, watch) -> tuple:
         read: dict = {}
         for group in groups:
             read[group.partition] = read.get(group.partition, 0) + group.records
-        doubtful = checks.suspicious(groups, rows, spans)
+        if layout:
+            doubtful = transactions.suspicious(read, done, rows, spans, layout)
+        else:
+            doubtful = checks.suspicious(groups, rows, spans)
         seen = timing.observe(clock, moments)
-    found = {name: verdict.Check(name) for name in (*checks.EXACT, "gap")}
+    found, resent = {name: verdict.Check(name) for name in (*checks.EXACT, "gap")}, 0
     border = verdict.gaps_at_the_borders(plan.before, plan.after, now)
     if doubtful:
         with watch.step("name what is wrong"):
             part = {n: s for n, s in readable.items() if n in doubtful}
             kafka = source(part, check_crcs)
-            found.update(_exact(spark, plan, kafka, rows, doubtful, spans))
+            exact, resent = _exact(spark, plan, kafka, rows, attempts, doubtful, spans)
+            found.update(exact)
     found["gap"] = told(found["gap"], border)
+    if layout:
+        found["atomicity"] = told(found.get("atomicity", verdict.Check("atomicity")), hanging)
     found["corrupt"] = complained(found["corrupt"], complaints)
-    return found, read, doubtful, seen
+    return found, read, doubtful, seen, resent
 
 
 def _produce_seconds(options, plan) -> float:
@@ -204,8 +247,10 @@ def _produce_seconds(options, plan) -> float:
     return plan.produce_seconds or max((a.seconds for a in noted), default=0.0)
 
 
-def _exact(spark, plan, kafka, rows, doubtful: set, spans: dict) -> dict:
-    """The checks that look at every record, on the partitions where counting proved nothing."""
+def _exact(spark, plan, kafka, rows, attempts, doubtful: set, spans: dict) -> tuple:
+    """The checks that look at every record, on the partitions where counting proved nothing:
+    ({check id: Check}, records that producers sent again).
+    """
     from pyspark import StorageLevel
 
     records = schema.with_fields(kafka, plan.run_id, plan.record_size)
@@ -217,19 +262,33 @@ def _exact(spark, plan, kafka, rows, doubtful: set, spans: dict) -> dict:
             "partition int, first bigint, end bigint",
         )
         found = {name: tally(name, check(records, part)) for name, check in checks.EXACT.items()}
-        found["gap"] = tally("gap", checks.gap(records, frame))
-        if not any(c.count for c in found.values()):
+        layout = plan.transactions()
+        if layout:
+            found["gap"] = tally("gap", checks.missing(records, part, frame))
+            mine = [r for r in rows if r.partition in doubtful]
+            found["atomicity"] = tally("atomicity", checks.atomicity(records, part, mine, layout))
+        else:
+            found["gap"] = tally("gap", checks.gap(records, frame))
+        resent = 0
+        renewed = ledger.renewed(attempts)
+        if found["duplicate"].count and renewed and not layout:
+            copies = checks.resent(records, part, renewed).persist()
+            resent = copies.agg({"again": "sum"}).first()[0] or 0
+            others = records.join(copies, checks.KEY, "left_anti")
+            found["duplicate"] = tally("duplicate", checks.duplicate(others, part))
+            copies.unpersist()
+        if not resent and not any(c.count for c in found.values()):
             moved = tally("order", checks.displaced(records, part))
             found["order"] = moved
-        return found
+        return found, resent
     finally:
         records.unpersist()
 
 
-def told(gap: verdict.Check, border: list) -> verdict.Check:
-    """The check with what ends, starts and epochs say beside it."""
-    count = gap.count + sum(w["records"] for w in border)
-    return verdict.Check("gap", count, border + gap.witnesses)
+def told(check: verdict.Check, more: list) -> verdict.Check:
+    """The check with what was seen beside the records: ends, starts, epochs, open transactions."""
+    count = check.count + sum(w["records"] for w in more)
+    return verdict.Check(check.id, count, more + check.witnesses)
 
 
 def complained(corrupt: verdict.Check, complaints: list) -> verdict.Check:

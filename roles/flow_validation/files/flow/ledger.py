@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Iterable, Optional
 
-from flow.schema import ACKED, FAILED, UNKNOWN
+from flow.schema import ABORTED, ACKED, FAILED, UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,10 @@ class Acknowledged:
         self._counted = len(self.ranges) - 1
         return self._records + self.ranges[-1][1] - self.ranges[-1][0] + 1
 
+    def take(self, other: "Acknowledged") -> None:
+        """Note all that another one has noted."""
+        self.ranges += other.ranges
+
     def merged(self) -> list:
         """The ranges in order of sequence, neighbours joined."""
         joined: list = []
@@ -105,14 +109,18 @@ class Attempt:
     planned: dict  # partition -> number of records it was to send
     acked: dict = field(default_factory=dict)  # partition -> [[s, s, o, o], ...]
     failed: dict = field(default_factory=dict)  # partition -> [[s, s, error], ...]
+    # partition -> [[s, s, error], ...], a transaction each; no error: aborted on purpose
+    aborted: dict = field(default_factory=dict)
     errors: dict = field(default_factory=dict)  # error text -> count, of all outcomes
+    epochs: int = 1  # in which its producer wrote, as far as it noticed
     seconds: float = 0.0
     acknowledgements: dict = field(default_factory=dict)  # timing.Acknowledgements.to_json
 
     @property
     def acknowledged(self) -> int:
-        """Records acknowledged so far."""
-        return sum(last - first + 1 for known in self.acked.values() for first, last, *_ in known)
+        """Records acknowledged so far, those of aborted transactions among them."""
+        ranges = (*self.acked.values(), *self.aborted.values())
+        return sum(last - first + 1 for known in ranges for first, last, *_ in known)
 
     def rows(self) -> list:
         """Ledger rows: together they cover every planned sequence exactly once."""
@@ -120,13 +128,16 @@ class Attempt:
         for partition, planned in sorted(self.planned.items()):
             acked = self.acked.get(partition, [])
             failed = self.failed.get(partition, [])
+            aborted = self.aborted.get(partition, [])
             where = (self.producer, self.attempt, partition)
             rows += [Row(*where, ACKED, *r) for r in acked]
             rows += [
-                Row(*where, FAILED, low, high, None, None, error) for low, high, error in failed
+                Row(*where, outcome, low, high, None, None, error)
+                for outcome, ranges in ((FAILED, failed), (ABORTED, aborted))
+                for low, high, error in ranges
             ]
             reason = None if self.complete else "the produce task ended before its time"
-            for first, last in complement(list(acked) + list(failed), planned):
+            for first, last in complement([*acked, *failed, *aborted], planned):
                 rows.append(Row(*where, UNKNOWN, first, last, None, None, reason or "no answer"))
         return rows
 
@@ -135,16 +146,21 @@ class Attempt:
 
     @classmethod
     def from_json(cls, data: dict) -> "Attempt":
-        number_keys = ("planned", "acked", "failed")
-        fixed = {k: {int(p): v for p, v in data[k].items()} for k in number_keys}
+        number_keys = ("planned", "acked", "failed", "aborted")
+        fixed = {k: {int(p): v for p, v in data.get(k, {}).items()} for k in number_keys}
         return cls(**{**data, **fixed})
 
 
 def counts(rows: Iterable[Row]) -> dict:
-    """Records by outcome."""
+    """Records by outcome: acked, failed, unknown; of a run with transactions also aborted, and how
+    many of those were not aborted on purpose (aborted_by_errors).
+    """
     total = {ACKED: 0, FAILED: 0, UNKNOWN: 0}
     for row in rows:
-        total[row.outcome] += row.records
+        total[row.outcome] = total.get(row.outcome, 0) + row.records
+        if row.outcome == ABORTED:
+            by_error = row.records if row.error is not None else 0
+            total["aborted_by_errors"] = total.get("aborted_by_errors", 0) + by_error
     return total
 
 
@@ -161,15 +177,51 @@ def unfinished(rows: Iterable[Row], partitions: int, producers: int, records: in
     """Producers of which no attempt got its whole share acknowledged (sorted numbers).
 
     An attempt that died does not matter once another attempt at the same task did the whole work.
+    What was aborted on purpose is work done, too.
     """
     acked: dict = {}
     for row in rows:
-        if row.outcome == ACKED:
+        if row.outcome == ACKED or (row.outcome == ABORTED and row.error is None):
             key = (row.producer, row.attempt)
             acked[key] = acked.get(key, 0) + row.records
     wanted = {p: sum(share(partitions, producers, p, records).values()) for p in range(producers)}
     settled = {producer for (producer, _), count in acked.items() if count == wanted.get(producer)}
     return sorted(p for p, count in wanted.items() if count and p not in settled)
+
+
+def acknowledged_offsets(rows: Iterable[Row]) -> dict:
+    """partition -> [[first, last], ...]: the offsets at which acknowledged records must stand."""
+    found: dict = {}
+    for row in rows:
+        if row.outcome == ACKED:
+            found.setdefault(row.partition, []).append([row.first_offset, row.last_offset])
+    return {partition: sorted(ranges) for partition, ranges in found.items()}
+
+
+def renewed(attempts: Iterable[Attempt]) -> list:
+    """[(producer, attempt)] of those whose producer began a new epoch, or may have: then the client
+    may itself have sent again what a broker had written already.
+
+    Within an epoch the brokers sort out repetitions. A client that gives up waiting for a record
+    begins a new one, in which it sends again what was under way with it (librdkafka #4953). The
+    last moments of an attempt that was killed nobody knows.
+    """
+    return sorted(
+        (each.producer, each.attempt) for each in attempts if each.epochs > 1 or not each.complete
+    )
+
+
+def common(ranges: Iterable, others: list) -> list:
+    """What two lists of (first, last), each sorted and without overlaps, have in common."""
+    found, index = [], 0
+    for first, last in ranges:
+        while index < len(others) and others[index][1] < first:
+            index += 1
+        at = index
+        while at < len(others) and others[at][0] <= last:
+            found.append((max(first, others[at][0]), min(last, others[at][1])))
+            at += 1
+    return found
 
 
 def errors(attempts: Iterable[Attempt]) -> dict:

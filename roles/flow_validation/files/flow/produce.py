@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""One produce task: writes records with an idempotent producer, and notes what became of each.
+"""One produce task: writes records with an idempotent producer, in transactions if asked, and notes
+what became of each.
 
 Runs inside Spark's Python workers, so it touches Kafka and the attempt's own file.
 """
@@ -9,13 +10,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 import zlib
 from functools import lru_cache
 from itertools import repeat
 from struct import Struct
-from typing import Callable, Iterable, Iterator
+from typing import Callable, Iterable, Iterator, Optional
 
+from flow import transactions
 from flow.ledger import Acknowledged, Attempt, as_ranges, share
 from flow.schema import HEADER, payload_of
 from flow.timing import Acknowledgements
@@ -26,6 +29,7 @@ from flow.timing import Acknowledgements
 TURN_RECORDS = 1024
 TURN_BYTES = 1_000_000
 SAVE_SECONDS = 1.0
+STATISTICS_MS = 100  # how often the client tells its epoch, among other things
 LOOK_SECONDS = 0.02  # a fifth of the steps in which acknowledgements are told
 
 # Refused by the broker or the client before anything was appended. Every other error (a timeout
@@ -36,6 +40,7 @@ SURELY_NOT_WRITTEN = frozenset(
     " _UNKNOWN_TOPIC _UNKNOWN_PARTITION _PURGE_QUEUE _QUEUE_FULL".split()
 )
 NO_OFFSET = "acknowledged without an offset"
+_EPOCH = re.compile(r'"producer_id":\s*(-?\d+),\s*"producer_epoch":\s*(-?\d+)')
 _SEQUENCE = Struct(">Q")
 _SEQUENCE_AT = 32  # where the record has it
 
@@ -54,82 +59,228 @@ def produce(settings: dict, producer_number: int, attempt_number: int) -> Attemp
     """Send this task's share and return what became of it.
 
     `settings`: client (librdkafka configuration), topic, run_id (hex), partitions, producers,
-    records, record_size, delivery_timeout (seconds), directory (for the attempts' files).
+    records, record_size, delivery_timeout (seconds), transaction_records (of a partition in each
+    transaction; 0: no transactions), transaction_timeout (seconds), directory (for the attempts'
+    files).
     The file is written before the first record, so that an attempt that is killed is known to have
     run; whatever it sent since its last save is unknown, not phantom.
     """
-    from confluent_kafka import KafkaException, Producer  # only where records are really sent
+    return _Task(settings, producer_number, attempt_number).run()
 
-    planned = share(
-        settings["partitions"], settings["producers"], producer_number, settings["records"]
-    )
-    state = Attempt(producer_number, attempt_number, False, planned)
-    save(state, settings["directory"])
-    saved = looked = started = time.monotonic()
 
-    acknowledged = {p: Acknowledged() for p in planned}
-    refused: dict = {p: {} for p in planned}  # partition -> sequence -> error name
-    errors: dict = {}
-    reports = {p: _listener(acknowledged[p].add, refused[p], errors) for p in planned}
+class _Task:
+    """One attempt at a produce task."""
 
-    acks = Acknowledgements()
-    known = 0
+    def __init__(self, settings: dict, producer_number: int, attempt_number: int):
+        from confluent_kafka import KafkaException, Producer  # only where records are really sent
 
-    def look() -> None:
+        shares = (settings["partitions"], settings["producers"])
+        planned = share(*shares, producer_number, settings["records"])
+        self._settings = settings
+        self._state = Attempt(producer_number, attempt_number, False, planned)
+        save(self._state, settings["directory"])
+        self._started = self._saved = self._looked = time.monotonic()
+        self._known = _Known(planned)
+        self._acks, self._counted = Acknowledgements(), 0
+        self._error = KafkaException
+        self._epochs: set = set()  # (producer id, epoch) of what was sent
+        self._told = 0  # times that the client told them
+        client = _client_settings(settings, producer_number)
+        self._client = Producer({**client, "stats_cb": self._learn_epoch})
+        self._ended = False  # by a fatal error
+        # librdkafka settles every record within the delivery timeout; the margin is for its own
+        # threads
+        self._patience = settings["delivery_timeout"] + 15
+
+    def run(self) -> Attempt:
+        """Send, and wait until all is settled."""
+        rounds = _rounds(self._state.planned, _turn_of(self._settings))
+        try:
+            if self._settings["transaction_records"]:
+                self._insist(self._client.init_transactions)
+                for number, turns in enumerate(rounds):
+                    self._transact(number, turns)
+            else:
+                for turns in rounds:
+                    self._send(turns)
+        except self._error as error:  # the client will not send any more
+            self._note(error)
+        self._flush()
+        self._hear_of_last_epoch()
+        return self._snapshot(True)
+
+    def _learn_epoch(self, statistics: str) -> None:
+        """librdkafka's stats_cb."""
+        self._told += 1
+        found = _EPOCH.search(statistics)
+        if found and int(found[1]) >= 0:
+            self._epochs.add(found.groups())
+
+    def _hear_of_last_epoch(self) -> None:
+        before, deadline = self._told, time.monotonic() + 10 * STATISTICS_MS / 1000
+        while self._told == before and time.monotonic() < deadline:
+            try:
+                self._listen(0.02)
+            except self._error as error:
+                self._note(error)
+
+    def _note(self, error) -> None:
+        """Count a KafkaException; one that is fatal is raised by several calls, and counted once."""
+        fatal = error.args[0].fatal() or error.args[0].name() == "_FATAL"
+        if not (fatal and self._ended):
+            self._known.count_error(error.args[0].name())
+        self._ended |= fatal
+
+    def _transact(self, number: int, turns: list) -> None:
+        """One transaction; raises KafkaException where it is not known how it ended."""
+        self._known.begin()
+        self._client.begin_transaction()
+        aborted_by = None
+        try:
+            self._send(turns)
+            self._flush()  # what is aborted on purpose shall have been in the log
+            if not transactions.on_purpose(number):
+                self._insist(self._client.commit_transaction)
+                self._known.committed()
+                return
+        except self._error as error:
+            reason = error.args[0]
+            if reason.fatal() or not (reason.txn_requires_abort() or reason.name() == "_STATE"):
+                raise
+            self._note(error)
+            aborted_by = reason.name()
+        self._insist(self._client.abort_transaction)
+        self._known.aborted(turns, aborted_by)
+
+    def _send(self, turns: list) -> None:
+        for partition, sequences in turns:
+            report = self._known.reports[partition]
+            send, state = self._client.produce, self._state
+            _send(send, self._settings, state, partition, sequences, report, self._listen)
+            self._listen(0)
+
+    def _insist(self, call: Callable) -> None:
+        """Call (seconds -> None) until it has an answer; raises KafkaException."""
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                return call(1.0)
+            except self._error as error:
+                if not error.args[0].retriable() or time.monotonic() > deadline:
+                    raise
+            self._mind_the_time()
+
+    def _flush(self) -> None:
+        deadline = time.monotonic() + self._patience
+        while len(self._client) and time.monotonic() < deadline:
+            try:
+                self._client.flush(0.05)  # short: it does not say when the reports came it served
+            except self._error as error:  # fatal; the reports of what it makes hopeless are to come
+                self._note(error)
+            self._mind_the_time()
+
+    def _listen(self, seconds: float) -> None:
+        self._client.poll(seconds)
+        self._mind_the_time()
+
+    def _mind_the_time(self) -> None:
+        now = time.monotonic()
+        if now - self._looked > LOOK_SECONDS:
+            self._look()
+            self._looked = now
+        if now - self._saved > SAVE_SECONDS:
+            self._snapshot(False)
+            self._saved = time.monotonic()
+
+    def _look(self) -> None:
         """Note when what was acknowledged since the last look was."""
-        nonlocal known
-        before, known = known, sum(each.count() for each in acknowledged.values())
-        acks.add(time.time_ns() // 1_000_000, known - before)
+        before, self._counted = self._counted, self._known.acknowledgements()
+        self._acks.add(time.time_ns() // 1_000_000, self._counted - before)
 
-    def snapshot(complete: bool) -> Attempt:
-        look()
+    def _snapshot(self, complete: bool) -> Attempt:
+        self._look()
+        state = self._state
         state.complete = complete
-        state.acknowledgements = acks.to_json()
-        state.acked = {p: a.merged() for p, a in acknowledged.items()}
-        state.failed = {p: _refusals(r) for p, r in refused.items()}
-        state.errors = dict(errors)
-        state.seconds = time.monotonic() - started
-        save(state, settings["directory"])
+        state.acknowledgements = self._acks.to_json()
+        self._known.tell(state)
+        state.epochs = max(1, len(self._epochs))
+        state.seconds = time.monotonic() - self._started
+        save(state, self._settings["directory"])
         return state
 
-    client = Producer(
-        {
-            "queue.buffering.max.messages": 200_000,
-            "log_level": 2,  # its warnings are about retries; what stays is in the ledger
-            **settings["client"],
-            "acks": "all",
-            "enable.idempotence": True,
-            "delivery.timeout.ms": int(settings["delivery_timeout"] * 1000),
+
+def _client_settings(settings: dict, producer_number: int) -> dict:
+    """librdkafka's, of one producer."""
+    limit = int(settings["delivery_timeout"] * 1000)
+    client = {
+        "queue.buffering.max.messages": 200_000,
+        "log_level": 2,  # its warnings are about retries; what stays is in the ledger
+        **settings["client"],
+        "acks": "all",
+        "enable.idempotence": True,
+        "delivery.timeout.ms": limit,
+        "statistics.interval.ms": STATISTICS_MS,
+    }
+    if settings["transaction_records"]:
+        # the same for each attempt at the task, so that the next one ends what a killed one began
+        client["transactional.id"] = f"kafkaops-flow-{settings['run_id'][:12]}-{producer_number}"
+        client["transaction.timeout.ms"] = int(settings["transaction_timeout"] * 1000)
+    return client
+
+
+class _Known:
+    """What became of one attempt's records so far. In a transaction nothing is known before its end."""
+
+    def __init__(self, planned: dict):
+        self._acknowledged = {p: Acknowledged() for p in planned}
+        self._open: dict = {}  # of the transaction that is open
+        self._refused: dict = {p: {} for p in planned}  # partition -> sequence -> error name
+        self._aborted: dict = {p: [] for p in planned}  # partition -> [first, last, error name]
+        self._errors: dict = {}
+        self._taken_back = 0  # acknowledgements in transactions that were aborted
+        # delivery callbacks, by partition
+        self.reports = {
+            p: _listener(a.add, self._refused[p], self._errors)
+            for p, a in self._acknowledged.items()
         }
-    )
 
-    def listen(seconds: float) -> None:
-        client.poll(seconds)
-        mind_the_time()
+    def acknowledgements(self) -> int:
+        """Records that a broker has acknowledged, whatever became of their transactions."""
+        noted = (*self._acknowledged.values(), *self._open.values())
+        return self._taken_back + sum(each.count() for each in noted)
 
-    def mind_the_time() -> None:
-        nonlocal looked, saved
-        now = time.monotonic()
-        if now - looked > LOOK_SECONDS:
-            look()
-            looked = now
-        if now - saved > SAVE_SECONDS:
-            snapshot(False)
-            saved = time.monotonic()
+    def count_error(self, name: str) -> None:
+        """Note what the client said, besides its delivery reports."""
+        self._errors[name] = self._errors.get(name, 0) + 1
 
-    try:
-        for partition, sequences in _turns(planned, _turn_of(settings["record_size"])):
-            _send(client.produce, settings, state, partition, sequences, reports[partition], listen)
-            listen(0)
-    except KafkaException as error:  # fatal: the client will not send any more
-        name = error.args[0].name()
-        errors[name] = errors.get(name, 0) + 1
-    # librdkafka settles every record within the delivery timeout; the margin is for its own threads
-    deadline = time.monotonic() + settings["delivery_timeout"] + 15
-    while len(client) and time.monotonic() < deadline:
-        client.flush(0.05)  # short, because it does not tell when the reports came that it served
-        mind_the_time()
-    return snapshot(True)
+    def begin(self) -> None:
+        """A transaction begins."""
+        self._open = {p: Acknowledged() for p in self._acknowledged}
+        for partition, noted in self._open.items():
+            refused = self._refused[partition]
+            self.reports[partition] = _listener(noted.add, refused, self._errors)
+
+    def committed(self) -> None:
+        """The open transaction was committed."""
+        for partition, noted in self._open.items():
+            self._acknowledged[partition].take(noted)
+        self._open = {}
+
+    def aborted(self, turns: list, error: Optional[str]) -> None:
+        """The open transaction, these turns, was aborted; without an error: on purpose."""
+        self._taken_back += sum(each.count() for each in self._open.values())
+        self._open = {}
+        for partition, sequences in turns:
+            self._aborted[partition].append([sequences.start, sequences.stop - 1, error])
+            for sequence in sequences:
+                self._refused[partition].pop(sequence, None)
+
+    def tell(self, state: Attempt) -> None:
+        """Write down what is known for certain."""
+        state.acked = {p: a.merged() for p, a in self._acknowledged.items()}
+        state.failed = {p: _refusals(r) for p, r in self._refused.items()}
+        state.aborted = {p: list(ranges) for p, ranges in self._aborted.items()}
+        state.errors = dict(self._errors)
 
 
 def _listener(add: Callable, refusals: dict, errors: dict) -> Callable:
@@ -159,20 +310,25 @@ def _listener(add: Callable, refusals: dict, errors: dict) -> Callable:
     return delivered
 
 
-def _turn_of(record_size: int) -> int:
+def longest_turn(record_size: int) -> int:
     """Records in a turn: the largest power of two that both limits allow, at least one."""
     most = min(TURN_RECORDS, TURN_BYTES // record_size)
     return 1 << max(0, most.bit_length() - 1)
 
 
-def _turns(planned: dict, turn: int) -> Iterator:
-    """Go round the partitions: (partition, range of at most `turn` sequences)."""
-    position = 0
-    while any(count > position for count in planned.values()):
-        for partition, count in planned.items():
-            if count > position:
-                yield partition, range(position, min(position + turn, count))
-        position += turn
+def _turn_of(settings: dict) -> int:
+    """Records in a turn; a transaction is one turn of each partition."""
+    return settings["transaction_records"] or longest_turn(settings["record_size"])
+
+
+def _rounds(planned: dict, turn: int) -> Iterator:
+    """Go round the partitions: each round a list of (partition, range of at most `turn` sequences)."""
+    for position in range(0, max(planned.values(), default=0), turn):
+        yield [
+            (partition, range(position, min(position + turn, count)))
+            for partition, count in planned.items()
+            if count > position
+        ]
 
 
 def _send(send: Callable, settings: dict, state: Attempt, partition: int, sequences: range,
@@ -201,7 +357,7 @@ def _values(settings: dict, state: Attempt, partition: int, sequences: range) ->
     head = bytes.fromhex(settings["run_id"]) + HEADER.pack(state.producer, state.attempt, partition)
     # A turn is handed over within a millisecond or two: its records share the time.
     tail = (time.time_ns() // 1000).to_bytes(8, "big") + payload_of(settings["record_size"])
-    turn = _turn_of(settings["record_size"])
+    turn = _turn_of(settings)
     begun = sequences.start % turn
     crc = zlib.crc32(head + _SEQUENCE.pack(sequences.start - begun) + tail)
     crcs = map(crc.__xor__, _crc_steps(turn, len(tail))[begun:])

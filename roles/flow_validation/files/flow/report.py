@@ -242,6 +242,10 @@ def _facts(verdict: dict) -> str:
         ("unknown", _text(counts["unknown"])),
         ("failed", _text(counts["failed"])),
     ]
+    if "resent" in counts:
+        facts.append(("sent again by their producer", _text(counts["resent"])))
+    if "aborted" in counts:
+        facts.append(("in aborted transactions", _text(counts["aborted"])))
     mean, measured = timing["records_per_second"], timing["latency"]
     pause = timing["longest_pause"]
     if mean:

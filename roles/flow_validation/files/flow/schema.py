@@ -46,6 +46,7 @@ LEDGER_COLUMNS = (
 LEDGER_DDL = ", ".join(f"{name} {kind}" for name, kind in LEDGER_COLUMNS)
 
 ACKED, FAILED, UNKNOWN = "acked", "failed", "unknown"
+ABORTED = "aborted"  # in the log perhaps, and never to be seen by who reads committed records
 
 
 def pack(run_id: bytes, producer: int, attempt: int, partition: int, sequence: int,
@@ -122,12 +123,21 @@ def with_header(kafka_rows, run_id_hex: str, record_size: int, clock: Clock):
     return _timed(cut, "intact", clock, ("partition", "offset", "header", "sequence"))
 
 
-def with_agreement(kafka_rows, run_id_hex: str, record_size: int, writing: dict, clock: Clock):
+def with_agreement(
+    kafka_rows,
+    run_id_hex: str,
+    record_size: int,
+    writing: dict,
+    clock: Clock,
+    transaction: tuple = (),
+):
     """Kafka source rows -> partition, offset, agrees and times, to confirm what the ledger says.
 
     `writing`: partition -> (producer, attempt, offset - sequence). A record agrees if it is intact
     and is the very one that this writer sent to this partition at this place: 36 bytes, compared
     at once, because taking numbers out of bytes is what costs most in Spark.
+    `transaction`: of a run with transactions (records of a partition in each, every how many-th is
+    aborted). Then the shift is offset - transactions.Layout.place, and what is aborted never agrees.
     """
     size = max(writing, default=-1) + 1
     fixed, shifts = ["null"] * size, ["null"] * size
@@ -135,9 +145,17 @@ def with_agreement(kafka_rows, run_id_hex: str, record_size: int, writing: dict,
         header = HEADER.pack(producer, attempt, partition).hex()
         fixed[partition], shifts[partition] = f"X'{run_id_hex}{header}'", f"{shift}L"
     at = "partition + 1"
-    sequence = f"cast(offset - element_at(array({', '.join(shifts)}), {at}) as binary)"
+    place = f"(offset - element_at(array({', '.join(shifts)}), {at}))"
+    number, visible = place, "true"
+    if transaction:
+        size, abort_every = transaction
+        round_ = f"{place} div {size + 1}L"
+        number = f"({round_} * {size}L + {place} % {size + 1}L)"
+        visible = f"({round_}) % {abort_every}L != {abort_every - 1}L"
+        visible += f" and {place} % {size + 1}L < {size}L"
+    sequence = f"cast({number} as binary)"
     agrees = (
-        f"octet_length(value) = {record_size} and substring(value, 5, 36)"
+        f"{visible} and octet_length(value) = {record_size} and substring(value, 5, 36)"
         f" = concat(element_at(array({', '.join(fixed)}), {at}), {sequence}) and {_CRC_IS_RIGHT}"
     )
     compared = kafka_rows.selectExpr("*", f"coalesce({agrees}, false) as agrees")

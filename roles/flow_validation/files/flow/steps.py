@@ -26,11 +26,15 @@ from flow import (
     report,
     room,
     session,
+    transactions,
 )
 from flow.cluster import MIN_ISR, TIMESTAMP_TYPE, CannotRun, Cluster, spread
+from flow.produce import longest_turn
 from flow.produce import produce as produce_task
 from flow.timing import APPENDED
 from flow.verdict import EXIT_CODE, INCONCLUSIVE, PASS
+
+_TO_END_SECONDS = 10  # for the end of a transaction, when all of its records are settled
 
 
 class Stopwatch:
@@ -112,6 +116,11 @@ def _prepare(options: argparse.Namespace, cluster: Cluster, settings: dict) -> f
         raise CannotRun(f"topic {topic} was created, but no broker knows it")
     if options.records < len(before):
         raise CannotRun(f"{options.records} records are too few for {len(before)} partitions")
+    of_each = 0
+    if options.transactional:
+        of_each = transactions.records_of_each(
+            longest_turn(options.record_size), options.records // len(before)
+        )
     if not created and options.replication_factor is None:
         replication = len(before[0].replicas)  # somebody else's topic: shown, not judged
     config = cluster.effective_config(topic, (MIN_ISR, TIMESTAMP_TYPE))
@@ -134,6 +143,9 @@ def _prepare(options: argparse.Namespace, cluster: Cluster, settings: dict) -> f
         timestamp_type=config[TIMESTAMP_TYPE],
         groups=continuity.names(run_id, options.groups),
         listeners=tried,
+        transaction_records=of_each,
+        # its last record may take the whole delivery timeout, and then it must still end
+        transaction_timeout=options.delivery_timeout + _TO_END_SECONDS if of_each else 0.0,
     )
     try:
         _groups(options, plan, settings).commit(plan.first_offsets())
@@ -164,6 +176,8 @@ def _produce(spark, options, plan: files.Plan, cluster: Cluster, settings: dict,
         "records": plan.records,
         "record_size": plan.record_size,
         "delivery_timeout": options.delivery_timeout,
+        "transaction_records": plan.transaction_records,
+        "transaction_timeout": plan.transaction_timeout,
         "directory": os.path.abspath(files.attempts_directory(options.ledger)),
     }
 
@@ -284,7 +298,9 @@ def verify(options: argparse.Namespace) -> int:
             rows = files.load_ledger(spark, options.ledger, plan)
             attempts = files.load_attempts(options.ledger)
         groups = _groups(options, plan, settings)
-        results = judge.judge(spark, options, plan, cluster, groups, for_java, rows, watch)
+        results = judge.judge(
+            spark, options, plan, cluster, groups, for_java, rows, attempts, watch
+        )
         return judge.conclude(spark, options, plan, rows, results, attempts, watch)
 
 
@@ -297,7 +313,9 @@ def run(options: argparse.Namespace) -> int:
         with ThreadPoolExecutor(1) as other:  # both are mostly Spark finding its feet
             written = other.submit(_write_ledger, spark, options, plan, rows, watch)
             groups = _groups(options, plan, settings)
-            results = judge.judge(spark, options, plan, cluster, groups, for_java, rows, watch)
+            results = judge.judge(
+                spark, options, plan, cluster, groups, for_java, rows, attempts, watch
+            )
             written.result()
         code = judge.conclude(spark, options, plan, rows, results, attempts, watch)
         if plan.created and not options.keep:

@@ -22,6 +22,7 @@ MEANING = {
     "duplicate": "No record was read twice.",
     "order": "Within producer and partition the sequence rises with the offset.",
     "gap": "No offset is empty, no end offset and no leader epoch fell.",
+    "atomicity": "Of each transaction all records are visible, or none.",
     "coverage": "Every broker led a partition that acknowledged records, and answers on each listener that was given.",
     "durability": "Replication factor and effective min.insync.replicas are as planned.",
     "continuity": "Consumer groups found their committed offsets, and everything from there on.",
@@ -138,12 +139,23 @@ def durability(
     return Check("durability", len(witnesses), witnesses)
 
 
-def decide(checks: list, counts: dict, unfinished_producers: list) -> tuple:
-    """(verdict, one sentence). A violation decides, then what stayed open; else it is a pass."""
+def decide(
+    checks: list, counts: dict, unfinished_producers: list, unclear: Sequence[str] = ()
+) -> tuple:
+    """(verdict, one sentence). A violation decides, then what stayed open; else it is a pass.
+
+    unclear: sentences about what was to be judged besides, and could not be.
+    """
     failed = [c for c in checks if c.status == FAIL]
     if failed:
         return FAIL, "; ".join(f"{c.id}: {c.count:,}" for c in failed)
     if unfinished_producers:
         open_records = f"{counts['unknown']:,} records unknown and {counts['failed']:,} failed"
-        return INCONCLUSIVE, f"nothing acknowledged is missing, but {open_records} to be written"
+        if counts.get("aborted_by_errors"):
+            open_records += (
+                f" and {counts['aborted_by_errors']:,} in transactions that had to be aborted"
+            )
+        unclear = [f"{open_records} to be written", *unclear]
+    if unclear:
+        return INCONCLUSIVE, f"nothing acknowledged is missing, but {'; '.join(unclear)}"
     return PASS, (f"{counts['acked']:,} acknowledged records came back, once, in order, unchanged")
