@@ -60,12 +60,12 @@ else
     done
 fi
 
-# Parts that wait more than they compute run beside the quick ones, which keep one core busy. Those
+# The part that waits more than it computes runs beside the quick ones, which keep one core busy. Those
 # that deploy, kill and measure pauses have the machine for themselves, and come last.
 first=() beside=() last=()
 for part in "${chosen[@]}"; do
     case $part in
-        topics | spark) beside+=("$part") ;;
+        spark) beside+=("$part") ;;
         local | molecule | bench) last+=("$part") ;;
         *) first+=("$part") ;;
     esac
