@@ -44,6 +44,10 @@ def cluster(tmp_path_factory):
             "zookeeper.session.timeout.ms": 6000,
             # how often it looks for transactions that nobody ends
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": 500,
+            # for probes, which wait for what brokers do every so often
+            "log.cleaner.backoff.ms": 500,
+            "log.retention.check.interval.ms": 1000,
+            "log.initial.task.delay.ms": 1000,
         },
     ) as running:
         yield running

@@ -53,6 +53,16 @@ def test_the_file_is_there_while_the_step_runs(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_what_is_waited_for_is_said_in_words(tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.01)
+    path = tmp_path / progress.NAME
+    with progress.waiting(str(tmp_path), "probes", lambda: "waiting for the probes retention"):
+        found = wait_until(lambda: read(path), 10, "the file")
+        assert found["line"].startswith("waiting for the probes retention, for ")
+        assert (found["step"], found["records"], found["of"]) == ("probes", 0, 0)
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_cannot_be_counted_or_written_is_not_worth_failing_for(tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "EVERY_SECONDS", 0.01)
     asked = threading.Event()

@@ -273,6 +273,20 @@ def test_page_says_what_the_verdict_says():
     assert "no record for 1.2 s" in words and "_MSG_TIMED_OUT" in words
 
 
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (verdicts.passing, ["nothing wrong", "brokers 3; refused 3; accepted 0"]),
+        (verdicts.failing, ["1 violation of durability", "5e0c8a4f1b7d-min-isr (kept)"]),
+        (verdicts.inconclusive, ["could not be judged: broker 2 neither accepted nor refused it"]),
+    ],
+)
+def test_page_says_in_words_what_became_of_probes(make, words):
+    seen = " ".join(Reader.of(report.page(make())).words)
+    assert "Probes" in seen and all(each in seen for each in words)
+    assert "Probes" not in report.page({**make(), "probes": []})
+
+
 def test_nothing_read_has_no_plots_and_says_so():
     words = Reader.of(report.page(verdicts.nothing_read())).words
     assert words.count("Nothing of this run was read.") == 2
@@ -322,6 +336,8 @@ def test_schema_lists_the_checks_there_are():
         lambda d: d["checks"][0].update(witnesses=[]),
         lambda d: d["timing"].update(longest_pause={"ms": 3}),
         lambda d: d["partitions"][0].pop("leader"),
+        lambda d: d["probes"][0].update(name="min-irs"),
+        lambda d: d["probes"][0].update(measured={"refused": "three"}),
     ],
 )
 def test_schema_refuses_what_is_not_a_verdict(spoil):

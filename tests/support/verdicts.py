@@ -113,6 +113,11 @@ def document(kind: str, summary: str, seen: timing.Observed, brokers=3, partitio
                 "trouble": None,
             }
         ],
+        "probes": [
+            probe("min-isr", "durability", brokers=brokers, refused=brokers, accepted=0),
+            probe("compaction", "compaction", keys=3360, written=9360, read=3360),
+            probe("retention", "retention", deleted=18, kept=9, latest_after_expiry_ms=231_207),
+        ],
         "partitions": [
             {
                 "partition": n,
@@ -139,6 +144,21 @@ def document(kind: str, summary: str, seen: timing.Observed, brokers=3, partitio
             "read and judge": 9.8, "total": 36.2,
         },
     }  # fmt: skip
+
+
+def probe(name: str, check: str, **measured) -> dict:
+    """The entry of a probe that found nothing wrong."""
+    return {
+        "name": name,
+        "check": check,
+        "topic": f"kafkaops-flow-5e0c8a4f1b7d-{name}",
+        "violations": 0,
+        "troubles": [],
+        "unclear": None,
+        "topic_kept": False,
+        "seconds": 1.667,
+        "measured": measured,
+    }
 
 
 def passing() -> dict:
@@ -170,6 +190,8 @@ def failing() -> dict:
     result = document(verdict.FAIL, "loss: 412; gap: 412", seen, found=found)
     result["counts"]["acked"] += 412
     result["errors"] = {"_MSG_TIMED_OUT": 3}
+    why = "broker 2 acknowledged a write with 1 in sync [2] and min.insync.replicas=2"
+    result["probes"][0].update(violations=1, troubles=[why], topic_kept=True)
     return result
 
 
@@ -180,6 +202,7 @@ def inconclusive() -> dict:
     says = "nothing acknowledged is missing, but 1,200 records unknown and 0 failed to be written"
     result = document(verdict.INCONCLUSIVE, says, timing.observe(clock, found), 1, 3)
     result["counts"]["unknown"] = 1200
+    result["probes"][0].update(unclear="broker 2 neither accepted nor refused it", measured={})
     return result
 
 
@@ -209,6 +232,7 @@ def hostile() -> dict:
     result["listeners"].append(
         {"name": HOSTILE, "bootstrap_servers": HOSTILE, "brokers": [], "trouble": HOSTILE}
     )
+    result["probes"][1].update(topic=HOSTILE, unclear=HOSTILE + "x" * 300, measured={HOSTILE: 1})
     for witness in result["checks"][0]["witnesses"]:
         witness["reason"] = HOSTILE + "x" * 300
     return result

@@ -21,7 +21,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from flow import session, steps
+from flow import probes, session, steps
 from flow.cluster import CannotRun
 from flow.verdict import COULD_NOT_RUN
 
@@ -65,6 +65,20 @@ def arguments(argv: list) -> argparse.Namespace:
         default=[],
         metavar="NAME=FILE",
         help="its client properties; default: those of --command-config",
+    )
+    parser.add_argument(
+        "--probe",
+        action="append",
+        default=[],
+        choices=sorted(probes.PROBES),
+        help="run: try this promise of the cluster, too, with a topic of its own; repeatable",
+    )
+    parser.add_argument(
+        "--probe-margin",
+        type=float,
+        default=60,
+        metavar="SECONDS",
+        help="that brokers may be late to compact or delete, by their own settings; default: 60",
     )
     parser.add_argument("--producer-property", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--master", help="Spark master; default: spark-submit's, else local[*]")
@@ -112,6 +126,11 @@ def arguments(argv: list) -> argparse.Namespace:
         setattr(chosen, option, {name: value for name, _sign, value in pairs})
     if nameless := sorted(set(chosen.listener_config) - set(chosen.listener)):
         parser.error(f"--listener-config of {', '.join(nameless)}, but no such --listener")
+    if chosen.probe and chosen.mode != "run":
+        parser.error(f"--probe belongs to run, {chosen.mode} does not probe anything")
+    if not chosen.probe_margin > 0:
+        parser.error("--probe-margin must be more than 0 seconds")
+    chosen.probe = list(dict.fromkeys(chosen.probe))
     if not 0 <= chosen.groups <= 16:
         parser.error("--groups must be from 0 to 16")
     return chosen

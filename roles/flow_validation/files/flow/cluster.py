@@ -20,6 +20,9 @@ CLEANUP_POLICY = "cleanup.policy"
 # librdkafka keeps a core busy while it waits for one that has died.
 _LEADER_ANSWERS = 3
 
+# What the controller says of a topic that could be created, if it were not for this.
+_NOT_TAKEN = ("POLICY_VIOLATION", "INVALID_REPLICATION_FACTOR")
+
 
 class CannotRun(Exception):
     """The validation could not be done; the message is one sentence for a person (exit code 3)."""
@@ -149,6 +152,70 @@ class Cluster:
                 if "AUTHORIZATION" in str(error) or time.monotonic() > deadline:
                     raise self._failure(f"topic {topic} could not be deleted", error) from error
             time.sleep(0.2)
+
+    def remove_topic(self, topic: str) -> None:
+        """Delete the topic and wait until it is really gone; CannotRun if it stays.
+
+        What brokers say of a topic is of no use for that. One may not have heard of it yet; and with
+        ZooKeeper a deleted topic leaves the metadata at once, but the cluster only when each of its
+        replicas has been deleted. So the controller is asked, whether the name is taken.
+        """
+        deadline = time.monotonic() + self._timeout
+        trouble: Exception = TimeoutError("no answer")
+        while self._is_taken(topic):
+            try:
+                self._admin.delete_topics([topic])[topic].result(self._timeout)
+            except self._kafka.KafkaException as error:  # it is going, or the controller moves
+                trouble = error
+            except Exception as error:
+                trouble = TimeoutError(str(error) or "no answer")
+            if time.monotonic() > deadline or "AUTHORIZATION" in str(trouble):
+                raise self._failure(f"topic {topic} could not be deleted", trouble) from trouble
+            time.sleep(0.1)
+
+    def _is_taken(self, topic: str) -> bool:
+        """Whether the controller would refuse to create such a topic, since there is one."""
+        from confluent_kafka.admin import NewTopic
+
+        new = NewTopic(topic, num_partitions=1, replication_factor=1)
+        try:
+            self._admin.create_topics([new], validate_only=True)[topic].result(self._timeout)
+            return False
+        except self._kafka.KafkaException as error:
+            name = error.args[0].name()
+            # refused for another reason: it is not taken. Anything else is no answer: ask again
+            return not ("AUTHORIZATION" in name or name in _NOT_TAKEN)
+        except Exception:  # no answer
+            return True
+
+    def set_config(self, topic: str, values: dict) -> None:
+        """Change these settings of the topic and leave its others as they are."""
+        from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
+
+        change = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in values.items()
+        ]
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=change)
+        try:
+            self._admin.incremental_alter_configs([resource])[resource].result(self._timeout)
+        except Exception as error:
+            raise self._failure(f"the settings of {topic} could not be set", error) from error
+
+    def broker_config(self, brokers: list, names: tuple) -> dict:
+        """broker -> {name: value in force there}, of the names that it knows."""
+        from confluent_kafka.admin import ConfigResource
+
+        found = {}
+        for broker in brokers:  # librdkafka asks one broker at a time
+            resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
+            try:
+                entries = self._admin.describe_configs([resource])[resource].result(self._timeout)
+            except Exception as error:
+                what = f"the settings of broker {broker} could not be read"
+                raise self._failure(what, error) from error
+            found[broker] = {name: entries[name].value for name in names if name in entries}
+        return found
 
     def layout(self, topic: str) -> dict:
         """partition -> {leader (None if there is none), replicas, isr}; empty if there is no such

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import platform
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from flow import (
     checks,
@@ -15,6 +15,7 @@ from flow import (
     files,
     ledger,
     listeners,
+    probes,
     progress,
     reading,
     report,
@@ -40,6 +41,7 @@ class Results:
     doubtful: set  # partitions that were looked at record by record
     seen: timing.Observed  # when records were appended
     resent: int = 0  # copies that producers wrote themselves
+    probes: list = field(default_factory=list)  # probes.Outcomes; their checks are in `checks`
 
 
 def judge(spark, options, plan, cluster, groups, for_java, rows, attempts, watch) -> Results:
@@ -98,7 +100,7 @@ def conclude(spark, options, plan, rows, results: Results, attempts: list, watch
     read = results.read
     counts = {schema.ABORTED: 0, **ledger.counts(rows), "read": sum(read.values())}
     open_producers = ledger.unfinished(rows, plan.partitions, plan.producers, plan.records)
-    unclear = []
+    unclear = probes.unclear(results.probes)
     if results.resent:
         unclear.append(
             f"{results.resent:,} records are there twice, because their producer gave up waiting"
@@ -118,6 +120,9 @@ def conclude(spark, options, plan, rows, results: Results, attempts: list, watch
         if plan.listeners:
             names = ", ".join(each["name"] for each in plan.listeners)
             summary += f"; each of them answers on {names}, too"
+        if results.probes:
+            names = ", ".join(each.name for each in results.probes)
+            summary += f"; probes found nothing wrong: {names}"
     document = {
         "schema_version": verdict.SCHEMA_VERSION,
         "run_id": plan.run_id,
@@ -143,6 +148,7 @@ def conclude(spark, options, plan, rows, results: Results, attempts: list, watch
         "brokers": _brokers(plan, rows, results),
         "partitions": _partitions(rows, results),
         "listeners": plan.listeners,
+        "probes": [each.to_json() for each in results.probes],
         "timing": timing.to_json(results.seen, _acknowledgements(attempts)),
         "errors": ledger.errors(attempts),
         "versions": versions(spark),

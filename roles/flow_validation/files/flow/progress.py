@@ -57,6 +57,30 @@ def following(directory: str, step: str, of: int, count: Callable[[], int]) -> I
     `directory`: where the file goes, "" for none. What cannot be counted or written is not worth
     failing for: the step goes on unwatched.
     """
+
+    def moment(seconds: float) -> dict:
+        now = Progress(step, min(count(), of), of, seconds)
+        return {**asdict(now), "line": now.line()}
+
+    with _told(directory, moment):
+        yield
+
+
+@contextmanager
+def waiting(directory: str, step: str, what: Callable[[], str]) -> Iterator[None]:
+    """The same of a body that counts nothing: `what` says in words what it waits for."""
+
+    def moment(seconds: float) -> dict:
+        line = f"{what()}, for {_duration(seconds)}"
+        return {"step": step, "records": 0, "of": 0, "seconds": seconds, "line": line}
+
+    with _told(directory, moment):
+        yield
+
+
+@contextmanager
+def _told(directory: str, moment: Callable[[float], dict]) -> Iterator[None]:
+    """Tell what `moment`, seconds since the beginning -> content of the file, says meanwhile."""
     over = threading.Event()
     path = os.path.join(directory, NAME) if directory else ""
 
@@ -65,14 +89,14 @@ def following(directory: str, step: str, of: int, count: Callable[[], int]) -> I
         while not over.wait(EVERY_SECONDS):
             now = time.monotonic()
             try:
-                moment = Progress(step, min(count(), of), of, round(now - began, 1))
+                found = moment(round(now - began, 1))
                 if path:
-                    write_json(path, {**asdict(moment), "line": moment.line()})
+                    write_json(path, found)
             except Exception:
                 return
             if sys.stderr.isatty() and now - told >= LINES_SECONDS:
                 told = now
-                print(moment.line(), file=sys.stderr)
+                print(found["line"], file=sys.stderr)
 
     watcher = threading.Thread(target=watch, name="progress", daemon=True)
     watcher.start()

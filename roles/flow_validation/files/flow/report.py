@@ -20,6 +20,7 @@ _NOTABLE_MS = 200  # pauses below it are how clients fill their batches; none is
 _IDS = {"broker", "leader", "partition", "producer", "attempt"}  # numbers that are names
 _BROKER_COLUMNS = ("broker", "address", "led", "acked", "read", "longest_pause")
 _LISTENER_COLUMNS = ("listener", "broker", "address", "found")
+_PROBE_COLUMNS = ("probe", "found", "measured", "seconds", "topic")
 _PARTITION_COLUMNS = (
     "partition", "leader", "replicas", "isr", "start", "end", "acked", "read", "unknown",
     "longest_pause",
@@ -141,6 +142,12 @@ def page(verdict: dict) -> str:
             "One record went through each of them to each broker and back, before the run's first.",
         ),
         _table(
+            "Probes",
+            [_probed(each) for each in verdict.get("probes", [])],
+            _PROBE_COLUMNS,
+            "Promises of the cluster that were tried beside the run, each with a topic of its own.",
+        ),
+        _table(
             "Partitions",
             _with_pause(verdict["partitions"], verdict["timing"]["bucket_ms"]),
             _PARTITION_COLUMNS,
@@ -194,6 +201,25 @@ def _by_broker(listeners: Iterable[dict]) -> Iterator[dict]:
         if entry["trouble"]:
             address = entry["bootstrap_servers"]
             yield {"listener": entry["name"], "address": address, "found": entry["trouble"]}
+
+
+def _probed(probe: dict) -> dict:
+    """A row of the probes of verdict.json."""
+    found = "nothing wrong"
+    if probe["unclear"] is not None:
+        found = f"could not be judged: {probe['unclear']}"
+    elif probe["violations"]:
+        plural = "" if probe["violations"] == 1 else "s"
+        found = f"{probe['violations']:,} violation{plural} of {probe['check']}"
+    measured = "; ".join(f"{_name(k)} {_text(v)}" for k, v in probe["measured"].items())
+    kept = "kept" if probe["topic_kept"] else "deleted"
+    return {
+        "probe": probe["name"],
+        "found": found,
+        "measured": measured or None,
+        "seconds": probe["seconds"],
+        "topic": f"{probe['topic']} ({kept})",
+    }
 
 
 def _text(value) -> str:

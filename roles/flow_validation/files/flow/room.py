@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Optional
 
-from flow.cluster import CannotRun
+from flow import java_admin
 
 # Smaller runs than this, one replica of all records, are not worth the question.
 SMALL_BYTES = 100 * 2**20
@@ -61,36 +61,19 @@ def size(count: int) -> str:
 def disks(spark, servers: str, client: dict, topic: str, replicas: dict, timeout: float) -> list:
     """The Disks that hold the topic; `client`: settings for Java; replicas: partition -> brokers.
 
-    By Kafka's own client, which Spark has loaded with the connector: librdkafka has no such
-    request. CannotRun if the cluster does not tell, above all because the principal may not
+    CannotRun if the cluster does not tell, above all because the principal may not
     describe the cluster.
     """
-    from py4j.protocol import Py4JError
-
-    jvm = spark._jvm
-    settings = jvm.java.util.Properties()
-    for key, value in {"bootstrap.servers": servers, **client}.items():
-        settings.setProperty(key, str(value))
-    try:
-        admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
-        try:
-            brokers = jvm.java.util.ArrayList()
-            for broker in sorted({broker for each in replicas.values() for broker in each}):
-                brokers.add(broker)
-            answer = admin.describeLogDirs(brokers).allDescriptions()
-            found = answer.get(int(timeout), jvm.java.util.concurrent.TimeUnit.SECONDS)
-            return [
-                disk
-                for broker in found.keySet()
-                for disk in _of_broker(jvm, broker, found.get(broker), topic, replicas)
-            ]
-        finally:
-            admin.close(jvm.java.time.Duration.ofSeconds(0))
-    except TypeError as error:  # classes that this JVM's loader does not show to Python
-        raise CannotRun("Kafka's Java client is out of reach") from error
-    except Py4JError as error:
-        cause = getattr(error, "java_exception", None)
-        raise CannotRun(str(cause or error).splitlines()[0]) from error
+    with java_admin.opened(spark, servers, client) as (jvm, admin):
+        brokers = jvm.java.util.ArrayList()
+        for broker in sorted({broker for each in replicas.values() for broker in each}):
+            brokers.add(broker)
+        found = java_admin.answer(jvm, admin.describeLogDirs(brokers).allDescriptions(), timeout)
+        return [
+            disk
+            for broker in found.keySet()
+            for disk in _of_broker(jvm, broker, found.get(broker), topic, replicas)
+        ]
 
 
 def _of_broker(jvm, broker: int, directories, topic: str, replicas: dict) -> list:

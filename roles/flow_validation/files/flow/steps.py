@@ -11,6 +11,7 @@ import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Optional
 
@@ -19,14 +20,17 @@ from flow import (
     continuity,
     files,
     inspection,
+    java_admin,
     judge,
     ledger,
     listeners,
+    probes,
     progress,
     report,
     room,
     session,
     transactions,
+    trial,
 )
 from flow.cluster import MIN_ISR, TIMESTAMP_TYPE, CannotRun, Cluster, spread
 from flow.produce import longest_turn
@@ -268,6 +272,22 @@ def _find_room(spark, options, plan: files.Plan, cluster: Cluster, for_java: dic
         )
 
 
+def _probing(spark, options, plan: files.Plan, cluster: Cluster, settings: dict, for_java: dict):
+    """The probes of the command line, as the context that probes.running is."""
+    servers, timeout = options.bootstrap_servers, options.timeout
+    bench = trial.Bench(
+        cluster=cluster,
+        settings=settings,
+        reassigning=java_admin.Reassigning(spark, servers, for_java, timeout),
+        brokers=tuple(plan.brokers),
+        replication=plan.planned_replication,
+        min_isr=max(plan.planned_min_isr, plan.min_isr),
+        timeout=timeout,
+        margin=options.probe_margin,
+    )
+    return probes.running(options.probe, plan.run_id, bench)
+
+
 def produce(options: argparse.Namespace) -> int:
     """Write the records and the ledger; 0 if everything was acknowledged, else 2."""
     watch = Stopwatch()
@@ -308,7 +328,10 @@ def run(options: argparse.Namespace) -> int:
     """Produce, verify, and clean up; the topic of a run that did not pass is kept as evidence."""
     watch = Stopwatch()
     forget(options.output, "verdict.json", "report.html")
-    with _started(options, watch, True) as (spark, cluster, plan, settings, for_java):
+    with (
+        _started(options, watch, True) as (spark, cluster, plan, settings, for_java),
+        _probing(spark, options, plan, cluster, settings, for_java) as outcomes,
+    ):
         rows, attempts = _produce(spark, options, plan, cluster, settings, watch)
         with ThreadPoolExecutor(1) as other:  # both are mostly Spark finding its feet
             written = other.submit(_write_ledger, spark, options, plan, rows, watch)
@@ -317,6 +340,11 @@ def run(options: argparse.Namespace) -> int:
                 spark, options, plan, cluster, groups, for_java, rows, attempts, watch
             )
             written.result()
+        if options.probe:
+            with watch.step("wait for probes"):
+                found = outcomes(options.output)
+            checks = probes.merged(results.checks, found)
+            results = replace(results, checks=checks, probes=found)
         code = judge.conclude(spark, options, plan, rows, results, attempts, watch)
         if plan.created and not options.keep:
             if code == EXIT_CODE[PASS]:

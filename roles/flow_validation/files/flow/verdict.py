@@ -24,8 +24,10 @@ MEANING = {
     "gap": "No offset is empty, no end offset and no leader epoch fell.",
     "atomicity": "Of each transaction all records are visible, or none.",
     "coverage": "Every broker led a partition that acknowledged records, and answers on each listener that was given.",
-    "durability": "Replication factor and effective min.insync.replicas are as planned.",
+    "durability": "Replicas and effective min.insync.replicas are as planned; a write below, if tried, is refused.",
     "continuity": "Consumer groups found their committed offsets, and everything from there on.",
+    "compaction": "Compaction happens, and keeps the last value of each key.",
+    "retention": "What has expired is deleted, and nothing earlier.",
     "emptiness": "Something was read.",
 }
 
