@@ -369,3 +369,64 @@ def test_one_large_partition_is_read_by_several_tasks_and_judged_as_exactly(
     frame = reading.rows(spark, plan.topic, spans, {}, cluster.bootstrap_servers)
     parts = frame.rdd.mapPartitions(lambda rows: [sum(1 for _row in rows)]).collect()
     assert sum(parts) == 2500 and len(parts) >= 3 and max(parts) <= 1000
+
+
+@pytest.mark.soak
+def test_one_record_in_ten_million(spark, cluster, tmp_path):
+    """The very last one is gone, and another one, the first of a segment, has a wrong bit."""
+    import job
+    from confluent_kafka.admin import AdminClient, NewTopic
+    from flow import steps
+
+    topic, partitions = "ten-million", 6
+    new = NewTopic(topic, partitions, 1, config={"segment.bytes": str(2**24)})
+    AdminClient({"bootstrap.servers": cluster.bootstrap_servers}).create_topics([new])[
+        topic
+    ].result(30)
+    where = [f"--bootstrap-servers={cluster.bootstrap_servers}", f"--ledger={tmp_path}/ledger"]
+    size = [f"--topic={topic}", "--records=10000000"]
+    assert steps.produce(job.arguments(["produce", *where, *size])) == 0
+    brokers = cluster.broker_instances
+    for broker in brokers.values():
+        broker.signal(signal.SIGTERM)
+    for broker in brokers.values():
+        broker.stop()
+
+    def segments(partition):
+        (found,) = [
+            place
+            for number in brokers
+            if (place := cluster.log_directory(number) / f"{topic}-{partition}").is_dir()
+        ]
+        return found, sorted(found.glob("*.log"))
+
+    def last(batches):
+        return batches[-1].base_offset + batches[-1].last_delta
+
+    directory, paths = segments(partitions - 1)
+    end = last(logs.decode(paths[-1].read_bytes()))
+    logs.edit(directory, lambda batches: logs.drop(batches, end), len(paths) - 1)
+    directory, paths = segments(2)
+    edge = int(paths[3].stem)
+
+    def flip(batches):
+        value = bytearray(logs.value_at(batches, edge))
+        value[99] ^= 0x80
+        return logs.set_value(batches, edge, bytes(value))
+
+    logs.edit(directory, flip, 3)
+    for broker in brokers.values():
+        broker.start()
+    cluster.wait_registered()
+    wait_for_leaders(cluster, [topic])
+    code = steps.verify(job.arguments(["verify", *where, f"--output={tmp_path}"]))
+    verdict = verdict_schema.read(tmp_path / "verdict.json")
+    failed = {c["id"]: c for c in verdict["checks"] if c["status"] == "fail"}
+    places = {
+        name: [(w["partition"], w["offset"]) for w in check["witnesses"]]
+        for name, check in failed.items()
+    }
+    one = [(partitions - 1, end)]
+    assert places == {"loss": one, "gap": one, "corrupt": [(2, edge)]}
+    assert {check["count"] for check in failed.values()} == {1} and code == 1
+    assert verdict["counts"]["read"] == 10_000_000 - 1

@@ -328,23 +328,21 @@ def run(options: argparse.Namespace) -> int:
     """Produce, verify, and clean up; the topic of a run that did not pass is kept as evidence."""
     watch = Stopwatch()
     forget(options.output, "verdict.json", "report.html")
-    with (
-        _started(options, watch, True) as (spark, cluster, plan, settings, for_java),
-        _probing(spark, options, plan, cluster, settings, for_java) as outcomes,
-    ):
-        rows, attempts = _produce(spark, options, plan, cluster, settings, watch)
-        with ThreadPoolExecutor(1) as other:  # both are mostly Spark finding its feet
-            written = other.submit(_write_ledger, spark, options, plan, rows, watch)
-            groups = _groups(options, plan, settings)
-            results = judge.judge(
-                spark, options, plan, cluster, groups, for_java, rows, attempts, watch
-            )
-            written.result()
-        if options.probe:
-            with watch.step("wait for probes"):
-                found = outcomes(options.output)
-            checks = probes.merged(results.checks, found)
-            results = replace(results, checks=checks, probes=found)
+    with _started(options, watch, True) as (spark, cluster, plan, settings, for_java):
+        with _probing(spark, options, plan, cluster, settings, for_java) as outcomes:
+            rows, attempts = _produce(spark, options, plan, cluster, settings, watch)
+            with ThreadPoolExecutor(1) as other:  # both are mostly Spark finding its feet
+                written = other.submit(_write_ledger, spark, options, plan, rows, watch)
+                groups = _groups(options, plan, settings)
+                results = judge.judge(
+                    spark, options, plan, cluster, groups, for_java, rows, attempts, watch
+                )
+                written.result()
+            if options.probe:
+                with watch.step("wait for probes"):
+                    found = outcomes(options.output)
+                checks = probes.merged(results.checks, found)
+                results = replace(results, checks=checks, probes=found)
         code = judge.conclude(spark, options, plan, rows, results, attempts, watch)
         if plan.created and not options.keep:
             if code == EXIT_CODE[PASS]:
