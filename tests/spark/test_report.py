@@ -345,3 +345,12 @@ def test_schema_refuses_what_is_not_a_verdict(spoil):
     spoil(document)
     with pytest.raises(jsonschema.ValidationError):
         verdict_schema.check(document)
+
+
+@pytest.mark.parametrize("records", [0, 512])
+def test_what_looks_like_a_pause_may_be_a_transaction_that_was_aborted(records):
+    document = verdicts.failing()
+    document["topic"]["transaction_records"] = records
+    page = report.page(document)
+    assert "hatched: pauses of" in page
+    assert ("aborted makes one, too" in page) is bool(records)

@@ -60,7 +60,7 @@ h2 { font-size: 1.125rem; margin: 2.75rem 0 .5rem; line-height: 1.3; }
 .facts dt { color: var(--muted); font-size: .875rem; }
 .facts dd { margin: 0; font-size: 1.3rem; line-height: 1.3; font-variant-numeric: tabular-nums; }
 .checks { list-style: none; margin: 0; padding: 0; }
-.checks li { display: grid; grid-template-columns: 1.6rem 7rem 1fr; padding: .4rem 0;
+.checks li { display: grid; grid-template-columns: 1.6rem 7rem 1fr; column-gap: .4rem; padding: .4rem 0;
   border-bottom: 1px solid var(--line); }
 .checks .sign { color: var(--kind); font-weight: 700; }
 .checks .fail b, .checks em { color: var(--kind); font-weight: 700; font-style: normal; }
@@ -128,7 +128,11 @@ def page(verdict: dict) -> str:
         _witnesses(verdict["checks"], verdict["topic"]["name"]),
         _latency(verdict["timing"]),
         _rate(verdict["timing"]),
-        _lanes(verdict["timing"], verdict["partitions"]),
+        _lanes(
+            verdict["timing"],
+            verdict["partitions"],
+            bool(verdict["topic"].get("transaction_records")),
+        ),
         _table(
             "Brokers",
             _with_pause(verdict["brokers"], verdict["timing"]["bucket_ms"]),
@@ -401,7 +405,7 @@ def _rate(timing: dict) -> str:
     )
 
 
-def _lanes(timing: dict, partitions: Sequence[dict]) -> str:
+def _lanes(timing: dict, partitions: Sequence[dict], in_transactions: bool) -> str:
     """Only drawn if there was a pause: full lines say nothing that a sentence does not."""
     title, least_ms = "Pauses", max(timing["bucket_ms"], _NOTABLE_MS)
     seen = [
@@ -426,6 +430,8 @@ def _lanes(timing: dict, partitions: Sequence[dict]) -> str:
         f"Each partition from its first to its last record; hatched: pauses of {least} or more, the"
         " longest five of each. Beside the partition stands its leader at the end."
     )
+    if in_transactions:
+        says += " A transaction that was aborted makes one, too: nobody sees its records."
     if len(drawn) < len(seen):
         says += f" Drawn are the {len(drawn)} of {len(seen):,} partitions with the longest pauses."
     return _figure(title, lambda width: plots.lanes(drawn, width), says)
