@@ -15,7 +15,7 @@ from dataclasses import fields as fields_of
 from datetime import datetime, timezone
 from typing import Optional
 
-from flow import checks, judge, progress, reading, verdict
+from flow import checks, conclusion, judge, progress, reading, verdict
 from flow.cluster import CLEANUP_POLICY, MIN_ISR, TIMESTAMP_TYPE, CannotRun
 
 SCHEMA_VERSION = 1
@@ -264,7 +264,7 @@ def inspect(spark, options, cluster, before: dict, for_java, watch) -> dict:
         "verdict": kind,
         "summary": sentence,
         "started": started,
-        "checks": [judge.with_topic(check.to_json(), options.topic) for check in judged],
+        "checks": [conclusion.with_topic(check.to_json(), options.topic) for check in judged],
         "not_judged": [{"id": name, "reason": reason} for name, reason in seen.why.items()],
         "expressions": expressions.given(),
         "counts": counts,
@@ -288,7 +288,7 @@ def inspect(spark, options, cluster, before: dict, for_java, watch) -> dict:
             }
             for number, place in sorted(before.items())
         ],
-        "versions": judge.versions(spark),
+        "versions": conclusion.versions(spark),
         "timings": watch.total(),
     }
 

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""Reads the topic, applies the checks, writes verdict.json and report.html."""
+"""Reads the topic and applies the checks."""
 
 from __future__ import annotations
 
-import os
-import platform
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -15,16 +13,13 @@ from flow import (
     files,
     ledger,
     listeners,
-    probes,
     progress,
     reading,
-    report,
     schema,
     timing,
     transactions,
     verdict,
 )
-from flow.connector import spark_versions
 
 # Seconds beyond transaction.timeout.ms, until a transaction must have been aborted by the cluster.
 _TRANSACTION_GRACE = 30
@@ -44,251 +39,218 @@ class Results:
     probes: list = field(default_factory=list)  # probes.Outcomes; their checks are in `checks`
 
 
-def judge(spark, options, plan, cluster, groups, for_java, rows, attempts, watch) -> Results:
-    """Read the topic and apply every check; `groups`: the run's continuity.Groups."""
-    layout = plan.transactions()
-    hanging: list = []
-    if layout:
-        with watch.step("wait for open transactions"):
+@dataclass(frozen=True)
+class _Counted:
+    """What the passes found that count records instead of naming them."""
+
+    read: dict  # partition -> records
+    doubtful: set  # partitions in which counting does not prove that all is in order
+    readable: dict  # partition -> (first, end) of what can be read at all
+    complaints: list  # batches that Kafka's consumer refuses, as witnesses
+    check_crcs: bool  # whether it may look at its own checksums
+    seen: timing.Observed
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Judges one run.
+
+    options: the command line's; plan: the run's files.Plan; groups: its continuity.Groups;
+    for_java: client settings for Spark; rows: the ledger; attempts: what it was made of.
+    """
+
+    spark: object
+    options: object
+    plan: files.Plan
+    cluster: object
+    groups: continuity.Groups
+    for_java: dict
+    rows: list
+    attempts: list
+    watch: object
+
+    @property
+    def _layout(self):
+        return self.plan.transactions()
+
+    def results(self) -> Results:
+        """Read the topic and apply every check."""
+        hanging = self._hanging() if self._layout else []
+        now = self.cluster.positions(self.plan.topic, wait=5)
+        with ThreadPoolExecutor(1) as other:  # groups mostly wait: for members, and for brokers
+            handed = other.submit(self._deliveries, now) if self.plan.groups else None
+            spans = self._spans(now, hanging)
+            counted = self._counted(spans)
+            found, resent = self._named(spans, counted)
+        border = verdict.gaps_at_the_borders(self.plan.before, self.plan.after, now)
+        found["gap"] = told(found["gap"], border)
+        found["corrupt"] = complained(found["corrupt"], counted.complaints)
+        if self._layout:
+            found["atomicity"] = told(found["atomicity"], hanging)
+        if handed:
+            found["continuity"] = continuity.check(
+                self.plan.first_offsets(), handed.result(), counted.doubtful
+            )
+        found.update(self._of_the_whole(now, counted.read))
+        judged = [found[name] for name in verdict.MEANING if name in found]
+        return Results(judged, now, counted.read, counted.doubtful, counted.seen, resent)
+
+    def _hanging(self) -> list:
+        """Witnesses of transactions that nobody ends."""
+        with self.watch.step("wait for open transactions"):
             # of a producer that died the cluster ends them after a while, and looks every 10 s
-            limit = plan.transaction_timeout + _TRANSACTION_GRACE
-            ends, stable = cluster.stable_ends(plan.topic, limit)
-            hanging = transactions.still_open(ends, stable, limit)
-    now = cluster.positions(plan.topic, wait=5)
+            limit = self.plan.transaction_timeout + _TRANSACTION_GRACE
+            ends, stable = self.cluster.stable_ends(self.plan.topic, limit)
+            return transactions.still_open(ends, stable, limit)
 
-    def deliver() -> dict:
-        asked = continuity.sample(plan.first_offsets(), {n: p.end for n, p in now.items()})
-        with watch.step("consumer groups"):
-            return groups.deliveries(asked)
+    def _deliveries(self, now: dict) -> dict:
+        """group -> continuity.Delivery."""
+        ends = {number: place.end for number, place in now.items()}
+        with self.watch.step("consumer groups"):
+            asked = continuity.sample(self.plan.first_offsets(), ends)
+            deliveries = self.groups.deliveries(asked)
+        if self._layout:  # markers and aborted records are handed to nobody
+            return continuity.without(deliveries, ledger.acknowledged_offsets(self.rows))
+        return deliveries
 
-    with ThreadPoolExecutor(1) as other:  # groups mostly wait: for members, and for brokers
-        handed = other.submit(deliver) if plan.groups else None
-        found, read, doubtful, seen, resent = _findings(
-            spark, options, plan, now, for_java, rows, attempts, watch, hanging
-        )
-    if handed:
-        deliveries = handed.result()
-        if layout:  # markers and aborted records are handed to nobody
-            deliveries = continuity.without(deliveries, ledger.acknowledged_offsets(rows))
-        found["continuity"] = continuity.check(plan.first_offsets(), deliveries, doubtful)
-    acked = {r.partition for r in rows if r.outcome == schema.ACKED}
-    if not plan.after:
-        # The produce step was killed: it may not have come to every broker, which is no broker's fault.
-        acked = set(range(plan.partitions))
-    moments = [plan.before, plan.after, now]
-    found["coverage"] = verdict.coverage(
-        list(plan.brokers),
-        moments,
-        acked,
-        options.expected_brokers,
-        listeners.troubles(plan.listeners),
-    )
-    found["durability"] = verdict.durability(
-        plan.before, plan.min_isr, plan.planned_replication, plan.planned_min_isr
-    )
-    total = sum(read.values())
-    reason = "no record could be read" if sum(1 for r in rows) else "nothing was written"
-    found["emptiness"] = verdict.Check(
-        "emptiness", 0 if total else 1, [] if total else [{"reason": reason}]
-    )
-    judged = [found[name] for name in verdict.MEANING if name in found]
-    return Results(judged, now, read, doubtful, seen, resent)
+    def _spans(self, now: dict, hanging: list) -> dict:
+        """partition -> (first offset, end offset) of what is to be read."""
+        stable = {witness["partition"]: witness["offset"] for witness in hanging}
+        spans = {}
+        for number, place in now.items():
+            before, start = self.plan.before.get(number), place.start
+            if before is not None:
+                # what stood there before the first write is none of this run's business
+                start = max(start, before.start, before.end)
+            end = min(place.end, stable.get(number, place.end))
+            spans[number] = (start, max(start, end))
+        return spans
 
+    def _source(self, spans: dict, check_crcs: bool):
+        """The topic's records as a DataFrame."""
+        client = self.for_java
+        if self._layout:
+            client = {**client, "isolation.level": "read_committed"}
+        servers = self.options.bootstrap_servers
+        return reading.rows(self.spark, self.plan.topic, spans, client, servers, check_crcs)
 
-def conclude(spark, options, plan, rows, results: Results, attempts: list, watch) -> int:
-    """Decide, write verdict.json and report.html, print one sentence; returns the exit code."""
-    read = results.read
-    counts = {schema.ABORTED: 0, **ledger.counts(rows), "read": sum(read.values())}
-    open_producers = ledger.unfinished(rows, plan.partitions, plan.producers, plan.records)
-    unclear = probes.unclear(results.probes)
-    if results.resent:
-        unclear.append(
-            f"{results.resent:,} records are there twice, because their producer gave up waiting"
-            " and sent them again"
-        )
-    kind, summary = verdict.decide(results.checks, counts, open_producers, unclear)
-    told_of = ["acked", "read", "unknown", "failed"]
-    if plan.transactions():
-        told_of.append(schema.ABORTED)
-    if results.resent:
-        counts["resent"] = results.resent
-        told_of.append("resent")
-    if kind == verdict.PASS:
-        if plan.transactions():
-            summary += f"; {counts[schema.ABORTED]:,} of aborted transactions stayed hidden"
-        summary += f", through brokers {', '.join(str(b) for b in plan.brokers)}"
-        if plan.listeners:
-            names = ", ".join(each["name"] for each in plan.listeners)
-            summary += f"; each of them answers on {names}, too"
-        if results.probes:
-            names = ", ".join(each.name for each in results.probes)
-            summary += f"; probes found nothing wrong: {names}"
-    document = {
-        "schema_version": verdict.SCHEMA_VERSION,
-        "run_id": plan.run_id,
-        "cluster_id": plan.cluster_id,
-        "verdict": kind,
-        "summary": summary,
-        "started": plan.started,
-        "checks": [with_topic(c.to_json(), plan.topic) for c in results.checks],
-        "counts": {name: counts[name] for name in told_of},
-        "topic": {
-            "name": plan.topic,
-            "partitions": plan.partitions,
-            "replication_factor": plan.replication,
-            "min_insync_replicas": plan.min_isr,
-            "message_timestamp_type": plan.timestamp_type,
-            "records": plan.records,
-            "record_size_bytes": plan.record_size,
-            "transaction_records": plan.transaction_records,
-            "producers": plan.producers,
-            "partitions_checked_record_by_record": sorted(results.doubtful),
-            "produce_error": plan.produce_error,
-        },
-        "brokers": _brokers(plan, rows, results),
-        "partitions": _partitions(rows, results),
-        "listeners": plan.listeners,
-        "probes": [each.to_json() for each in results.probes],
-        "timing": timing.to_json(results.seen, _acknowledgements(attempts)),
-        "errors": ledger.errors(attempts),
-        "versions": versions(spark),
-        "timings": watch.total(),
-    }
-    page = report.page(document)
-    return publish(options.output, "verdict.json", document, "report.html", page)
-
-
-def publish(output: str, name: str, document: dict, page_name: str, page: str) -> int:
-    """Write a document and its page into `output`, print its sentence; returns the exit code."""
-    files.write(os.path.join(output, page_name), page)
-    # last, because its presence says that all is complete
-    files.write_json(os.path.join(output, name), document)
-    print(f"{document['verdict'].upper()}: {document['summary']}")
-    return verdict.EXIT_CODE[document["verdict"]]
-
-
-def _findings(spark, options, plan, now, for_java, rows, attempts, watch, hanging: list) -> tuple:
-    """({check id: Check}, partition -> records read, partitions checked one record at a time,
-    timing.Observed, records sent again). hanging: witnesses of transactions that nobody ends.
-    """
-    layout = plan.transactions()
-    if layout:
-        for_java = {**for_java, "isolation.level": "read_committed"}
-    clock = timing.clock(
-        plan.timestamp_type, _produce_seconds(options, plan), plan.partitions, plan.records
-    )
-    spans = {
-        n: (max(plan.before[n].start if n in plan.before else 0, p.start), p.end)
-        for n, p in now.items()
-    }
-    # what stood there before the first write is none of this run's business
-    spans = {
-        n: (max(s, plan.before[n].end if n in plan.before else s), e) for n, (s, e) in spans.items()
-    }
-    stable = {witness["partition"]: witness["offset"] for witness in hanging}
-    spans = {n: (s, max(s, min(e, stable.get(n, e)))) for n, (s, e) in spans.items()}
-
-    def source(spans, check_crcs):
-        return reading.rows(
-            spark, plan.topic, spans, for_java, options.bootstrap_servers, check_crcs
-        )
-
-    def summary(spans, check_crcs):
-        kafka = source(spans, check_crcs)
-        return checks.summary(schema.with_header(kafka, plan.run_id, plan.record_size, clock))
-
-    writing = transactions.writers(rows, layout) if layout else checks.writers(rows)
-    division = (layout.records, transactions.ABORT_EVERY) if layout else ()
-
-    def confirmation(spans, check_crcs):
-        kafka = source(spans, check_crcs)
-        return checks.confirmation(
-            schema.with_agreement(kafka, plan.run_id, plan.record_size, writing, clock, division)
-        )
-
-    total = sum(end - start for start, end in spans.values())
-    count = progress.tasks_done(spark, total)
-    with watch.step("read and judge"), progress.following(options.output, "read", total, count):
-        simple = {n: span for n, span in spans.items() if n in writing}
-        agreed, refused = reading.collect(confirmation, simple)[:2]
-        # A batch that Kafka's consumer refuses leaves open what the pass has seen.
-        groups = [] if refused else checks.confirmed(agreed, writing)
-        done = {group.partition for group in groups}
-        rest = {n: span for n, span in spans.items() if n not in done}
-        moments = [row for row in agreed if row["partition"] in done]
-        complaints, readable, check_crcs = [], rest, True
-        if any(end > start for start, end in rest.values()):
-            collected, complaints, readable, check_crcs = reading.collect(summary, rest)
-            groups += checks.groups(collected)
-            moments += collected
-        readable = {n: span for n, span in spans.items() if n in done or n in readable}
-        read: dict = {}
-        for group in groups:
-            read[group.partition] = read.get(group.partition, 0) + group.records
+    def _counted(self, spans: dict) -> _Counted:
+        """Read once, and confirm by counting what the ledger says; where that fails, count anew."""
+        plan, layout = self.plan, self._layout
+        seconds = plan.produce_seconds or max((each.seconds for each in self.attempts), default=0.0)
+        clock = timing.clock(plan.timestamp_type, seconds, plan.partitions, plan.records)
         if layout:
-            doubtful = transactions.suspicious(read, done, rows, spans, layout)
+            writing = transactions.writers(self.rows, layout)
+            division = (layout.records, transactions.ABORT_EVERY)
         else:
-            doubtful = checks.suspicious(groups, rows, spans)
-        seen = timing.observe(clock, moments)
-    found, resent = {name: verdict.Check(name) for name in (*checks.EXACT, "gap")}, 0
-    border = verdict.gaps_at_the_borders(plan.before, plan.after, now)
-    if doubtful:
-        with watch.step("name what is wrong"):
-            part = {n: s for n, s in readable.items() if n in doubtful}
-            kafka = source(part, check_crcs)
-            exact, resent = _exact(spark, plan, kafka, rows, attempts, doubtful, spans)
-            found.update(exact)
-    found["gap"] = told(found["gap"], border)
-    if layout:
-        found["atomicity"] = told(found.get("atomicity", verdict.Check("atomicity")), hanging)
-    found["corrupt"] = complained(found["corrupt"], complaints)
-    return found, read, doubtful, seen, resent
+            writing, division = checks.writers(self.rows), ()
+        shape = (plan.run_id, plan.record_size)
 
+        def confirmation(spans, check_crcs):
+            kafka = self._source(spans, check_crcs)
+            return checks.confirmation(
+                schema.with_agreement(kafka, *shape, writing, clock, division)
+            )
 
-def _produce_seconds(options, plan) -> float:
-    """How long records were produced; of a produce step that was killed, as far as its attempts
-    noted.
-    """
-    noted = [] if plan.produce_seconds else files.load_attempts(options.ledger)
-    return plan.produce_seconds or max((a.seconds for a in noted), default=0.0)
+        def summary(spans, check_crcs):
+            kafka = self._source(spans, check_crcs)
+            return checks.summary(schema.with_header(kafka, *shape, clock))
 
+        total = sum(end - start for start, end in spans.values())
+        count = progress.tasks_done(self.spark, total)
+        following = progress.following(self.options.output, "read", total, count)
+        with self.watch.step("read and judge"), following:
+            simple = {n: span for n, span in spans.items() if n in writing}
+            agreed, refused = reading.collect(confirmation, simple)[:2]
+            # A batch that Kafka's consumer refuses leaves open what the pass has seen.
+            groups = [] if refused else checks.confirmed(agreed, writing)
+            done = {group.partition for group in groups}
+            rest = {n: span for n, span in spans.items() if n not in done}
+            moments = [row for row in agreed if row["partition"] in done]
+            complaints, readable, check_crcs = [], rest, True
+            if any(end > start for start, end in rest.values()):
+                collected, complaints, readable, check_crcs = reading.collect(summary, rest)
+                groups += checks.groups(collected)
+                moments += collected
+            read: dict = {}
+            for group in groups:
+                read[group.partition] = read.get(group.partition, 0) + group.records
+            if layout:
+                doubtful = transactions.suspicious(read, done, self.rows, spans, layout)
+            else:
+                doubtful = checks.suspicious(groups, self.rows, spans)
+            readable = {n: span for n, span in spans.items() if n in done or n in readable}
+            seen = timing.observe(clock, moments)
+        return _Counted(read, doubtful, readable, complaints, check_crcs, seen)
 
-def _exact(spark, plan, kafka, rows, attempts, doubtful: set, spans: dict) -> tuple:
-    """The checks that look at every record, on the partitions where counting proved nothing:
-    ({check id: Check}, records that producers sent again).
-    """
-    from pyspark import StorageLevel
+    def _named(self, spans: dict, counted: _Counted) -> tuple:
+        """({check id: Check} of the checks that look at every record, where counting proved nothing;
+        how many records producers sent again).
+        """
+        names = [*checks.EXACT, "gap", *(["atomicity"] if self._layout else [])]
+        if not counted.doubtful:
+            return {name: verdict.Check(name) for name in names}, 0
+        from pyspark import StorageLevel
 
-    records = schema.with_fields(kafka, plan.run_id, plan.record_size)
-    records = records.persist(StorageLevel.DISK_ONLY)  # 40 bytes a record, not the payload
-    try:
-        part = files.rows_frame(spark, plan, [r for r in rows if r.partition in doubtful])
-        frame = spark.createDataFrame(
+        with self.watch.step("name what is wrong"):
+            part = {n: span for n, span in counted.readable.items() if n in counted.doubtful}
+            kafka = self._source(part, counted.check_crcs)
+            records = schema.with_fields(kafka, self.plan.run_id, self.plan.record_size)
+            records = records.persist(StorageLevel.DISK_ONLY)  # 40 bytes each, not the payload
+            try:
+                return self._exact(records, counted.doubtful, spans)
+            finally:
+                records.unpersist()
+
+    def _exact(self, records, doubtful: set, spans: dict) -> tuple:
+        """The same of these records (schema.with_fields)."""
+        rows = [row for row in self.rows if row.partition in doubtful]
+        part = files.rows_frame(self.spark, self.plan, rows)
+        frame = self.spark.createDataFrame(
             [(n, *spans[n]) for n in sorted(doubtful) if n in spans],
             "partition int, first bigint, end bigint",
         )
         found = {name: tally(name, check(records, part)) for name, check in checks.EXACT.items()}
-        layout = plan.transactions()
-        if layout:
+        resent = 0
+        if self._layout:
             found["gap"] = tally("gap", checks.missing(records, part, frame))
-            mine = [r for r in rows if r.partition in doubtful]
-            found["atomicity"] = tally("atomicity", checks.atomicity(records, part, mine, layout))
+            torn = checks.atomicity(records, part, rows, self._layout)
+            found["atomicity"] = tally("atomicity", torn)
         else:
             found["gap"] = tally("gap", checks.gap(records, frame))
-        resent = 0
-        renewed = ledger.renewed(attempts)
-        if found["duplicate"].count and renewed and not layout:
-            copies = checks.resent(records, part, renewed).persist()
-            resent = copies.agg({"again": "sum"}).first()[0] or 0
-            others = records.join(copies, checks.KEY, "left_anti")
-            found["duplicate"] = tally("duplicate", checks.duplicate(others, part))
-            copies.unpersist()
-        if not resent and not any(c.count for c in found.values()):
-            moved = tally("order", checks.displaced(records, part))
-            found["order"] = moved
+            renewed = ledger.renewed(self.attempts)
+            if found["duplicate"].count and renewed:
+                copies = checks.resent(records, part, renewed).persist()
+                resent = copies.agg({"again": "sum"}).first()[0] or 0
+                others = records.join(copies, checks.KEY, "left_anti")
+                found["duplicate"] = tally("duplicate", checks.duplicate(others, part))
+                copies.unpersist()
+        if not resent and not any(check.count for check in found.values()):
+            found["order"] = tally("order", checks.displaced(records, part))
         return found, resent
-    finally:
-        records.unpersist()
+
+    def _of_the_whole(self, now: dict, read: dict) -> dict:
+        """{check id: Check} of what is not about single records."""
+        plan = self.plan
+        acked = {row.partition for row in self.rows if row.outcome == schema.ACKED}
+        if not plan.after:
+            # The produce step was killed: it may not have come to every broker, which is no
+            # broker's fault.
+            acked = set(range(plan.partitions))
+        coverage = verdict.coverage(
+            list(plan.brokers),
+            [plan.before, plan.after, now],
+            acked,
+            self.options.expected_brokers,
+            listeners.troubles(plan.listeners),
+        )
+        durability = verdict.durability(
+            plan.before, plan.min_isr, plan.planned_replication, plan.planned_min_isr
+        )
+        reason = "no record could be read" if self.rows else "nothing was written"
+        nothing = [] if sum(read.values()) else [{"reason": reason}]
+        emptiness = verdict.Check("emptiness", len(nothing), nothing)
+        return {check.id: check for check in (coverage, durability, emptiness)}
 
 
 def told(check: verdict.Check, more: list) -> verdict.Check:
@@ -303,15 +265,6 @@ def complained(corrupt: verdict.Check, complaints: list) -> verdict.Check:
     return verdict.Check("corrupt", count, corrupt.witnesses + complaints)
 
 
-def _acknowledgements(attempts: list) -> timing.Acknowledgements:
-    """Of all attempts together."""
-    total = timing.Acknowledgements()
-    for attempt in attempts:
-        if attempt.acknowledgements:
-            total.merge(timing.Acknowledgements(**attempt.acknowledgements))
-    return total
-
-
 def tally(name: str, violations) -> verdict.Check:
     """Count all violations, and take the first ones by partition and offset as witnesses."""
     count = violations.agg({"records": "sum"}).first()[0] or 0
@@ -319,72 +272,3 @@ def tally(name: str, violations) -> verdict.Check:
         return verdict.Check(name)
     first = violations.orderBy("partition", "offset").limit(verdict.WITNESSES).collect()
     return verdict.Check(name, count, [{k: row[k] for k in _WITNESS} for row in first])
-
-
-def with_topic(check: dict, topic: str) -> dict:
-    """A check of verdict.json whose witnesses name the topic, too."""
-    witnesses = [{"topic": topic, **w} if "partition" in w else w for w in check["witnesses"]]
-    return {**check, "witnesses": witnesses}
-
-
-def _by_partition(rows, outcome: str) -> dict:
-    total: dict = {}
-    for row in rows:
-        if row.outcome == outcome:
-            total[row.partition] = total.get(row.partition, 0) + row.records
-    return total
-
-
-def _partitions(rows, results: Results) -> list:
-    read = results.read
-    acked, unknown = _by_partition(rows, schema.ACKED), _by_partition(rows, schema.UNKNOWN)
-    return [
-        {
-            "partition": n,
-            "leader": p.leader,
-            "replicas": list(p.replicas),
-            "isr": list(p.isr),
-            "start": p.start,
-            "end": p.end,
-            "acked": acked.get(n, 0),
-            "read": read.get(n, 0),
-            "unknown": unknown.get(n, 0),
-            "longest_pause_ms": timing.longest_pause_ms(results.seen, [n]),
-        }
-        for n, p in sorted(results.now.items())
-    ]
-
-
-def _brokers(plan, rows, results: Results) -> list:
-    """By the leaders before the first write; leadership may have moved since."""
-    acked, read = _by_partition(rows, schema.ACKED), results.read
-    result = []
-    for broker, address in plan.brokers.items():
-        led = [n for n, p in plan.before.items() if p.leader == broker]
-        result.append(
-            {
-                "broker": broker,
-                "address": address,
-                "led": len(led),
-                "acked": sum(acked.get(n, 0) for n in led),
-                "read": sum(read.get(n, 0) for n in led),
-                "longest_pause_ms": timing.longest_pause_ms(results.seen, led),
-            }
-        )
-    return result
-
-
-def versions(spark) -> dict:
-    """Of everything that took part."""
-    import confluent_kafka
-
-    scala = spark_versions()[1]
-    java = spark.sparkContext._jvm.java.lang.System.getProperty("java.version")
-    return {
-        "spark": spark.version,
-        "scala": scala,
-        "java": java,
-        "python": platform.python_version(),
-        "confluent_kafka": confluent_kafka.__version__,
-        "librdkafka": confluent_kafka.libversion()[0],
-    }

@@ -17,6 +17,7 @@ from typing import Optional
 
 from flow import (
     client,
+    conclusion,
     continuity,
     files,
     inspection,
@@ -318,10 +319,10 @@ def verify(options: argparse.Namespace) -> int:
             rows = files.load_ledger(spark, options.ledger, plan)
             attempts = files.load_attempts(options.ledger)
         groups = _groups(options, plan, settings)
-        results = judge.judge(
+        judging = judge.Judge(
             spark, options, plan, cluster, groups, for_java, rows, attempts, watch
         )
-        return judge.conclude(spark, options, plan, rows, results, attempts, watch)
+        return conclusion.conclude(judging, judging.results())
 
 
 def run(options: argparse.Namespace) -> int:
@@ -334,16 +335,17 @@ def run(options: argparse.Namespace) -> int:
             with ThreadPoolExecutor(1) as other:  # both are mostly Spark finding its feet
                 written = other.submit(_write_ledger, spark, options, plan, rows, watch)
                 groups = _groups(options, plan, settings)
-                results = judge.judge(
+                judging = judge.Judge(
                     spark, options, plan, cluster, groups, for_java, rows, attempts, watch
                 )
+                results = judging.results()
                 written.result()
             if options.probe:
                 with watch.step("wait for probes"):
                     found = outcomes(options.output)
                 checks = probes.merged(results.checks, found)
                 results = replace(results, checks=checks, probes=found)
-        code = judge.conclude(spark, options, plan, rows, results, attempts, watch)
+        code = conclusion.conclude(judging, results)
         if plan.created and not options.keep:
             if code == EXIT_CODE[PASS]:
                 _delete(cluster, plan.topic)
@@ -375,7 +377,7 @@ def inspect(options: argparse.Namespace) -> int:
             spark = session.start(options.master, jars, work, records)
         document = inspection.inspect(spark, options, cluster, positions, for_java, watch)
     page = report.inspection_page(document, inspection.MEANING)
-    return judge.publish(options.output, "inspection.json", document, "inspection.html", page)
+    return conclusion.publish(options.output, "inspection.json", document, "inspection.html", page)
 
 
 def forget(output: str, *names: str) -> None:
