@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 
@@ -28,6 +29,7 @@ from tests.spark.disturbing import (
     started_records,
 )
 from tests.support import verdict_schema
+from tests.support.outside import wait_until
 
 # -- without Kafka
 
@@ -224,6 +226,44 @@ def test_a_killed_job_is_waited_for(spark, cluster, run, tmp_path):
     counts = verdict["counts"]
     assert counts["acked"] > 1000
     assert counts["acked"] + counts["aborted"] + counts["unknown"] == 2_000_000
+
+
+def test_transactions_that_begin_later_are_not_waited_for(cluster):
+    """Of a topic in which somebody always has one open."""
+    from flow.cluster import Cluster
+
+    servers = {"bootstrap.servers": cluster.bootstrap_servers}
+    client, topic = Cluster(servers, 30), "transactions-without-end"
+    client.create_topic(topic, [[1, 2, 3]], {})
+    writers = [
+        Producer({**servers, "transactional.id": f"{name}-{uuid.uuid4().hex}"}) for name in "ab"
+    ]
+    over = threading.Event()
+
+    def begin(writer):
+        writer.begin_transaction()
+        writer.produce(topic, b"one of many", partition=0)
+        writer.flush(30)
+
+    def keep_one_open():
+        while not over.is_set():
+            for writer, other in (writers, reversed(writers)):
+                begin(other)
+                writer.commit_transaction(30)
+
+    for writer in writers:
+        writer.init_transactions(30)
+    begin(writers[0])
+    busy = threading.Thread(target=keep_one_open)
+    busy.start()
+    try:
+        wait_until(lambda: client.positions(topic)[0].end > 20, 30, "a few transactions")
+        ends, stable = client.stable_ends(topic, 20)
+    finally:
+        over.set()
+        busy.join()
+        writers[0].abort_transaction(30)
+    assert transactions.still_open(ends, stable, 20) == [] and stable[0] >= ends[0] > 20
 
 
 def test_a_transaction_that_nobody_ends_is_named(spark, cluster, run, monkeypatch):

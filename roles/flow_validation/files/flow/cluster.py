@@ -267,13 +267,16 @@ class Cluster:
         }
 
     def stable_ends(self, topic: str, wait: float) -> tuple:
-        """(partition -> end offset, partition -> last stable offset): equal where no transaction is
-        open. Asks for up to `wait` seconds until they are.
+        """(partition -> end offset at the time of the call, partition -> last stable offset): the
+        latter is not before the former where all transactions of that time have ended. Asks for up
+        to `wait` seconds until that is so everywhere.
         """
         deadline = time.monotonic() + wait
+        ends: dict = {}
         while True:
-            # in this order: what is written in between would look like an open transaction
-            ends = {n: place.end for n, place in self.positions(topic).items()}
+            now = {n: place.end for n, place in self.positions(topic).items()}
+            # a new leader may not have what nobody acknowledged
+            ends = {n: min(end, now.get(n, end)) for n, end in (ends or now).items()}
             stable = {n: place.end for n, place in self.positions(topic, committed=True).items()}
             if time.monotonic() > deadline or all(stable.get(n, 0) >= e for n, e in ends.items()):
                 return ends, stable
