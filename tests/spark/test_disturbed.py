@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -58,6 +59,39 @@ def test_offsets_groups_and_topic_find_those_who_answer_now(spark, cluster):
     assert topic not in admin.list_topics(timeout=30).topics
     present = {group.group_id for group in admin.list_consumer_groups().result(30).valid}
     assert not present & set(names)
+
+
+def test_a_coordinator_that_moves_has_not_forgotten(cluster):
+    """Brokers leave and come back one after another, and groups are asked for all the while."""
+    from flow import continuity
+    from flow.cluster import Cluster
+
+    settings = {"bootstrap.servers": cluster.bootstrap_servers}
+    Cluster(settings, 60).create_topic("coordinator-moves", [[1, 2, 3]], {})
+    groups = continuity.Groups(
+        settings, "coordinator-moves", [f"moves-{number}" for number in range(8)], 60
+    )
+    groups.commit({0: 0})
+
+    def go_round():
+        for broker in cluster.broker_instances.values():
+            broker.signal(signal.SIGTERM)
+            broker.stop()
+            broker.start()
+            cluster.wait_registered()
+
+    restarts = threading.Thread(target=go_round)
+    restarts.start()
+    asked = 0
+    try:
+        while restarts.is_alive():
+            asked += 1
+            check = continuity.check({0: 0}, groups.deliveries({0: (0, 0)}), set())
+            assert check.count == 0, check.witnesses
+    finally:
+        restarts.join()
+        make_whole(cluster)
+    assert asked > 3
 
 
 def test_killed_job_leaves_a_ledger_that_says_so(spark, cluster, tmp_path):

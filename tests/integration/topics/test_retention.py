@@ -8,9 +8,9 @@ import signal
 import time
 
 import pytest
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.support.outside import replicas_of, wait_until
+from tests.support.outside import wait_until
 from tests.support.run_module import Modules
 
 DAY_MS = 24 * 60 * 60 * 1000
@@ -119,25 +119,30 @@ def test_deletion_says_how_much_it_deletes(modules, live):
 
 
 @pytest.fixture
-def silent_leader(cluster, live):
-    """The leader of the topic's partition is stopped, but not for as long as a session."""
+def silent_leader(cluster, name):
+    """The leader of the topic's partition is stopped, but not for as long as a session.
+
+    It is not the first broker, which is asked for what is the default in the cluster.
+    """
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    leader = cluster.broker_instances[replicas_of(admin.list_topics(timeout=30), live)[0][0]]
+    admin.create_topics([NewTopic(name, replica_assignment=[[2, 3, 1]])])[name].result(30)
+    produce(cluster, name, 100)
+    leader = cluster.broker_instances[2]
     leader.signal(signal.SIGSTOP)
     yield leader
     leader.signal(signal.SIGCONT)
 
 
-def test_records_that_nobody_counted_are_not_none(cluster, live, silent_leader):
+def test_records_that_nobody_counted_are_not_none(cluster, name, silent_leader):
     """Its leader says nothing: then that is said, and not that there is nothing to lose."""
     others = [
         f"127.0.0.1:{cluster.broker_port(broker)}"
         for broker, instance in cluster.broker_instances.items()
         if instance is not silent_leader
     ]
-    gone = Modules(",".join(others)).topics([{"name": live, "state": "absent"}], timeout=3)
+    gone = Modules(",".join(others)).topics([{"name": name, "state": "absent"}], timeout=3)
     assert gone.failed and "records could not be counted" in gone.msg, gone.msg
-    assert f"no answer from the leader of {live}-0" in gone.msg, gone.msg
+    assert f"no answer from the leader of {name}-0" in gone.msg, gone.msg
 
 
 def test_growth_says_how_many_records_are_concerned(modules, live):

@@ -20,6 +20,11 @@ from flow.ledger import common
 
 SAMPLE = 100_000  # records that each group reads, evenly of all partitions
 _BATCH = 10_000
+_AGAIN_SECONDS = 0.2
+_COORDINATOR_MOVES = frozenset(
+    "NOT_COORDINATOR COORDINATOR_NOT_AVAILABLE COORDINATOR_LOAD_IN_PROGRESS _WAIT_COORD"
+    " UNSTABLE_OFFSET_COMMIT _TRANSPORT _TIMED_OUT".split()
+)
 
 
 @dataclass(frozen=True)
@@ -192,11 +197,26 @@ class Groups:
             consumer.close()
 
     def _committed(self, consumer, numbers) -> dict:
-        from confluent_kafka import TopicPartition
+        """partition -> offset, None if there is none; KafkaException without an answer in time.
+
+        A coordinator that moves, or that has just been given the group, is asked again: librdkafka
+        does not do that here.
+        """
+        from confluent_kafka import KafkaException, TopicPartition
 
         places = [TopicPartition(self._topic, number) for number in numbers]
-        found = consumer.committed(places, timeout=self._timeout)
-        return {place.partition: place.offset if place.offset >= 0 else None for place in found}
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                found = consumer.committed(places, timeout=self._timeout)
+                for place in found:
+                    if place.error is not None:
+                        raise KafkaException(place.error)
+                return {each.partition: each.offset if each.offset >= 0 else None for each in found}
+            except KafkaException as error:
+                if error.args[0].name() not in _COORDINATOR_MOVES or time.monotonic() > deadline:
+                    raise
+            time.sleep(_AGAIN_SECONDS)
 
     def _deliver(self, name: str, spans: dict) -> Delivery:
         from confluent_kafka import KafkaException
