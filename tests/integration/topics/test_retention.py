@@ -125,7 +125,8 @@ def silent_leader(cluster, name):
     It is not the first broker, which is asked for what is the default in the cluster.
     """
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    admin.create_topics([NewTopic(name, replica_assignment=[[2, 3, 1]])])[name].result(30)
+    new = NewTopic(name, num_partitions=1, replica_assignment=[[2, 3, 1]])
+    admin.create_topics([new])[name].result(30)
     produce(cluster, name, 100)
     leader = cluster.broker_instances[2]
     leader.signal(signal.SIGSTOP)
