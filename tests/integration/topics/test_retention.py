@@ -122,13 +122,16 @@ def test_deletion_says_how_much_it_deletes(modules, live):
 def silent_leader(cluster, name):
     """The leader of the topic's partition is stopped, but not for as long as a session.
 
-    It is not the first broker, which is asked for what is the default in the cluster.
+    It is neither the controller, which is asked for settings, nor the first broker, which is asked
+    for what is the default in the cluster.
     """
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    new = NewTopic(name, num_partitions=1, replica_assignment=[[2, 3, 1]])
+    controller = admin.describe_cluster().result(30).controller.id
+    number, other = sorted({2, 3}, key=lambda broker: broker == controller)
+    new = NewTopic(name, num_partitions=1, replica_assignment=[[number, other, 1]])
     admin.create_topics([new])[name].result(30)
     produce(cluster, name, 100)
-    leader = cluster.broker_instances[2]
+    leader = cluster.broker_instances[number]
     leader.signal(signal.SIGSTOP)
     yield leader
     leader.signal(signal.SIGCONT)
