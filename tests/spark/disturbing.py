@@ -4,6 +4,9 @@
 
 import contextlib
 import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -108,6 +111,29 @@ def make_whole(cluster):
 
 def accusations(verdict):
     return [c["id"] for c in verdict["checks"] if c["status"] != "pass"]
+
+
+def kill_python_workers():
+    """SIGKILL for all of them, since which one writes cannot be told; their process ids."""
+    workers = python_workers()
+    for pid in workers:
+        os.kill(pid, signal.SIGKILL)
+    return workers
+
+
+def kill_producing_job(cluster, directory, *options):
+    """`produce` as a process of its own, with its ledger in `directory`, killed while it writes."""
+    import job
+
+    ledger = directory / "ledger"
+    where = [f"--bootstrap-servers={cluster.bootstrap_servers}", f"--ledger={ledger}"]
+    command = [sys.executable, job.__file__, "produce", *where, "--master=local[2]", *options]
+    with open(directory / "console", "wb") as console:
+        process = subprocess.Popen(command, stdout=console, stderr=console, start_new_session=True)
+        while process.poll() is None and not (ledger.exists() and started_records(ledger) > 1000):
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(10)
 
 
 def python_workers():

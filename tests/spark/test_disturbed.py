@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Disturbed, but nothing is lost: no verdict may accuse a healthy cluster, whatever happened to it."""
 
-import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
 
@@ -15,10 +12,10 @@ from confluent_kafka.admin import AdminClient
 
 from tests.spark.disturbing import (
     accusations,
+    kill_producing_job,
+    kill_python_workers,
     make_whole,
-    python_workers,
     run_and_disturb,
-    started_records,
 )
 from tests.support import verdict_schema
 
@@ -99,20 +96,11 @@ def test_killed_job_leaves_a_ledger_that_says_so(spark, cluster, tmp_path):
     import job
     from flow import steps
 
-    ledger = tmp_path / "ledger"
-    where = [f"--bootstrap-servers={cluster.bootstrap_servers}", f"--ledger={ledger}"]
-    command = [sys.executable, job.__file__, "produce", *where, "--topic=half-a-run"]
-    with open(tmp_path / "console", "wb") as console:
-        process = subprocess.Popen(
-            [*command, "--records=5000000", "--master=local[2]"],
-            stdout=console,
-            stderr=console,
-            start_new_session=True,
-        )
-        while process.poll() is None and not (ledger.exists() and started_records(ledger) > 1000):
-            time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait(10)
+    kill_producing_job(cluster, tmp_path, "--topic=half-a-run", "--records=5000000")
+    where = [
+        f"--bootstrap-servers={cluster.bootstrap_servers}",
+        f"--ledger={tmp_path / 'ledger'}",
+    ]
     code = steps.verify(job.arguments(["verify", *where, f"--output={tmp_path}"]))
     verdict = verdict_schema.read(tmp_path / "verdict.json")
     assert (accusations(verdict), verdict["verdict"], code) == ([], "inconclusive", 2)
@@ -125,10 +113,7 @@ def test_killed_produce_task_is_no_violation(spark, cluster, tmp_path):
     killed = []
 
     def kill():
-        # All of them: which one has written the records that set this off cannot be told.
-        killed.extend(python_workers())
-        for pid in killed:
-            os.kill(pid, signal.SIGKILL)
+        killed.extend(kill_python_workers())
 
     code, verdict = run_and_disturb(cluster, tmp_path, kill, records=1_500_000)
     assert killed
@@ -197,10 +182,7 @@ class Disturbance:
         instance.signal(signal.SIGCONT)
 
     def kill_workers(self):
-        workers = python_workers()
-        self.done.append(f"SIGKILL {len(workers)} Python workers")
-        for pid in workers:
-            os.kill(pid, signal.SIGKILL)
+        self.done.append(f"SIGKILL {len(kill_python_workers())} Python workers")
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,7 @@
 See test_real_logs for transactions that are torn or shown in a real log.
 """
 
-import os
-import signal
-import subprocess
-import sys
 import threading
-import time
 import uuid
 
 import pytest
@@ -23,10 +18,10 @@ from hypothesis import strategies as st
 
 from tests.spark.disturbing import (
     accusations,
+    kill_producing_job,
+    kill_python_workers,
     make_whole,
-    python_workers,
     run_and_disturb,
-    started_records,
 )
 from tests.support import verdict_schema
 from tests.support.outside import wait_until
@@ -192,9 +187,7 @@ def test_killed_tasks_leave_nothing_half(spark, cluster, tmp_path):
     killed = []
 
     def kill():
-        killed.extend(python_workers())
-        for pid in killed:
-            os.kill(pid, signal.SIGKILL)
+        killed.extend(kill_python_workers())
 
     code, verdict = run_and_disturb(cluster, tmp_path, kill, 300_000, ("--transactional",))
     assert killed
@@ -205,22 +198,8 @@ def test_killed_tasks_leave_nothing_half(spark, cluster, tmp_path):
 
 def test_a_killed_job_is_waited_for(spark, cluster, run, tmp_path):
     """Its transactions are open: nobody reads on before the cluster has ended them."""
-    import job
-
-    ledger_of_it = tmp_path / "ledger"
-    where = [f"--bootstrap-servers={cluster.bootstrap_servers}", f"--ledger={ledger_of_it}"]
-    command = [sys.executable, job.__file__, "produce", *where, "--transactional"]
-    more = ["--records=2000000", "--master=local[2]", "--delivery-timeout=2"]
-    with open(tmp_path / "console", "wb") as console:
-        process = subprocess.Popen(
-            [*command, *more], stdout=console, stderr=console, start_new_session=True
-        )
-        while process.poll() is None and not (
-            ledger_of_it.exists() and started_records(ledger_of_it) > 1000
-        ):
-            time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait(10)
+    options = ["--transactional", "--records=2000000", "--delivery-timeout=2"]
+    kill_producing_job(cluster, tmp_path, *options)
     code, verdict = run("verify")
     assert (accusations(verdict), verdict["verdict"], code) == ([], "inconclusive", 2)
     counts = verdict["counts"]

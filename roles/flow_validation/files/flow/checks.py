@@ -24,7 +24,7 @@ from typing import Iterable, Optional
 
 from flow.ledger import Row, complement
 from flow.schema import ABORTED, ACKED, UNKNOWN, unpack_header
-from flow.transactions import ABORT_EVERY, Layout, open_ended
+from flow.transactions import Layout, on_purpose, open_ended
 
 KEY = ["home", "producer", "attempt", "sequence"]
 _SAME_RECORD = (
@@ -424,8 +424,12 @@ def atomicity(records, ledger, rows: Iterable[Row], layout: Layout):
     of_aborted = whole.join(ranges, F.expr(_SAME_RECORD))
     told = violations(of_aborted, "concat('its transaction, ', number, ', was aborted')")
     sizes = whole.sparkSession.createDataFrame(
-        open_ended(rows, layout), "producer int, attempt int, number bigint, size bigint"
-    ).withColumn("purpose", F.expr(f"number % {ABORT_EVERY} = {ABORT_EVERY - 1}"))
+        [
+            (*who, number, size, on_purpose(number))
+            for *who, number, size in open_ended(rows, layout)
+        ],
+        "producer int, attempt int, number bigint, size bigint, purpose boolean",
+    )
     seen = (
         whole.groupBy("producer", "attempt", "number")
         .agg(

@@ -204,18 +204,11 @@ class Cluster:
 
     def broker_config(self, brokers: list, names: tuple) -> dict:
         """broker -> {name: value in force there}, of the names that it knows."""
-        from confluent_kafka.admin import ConfigResource
-
-        found = {}
-        for broker in brokers:  # librdkafka asks one broker at a time
-            resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
-            try:
-                entries = self._admin.describe_configs([resource])[resource].result(self._timeout)
-            except Exception as error:
-                what = f"the settings of broker {broker} could not be read"
-                raise self._failure(what, error) from error
-            found[broker] = {name: entries[name].value for name in names if name in entries}
-        return found
+        # librdkafka asks one broker at a time
+        return {
+            broker: self._config("BROKER", str(broker), f"broker {broker}", names)
+            for broker in brokers
+        }
 
     def layout(self, topic: str) -> dict:
         """partition -> {leader (None if there is none), replicas, isr}; empty if there is no such
@@ -305,15 +298,18 @@ class Cluster:
 
     def effective_config(self, topic: str, names: tuple) -> dict:
         """Values in force for the topic, defaults and the brokers' settings included."""
+        return self._config("TOPIC", topic, topic, names)
+
+    def _config(self, kind: str, name: str, told: str, keys: tuple) -> dict:
+        """Values in force of a TOPIC or a BROKER, which is `told` so in an error."""
         from confluent_kafka.admin import ConfigResource
 
-        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
-        future = self._admin.describe_configs([resource])[resource]
+        resource = ConfigResource(ConfigResource.Type[kind], name)
         try:
-            entries = future.result(self._timeout)
+            entries = self._admin.describe_configs([resource])[resource].result(self._timeout)
         except Exception as error:
-            raise self._failure(f"the settings of {topic} could not be read", error) from error
-        return {name: entries[name].value for name in names if name in entries}
+            raise self._failure(f"the settings of {told} could not be read", error) from error
+        return {key: entries[key].value for key in keys if key in entries}
 
 
 def quiet_logger() -> logging.Logger:

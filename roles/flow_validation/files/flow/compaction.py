@@ -15,7 +15,7 @@ import zlib
 from dataclasses import dataclass
 from typing import Optional
 
-from flow.cluster import CLEANUP_POLICY, CannotRun, spread
+from flow.cluster import CLEANUP_POLICY, CannotRun
 from flow.trial import Bench, Finding, Read, Record, offsets, read, write
 from flow.verdict import WITNESSES
 
@@ -135,8 +135,8 @@ def deadline_seconds(config: dict, margin: float) -> float:
 def probe(bench: Bench, topic: str) -> Finding:
     """Create the topic, write, wait until it is compacted, read, judge."""
     config = bench.cluster.broker_config(list(bench.brokers), (BACKOFF, ENABLED))
-    replicas = _create(bench, topic)
-    written = _write(bench, topic, len(replicas))
+    _create(bench, topic)
+    written = _write(bench, topic, len(bench.brokers))
     began, wait = time.monotonic(), deadline_seconds(config, bench.margin)
     ends = {n: place.end for n, place in bench.cluster.positions(topic, bench.timeout).items()}
     if len(ends) != len(written):
@@ -185,17 +185,14 @@ def written_of(offset: int, key: Optional[bytes], value: Optional[bytes]) -> Wri
     return Written(offset, text, None if value is None else zlib.crc32(value))
 
 
-def _create(bench: Bench, topic: str) -> list:
-    brokers = list(bench.brokers)
-    replicas = spread(brokers, len(brokers), min(bench.replication, len(brokers)))
+def _create(bench: Bench, topic: str) -> None:
     settings = {
         CLEANUP_POLICY: "compact",
         "segment.bytes": str(SEGMENT_BYTES),
         "min.cleanable.dirty.ratio": "0.01",
         "min.compaction.lag.ms": "0",
     }
-    bench.cluster.create_topic(topic, replicas, settings)
-    return replicas
+    bench.cluster.create_topic(topic, bench.replicas(), settings)
 
 
 def _write(bench: Bench, topic: str, partitions: int) -> dict:

@@ -14,7 +14,7 @@ import time
 import zlib
 from dataclasses import dataclass
 
-from flow.cluster import CLEANUP_POLICY, TIMESTAMP_TYPE, CannotRun, spread
+from flow.cluster import CLEANUP_POLICY, TIMESTAMP_TYPE, CannotRun
 from flow.timing import CREATED
 from flow.trial import Bench, Finding, Record, offsets, read, write
 from flow.verdict import WITNESSES
@@ -158,8 +158,6 @@ def _clock_ms() -> int:
 
 
 def _create(bench: Bench, topic: str, table: Timetable) -> None:
-    brokers = list(bench.brokers)
-    replicas = spread(brokers, len(brokers), min(bench.replication, len(brokers)))
     settings = {
         CLEANUP_POLICY: "delete",
         "retention.ms": str(table.retention_ms),
@@ -168,7 +166,7 @@ def _create(bench: Bench, topic: str, table: Timetable) -> None:
         "max.message.bytes": str(SEGMENT_BYTES),
         TIMESTAMP_TYPE: CREATED,
     }
-    bench.cluster.create_topic(topic, replicas, settings)
+    bench.cluster.create_topic(topic, bench.replicas(), settings)
 
 
 def _write(bench: Bench, topic: str, now_ms: int, expiries: list, table: Timetable) -> list:

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Callable, Iterable, Optional
 
-from flow.cluster import CannotRun, Cluster, LastError, quiet_logger
+from flow.cluster import CannotRun, Cluster, LastError, quiet_logger, spread
 
 _POLL_SECONDS = 0.1
 _BATCH = 1000
@@ -37,6 +37,11 @@ class Bench:
     timeout: float
     margin: float
     stopped: threading.Event = field(default_factory=threading.Event)
+
+    def replicas(self) -> list:
+        """Of a topic with a partition for each broker to lead, as many as are planned."""
+        brokers = list(self.brokers)
+        return spread(brokers, len(brokers), min(self.replication, len(brokers)))
 
     def pause(self, seconds: float) -> None:
         """Wait before the next look; CannotRun as soon as the run ends without this probe."""
