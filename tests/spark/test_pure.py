@@ -115,8 +115,8 @@ def place(number, leader, start=0, end=10, epoch=3, replicas=(1, 2, 3)):
 def test_coverage_names_the_broker_that_led_nothing():
     moment = {0: place(0, 1), 1: place(1, 2), 2: place(2, 3)}
     assert verdict.coverage([1, 2, 3], [moment], {0, 1, 2}).count == 0
-    silent = verdict.coverage([1, 2, 3], [moment], {0, 1})
-    assert [w["broker"] for w in silent.witnesses] == [3]
+    idle = verdict.coverage([1, 2, 3], [moment], {0, 1})
+    assert [w["broker"] for w in idle.witnesses] == [3]
     absent = verdict.coverage([1, 2, 3], [moment], {0, 1, 2}, expected_brokers=5)
     assert (absent.count, absent.status) == (2, "fail")
 

@@ -10,6 +10,7 @@ import json
 import shutil
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -137,6 +138,15 @@ def repeated_in_a_new_epoch(scene):
     rewrite_attempts(scene, lambda attempt: attempt.update(epochs=2))
 
 
+def unanswered(scene):
+    """Nothing that one broker wrote was acknowledged: its partition is the only one that it leads."""
+
+    def change(attempt):
+        attempt["acked"]["0"] = []
+
+    rewrite_attempts(scene, change)
+
+
 def moved(scene):
     taken = []
     scene.edit(0, lambda b: taken.append(logs.value_at(b, 40)) or logs.drop(b, 40))
@@ -220,6 +230,7 @@ SCENES = [
     Scene(repeated, {"duplicate": (1, (0, 1000, 77))}),
     Scene(sent_again, {}, healthy="inconclusive"),
     Scene(repeated_in_a_new_epoch, {"duplicate": (1, (0, 1000, 77))}),
+    Scene(unanswered, {}, healthy="inconclusive"),
     Scene(moved, {"order": (1, (1, 1000, 40)), "gap": (1, (0, 40, None))}),
     Scene(intruded, {"phantom": (1, (2, 1000, None))}),
     Scene(truncated, {"loss": (10, (1, 990, 990)), "gap": (10, (1, 990, None))}),
@@ -270,8 +281,13 @@ def hurt(spark, cluster, tmp_path_factory):
         if scene.config:
             new = NewTopic(scene.topic, PARTITIONS, 1, config=scene.config)
             admin.create_topics([new])[scene.topic].result(30)
+
+    def produce(scene):
         size = (f"--records={RECORDS}", f"--partitions={PARTITIONS}")
-        assert steps.produce(scene.arguments("produce", *size, *scene.options)) == 0
+        return steps.produce(scene.arguments("produce", *size, *scene.options))
+
+    with ThreadPoolExecutor(4) as several:  # each is mostly Spark, and waiting, for a few records
+        assert set(several.map(produce, SCENES)) == {0}
     brokers = cluster.broker_instances.values()
     for broker in brokers:
         broker.signal(signal.SIGTERM)
@@ -331,6 +347,17 @@ WITHOUT_LEDGER = {
     moved: {"gap": 1},  # it is not lost, and nobody knows where it was sent to
     truncated: {},  # nor what the end once was
 }
+
+
+def test_a_broker_that_answered_nothing_is_named_and_not_accused(hurt):
+    """Seen in the soak: every broker stood still for longer than clients waited for any answer."""
+    from flow import steps
+
+    (scene,) = [scene for scene in SCENES if scene.hurt is unanswered]
+    assert steps.verify(scene.arguments("verify")) == 2
+    verdict = verdict_of(scene)
+    (leader,) = [each["leader"] for each in verdict["partitions"] if each["partition"] == 0]
+    assert f"broker {leader} acknowledged nothing" in verdict["summary"]
 
 
 @pytest.mark.parametrize("hurting", WITHOUT_LEDGER, ids=lambda hurting: hurting.__name__)

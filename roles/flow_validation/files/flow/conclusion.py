@@ -17,7 +17,7 @@ def conclude(judging: Judge, results: Results) -> int:
     plan, rows, attempts, read = judging.plan, judging.rows, judging.attempts, results.read
     counts = {schema.ABORTED: 0, **ledger.counts(rows), "read": sum(read.values())}
     open_producers = ledger.unfinished(rows, plan.partitions, plan.producers, plan.records)
-    unclear = probes.unclear(results.probes)
+    unclear = [*_silence(plan, rows, results), *probes.unclear(results.probes)]
     if results.resent:
         unclear.append(
             f"{results.resent:,} records are there twice, because their producer gave up waiting"
@@ -73,6 +73,16 @@ def conclude(judging: Judge, results: Results) -> int:
     }
     page = report.page(document)
     return publish(judging.options.output, "verdict.json", document, "report.html", page)
+
+
+def _silence(plan: files.Plan, rows: list, results: Results) -> list:
+    """Sentences about brokers that did not acknowledge anything; of a killed run that is not known."""
+    acked = {row.partition for row in rows if row.outcome in (schema.ACKED, schema.ABORTED)}
+    moments = [plan.before, plan.after, results.now]
+    silent = verdict.leading_none(plan.brokers, moments, acked) if plan.after else []
+    if not silent:
+        return []
+    return [f"broker{'s' * (len(silent) > 1)} {', '.join(map(str, silent))} acknowledged nothing"]
 
 
 def publish(output: str, name: str, document: dict, page_name: str, page: str) -> int:

@@ -232,15 +232,16 @@ class Judge:
     def _of_the_whole(self, now: dict, read: dict) -> dict:
         """{check id: Check} of what is not about single records."""
         plan = self.plan
-        acked = {row.partition for row in self.rows if row.outcome == schema.ACKED}
+        # whether it was acknowledged or not: what stayed without an answer is nobody's violation
+        tested = {row.partition for row in self.rows}
         if not plan.after:
             # The produce step was killed: it may not have come to every broker, which is no
             # broker's fault.
-            acked = set(range(plan.partitions))
+            tested = set(range(plan.partitions))
         coverage = verdict.coverage(
             list(plan.brokers),
             [plan.before, plan.after, now],
-            acked,
+            tested,
             self.options.expected_brokers,
             listeners.troubles(plan.listeners),
         )

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Optional, Sequence
+from typing import Iterable, Optional, Sequence
 
 SCHEMA_VERSION = 1
 WITNESSES = 20
@@ -23,7 +23,7 @@ MEANING = {
     "order": "Within producer and partition the sequence rises with the offset.",
     "gap": "No offset is empty, no end offset and no leader epoch fell.",
     "atomicity": "Of each transaction all records are visible, or none.",
-    "coverage": "Every broker led a partition that acknowledged records, and answers on each listener that was given.",
+    "coverage": "Every broker led a partition that was written to, and answers on each listener that was given.",
     "durability": "Replicas and effective min.insync.replicas are as planned; a write below, if tried, is refused.",
     "continuity": "Consumer groups found their committed offsets, and everything from there on.",
     "compaction": "Compaction happens, and keeps the last value of each key.",
@@ -99,28 +99,32 @@ def gaps_at_the_borders(before: dict, after: dict, now: dict) -> list:
     return found
 
 
+def leading_none(brokers: Iterable[int], moments: list, partitions: set) -> list:
+    """The brokers, sorted, that led none of these partitions at any of the moments."""
+    led = {p.leader for moment in moments for n, p in moment.items() if n in partitions}
+    return sorted(set(brokers) - led)
+
+
 def coverage(
     brokers: list,
     moments: list,
-    acked_partitions: set,
+    tested: set,
     expected_brokers: Optional[int] = None,
     listeners: Sequence = (),
 ) -> Check:
-    """A broker counts as covered if it led, at any of the moments, a partition that acknowledged
-    records. `listeners`: witnesses of what could not be reached through other listeners.
+    """A broker counts as covered if it led, at any of the moments, a partition that was `tested`:
+    for which records were sent, whatever became of them. `listeners`: witnesses of what could not
+    be reached through other listeners.
     """
-    led = {p.leader for moment in moments for n, p in moment.items() if n in acked_partitions}
-    witnesses = [
-        {"broker": b, "reason": "led no partition that acknowledged a record"}
-        for b in sorted(set(brokers) - led)
-    ]
+    idle = leading_none(brokers, moments, tested)
+    witnesses = [{"broker": b, "reason": "led no partition that was written to"} for b in idle]
     absent = max(0, (expected_brokers or 0) - len(brokers))
     if absent:
         reason = (
             f"{expected_brokers} brokers are expected, {len(brokers)} are registered: {brokers}"
         )
         witnesses.append({"broker": None, "reason": reason})
-    count = len(set(brokers) - led) + absent + len(listeners)
+    count = len(idle) + absent + len(listeners)
     return Check("coverage", count, [*witnesses, *listeners])
 
 
