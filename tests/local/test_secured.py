@@ -36,6 +36,7 @@ def secured(next_offset, passwords):
             secured_certificates=str(folder),
             secured_passwords={user: Unsafe(text) for user, text in passwords.items()},
             flow_validation_records=20000,
+            flow_validation_probes=["min-isr", "compaction"],
         )
         cluster.certificates = folder
         cluster.client_settings = as_user(folder, "admin", passwords["admin"])
@@ -100,6 +101,11 @@ def test_deployed_and_proven(secured):
     (internal,) = verdict["listeners"]  # the other one is that of the run
     assert internal["name"] == "INTERNAL"
     assert [each["trouble"] for each in internal["brokers"]] == [None, None]
+    # Java's admin client for the one, librdkafka for the other
+    assert [(p["name"], p["violations"], p["unclear"]) for p in verdict["probes"]] == [
+        ("min-isr", 0, None),
+        ("compaction", 0, None),
+    ]
     assert not list(secured.home.rglob(".client*.properties")), "passwords"
     assert "orders" in secured.tool("kafka-topics.sh", "--list").split()
 

@@ -138,14 +138,16 @@ def arguments(argv: list) -> argparse.Namespace:
 
 def main(argv: list) -> int:
     """Run one mode; returns the exit code."""
-    options = arguments(argv)
+    options, whole = arguments(argv), False
     try:
-        return getattr(steps, options.mode)(options)
+        code = getattr(steps, options.mode)(options)
+        whole = True
+        return code
     except CannotRun as error:
         print(f"could not run: {error}", file=sys.stderr)
         return COULD_NOT_RUN
     finally:
-        session.stop()
+        session.stop(whole)
 
 
 if __name__ == "__main__":

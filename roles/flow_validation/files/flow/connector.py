@@ -68,10 +68,9 @@ def find_java() -> str:
 def spark_versions() -> tuple:
     """(Spark version, Scala binary version) of the installed PySpark, from its own files."""
     try:
-        import pyspark
+        home = spark_home()
     except ImportError as error:
         raise CannotRun(f"PySpark is missing in this Python: {error}") from error
-    home = os.environ.get("SPARK_HOME") or os.path.dirname(pyspark.__file__)
     cores = glob.glob(os.path.join(home, "jars", "spark-core_*.jar"))
     match = (
         re.match(r"spark-core_([\d.]+)-(.+)\.jar$", os.path.basename(cores[0])) if cores else None
@@ -79,6 +78,13 @@ def spark_versions() -> tuple:
     if not match:
         raise CannotRun(f"{home} has no jars/spark-core_*.jar, so it is not a whole Spark")
     return match.group(2), match.group(1)
+
+
+def spark_home() -> str:
+    """Where the Spark is that PySpark starts."""
+    import pyspark
+
+    return os.environ.get("SPARK_HOME") or os.path.dirname(pyspark.__file__)
 
 
 def check_jars(paths: list, spark: str, scala: str) -> list:
@@ -146,11 +152,7 @@ def _resolve(java: str, folder: str, spark: str, scala: str) -> list:
     """Let the Ivy that PySpark ships resolve the connector, and keep only the files that Spark
     lacks.
     """
-    import pyspark
-
-    spark_jars = os.path.join(
-        os.environ.get("SPARK_HOME") or os.path.dirname(pyspark.__file__), "jars"
-    )
+    spark_jars = os.path.join(spark_home(), "jars")
     ivy = glob.glob(os.path.join(spark_jars, "ivy-*.jar"))
     if not ivy:
         raise CannotRun(f"{spark_jars} has no Ivy; give the connector's jars as files")

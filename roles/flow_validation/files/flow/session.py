@@ -11,7 +11,7 @@ import tempfile
 import zipfile
 from contextlib import contextmanager
 
-from flow import connector
+from flow import class_archive, connector
 from flow.cluster import CannotRun
 
 _SETTINGS = {
@@ -22,6 +22,8 @@ _SETTINGS = {
     # Spark's ANSI mode forbids the cast of a number to its bytes, by which CRCs are compared
     "spark.sql.ansi.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
+    # what planning anew between stages could save, plans made for a few groups do not cost
+    "spark.sql.adaptive.enabled": "false",
     "spark.python.worker.reuse": "true",
 }
 _LOGGING = """
@@ -43,7 +45,8 @@ for argument do
 done
 exec {java} "$@"
 """
-_started = []
+_started = []  # the session
+_archives = []  # what is done about the classes of its JVM
 
 
 def in_spark_submit() -> bool:
@@ -53,9 +56,10 @@ def in_spark_submit() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def start(master: str | None, jars: list, work: str, records: int = 0):
+def start(master: str | None, jars: list, work: str, records: int = 0, typical: bool = False):
     """A session. `work`: a directory of this run for small files; `records`: how many will be
-    judged. Raises CannotRun if Spark does not start.
+    judged; `typical`: it loads the classes that most runs need, so they are worth keeping. Raises
+    CannotRun if Spark does not start.
     """
     from pyspark.sql import SparkSession
 
@@ -86,7 +90,8 @@ def start(master: str | None, jars: list, work: str, records: int = 0):
             flags += " -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
         else:
             flags += " -XX:+UseParallelGC"
-        os.environ.setdefault("SPARK_SUBMIT_OPTS", flags)
+        if "SPARK_SUBMIT_OPTS" not in os.environ:
+            os.environ["SPARK_SUBMIT_OPTS"] = " ".join([flags, *_archive_flags(typical)])
         java = f"-Dlog4j2.configurationFile=file:{logging}"
         builder = builder.config("spark.driver.extraJavaOptions", java)
     try:
@@ -149,6 +154,18 @@ def _has_module(java: str) -> bool:
     return not modules or _MODULE in modules[0]
 
 
+def _archive_flags(typical: bool) -> list:
+    """Java's options that concern the archive of its classes, which `stop` may have to wait for."""
+    folder = os.path.join(connector.cache_directory(), "spark", "classes")
+    java = connector.java_path() or ""
+    archive = class_archive.find(java, connector.spark_home(), folder, typical)
+    if archive is None:
+        return []
+    archive.begin()
+    _archives.append(archive)
+    return archive.flags()
+
+
 def _package(work: str) -> str:
     """This package as a zip, for Python workers on other machines."""
     here = os.path.dirname(os.path.abspath(__file__))
@@ -160,13 +177,21 @@ def _package(work: str) -> str:
     return path
 
 
-def stop() -> None:
-    """End what `start` started; quiet if it is gone already."""
+def stop(whole: bool = False) -> None:
+    """End what `start` started; quiet if it is gone already. `whole`: the run came to its end, and
+    had all the classes that it needs.
+    """
+    java = None
     while _started:
+        spark = _started.pop()
+        gateway = spark.sparkContext._gateway
+        java = getattr(gateway, "proc", None)
         try:
-            _started.pop().stop()
+            spark.stop()
         except Exception:  # the JVM died: then there is nothing to stop
             pass
+    while _archives:
+        _archives.pop().finish(java, whole)
 
 
 def prepare_java(jars: str) -> list:

@@ -239,7 +239,9 @@ def _started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool):
             plan = other.submit(_prepare, options, cluster, settings) if with_plan else None
             records = known.records if known else options.records
             try:
-                spark = session.start(options.master, jars, work, records)
+                spark = session.start(
+                    options.master, jars, work, records, typical=options.mode == "run"
+                )
             except CannotRun:
                 if plan and plan.result().created:
                     _delete(cluster, plan.result().topic)

@@ -1,0 +1,138 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The archive of the classes of Spark's JVM: who writes it, who uses it, what a killed run leaves."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from flow import class_archive, connector
+from flow.class_archive import LEAVE, MARK, ROOM_BYTES, USE, WRITE
+
+SESSION = """
+import sys, tempfile
+from flow import session
+with tempfile.TemporaryDirectory() as work:
+    spark = session.start("local[1]", session.prepare_java(""), work, 1, typical=True)
+    assert spark.range(10).selectExpr("sum(id)").first()[0] == 45
+    session.stop(sys.argv[1] == "whole")
+"""
+
+
+@pytest.mark.parametrize(
+    "there,marked,typical,in_work,room,action",
+    [
+        (False, False, True, False, 0, MARK),
+        (False, False, False, False, 0, LEAVE),
+        (False, True, True, False, ROOM_BYTES, WRITE),
+        (False, True, True, False, ROOM_BYTES - 1, LEAVE),
+        (False, True, True, True, ROOM_BYTES, LEAVE),
+        (False, True, False, False, ROOM_BYTES, LEAVE),
+        (True, True, False, True, 0, USE),
+    ],
+)
+def test_what_a_run_does(there, marked, typical, in_work, room, action):
+    assert class_archive.decide(there, marked, typical, in_work, room) == action
+
+
+@pytest.fixture(name="java")
+def java_fixture(tmp_path):
+    """What there is of a Java that has an archive of its own classes."""
+    for part in ("bin/java", "lib/server/classes.jsa", "release"):
+        path = tmp_path / "java" / part
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    return tmp_path / "java"
+
+
+def find(java, tmp_path, folder="classes"):
+    (tmp_path / "spark" / "jars").mkdir(parents=True, exist_ok=True)
+    return class_archive.find(
+        str(java / "bin/java"), str(tmp_path / "spark"), str(tmp_path / folder), True
+    )
+
+
+def test_a_java_without_classes_of_its_own_has_none(java, tmp_path):
+    assert find(java, tmp_path).action == MARK
+    assert find(java, tmp_path, "two words") is None
+    (java / "lib/server/classes.jsa").unlink()
+    assert find(java, tmp_path) is None
+
+
+def test_another_java_or_spark_has_another_one(java, tmp_path):
+    first = find(java, tmp_path)
+    (tmp_path / "spark/jars/spark-core.jar").write_bytes(b"core")
+    second = find(java, tmp_path)
+    (java / "release").write_text('JAVA_VERSION="17.0.99"')
+    assert len({first.path, second.path, find(java, tmp_path).path}) == 3
+
+
+def test_one_run_at_a_time_writes_and_a_killed_one_is_forgotten(java, tmp_path):
+    find(java, tmp_path).begin()
+    first = find(java, tmp_path)
+    assert first.action == WRITE
+    first.begin()
+    assert find(java, tmp_path).action == LEAVE
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    (mine,) = Path(first.path).parent.glob(f"*.{os.getpid()}")
+    mine.rename(f"{first.path}.{gone.pid}")
+    assert find(java, tmp_path).action == WRITE
+    assert not list(Path(first.path).parent.glob(f"*.{gone.pid}"))
+
+
+def test_a_place_that_cannot_be_written_is_no_trouble(java, tmp_path):
+    (tmp_path / "classes").write_text("a file")
+    archive = find(java, tmp_path)
+    archive.begin()
+    archive.finish(None, True)
+
+
+def test_the_second_run_keeps_the_classes_and_the_third_uses_them(spark, tmp_path):
+    """Real sessions; the connector is not fetched anew. Skipped where Java has no classes of its own."""
+    cache = tmp_path / "cache"
+    shutil.copytree(
+        Path(connector.cache_directory()) / "spark",
+        cache / "spark",
+        ignore=shutil.ignore_patterns("classes"),
+    )
+    classes = cache / "spark" / "classes"
+    first = class_archive.find(
+        connector.java_path(), connector.spark_home(), str(classes), typical=True
+    )
+    if first is None:
+        pytest.skip("this Java was cut to size and has no archive to found another one on")
+    first.begin()
+
+    def run(how):
+        log = tmp_path / f"log-{len(list(tmp_path.iterdir()))}"
+        log.mkdir()
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
+        env.update(
+            KAFKAOPS_CACHE=str(cache), JDK_JAVA_OPTIONS=f"-Xlog:class+load:file={log}/%p.log"
+        )
+        command = [sys.executable, "-c", SESSION, how]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        said = max((path.read_text() for path in log.iterdir()), key=len)
+        return said.count("shared objects file (top)"), done.stderr
+
+    # one that did not come to its end has not seen all, and keeps nothing
+    assert "keeping" not in run("broken off")[1]
+    assert sorted(path.suffix for path in classes.iterdir()) == [".wanted"]
+    assert "keeping the classes" in run("whole")[1]
+    assert sorted(path.suffix for path in classes.iterdir()) == [".jsa", ".wanted"]
+    used, said = run("whole")
+    assert used > 3000 and "keeping" not in said
+
+
+def test_those_used_longest_ago_go_first(tmp_path):
+    for age in range(5):
+        for path in (tmp_path / f"{age}.jsa", tmp_path / f"{age}.jsa.wanted"):
+            path.touch()
+            os.utime(path, (1000 - age, 1000 - age))
+    class_archive._prune(str(tmp_path))
+    assert sorted(path.name[0] for path in tmp_path.iterdir()) == ["0", "0", "1", "1", "2", "2"]
