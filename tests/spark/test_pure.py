@@ -195,6 +195,24 @@ def test_settings_in_librdkafkas_spelling():
     assert client.for_librdkafka(properties)["sasl.mechanism"] == "PLAIN"
 
 
+@pytest.mark.parametrize("servers", ["", "broker", "a:9092,", "a:9092 b:9092", "a:port"])
+def test_servers_that_cannot_be_meant_are_refused(capsys, servers):
+    """At once: an empty list was asked for a minute."""
+    import job
+
+    with pytest.raises(SystemExit) as refused:
+        job.arguments(["run", f"--bootstrap-servers={servers}", "--ledger=l", "--output=o"])
+    assert refused.value.code == 3
+    assert f"must be HOST:PORT,..., not {servers!r}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("servers", ["a:9092", "a:9092, b:9092", "[::1]:9092", "SSL://a:9093"])
+def test_servers_as_clients_take_them_are_not(servers):
+    import job
+
+    job.arguments(["run", f"--bootstrap-servers={servers}", "--ledger=l", "--output=o"])
+
+
 def test_a_store_that_only_java_reads_is_refused():
     with pytest.raises(ValueError, match="only PEM"):
         client.for_librdkafka({"ssl.truststore.location": "/store.jks"})

@@ -5,6 +5,7 @@
 import shutil
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from flow import room
 from flow.cluster import CannotRun
@@ -28,6 +29,47 @@ GIB = 2**30
 def test_what_a_disk_gets_must_fit(usable, partitions, records, said):
     disks = [room.Disk(1, "/d", usable, partitions), room.Disk(2, "/e", 10**15, (0, 1))]
     assert room.shortage(disks, records, 1_000_000, 2) == said
+
+
+@pytest.mark.parametrize(
+    "records, free, short",
+    [
+        (10**6, {"/a": 0}, False),  # 80 MB are not worth a word
+        (10**8, {}, False),  # elsewhere
+        (10**8, {"/a": 9 * 10**9}, False),
+        (10**8, {"/a": 8 * 10**9}, True),
+        (10**8, {"/a": 8 * 10**9, "/b": 10**9}, False),
+    ],
+)
+def test_what_is_looked_at_one_by_one_must_fit(records, free, short):
+    assert bool(room.naming_shortage(records, free)) == short
+
+
+def test_records_in_doubt_that_do_not_fit_are_not_named_and_the_ledger_stays(
+    spark, cluster, tmp_path, monkeypatch, capfd
+):
+    """The first verdict says how to come to a second one; with room that one names the record."""
+    import job
+    from flow import steps
+
+    servers, output = f"--bootstrap-servers={cluster.bootstrap_servers}", f"--output={tmp_path}"
+    ledger = f"--ledger={tmp_path / 'ledger'}"
+    sizes = ("--records=3000", "--partitions=3", "--topic=in-doubt")
+    assert steps.produce(job.arguments(["produce", servers, ledger, *sizes])) == 0
+    intruder = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    intruder.produce("in-doubt", b"somebody else's", partition=1)
+    assert intruder.flush(30) == 0
+    verify = job.arguments(["verify", servers, ledger, output])
+    with monkeypatch.context() as patch:
+        patch.setattr(room, "_NAMED_BYTES", 2**50)
+        with pytest.raises(CannotRun) as refused:
+            steps.verify(verify)
+    assert "counting is no proof for 1 of the partitions of in-doubt" in str(refused.value)
+    assert "to look at 1,001 records one by one takes" in str(refused.value)
+    assert f"verify --ledger {tmp_path / 'ledger'}" in str(refused.value)
+    assert "note: should records be in doubt: to look at 3,000 records" in capfd.readouterr().err
+    assert steps.verify(verify) == 1
+    assert "in doubt" not in capfd.readouterr().err
 
 
 def test_a_run_that_no_disk_can_hold_is_refused_and_leaves_no_topic(spark, cluster, tmp_path):

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -106,6 +107,9 @@ def arguments(argv: list) -> argparse.Namespace:
     of_topic.add_argument("--intact", metavar="EXPRESSION", help="true of a whole record")
     of_topic.add_argument("--where", metavar="EXPRESSION", help="judge only these records")
     chosen = parser.parse_args(argv)
+    servers = chosen.bootstrap_servers.split(",")
+    if not all(re.fullmatch(r"(\S+://)?\S+:\d+", server.strip()) for server in servers):
+        parser.error(f"--bootstrap-servers must be HOST:PORT,..., not {chosen.bootstrap_servers!r}")
     if chosen.mode == "inspect":
         if not chosen.topic:
             parser.error("inspect needs --topic")

@@ -15,11 +15,13 @@ from flow import (
     listeners,
     progress,
     reading,
+    room,
     schema,
     timing,
     transactions,
     verdict,
 )
+from flow.cluster import CannotRun
 
 # Seconds beyond transaction.timeout.ms, until a transaction must have been aborted by the cluster.
 _TRANSACTION_GRACE = 30
@@ -194,6 +196,7 @@ class Judge:
 
         with self.watch.step("name what is wrong"):
             part = {n: span for n, span in counted.readable.items() if n in counted.doubtful}
+            self._find_room(part)
             kafka = self._source(part, counted.check_crcs)
             records = schema.with_fields(kafka, self.plan.run_id, self.plan.record_size)
             records = records.persist(StorageLevel.DISK_ONLY)  # 40 bytes each, not the payload
@@ -201,6 +204,17 @@ class Judge:
                 return self._exact(records, counted.doubtful, spans)
             finally:
                 records.unpersist()
+
+    def _find_room(self, spans: dict) -> None:
+        """CannotRun if Spark's disk cannot hold what naming takes: a full one helps nobody."""
+        records = sum(end - start for start, end in spans.values())
+        short = room.naming_shortage(records, room.spark_directories(self.spark))
+        if short:
+            raise CannotRun(
+                f"counting is no proof for {len(spans)} of the partitions of {self.plan.topic}, and"
+                f" {short};"
+                f" with more room, `job.py verify --ledger {self.options.ledger}` names what is wrong"
+            )
 
     def _exact(self, records, doubtful: set, spans: dict) -> tuple:
         """The same of these records (schema.with_fields)."""

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""Have the brokers' disks room for the run's records? Asked before the first one is written.
+"""Is there room: on the brokers' disks for the run's records, asked before the first one is written;
+where Spark keeps what it sorts, asked before records are looked at one by one.
 
-A run that fills a disk stops every other writer of the cluster.
+A run that fills a broker's disk stops every other writer of the cluster.
 """
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from typing import Optional
 
@@ -19,6 +21,9 @@ _SHARE = 0.9
 # Of a record in a batch of many: lengths, deltas of time and offset, no key, no headers (Kafka's
 # message format 2), and its part of the batch's own 61 bytes.
 _RECORD_OVERHEAD = 12
+# Of a record that is looked at by itself, whatever its size: its fields, and what joins sort. With
+# five million of them 74 bytes each were seen.
+_NAMED_BYTES = 80
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,32 @@ def shortage(disks: list, records: int, record_size: int, partitions: int) -> st
         if disk.usable is not None and share * len(disk.partitions) > disk.usable * _SHARE
     ]
     return "; ".join(short)
+
+
+def naming_shortage(records: int, free: dict) -> str:
+    """Whether Spark has not enough room to look at so many records one by one, as a sentence; empty
+    if it has. free: directory -> free bytes, of which Spark uses all alike.
+    """
+    wanted, have = records * _NAMED_BYTES, sum(free.values())
+    if not free or wanted < SMALL_BYTES or wanted <= have * _SHARE:
+        return ""
+    places = " and ".join(sorted(free))
+    return (
+        f"to look at {records:,} records one by one takes {size(wanted)} in {places}"
+        f" (SPARK_LOCAL_DIRS chooses), which has {size(have)} free"
+    )
+
+
+def spark_directories(spark) -> dict:
+    """directory -> free bytes, where Spark on this machine keeps what it sorts; empty if its tasks
+    run elsewhere.
+    """
+    context = spark.sparkContext
+    if not context.master.startswith("local"):
+        return {}
+    conf = context._jsc.sc().conf()
+    places = context._jvm.org.apache.spark.util.Utils.getConfiguredLocalDirs(conf)
+    return {place: shutil.disk_usage(place).free for place in places}
 
 
 def size(count: int) -> str:
