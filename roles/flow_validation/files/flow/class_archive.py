@@ -128,7 +128,7 @@ def _mark(path: str) -> str:
 
 
 def _key(java_home: str, spark_home: str) -> str:
-    """Of all that an archive must fit: Java's build, the jars in their order of time and size."""
+    """Of all that an archive must fit: Java's build; where the jars are, their sizes and times."""
     told = hashlib.sha256()
     with suppress(OSError), open(os.path.join(java_home, "release"), "rb") as file:
         told.update(file.read())
