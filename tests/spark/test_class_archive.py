@@ -4,6 +4,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +14,12 @@ from flow import class_archive, connector
 from flow.class_archive import LEAVE, MARK, ROOM_BYTES, USE, WRITE
 
 SESSION = """
-import sys, tempfile
+import tempfile
 from flow import session
 with tempfile.TemporaryDirectory() as work:
     spark = session.start("local[1]", session.prepare_java(""), work, 1, typical=True)
     assert spark.range(10).selectExpr("sum(id)").first()[0] == 45
-    session.stop(sys.argv[1] == "whole")
+    session.stop(whole=True)
 """
 
 
@@ -107,14 +108,14 @@ def test_the_second_run_keeps_the_classes_and_the_third_uses_them(spark, tmp_pat
         pytest.skip("this Java was cut to size and has no archive to found another one on")
     first.begin()
 
-    def run(how):
-        log = tmp_path / f"log-{len(list(tmp_path.iterdir()))}"
+    def run(name):
+        log = tmp_path / name
         log.mkdir()
         env = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
         env.update(
             KAFKAOPS_CACHE=str(cache), JDK_JAVA_OPTIONS=f"-Xlog:class+load:file={log}/%p.log"
         )
-        command = [sys.executable, "-c", SESSION, how]
+        command = [sys.executable, "-c", SESSION]
         done = subprocess.run(
             command, env=env, capture_output=True, text=True, timeout=300, check=False
         )
@@ -122,13 +123,24 @@ def test_the_second_run_keeps_the_classes_and_the_third_uses_them(spark, tmp_pat
         said = max((path.read_text() for path in log.iterdir()), key=len)
         return said.count("shared objects file (top)"), done.stderr
 
-    # one that did not come to its end has not seen all, and keeps nothing
-    assert "keeping" not in run("broken off")[1]
-    assert sorted(path.suffix for path in classes.iterdir()) == [".wanted"]
-    assert "keeping the classes" in run("whole")[1]
+    assert "keeping the classes" in run("second")[1]
     assert sorted(path.suffix for path in classes.iterdir()) == [".jsa", ".wanted"]
-    used, said = run("whole")
+    used, said = run("third")
     assert used > 3000 and "keeping" not in said
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_what_did_not_come_to_its_end_is_not_kept(java, tmp_path, whole):
+    """A run that was broken off, and a JVM that ended without having written anything."""
+    find(java, tmp_path).begin()
+    archive = find(java, tmp_path)
+    archive.begin()
+    stands_in = subprocess.Popen(
+        ["cat"], stdin=subprocess.PIPE
+    )  # ends at the end of its input, too
+    archive.finish(stands_in, whole)
+    assert stands_in.poll() == (0 if whole else -signal.SIGKILL)
+    assert [path.suffix for path in Path(archive.path).parent.iterdir()] == [".wanted"]
 
 
 def test_those_used_longest_ago_go_first(tmp_path):
