@@ -252,6 +252,7 @@ def test_second_run_changes_nothing(secured):
     assert secured.processes() == before
 
 
+@pytest.mark.soak  # a cluster of its own
 def test_scram_users_exist_before_the_first_broker_starts(next_offset, passwords):
     """Brokers that talk SCRAM to each other need their own credentials first: written to ZooKeeper."""
     with LocalCluster(next_offset(), inventory="inventories/local-1x1") as cluster:

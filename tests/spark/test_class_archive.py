@@ -92,6 +92,7 @@ def test_a_place_that_cannot_be_written_is_no_trouble(java, tmp_path):
     archive.finish(None, True)
 
 
+@pytest.mark.soak  # Java takes its time; the jobs of all other parts use what they keep as well
 def test_the_second_run_keeps_the_classes_and_the_third_uses_them(spark, tmp_path):
     """Real sessions; the connector is not fetched anew. Skipped where Java has no classes of its own."""
     cache = tmp_path / "cache"

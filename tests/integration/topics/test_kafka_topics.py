@@ -324,6 +324,7 @@ def test_src_file_that_is_none(modules, tmp_path):
     assert "must be a list" in modules.topics(src=str(wrong)).msg
 
 
+@pytest.mark.soak  # hundreds of topics, several times
 def test_requests_do_not_grow_with_the_topics(modules, counted, name):
     """Ten topics or hundreds: as many questions; writes go out in batches of 500."""
 
