@@ -136,9 +136,8 @@ def test_what_did_not_come_to_its_end_is_not_kept(java, tmp_path, whole):
     find(java, tmp_path).begin()
     archive = find(java, tmp_path)
     archive.begin()
-    stands_in = subprocess.Popen(
-        ["cat"], stdin=subprocess.PIPE
-    )  # ends at the end of its input, too
+    # ends at the end of its input, as PySpark's JVM does
+    stands_in = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
     archive.finish(stands_in, whole)
     assert stands_in.poll() == (0 if whole else -signal.SIGKILL)
     assert [path.suffix for path in Path(archive.path).parent.iterdir()] == [".wanted"]

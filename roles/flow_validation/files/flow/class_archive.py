@@ -20,6 +20,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Optional
 
+from flow import connector
+
 USE, WRITE, MARK, LEAVE = "use", "write", "mark", "leave"
 MOST_ARCHIVES = 3  # of different Javas and Sparks; the one used longest ago goes first
 ROOM_BYTES = 1 << 30  # an archive takes 175 MB
@@ -66,28 +68,30 @@ class ClassArchive:
 
         Only what the JVM of a `whole` run has written, and has ended in order, becomes the archive.
         """
-        if self.action != WRITE or java is None:
+        if self.action != WRITE:
             return
         try:
-            if not whole:
-                return
-            print(
-                "note: keeping the classes of Spark's JVM, once, so that later runs start sooner",
-                file=sys.stderr,
-                flush=True,
-            )
-            java.stdin.close()  # at which PySpark's JVM ends
-            if java.wait(_DEADLINE_SECONDS) == 0 and os.path.getsize(self._draft):
-                os.replace(self._draft, self.path)
-                _prune(os.path.dirname(self.path))
+            if java is not None and whole:
+                self._keep(java)
         except (OSError, subprocess.TimeoutExpired) as error:
             print(f"note: the classes could not be kept: {error}", file=sys.stderr)
         finally:  # also of a run that is interrupted meanwhile
-            if java.poll() is None:
+            if java is not None and java.poll() is None:
                 java.kill()
                 java.wait()
             with suppress(OSError):
                 os.remove(self._draft)
+
+    def _keep(self, java: subprocess.Popen) -> None:
+        print(
+            "note: keeping the classes of Spark's JVM, once, so that later runs start sooner",
+            file=sys.stderr,
+            flush=True,
+        )
+        java.stdin.close()  # at which PySpark's JVM ends
+        if java.wait(_DEADLINE_SECONDS) == 0 and os.path.getsize(self._draft):
+            os.replace(self._draft, self.path)
+            _prune(os.path.dirname(self.path))
 
 
 def decide(there: bool, marked: bool, typical: bool, in_work: bool, room: int) -> str:
@@ -109,7 +113,7 @@ def find(java: str, spark_home: str, directory: str, typical: bool) -> Optional[
     None, too, where Java has no archive of its own classes (those cut to size by jlink), on which
     another one could be founded.
     """
-    home = os.path.dirname(os.path.dirname(os.path.realpath(java)))
+    home = connector.home_of(java)
     founded = os.path.exists(os.path.join(home, "lib", "server", "classes.jsa"))
     if not founded or any(c in directory for c in " \t\"'\\"):  # would end the option
         return None

@@ -43,6 +43,11 @@ def java_path() -> Optional[str]:
     return os.path.join(home, "bin", "java") if home else shutil.which("java")
 
 
+def home_of(java: str) -> str:
+    """The directory of the Java that this `java` belongs to, behind all links."""
+    return os.path.dirname(os.path.dirname(os.path.realpath(java)))
+
+
 def find_java() -> str:
     """The path of `java`. Raises CannotRun unless Spark can run on it."""
     home, java = os.environ.get("JAVA_HOME"), java_path()

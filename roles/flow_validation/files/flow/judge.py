@@ -208,7 +208,7 @@ class Judge:
     def _find_room(self, spans: dict) -> None:
         """CannotRun if Spark's disk cannot hold what naming takes: a full one helps nobody."""
         records = sum(end - start for start, end in spans.values())
-        short = room.naming_shortage(records, room.spark_directories(self.spark))
+        short = room.short_for_naming(self.spark, records)
         if short:
             raise CannotRun(
                 f"counting is no proof for {len(spans)} of the partitions of {self.plan.topic}, and"

@@ -55,6 +55,11 @@ def shortage(disks: list, records: int, record_size: int, partitions: int) -> st
     return "; ".join(short)
 
 
+def short_for_naming(spark, records: int) -> str:
+    """`naming_shortage` with what this Spark has."""
+    return naming_shortage(records, _spark_directories(spark))
+
+
 def naming_shortage(records: int, free: dict) -> str:
     """Whether Spark has not enough room to look at so many records one by one, as a sentence; empty
     if it has. free: directory -> free bytes, of which Spark uses all alike.
@@ -69,7 +74,7 @@ def naming_shortage(records: int, free: dict) -> str:
     )
 
 
-def spark_directories(spark) -> dict:
+def _spark_directories(spark) -> dict:
     """directory -> free bytes, where Spark on this machine keeps what it sorts; empty if its tasks
     run elsewhere.
     """

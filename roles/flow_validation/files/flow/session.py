@@ -144,7 +144,7 @@ def _java_without_module(work: str):
 
 def _has_module(java: str) -> bool:
     """Whether this Java has the module, by the list that comes with it."""
-    home = os.path.dirname(os.path.dirname(os.path.realpath(java)))
+    home = connector.home_of(java)
     try:
         with open(os.path.join(home, "release"), encoding="utf-8") as file:
             modules = [line for line in file if line.startswith("MODULES=")]

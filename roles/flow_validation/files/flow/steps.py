@@ -249,9 +249,7 @@ def _started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool):
             made = plan.result() if plan else known
         if with_plan:
             _find_room(spark, options, made, cluster, for_java)
-        if options.mode != "produce" and (
-            short := room.naming_shortage(made.records, room.spark_directories(spark))
-        ):
+        if options.mode != "produce" and (short := room.short_for_naming(spark, made.records)):
             # not refused: a run in which everything is in order never does that
             print(f"note: should records be in doubt: {short}", file=sys.stderr)
         yield spark, cluster, made, settings, for_java
