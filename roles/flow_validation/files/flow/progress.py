@@ -92,8 +92,8 @@ def _told(directory: str, moment: Callable[[float], dict]) -> Iterator[None]:
                 found = moment(round(now - began, 1))
                 if path:
                     write_json(path, found)
-            except Exception:
-                return
+            except Exception:  # perhaps the next moment can be told
+                continue
             if sys.stderr.isatty() and now - told >= LINES_SECONDS:
                 told = now
                 print(found["line"], file=sys.stderr)
