@@ -49,10 +49,10 @@ def java_fixture(tmp_path):
     return tmp_path / "java"
 
 
-def find(java, tmp_path, folder="classes"):
+def find(java, tmp_path, folder="classes", more_jars=()):
     (tmp_path / "spark" / "jars").mkdir(parents=True, exist_ok=True)
     return class_archive.find(
-        str(java / "bin/java"), str(tmp_path / "spark"), str(tmp_path / folder), True
+        str(java / "bin/java"), str(tmp_path / "spark"), str(tmp_path / folder), True, more_jars
     )
 
 
@@ -69,6 +69,14 @@ def test_another_java_or_spark_has_another_one(java, tmp_path):
     second = find(java, tmp_path)
     (java / "release").write_text('JAVA_VERSION="17.0.99"')
     assert len({first.path, second.path, find(java, tmp_path).path}) == 3
+
+
+def test_another_connector_has_another_one(java, tmp_path):
+    jars = [str(tmp_path / name) for name in ("kafka.jar", "pool.jar")]
+    for jar in jars:
+        open(jar, "wb").close()
+    orders = ([], jars[:1], jars, jars[::-1])
+    assert len({find(java, tmp_path, more_jars=each).path for each in orders}) == 4
 
 
 def test_one_run_at_a_time_writes_and_a_killed_one_is_forgotten(java, tmp_path):

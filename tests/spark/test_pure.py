@@ -242,8 +242,8 @@ class Queue:
 )
 def test_the_quick_loop_writes_what_the_documented_layout_says(first, number, size, transaction):
     settings = {**SETTINGS, "record_size": size, "transaction_records": transaction}
-    turn = produce._turn_of(settings)
-    number = min(number, turn - first % turn)  # what is left of the turn
+    block = produce._block_of(settings)
+    number = min(number, block - first % block)  # what is left of the block
     state = Attempt(2, 5, False, {3: 4})
     values = list(produce._values(settings, state, 3, range(first, first + number)))
     assert len(values) == number
@@ -254,7 +254,7 @@ def test_the_quick_loop_writes_what_the_documented_layout_says(first, number, si
         assert value == expected
 
 
-def test_every_record_of_a_whole_turn_has_its_own_checksum():
+def test_every_record_of_a_whole_block_has_its_own_checksum():
     state = Attempt(2, 5, False, {3: 4096})
     for value in produce._values(SETTINGS, state, 3, range(3072, 4096)):
         assert zlib.crc32(value[4:]) == int.from_bytes(value[:4], "big")
@@ -274,8 +274,41 @@ def test_turns_are_everything_once():
 @pytest.mark.parametrize(
     "size,records", [(48, 1024), (900, 1024), (10_000, 64), (600_000, 1), (2_000_000, 1)]
 )
-def test_large_records_have_short_turns(size, records):
-    assert produce.longest_turn(size) == records
+def test_large_records_have_short_blocks(size, records):
+    assert produce.longest_block(size) == records
+
+
+@pytest.mark.parametrize(
+    "size,transaction,partitions,records",
+    [
+        (100, 0, 6, 16384),
+        (100, 0, 7, 8192),  # so that two turns of each partition fit the client's queue
+        (100, 0, 60, 1024),
+        (100, 0, 10_000, 1024),  # never less than a block
+        (100, 0, 0, 16384),  # a producer without records
+        (10_000, 0, 6, 1024),
+        (10_000, 0, 1000, 64),
+        (2_000_000, 0, 6, 16),
+        (100, 256, 6, 256),
+    ],
+)
+def test_turns_are_blocks_of_which_all_partitions_have_some_under_way(
+    size, transaction, partitions, records
+):
+    settings = {**SETTINGS, "record_size": size, "transaction_records": transaction}
+    assert produce._turn_of(settings, partitions) == records
+    assert records % produce._block_of(settings) == 0
+
+
+def test_a_turn_of_several_blocks_is_sent_in_order_and_acknowledgements_are_heard_between():
+    queue, waited = Queue(10**6), []
+    state = Attempt(1, 0, False, {9: 5000})
+    produce._send(queue.produce, SETTINGS, state, 9, range(1000, 5000), "report", waited.append)
+    sent = [int.from_bytes(value[32:40], "big") for _, value in queue.records]
+    assert sent == list(range(1000, 5000))
+    assert waited == [0] * 5, "at 1024, 2048, 3072, 4096 and 5000"
+    times = {value[40:48] for _, value in queue.records}
+    assert len(times) == 5, "each block has its own time"
 
 
 def test_full_queue_loses_and_repeats_nothing():
@@ -289,7 +322,7 @@ def test_full_queue_loses_and_repeats_nothing():
     produce._send(queue.produce, SETTINGS, state, 3, range(7, 18), "report", listen)
     assert {record[0] for record in queue.records} == {3}
     numbers = [int.from_bytes(value[32:40], "big") for dummy, value in queue.records]
-    assert numbers == list(range(7, 18)) and len(waited) == 4 and min(waited) > 0
+    assert numbers == list(range(7, 18)) and waited == [0.1] * 4 + [0]
 
 
 class Report:

@@ -11,6 +11,7 @@ and then starts without.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 import shutil
@@ -18,7 +19,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Optional
+from typing import Iterable, Optional
 
 from flow import connector
 
@@ -107,8 +108,11 @@ def decide(there: bool, marked: bool, typical: bool, in_work: bool, room: int) -
     return LEAVE if in_work or room < ROOM_BYTES else WRITE
 
 
-def find(java: str, spark_home: str, directory: str, typical: bool) -> Optional[ClassArchive]:
-    """The archive of this Java and this Spark in `directory`; None if there cannot be one.
+def find(
+    java: str, spark_home: str, directory: str, typical: bool, more_jars: Iterable = ()
+) -> Optional[ClassArchive]:
+    """The archive of this Java, this Spark and these `more_jars` (paths, in the order of the class
+    path) in `directory`; None if there cannot be one.
 
     None, too, where Java has no archive of its own classes (those cut to size by jlink), on which
     another one could be founded.
@@ -117,7 +121,7 @@ def find(java: str, spark_home: str, directory: str, typical: bool) -> Optional[
     founded = os.path.exists(os.path.join(home, "lib", "server", "classes.jsa"))
     if not founded or any(c in directory for c in " \t\"'\\"):  # would end the option
         return None
-    path = os.path.join(directory, f"{_key(home, spark_home)}.jsa")
+    path = os.path.join(directory, f"{_key(home, spark_home, more_jars)}.jsa")
     with suppress(OSError):
         in_work = _in_work(path)
         marked = os.path.exists(_mark(path))
@@ -131,16 +135,17 @@ def _mark(path: str) -> str:
     return f"{path}.wanted"
 
 
-def _key(java_home: str, spark_home: str) -> str:
+def _key(java_home: str, spark_home: str, more_jars: Iterable) -> str:
     """Of all that an archive must fit: Java's build; where the jars are, their sizes and times."""
     told = hashlib.sha256()
     with suppress(OSError), open(os.path.join(java_home, "release"), "rb") as file:
         told.update(file.read())
     told.update(f"{java_home}\0{spark_home}\0".encode())
-    with suppress(OSError), os.scandir(os.path.join(spark_home, "jars")) as found:
-        for jar in sorted(found, key=lambda each: each.name):
-            state = jar.stat()
-            told.update(f"{jar.name}\0{state.st_size}\0{state.st_mtime_ns}\0".encode())
+    jars = sorted(glob.glob(os.path.join(glob.escape(spark_home), "jars", "*")))
+    for jar in [*jars, *more_jars]:
+        with suppress(OSError):
+            state = os.stat(jar)
+            told.update(f"{jar}\0{state.st_size}\0{state.st_mtime_ns}\0".encode())
     return told.hexdigest()[:16]
 
 

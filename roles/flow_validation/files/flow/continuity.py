@@ -237,13 +237,14 @@ class Groups:
         """Join the group and mark what comes; ends when all came, at the partitions' ends, or when
         nothing more comes.
         """
-        from confluent_kafka import KafkaError
+        from confluent_kafka import KafkaError, TopicPartition
 
         left = {number for number, (first, end) in spans.items() if end > first}
         complaints: list = []
         consumer.subscribe([self._topic])
         deadline = time.monotonic() + self._timeout
         while left and time.monotonic() < deadline:
+            before = set(left)
             for message in consumer.consume(_BATCH, timeout=0.2):
                 number, at, error = message.partition(), message.offset(), message.error()
                 if error is not None:
@@ -262,6 +263,8 @@ class Groups:
                     deadline = time.monotonic() + self._timeout
                 if at >= end - 1:
                     left.discard(number)
+            if before - left:  # what lies behind the sample would only be in the others' way
+                consumer.pause([TopicPartition(self._topic, number) for number in before - left])
         if left:
             complaints.append(f"Nothing came for {self._timeout:.0f} s.")
         return complaints

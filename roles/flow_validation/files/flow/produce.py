@@ -23,11 +23,18 @@ from flow.ledger import Acknowledged, Attempt, as_ranges, share
 from flow.schema import HEADER, payload_of
 from flow.timing import Acknowledgements
 
-# Records to one partition before the next one's turn: a power of two (see _crc_steps), and fewer if
-# they are large. Long turns make long batches, and clients and brokers work for batches more than
-# for records; but a turn stays short enough to keep the partitions in step.
-TURN_RECORDS = 1024
-TURN_BYTES = 1_000_000
+# Records that are handed over in one go and share a time: a power of two (see _crc_steps), and fewer
+# if they are large.
+BLOCK_RECORDS = 1024
+BLOCK_BYTES = 1_000_000
+# Blocks to one partition before the next one's turn. Long turns fill batches to their limit, and
+# brokers work for batches more than for records: this many make writing with three replicas half as
+# fast again as turns of one block.
+TURN_BLOCKS = 16
+# What a client keeps until it is acknowledged. Turns are so short that two of each partition fit, so
+# that all partitions have something under way.
+QUEUE_RECORDS = 200_000
+QUEUE_KBYTES = 128 * 1024
 SAVE_SECONDS = 1.0
 STATISTICS_MS = 100  # how often the client tells its epoch, among other things
 LOOK_SECONDS = 0.02  # a fifth of the steps in which acknowledgements are told
@@ -94,7 +101,7 @@ class _Task:
 
     def run(self) -> Attempt:
         """Send, and wait until all is settled."""
-        rounds = _rounds(self._state.planned, _turn_of(self._settings))
+        rounds = _rounds(self._state.planned, _turn_of(self._settings, len(self._state.planned)))
         try:
             if self._settings["transaction_records"]:
                 self._insist(self._client.init_transactions)
@@ -157,7 +164,6 @@ class _Task:
             report = self._known.reports[partition]
             send, state = self._client.produce, self._state
             _send(send, self._settings, state, partition, sequences, report, self._listen)
-            self._listen(0)
 
     def _insist(self, call: Callable) -> None:
         """Call (seconds -> None) until it has an answer; raises KafkaException."""
@@ -213,7 +219,8 @@ def _client_settings(settings: dict, producer_number: int) -> dict:
     """librdkafka's, of one producer."""
     limit = int(settings["delivery_timeout"] * 1000)
     client = {
-        "queue.buffering.max.messages": 200_000,
+        "queue.buffering.max.messages": QUEUE_RECORDS,
+        "queue.buffering.max.kbytes": QUEUE_KBYTES,
         "log_level": 2,  # its warnings are about retries; what stays is in the ledger
         **settings["client"],
         "acks": "all",
@@ -310,15 +317,30 @@ def _listener(add: Callable, refusals: dict, errors: dict) -> Callable:
     return delivered
 
 
-def longest_turn(record_size: int) -> int:
-    """Records in a turn: the largest power of two that both limits allow, at least one."""
-    most = min(TURN_RECORDS, TURN_BYTES // record_size)
+def longest_block(record_size: int) -> int:
+    """Records in a block: the largest power of two that both limits allow, at least one."""
+    return _power_of_two(min(BLOCK_RECORDS, BLOCK_BYTES // record_size))
+
+
+def _block_of(settings: dict) -> int:
+    """Records in a block; a transaction has at most one of each partition."""
+    return settings["transaction_records"] or longest_block(settings["record_size"])
+
+
+def _turn_of(settings: dict, partitions: int) -> int:
+    """Records in a turn of a producer with so many partitions: whole blocks, at least one; a
+    transaction is one turn of each partition.
+    """
+    block = _block_of(settings)
+    if settings["transaction_records"]:
+        return block
+    share = _power_of_two(QUEUE_RECORDS // 2 // max(1, partitions))
+    return max(block, min(TURN_BLOCKS * block, share))
+
+
+def _power_of_two(most: int) -> int:
+    """The largest one that is not more; at least 1."""
     return 1 << max(0, most.bit_length() - 1)
-
-
-def _turn_of(settings: dict) -> int:
-    """Records in a turn; a transaction is one turn of each partition."""
-    return settings["transaction_records"] or longest_turn(settings["record_size"])
 
 
 def _rounds(planned: dict, turn: int) -> Iterator:
@@ -333,50 +355,55 @@ def _rounds(planned: dict, turn: int) -> Iterator:
 
 def _send(send: Callable, settings: dict, state: Attempt, partition: int, sequences: range,
           report: Callable, listen: Callable) -> None:  # fmt: skip
-    """Hand one turn's records over; what a full queue delays gets the time of its own hand-over."""
-    topic = settings["topic"]
+    """Hand one turn's records over, block by block; what a full queue delays gets the time of its own
+    hand-over.
+    """
+    topic, block = settings["topic"], _block_of(settings)
     while sequences:
-        values = _values(settings, state, partition, sequences)
-        for sequence, value in zip(sequences, values):
+        first = sequences.start
+        behind = min(sequences.stop, first - first % block + block)
+        part = range(first, behind)
+        for sequence, value in zip(part, _values(settings, state, partition, part)):
             try:
                 send(topic, value, None, partition, report)
             except BufferError:  # the client's queue is full: let acknowledgements come in
-                sequences = range(sequence, sequences.stop)
+                behind = sequence
                 listen(0.1)
                 break
         else:
-            return
+            listen(0)
+        sequences = range(behind, sequences.stop)
 
 
 def _values(settings: dict, state: Attempt, partition: int, sequences: range) -> Iterable[bytes]:
-    """The records of a turn or of the rest of one: the bytes of schema.pack.
+    """The records of a block or of the rest of one: the bytes of schema.pack.
 
     Without a line of Python for each record: they share everything but sequence and CRC, and the
-    CRC is that of the turn's first, changed by what the lowest bits of the sequence change.
+    CRC is that of the block's first, changed by what the lowest bits of the sequence change.
     """
     head = bytes.fromhex(settings["run_id"]) + HEADER.pack(state.producer, state.attempt, partition)
-    # A turn is handed over within a millisecond or two: its records share the time.
+    # A block is handed over within a millisecond or two: its records share the time.
     tail = (time.time_ns() // 1000).to_bytes(8, "big") + payload_of(settings["record_size"])
-    turn = _turn_of(settings)
-    begun = sequences.start % turn
+    block = _block_of(settings)
+    begun = sequences.start % block
     crc = zlib.crc32(head + _SEQUENCE.pack(sequences.start - begun) + tail)
-    crcs = map(crc.__xor__, _crc_steps(turn, len(tail))[begun:])
+    crcs = map(crc.__xor__, _crc_steps(block, len(tail))[begun:])
     pack = Struct(f">I{len(head)}sQ{len(tail)}s").pack
     return map(pack, crcs, repeat(head), sequences, repeat(tail))
 
 
 @lru_cache(maxsize=8)
-def _crc_steps(turn: int, length: int) -> list:
-    """What 0, 1, ... `turn` - 1, added to a multiple of `turn` that is a 64-bit number `length`
+def _crc_steps(block: int, length: int) -> list:
+    """What 0, 1, ... `block` - 1, added to a multiple of `block` that is a 64-bit number `length`
     bytes before the end, change in any CRC-32; to be applied by exclusive or.
 
-    `turn` is a power of two, so adding sets bits that were 0, and CRC-32 is linear: crc(a ^ b) is
+    `block` is a power of two, so adding sets bits that were 0, and CRC-32 is linear: crc(a ^ b) is
     crc(a) ^ crc(b) ^ crc(0) for a, b and 0 of one length. Zeros at the beginning of b add nothing
     to crc(b) ^ crc(0). So neither the other bytes matter nor how many stand before the number.
     """
     rest = bytes(length)
     nothing = zlib.crc32(_SEQUENCE.pack(0) + rest)
-    return [zlib.crc32(_SEQUENCE.pack(n) + rest) ^ nothing for n in range(turn)]
+    return [zlib.crc32(_SEQUENCE.pack(n) + rest) ^ nothing for n in range(block)]
 
 
 def _refusals(refused: dict) -> list:

@@ -26,6 +26,8 @@ COLUMNS = (
 _PLACE = re.compile(r"(?:from|partition) (\S+)-(\d+)(?:[^\d]+offset (\d+))?")
 
 
+# Of a partition, in one answer; a task holds two such answers at most.
+_FETCH_BYTES = 4 * 2**20
 # A task's records: enough that what a task costs by itself (its consumer has to find the offset) does
 # not count, few enough that the last task does not run alone for long, and that progress is seen.
 LEAST_OF_A_TASK, MOST_OF_A_TASK = 250_000, 5_000_000
@@ -67,6 +69,9 @@ def rows(
         # Spark's source asks the consumer anew for every so many records: with the default 500, half
         # of the time of reading small records goes into asking
         "kafka.max.poll.records": "10000",
+        # and each time it asks the broker twice where the partition begins and ends: of small records
+        # several polls' worth come at once
+        "kafka.max.partition.fetch.bytes": str(_FETCH_BYTES),
         "kafka.check.crcs": str(check_crcs).lower(),
         "includeHeaders": str(headers).lower(),
         "maxRecordsPerPartition": str(

@@ -34,7 +34,7 @@ from flow import (
     trial,
 )
 from flow.cluster import MIN_ISR, TIMESTAMP_TYPE, CannotRun, Cluster, spread
-from flow.produce import longest_turn
+from flow.produce import longest_block
 from flow.produce import produce as produce_task
 from flow.timing import APPENDED
 from flow.verdict import EXIT_CODE, INCONCLUSIVE, PASS
@@ -124,7 +124,7 @@ def _prepare(options: argparse.Namespace, cluster: Cluster, settings: dict) -> f
     of_each = 0
     if options.transactional:
         of_each = transactions.records_of_each(
-            longest_turn(options.record_size), options.records // len(before)
+            longest_block(options.record_size), options.records // len(before)
         )
     if not created and options.replication_factor is None:
         replication = len(before[0].replicas)  # somebody else's topic: shown, not judged

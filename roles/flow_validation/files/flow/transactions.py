@@ -23,10 +23,10 @@ ABORT_EVERY = 5
 _LEAST_TRANSACTIONS = 2 * ABORT_EVERY
 
 
-def records_of_each(turn: int, least_of_a_partition: int) -> int:
-    """Records of a partition in a transaction: a power of two, at most `turn` (itself one)."""
+def records_of_each(block: int, least_of_a_partition: int) -> int:
+    """Records of a partition in a transaction: a power of two, at most `block` (itself one)."""
     most = max(1, least_of_a_partition // _LEAST_TRANSACTIONS)
-    return min(turn, 1 << (most.bit_length() - 1))
+    return min(block, 1 << (most.bit_length() - 1))
 
 
 def on_purpose(number: int) -> bool:
