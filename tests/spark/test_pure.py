@@ -204,6 +204,11 @@ def test_servers_that_cannot_be_meant_are_refused(capsys, servers):
         job.arguments(["run", f"--bootstrap-servers={servers}", "--ledger=l", "--output=o"])
     assert refused.value.code == 3
     assert f"must be HOST:PORT,..., not {servers!r}" in capsys.readouterr().err
+    if servers:
+        whole = ["run", "--bootstrap-servers=a:9092", "--ledger=l", "--output=o"]
+        with pytest.raises(SystemExit):
+            job.arguments([*whole, f"--listener=INNER={servers}"])
+        assert f"--listener INNER must be HOST:PORT,..., not {servers!r}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("servers", ["a:9092", "a:9092, b:9092", "[::1]:9092", "SSL://a:9093"])

@@ -107,9 +107,7 @@ def arguments(argv: list) -> argparse.Namespace:
     of_topic.add_argument("--intact", metavar="EXPRESSION", help="true of a whole record")
     of_topic.add_argument("--where", metavar="EXPRESSION", help="judge only these records")
     chosen = parser.parse_args(argv)
-    servers = chosen.bootstrap_servers.split(",")
-    if not all(re.fullmatch(r"(\S+://)?\S+:\d+", server.strip()) for server in servers):
-        parser.error(f"--bootstrap-servers must be HOST:PORT,..., not {chosen.bootstrap_servers!r}")
+    _check_servers(parser, "--bootstrap-servers", chosen.bootstrap_servers)
     if chosen.mode == "inspect":
         if not chosen.topic:
             parser.error("inspect needs --topic")
@@ -128,6 +126,8 @@ def arguments(argv: list) -> argparse.Namespace:
         if not all(name and value for name, _sign, value in pairs):
             parser.error(f"--{option.replace('_', '-')} must be NAME=..., with the listener's name")
         setattr(chosen, option, {name: value for name, _sign, value in pairs})
+    for name, servers in chosen.listener.items():
+        _check_servers(parser, f"--listener {name}", servers)
     if nameless := sorted(set(chosen.listener_config) - set(chosen.listener)):
         parser.error(f"--listener-config of {', '.join(nameless)}, but no such --listener")
     if chosen.probe and chosen.mode != "run":
@@ -138,6 +138,12 @@ def arguments(argv: list) -> argparse.Namespace:
     if not 0 <= chosen.groups <= 16:
         parser.error("--groups must be from 0 to 16")
     return chosen
+
+
+def _check_servers(parser: argparse.ArgumentParser, what: str, servers: str) -> None:
+    each_is_one = (re.fullmatch(r"(\S+://)?\S+:\d+", each.strip()) for each in servers.split(","))
+    if not all(each_is_one):
+        parser.error(f"{what} must be HOST:PORT,..., not {servers!r}")
 
 
 def main(argv: list) -> int:
