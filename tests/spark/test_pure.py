@@ -309,10 +309,10 @@ def test_a_turn_of_several_blocks_is_sent_in_order_and_acknowledgements_are_hear
     queue, waited = Queue(10**6), []
     state = Attempt(1, 0, False, {9: 5000})
     produce._send(queue.produce, SETTINGS, state, 9, range(1000, 5000), "report", waited.append)
-    sent = [int.from_bytes(value[32:40], "big") for _, value in queue.records]
+    sent = [int.from_bytes(value[32:40], "big") for dummy, value in queue.records]
     assert sent == list(range(1000, 5000))
     assert waited == [0] * 5, "at 1024, 2048, 3072, 4096 and 5000"
-    times = {value[40:48] for _, value in queue.records}
+    times = {value[40:48] for dummy, value in queue.records}
     assert len(times) == 5, "each block has its own time"
 
 
