@@ -286,14 +286,16 @@ def test_large_records_have_short_blocks(size, records):
 @pytest.mark.parametrize(
     "size,transaction,partitions,records",
     [
-        (100, 0, 6, 16384),
-        (100, 0, 7, 8192),  # so that two turns of each partition fit the client's queue
+        (100, 0, 6, 8192),
+        (48, 0, 6, 8192),
+        (100, 0, 12, 8192),
+        (100, 0, 13, 4096),  # so that two turns of each partition fit the client's queue
         (100, 0, 60, 1024),
         (100, 0, 10_000, 1024),  # never less than a block
-        (100, 0, 0, 16384),  # a producer without records
-        (10_000, 0, 6, 1024),
+        (100, 0, 0, 8192),  # a producer without records
+        (1000, 0, 6, 512),
         (10_000, 0, 1000, 64),
-        (2_000_000, 0, 6, 16),
+        (2_000_000, 0, 6, 1),
         (100, 256, 6, 256),
     ],
 )

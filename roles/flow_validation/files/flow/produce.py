@@ -26,11 +26,10 @@ from flow.timing import Acknowledgements
 # Records that are handed over in one go and share a time: a power of two (see _crc_steps), and fewer
 # if they are large.
 BLOCK_RECORDS = 1024
-BLOCK_BYTES = 1_000_000
-# Blocks to one partition before the next one's turn. Long turns fill batches to their limit, and
-# brokers work for batches more than for records: this many make writing with three replicas half as
-# fast again as turns of one block.
-TURN_BLOCKS = 16
+# A turn is as many records to one partition, before the next one's turn, as make a batch: librdkafka's
+# batch.num.messages and batch.size. Brokers work for batches more than for records. Longer turns
+# would be a little faster still, and make each partition look as if it paused between its own.
+BATCH_RECORDS, BATCH_BYTES = 10_000, 1_000_000
 # What a client keeps until it is acknowledged. Turns are so short that two of each partition fit, so
 # that all partitions have something under way.
 QUEUE_RECORDS = 200_000
@@ -319,7 +318,7 @@ def _listener(add: Callable, refusals: dict, errors: dict) -> Callable:
 
 def longest_block(record_size: int) -> int:
     """Records in a block: the largest power of two that both limits allow, at least one."""
-    return _power_of_two(min(BLOCK_RECORDS, BLOCK_BYTES // record_size))
+    return _power_of_two(min(BLOCK_RECORDS, BATCH_BYTES // record_size))
 
 
 def _block_of(settings: dict) -> int:
@@ -334,8 +333,9 @@ def _turn_of(settings: dict, partitions: int) -> int:
     block = _block_of(settings)
     if settings["transaction_records"]:
         return block
-    share = _power_of_two(QUEUE_RECORDS // 2 // max(1, partitions))
-    return max(block, min(TURN_BLOCKS * block, share))
+    share = QUEUE_RECORDS // 2 // max(1, partitions)
+    batch = min(BATCH_RECORDS, BATCH_BYTES // settings["record_size"])
+    return max(block, _power_of_two(min(batch, share)))
 
 
 def _power_of_two(most: int) -> int:
