@@ -164,6 +164,11 @@ def counts(rows: Iterable[Row]) -> dict:
     return total
 
 
+def power_of_two(most: int) -> int:
+    """The largest one that is not more; at least 1."""
+    return 1 << max(0, most.bit_length() - 1)
+
+
 def share(partitions: int, producers: int, producer: int, records: int) -> dict:
     """Which partitions a producer writes, and how many records to each: partition -> records.
 

@@ -19,7 +19,7 @@ from struct import Struct
 from typing import Callable, Iterable, Iterator, Optional
 
 from flow import transactions
-from flow.ledger import Acknowledged, Attempt, as_ranges, share
+from flow.ledger import Acknowledged, Attempt, as_ranges, power_of_two, share
 from flow.schema import HEADER, payload_of
 from flow.timing import Acknowledgements
 
@@ -318,7 +318,7 @@ def _listener(add: Callable, refusals: dict, errors: dict) -> Callable:
 
 def longest_block(record_size: int) -> int:
     """Records in a block: the largest power of two that both limits allow, at least one."""
-    return _power_of_two(min(BLOCK_RECORDS, BATCH_BYTES // record_size))
+    return power_of_two(min(BLOCK_RECORDS, BATCH_BYTES // record_size))
 
 
 def _block_of(settings: dict) -> int:
@@ -335,12 +335,7 @@ def _turn_of(settings: dict, partitions: int) -> int:
         return block
     share = QUEUE_RECORDS // 2 // max(1, partitions)
     batch = min(BATCH_RECORDS, BATCH_BYTES // settings["record_size"])
-    return max(block, _power_of_two(min(batch, share)))
-
-
-def _power_of_two(most: int) -> int:
-    """The largest one that is not more; at least 1."""
-    return 1 << max(0, most.bit_length() - 1)
+    return max(block, power_of_two(min(batch, share)))
 
 
 def _rounds(planned: dict, turn: int) -> Iterator:

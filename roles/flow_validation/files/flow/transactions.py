@@ -25,8 +25,7 @@ _LEAST_TRANSACTIONS = 2 * ABORT_EVERY
 
 def records_of_each(block: int, least_of_a_partition: int) -> int:
     """Records of a partition in a transaction: a power of two, at most `block` (itself one)."""
-    most = max(1, least_of_a_partition // _LEAST_TRANSACTIONS)
-    return min(block, 1 << (most.bit_length() - 1))
+    return min(block, ledger.power_of_two(least_of_a_partition // _LEAST_TRANSACTIONS))
 
 
 def on_purpose(number: int) -> bool:
