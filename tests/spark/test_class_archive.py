@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The archive of the classes of Spark's JVM: who writes it, who uses it, what a killed run leaves."""
 
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,12 +17,12 @@ from flow import class_archive, connector
 from flow.class_archive import LEAVE, MARK, ROOM_BYTES, USE, WRITE
 
 SESSION = """
-import tempfile
+import sys, tempfile
 from flow import session
 with tempfile.TemporaryDirectory() as work:
     spark = session.start("local[1]", session.prepare_java(""), work, 1, typical=True)
     assert spark.range(10).selectExpr("sum(id)").first()[0] == 45
-    session.stop(whole=True)
+    session.stop(True, sys.argv[1])
 """
 
 
@@ -103,6 +106,9 @@ def test_a_place_that_cannot_be_written_is_no_trouble(java, tmp_path):
 @pytest.mark.soak  # Java takes its time; the jobs of all other parts use what they keep as well
 def test_the_second_run_keeps_the_classes_and_the_third_uses_them(spark, tmp_path):
     """Real sessions; the connector is not fetched anew. Skipped where Java has no classes of its own."""
+    home = Path(connector.home_of(connector.java_path()))
+    if not (home / "lib/server/classes.jsa").exists():
+        pytest.skip("this Java was cut to size and has no archive to found another one on")
     cache = tmp_path / "cache"
     shutil.copytree(
         Path(connector.cache_directory()) / "spark",
@@ -110,12 +116,6 @@ def test_the_second_run_keeps_the_classes_and_the_third_uses_them(spark, tmp_pat
         ignore=shutil.ignore_patterns("classes"),
     )
     classes = cache / "spark" / "classes"
-    first = class_archive.find(
-        connector.java_path(), connector.spark_home(), str(classes), typical=True
-    )
-    if first is None:
-        pytest.skip("this Java was cut to size and has no archive to found another one on")
-    first.begin()
 
     def run(name):
         log = tmp_path / name
@@ -124,18 +124,26 @@ def test_the_second_run_keeps_the_classes_and_the_third_uses_them(spark, tmp_pat
         env.update(
             KAFKAOPS_CACHE=str(cache), JDK_JAVA_OPTIONS=f"-Xlog:class+load:file={log}/%p.log"
         )
-        command = [sys.executable, "-c", SESSION]
-        done = subprocess.run(
-            command, env=env, capture_output=True, text=True, timeout=300, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        said = max((path.read_text() for path in log.iterdir()), key=len)
-        return said.count("shared objects file (top)"), done.stderr
+        command = [sys.executable, "-c", SESSION, str(log)]
+        told = set()
+        with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as running:
+            while running.poll() is None:
+                with suppress(OSError, ValueError):
+                    told.add(json.loads((log / "progress.json").read_text())["step"])
+                time.sleep(0.1)
+            noted = running.stderr.read()
+        assert running.returncode == 0, noted
+        said = max((path.read_text() for path in log.glob("*.log")), key=len)
+        return said.count("shared objects file (top)"), noted, told
 
-    assert "keeping the classes" in run("second")[1]
+    used, noted, told = run("first")
+    assert used == 0 and "keeping" not in noted and not told
+    assert sorted(path.suffix for path in classes.iterdir()) == [".wanted"]
+    used, noted, told = run("second")
+    assert used == 0 and "keeping the classes" in noted and told == {"keep"}
     assert sorted(path.suffix for path in classes.iterdir()) == [".jsa", ".wanted"]
-    used, said = run("third")
-    assert used > 3000 and "keeping" not in said
+    used, noted, told = run("third")
+    assert used > 3000 and "keeping" not in noted and not told
 
 
 @pytest.mark.parametrize("whole", [False, True])

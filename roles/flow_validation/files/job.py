@@ -157,7 +157,7 @@ def main(argv: list) -> int:
         print(f"could not run: {error}", file=sys.stderr)
         return COULD_NOT_RUN
     finally:
-        session.stop(whole)
+        session.stop(whole, options.output or "")
 
 
 if __name__ == "__main__":

@@ -21,12 +21,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Iterable, Optional
 
-from flow import connector
+from flow import connector, progress
 
 USE, WRITE, MARK, LEAVE = "use", "write", "mark", "leave"
 MOST_ARCHIVES = 3  # of different Javas and Sparks; the one used longest ago goes first
 ROOM_BYTES = 1 << 30  # an archive takes 175 MB
 _DEADLINE_SECONDS = 180
+_WHAT = "keeping the classes of Spark's JVM, once, so that later runs start sooner"
 # What does not fit is no fault of the run's, and nothing for its console.
 _QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
 
@@ -64,16 +65,18 @@ class ClassArchive:
             elif self.action == USE:
                 os.utime(self.path)
 
-    def finish(self, java: Optional[subprocess.Popen], whole: bool) -> None:
+    def finish(self, java: Optional[subprocess.Popen], whole: bool, output: str = "") -> None:
         """Wait for the end of the JVM, which writes the archive; None: there was none.
 
         Only what the JVM of a `whole` run has written, and has ended in order, becomes the archive.
+        `output`: the run's directory, in which it says meanwhile what it waits for.
         """
         if self.action != WRITE:
             return
         try:
             if java is not None and whole:
-                self._keep(java)
+                with progress.waiting(output, "keep", lambda: _WHAT):
+                    self._keep(java)
         except (OSError, subprocess.TimeoutExpired) as error:
             print(f"note: the classes could not be kept: {error}", file=sys.stderr)
         finally:  # also of a run that is interrupted meanwhile
@@ -84,11 +87,7 @@ class ClassArchive:
                 os.remove(self._draft)
 
     def _keep(self, java: subprocess.Popen) -> None:
-        print(
-            "note: keeping the classes of Spark's JVM, once, so that later runs start sooner",
-            file=sys.stderr,
-            flush=True,
-        )
+        print(f"note: {_WHAT}", file=sys.stderr, flush=True)
         java.stdin.close()  # at which PySpark's JVM ends
         if java.wait(_DEADLINE_SECONDS) == 0 and os.path.getsize(self._draft):
             os.replace(self._draft, self.path)
@@ -109,7 +108,7 @@ def decide(there: bool, marked: bool, typical: bool, in_work: bool, room: int) -
 
 
 def find(
-    java: str, spark_home: str, directory: str, typical: bool, more_jars: Iterable = ()
+    java: str, spark_home: str, directory: str, typical: bool, more_jars: Iterable
 ) -> Optional[ClassArchive]:
     """The archive of this Java, this Spark and these `more_jars` (paths, in the order of the class
     path) in `directory`; None if there cannot be one.

@@ -236,9 +236,9 @@ def _package(work: str) -> str:
     return path
 
 
-def stop(whole: bool = False) -> None:
+def stop(whole: bool = False, output: str = "") -> None:
     """End what `start` started; quiet if it is gone already. `whole`: the run came to its end, and
-    had all the classes that it needs.
+    had all the classes that it needs; `output`: its directory, for what it still waits for.
     """
     java = None
     while _started:
@@ -250,7 +250,7 @@ def stop(whole: bool = False) -> None:
         except Exception:  # the JVM died: then there is nothing to stop
             pass
     while _archives:
-        _archives.pop().finish(java, whole)
+        _archives.pop().finish(java, whole, output)
 
 
 def prepare_java(jars: str) -> list:
