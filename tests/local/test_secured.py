@@ -36,7 +36,7 @@ def secured(next_offset, passwords):
             secured_certificates=str(folder),
             secured_passwords={user: Unsafe(text) for user, text in passwords.items()},
             flow_validation_records=20000,
-            flow_validation_probes=["min-isr", "compaction"],
+            flow_validation_probes=["min-isr", "compaction", "retention"],
         )
         cluster.certificates = folder
         cluster.client_settings = as_user(folder, "admin", passwords["admin"])
@@ -105,6 +105,7 @@ def test_deployed_and_proven(secured):
     assert [(p["name"], p["violations"], p["unclear"]) for p in verdict["probes"]] == [
         ("min-isr", 0, None),
         ("compaction", 0, None),
+        ("retention", 0, None),
     ]
     assert not list(secured.home.rglob(".client*.properties")), "passwords"
     assert "orders" in secured.tool("kafka-topics.sh", "--list").split()

@@ -185,11 +185,13 @@ def test_a_dead_leader_and_a_second_run_in_the_same_topic(spark, cluster, tmp_pa
 def test_killed_tasks_leave_nothing_half(spark, cluster, tmp_path):
     """The next attempt ends what the killed one began: aborted, though no ledger says so."""
     killed = []
-
-    def kill():
-        killed.extend(kill_python_workers())
-
-    code, verdict = run_and_disturb(cluster, tmp_path, kill, 300_000, ("--transactional",))
+    code, verdict = run_and_disturb(
+        cluster,
+        tmp_path,
+        lambda: killed.extend(kill_python_workers()),
+        records=300_000,
+        more=("--transactional",),
+    )
     assert killed
     assert (accusations(verdict), code) == ([], 0)
     counts = verdict["counts"]
