@@ -111,15 +111,46 @@ def test_killed_job_leaves_a_ledger_that_says_so(spark, cluster, tmp_path):
 def test_killed_produce_task_is_no_violation(spark, cluster, tmp_path):
     """First attempts wrote records that no ledger row acknowledges: unknown, not phantom."""
     killed = []
-
-    def kill():
-        killed.extend(kill_python_workers())
-
-    code, verdict = run_and_disturb(cluster, tmp_path, kill, records=1_500_000)
+    code, verdict = run_and_disturb(
+        cluster, tmp_path, lambda: killed.extend(kill_python_workers()), records=1_500_000
+    )
     assert killed
     assert (accusations(verdict), code) == ([], 0)
     assert verdict["counts"]["unknown"] > 0  # said, though nobody is accused
     assert verdict["counts"]["read"] > 1_500_000
+
+
+def test_a_produce_task_that_never_begins_is_no_brokers_fault(
+    spark, cluster, tmp_path, monkeypatch
+):
+    """Of two producers one dies before its first record, each time; what it was to write was led by
+    brokers that get no record at all."""
+    import job
+    from flow import files, produce, steps
+
+    ledger = tmp_path / "ledger"
+
+    def only_the_first(task, number, attempt):
+        if number == 0:
+            produce.produce(task, number, attempt)
+        else:
+            # a task that fails for good ends the whole job: not before the other one is done
+            deadline = time.monotonic() + 60
+            while time.monotonic() < deadline:
+                if any(each.complete for each in files.load_attempts(ledger)):
+                    break
+                time.sleep(0.05)
+            raise OSError("no room for this worker")
+
+    monkeypatch.setattr(steps, "produce_task", only_the_first)
+    where = [f"--bootstrap-servers={cluster.bootstrap_servers}", f"--ledger={ledger}"]
+    size = ["--records=3000", "--partitions=3", "--producers=2"]
+    code = steps.run(job.arguments(["run", *where, *size, f"--output={tmp_path}"]))
+    verdict = verdict_schema.read(tmp_path / "verdict.json")
+    assert (accusations(verdict), verdict["verdict"], code) == ([], "inconclusive", 2)
+    assert verdict["counts"]["acked"] == verdict["counts"]["read"] == 2000
+    assert "0 records unknown and 0 failed and 1,000 never sent" in verdict["summary"]
+    assert "broken off: OSError: no room for this worker" in verdict["summary"]
 
 
 # -- anything at any moment

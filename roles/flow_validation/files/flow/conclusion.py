@@ -16,13 +16,17 @@ def conclude(judging: Judge, results: Results) -> int:
     """Decide, write verdict.json and report.html, print one sentence; returns the exit code."""
     plan, rows, attempts, read = judging.plan, judging.rows, judging.attempts, results.read
     counts = {schema.ABORTED: 0, **ledger.counts(rows), "read": sum(read.values())}
-    open_producers = ledger.unfinished(rows, plan.partitions, plan.producers, plan.records)
+    planned = (plan.partitions, plan.producers, plan.records)
+    open_producers = ledger.unfinished(rows, *planned)
+    counts["never sent"] = ledger.never_sent(rows, *planned)
     unclear = [*_silence(plan, rows, results), *probes.unclear(results.probes)]
     if results.resent:
         unclear.append(
             f"{results.resent:,} records are there twice, because their producer gave up waiting"
             " and sent them again"
         )
+    if open_producers and plan.produce_error:
+        unclear.append(f"the produce step was broken off: {plan.produce_error}")
     kind, summary = verdict.decide(results.checks, counts, open_producers, unclear)
     told_of = ["acked", "read", "unknown", "failed"]
     if plan.transactions():

@@ -246,12 +246,9 @@ class Judge:
     def _of_the_whole(self, now: dict, read: dict) -> dict:
         """{check id: Check} of what is not about single records."""
         plan = self.plan
-        # whether it was acknowledged or not: what stayed without an answer is nobody's violation
-        tested = {row.partition for row in self.rows}
-        if not plan.after:
-            # The produce step was killed: it may not have come to every broker, which is no
-            # broker's fault.
-            tested = set(range(plan.partitions))
+        # Those that the run had records for, whatever became of them: a produce step that was killed, or
+        # a task that never began, is no broker's fault.
+        tested = set(range(min(plan.partitions, plan.records)))
         coverage = verdict.coverage(
             list(plan.brokers),
             [plan.before, plan.after, now],

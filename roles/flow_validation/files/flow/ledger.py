@@ -194,6 +194,13 @@ def unfinished(rows: Iterable[Row], partitions: int, producers: int, records: in
     return sorted(p for p, count in wanted.items() if count and p not in settled)
 
 
+def never_sent(rows: Iterable[Row], partitions: int, producers: int, records: int) -> int:
+    """Records of the producers of which no attempt began."""
+    begun = {row.producer for row in rows}
+    idle = [p for p in range(producers) if p not in begun]
+    return sum(sum(share(partitions, producers, p, records).values()) for p in idle)
+
+
 def acknowledged_offsets(rows: Iterable[Row]) -> dict:
     """partition -> [[first, last], ...]: the offsets at which acknowledged records must stand."""
     found: dict = {}

@@ -10,6 +10,7 @@ import json
 import re
 from typing import Callable
 
+from flow import stack_trace
 from flow.cluster import CannotRun
 
 # What Kafka's consumer says when the bytes that a broker serves are not a valid batch
@@ -100,14 +101,16 @@ def collect(frame_of: Callable, spans: dict) -> tuple:
         except Exception as error:
             text = str(error)
             if not _DAMAGED.search(text):
-                raise CannotRun(f"Spark could not read the topic: {_sentence(text)}") from error
+                raise CannotRun(
+                    f"Spark could not read the topic: {stack_trace.reason(text)}"
+                ) from error
             place = _PLACE.search(text[text.find("Received exception") :])
             partition = int(place.group(2)) if place else None
             complaints.append(
                 {
                     "partition": partition,
                     "offset": int(place.group(3)) if place and place.group(3) else None,
-                    "reason": f"Kafka's consumer refuses it: {_sentence(text)}",
+                    "reason": f"Kafka's consumer refuses it: {stack_trace.reason(text)}",
                 }
             )
             if check_crcs:
@@ -115,11 +118,6 @@ def collect(frame_of: Callable, spans: dict) -> tuple:
             elif partition in left:
                 del left[partition]
             else:
-                raise CannotRun(f"Spark could not read the topic: {_sentence(text)}") from error
-
-
-def _sentence(text: str) -> str:
-    """The line that says why, out of a Java stack trace."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    causes = [line[len("Caused by: ") :] for line in lines if line.startswith("Caused by: ")]
-    return (causes[-1] if causes else lines[0] if lines else "no message")[:300]
+                raise CannotRun(
+                    f"Spark could not read the topic: {stack_trace.reason(text)}"
+                ) from error

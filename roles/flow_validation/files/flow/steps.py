@@ -30,6 +30,7 @@ from flow import (
     report,
     room,
     session,
+    stack_trace,
     transactions,
     trial,
 )
@@ -201,7 +202,7 @@ def _produce(spark, options, plan: files.Plan, cluster: Cluster, settings: dict,
         try:
             numbers.mapPartitionsWithIndex(one).collect()
         except Exception as error:  # what the attempts wrote down so far is still worth judging
-            plan.produce_error = str(error).splitlines()[0][:300]
+            plan.produce_error = stack_trace.reason(str(error))
         plan.after = cluster.positions(plan.topic, wait=options.timeout)
     plan.produce_seconds = watch.seconds["produce"]
     files.save_plan(options.ledger, plan)

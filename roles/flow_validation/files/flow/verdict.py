@@ -113,8 +113,8 @@ def coverage(
     listeners: Sequence = (),
 ) -> Check:
     """A broker counts as covered if it led, at any of the moments, a partition that was `tested`:
-    for which records were sent, whatever became of them. `listeners`: witnesses of what could not
-    be reached through other listeners.
+    for which there were to be records. `listeners`: witnesses of what could not be reached through
+    other listeners.
     """
     idle = leading_none(brokers, moments, tested)
     witnesses = [{"broker": b, "reason": "led no partition that was written to"} for b in idle]
@@ -161,7 +161,9 @@ def decide(
             open_records += (
                 f" and {counts['aborted_by_errors']:,} in transactions that had to be aborted"
             )
-        unclear = [f"{open_records} to be written", *unclear]
+        if counts.get("never sent"):
+            open_records += f" and {counts['never sent']:,} never sent"
+        unclear = [f"{open_records} of those to be written", *unclear]
     if unclear:
         return INCONCLUSIVE, f"nothing acknowledged is missing, but {'; '.join(unclear)}"
     return PASS, (f"{counts['acked']:,} acknowledged records came back, once, in order, unchanged")

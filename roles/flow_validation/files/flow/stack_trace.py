@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""The line that says why, out of what Spark makes of a failure."""
+
+from __future__ import annotations
+
+import re
+
+_LONGEST = 300
+# the exception of a Python task: the first line behind its frames, which are indented
+_OF_PYTHON = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)*(\S.*)")
+_WORKER_GONE = re.compile(r"Python worker exited unexpectedly[^.:\n]*")
+_CAUSE = re.compile(r"^Caused by: (.+)", re.MULTILINE)
+
+
+def reason(text: str) -> str:
+    """Of str(exception): what a Python task raised, or that its process was gone, or the deepest of
+    Java's causes; else the first line. At most 300 characters.
+    """
+    if python := _OF_PYTHON.search(text):
+        found = python[1]
+    elif gone := _WORKER_GONE.search(text):
+        found = gone[0]
+    elif causes := _CAUSE.findall(text):
+        found = causes[-1]
+    else:
+        found = next((line for line in text.splitlines() if line.strip()), "no message")
+    return found.strip()[:_LONGEST]
