@@ -9,6 +9,8 @@ import zlib
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from flow import room
+from flow.cluster import CannotRun
 
 from tests.support import verdict_schema
 from tests.support.outside import wait_until
@@ -215,6 +217,20 @@ def test_a_pass_says_how_little_was_asked(spark, cluster, tmp_path):
     code, found, _page = topic.inspect(tmp_path)
     assert code == 0
     assert found["summary"] == "1 records: every batch has its checksum; nothing more was asked"
+
+
+def test_records_are_not_compared_where_that_fills_the_disk(topic, tmp_path, monkeypatch):
+    """The longer the ids the more it takes; counting alone needs no room."""
+    topic.write_all()
+    monkeypatch.setattr(room, "_COMPARED_BYTES", 0)
+    monkeypatch.setattr(room, "_COMPARED_TIMES", 2**50 // (KEYS * VERSIONS))
+    assert topic.inspect(tmp_path)[0] == 0
+    with pytest.raises(CannotRun) as refused:
+        topic.inspect(tmp_path, "--id=repeat('x', 10)")
+    assert "to compare 600 records with each other takes 10.0 PiB in " in str(refused.value)
+    with pytest.raises(CannotRun, match="takes 5.0 PiB"):
+        topic.inspect(tmp_path, "--sequence=offset", "--by=false")
+    assert topic.inspect(tmp_path, "--id=offset", "--where=offset < 0")[0] == 1
 
 
 def test_an_empty_topic_is_no_pass(topic, tmp_path):

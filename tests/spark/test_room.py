@@ -32,17 +32,17 @@ def test_what_a_disk_gets_must_fit(usable, partitions, records, said):
 
 
 @pytest.mark.parametrize(
-    "records, free, short",
+    "wanted, free, short",
     [
-        (10**6, {"/a": 0}, False),  # 80 MB are not worth a word
-        (10**8, {}, False),  # elsewhere
-        (10**8, {"/a": 9 * 10**9}, False),
-        (10**8, {"/a": 8 * 10**9}, True),
-        (10**8, {"/a": 8 * 10**9, "/b": 10**9}, False),
+        (8 * 10**7, {"/a": 0}, False),  # not worth a word
+        (8 * 10**9, {}, False),  # elsewhere
+        (8 * 10**9, {"/a": 9 * 10**9}, False),
+        (8 * 10**9, {"/a": 8 * 10**9}, True),
+        (8 * 10**9, {"/a": 8 * 10**9, "/b": 10**9}, False),
     ],
 )
-def test_what_is_looked_at_one_by_one_must_fit(records, free, short):
-    assert bool(room.naming_shortage(records, free)) == short
+def test_what_is_sorted_must_fit(wanted, free, short):
+    assert bool(room.sorting_shortage("it", wanted, free)) == short
 
 
 def test_records_in_doubt_that_do_not_fit_are_not_named_and_the_ledger_stays(

@@ -15,7 +15,7 @@ from dataclasses import fields as fields_of
 from datetime import datetime, timezone
 from typing import Optional
 
-from flow import checks, conclusion, judge, progress, reading, verdict
+from flow import checks, conclusion, judge, progress, reading, room, verdict
 from flow.cluster import CLEANUP_POLICY, MIN_ISR, TIMESTAMP_TYPE, CannotRun
 
 SCHEMA_VERSION = 1
@@ -70,12 +70,15 @@ class Expressions:
 
 @dataclass(frozen=True)
 class Counted:
-    """What one pass over a partition counted; `unjudged`: no id or sequence although it should."""
+    """What one pass over a partition counted; `unjudged`: no id or sequence although it should;
+    `key_bytes`: of ids, and of what sequences belong to, as texts.
+    """
 
     records: int
     chosen: int
     unjudged: int
     damaged: int
+    key_bytes: int
 
 
 def refuse_wrong(spark, expressions: Expressions) -> None:
@@ -124,11 +127,14 @@ def summary(records, expressions: Expressions):
 
     needed = [name for name in ("id", "sequence") if getattr(expressions, name)]
     missing = " or ".join(f"{name} is null" for name in needed) or "false"
+    keys = [name for name, of in (("id", "id"), ("by", "sequence")) if getattr(expressions, of)]
+    lengths = (f"coalesce(octet_length(string({name})), 0)" for name in keys)
     return records.groupBy("partition").agg(
         F.count("*").alias("records"),
         F.expr("count_if(chosen)").alias("chosen"),
         F.expr(f"count_if(chosen and ({missing}))").alias("unjudged"),
         F.expr("count_if(not intact)").alias("damaged"),
+        F.expr(f"sum(bigint({' + '.join(lengths) or '0'}))").alias("key_bytes"),
     )
 
 
@@ -324,6 +330,7 @@ def _look(spark, options, expressions, cluster, before, why, for_java, watch) ->
     with watch.step("compare records"):
         kept = None
         if exact or (holes and "gap" in found):
+            _find_room(spark, counted.values())
             kept = records(readable, check_crcs).persist(StorageLevel.DISK_ONLY)
             kept.count()  # all of it, so that the positions asked for next are of a later moment
         now = cluster.positions(topic, committed=committed)
@@ -344,6 +351,14 @@ def _look(spark, options, expressions, cluster, before, why, for_java, watch) ->
         found["corrupt"] = judge.complained(old, complaints)
         why = {name: reason for name, reason in why.items() if name != "corrupt"}
     return _Seen(now, counted, found, why)
+
+
+def _find_room(spark, counted) -> None:
+    """CannotRun if Spark's disk cannot hold what comparing takes: a full one helps nobody."""
+    records, key_bytes = (sum(getattr(c, n) for c in counted) for n in ("records", "key_bytes"))
+    short = room.short_for_comparing(spark, records, key_bytes)
+    if short:
+        raise CannotRun(f"{short}; --where leaves records out")
 
 
 def _read(counted: dict, partition: int) -> int:

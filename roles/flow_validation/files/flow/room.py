@@ -24,6 +24,11 @@ _RECORD_OVERHEAD = 12
 # Of a record that is looked at by itself, whatever its size: its fields, and what joins sort. With
 # five million of them 74 bytes each were seen.
 _NAMED_BYTES = 80
+# Of a record that an inspection compares: the same, and several copies of its id and of what its
+# sequence belongs to. With three million records and 64 to 120 bytes of hashes, which do not
+# compress well, 4 to 7 bytes for each of them were seen.
+_COMPARED_BYTES = 40
+_COMPARED_TIMES = 7
 
 
 @dataclass(frozen=True)
@@ -56,21 +61,29 @@ def shortage(disks: list, records: int, record_size: int, partitions: int) -> st
 
 
 def short_for_naming(spark, records: int) -> str:
-    """`naming_shortage` with what this Spark has."""
-    return naming_shortage(records, _spark_directories(spark))
+    """Whether this Spark has not enough room to look at so many records one by one, as a sentence."""
+    what = f"to look at {records:,} records one by one"
+    return sorting_shortage(what, records * _NAMED_BYTES, _spark_directories(spark))
 
 
-def naming_shortage(records: int, free: dict) -> str:
-    """Whether Spark has not enough room to look at so many records one by one, as a sentence; empty
-    if it has. free: directory -> free bytes, of which Spark uses all alike.
+def short_for_comparing(spark, records: int, key_bytes: int) -> str:
+    """The same of an inspection; `key_bytes`: of all ids, and of all that sequences belong to."""
+    wanted = records * _COMPARED_BYTES + key_bytes * _COMPARED_TIMES
+    what = f"to compare {records:,} records with each other"
+    return sorting_shortage(what, wanted, _spark_directories(spark))
+
+
+def sorting_shortage(what: str, wanted: int, free: dict) -> str:
+    """A sentence if what takes `wanted` bytes does not fit, else nothing. free: directory -> free
+    bytes, of which Spark uses all alike.
     """
-    wanted, have = records * _NAMED_BYTES, sum(free.values())
+    have = sum(free.values())
     if not free or wanted < SMALL_BYTES or wanted <= have * _SHARE:
         return ""
     places = " and ".join(sorted(free))
     return (
-        f"to look at {records:,} records one by one takes {size(wanted)} in {places}"
-        f" (SPARK_LOCAL_DIRS chooses), which has {size(have)} free"
+        f"{what} takes {size(wanted)} in {places} (SPARK_LOCAL_DIRS chooses),"
+        f" which has {size(have)} free"
     )
 
 
