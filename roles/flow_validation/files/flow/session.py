@@ -11,6 +11,7 @@ import sys
 import tempfile
 import zipfile
 from contextlib import contextmanager
+from pathlib import Path
 
 from flow import class_archive, connector
 from flow.cluster import CannotRun
@@ -132,7 +133,7 @@ def start(master: str | None, jars: list, work: str, records: int = 0, typical: 
         if "SPARK_SUBMIT_OPTS" not in os.environ:
             kept = _archive_flags(typical, jars if on_path else [])
             os.environ["SPARK_SUBMIT_OPTS"] = " ".join([flags, *kept])
-        java = f"-Dlog4j2.configurationFile=file:{logging}"
+        java = f"-Dlog4j2.configurationFile={Path(logging).as_uri()}"
         builder = builder.config("spark.driver.extraJavaOptions", java)
     try:
         with _java_without_module(work):
@@ -201,7 +202,7 @@ def long_run_flags(work: str) -> str:
     with open(path, "w", encoding="utf-8") as file:
         json.dump([{"match": matched, "c2": {"Exclude": True}}], file)
     # Java says that it has read the file: not on the job's own output
-    directives = f"-XX:+DisplayVMOutputToStderr -XX:CompilerDirectivesFile={path}"
+    directives = f'-XX:+DisplayVMOutputToStderr "-XX:CompilerDirectivesFile={path}"'
     unlock = "-XX:+UnlockDiagnosticVMOptions"
     return f"-XX:+UseParallelGC {_OPTIMISED_LATER} {unlock} {directives}"
 
