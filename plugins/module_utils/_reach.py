@@ -25,11 +25,13 @@ def sentence(connection, verdict, told):
     """What is wrong, with the address. `verdict` as of Trouble.verdict, `told` its last words."""
     address = connection.bootstrap
     protocol = connection.security_protocol
-    if verdict == "closed" and not protocol.endswith("SSL") and speaks_tls(connection.addresses):
-        verdict = "tls"
+    encrypted = protocol.endswith("SSL")
+    if verdict == "closed" and speaks_tls(connection.addresses) != encrypted:
+        verdict = "not_tls" if encrypted else "tls"
+    wants = "SASL or a client certificate" if encrypted else "SASL"
     sentences = {
         "closed": f"wrong protocol: {address} accepts connections but closes them when spoken to in "
-        f"{protocol}; the listener wants SASL, or is not Kafka's. Set security_protocol",
+        f"{protocol}; the listener wants {wants}, or is not Kafka's. Set security_protocol",
         "tls": f"wrong protocol: {address} speaks TLS, not {protocol}. Set security_protocol to SSL "
         "or SASL_SSL",
         "not_tls": f"wrong protocol: {address} does not speak TLS, security_protocol is {protocol}. "
@@ -83,10 +85,12 @@ class Trouble(logging.Handler):
 
     def _note(self, text):
         match = self._AROUND.match(text)
-        self.last = match.group(1) if match else text
-        self.last = self._ADDRESS.sub("", self.last)
-        if "connection closed by peer" in text and "SSL" not in text:
+        said = self._ADDRESS.sub("", match.group(1) if match else text)
+        if "connection closed by peer" in said:
             self._closed += 1
+            if self._codes["_SSL"] or self._codes["_AUTHENTICATION"]:
+                return  # it is known why
+        self.last = said
 
     def verdict(self, error):
         """One word for what is hopeless, None while it may just take time."""

@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import socket
 import ssl
+import threading
 import types
 
 import pytest
@@ -110,6 +113,8 @@ NOT_TLS = (
     "ssl://h:9092/bootstrap: SSL handshake failed: Disconnected: SSL connection closed by peer: "
     "connecting to a PLAINTEXT broker listener? (after 1ms in state SSL_HANDSHAKE)"
 )
+# the same, where the connection's end was seen before its language
+CLOSED_TLS = "Disconnected: SSL connection closed by peer (after 9ms in state X)"
 UNTRUSTED = (
     "ssl://h:9092/bootstrap: SSL handshake failed: error:0A000086:SSL routines::certificate verify "
     "failed: broker certificate could not be verified (after 49ms in state SSL_HANDSHAKE)"
@@ -138,6 +143,9 @@ VERDICTS = [
     ([], [], None),
     ([], [CLOSED], None),
     ([], [CLOSED] * 3, "closed"),
+    ([], [CLOSED_TLS] * 2, None),
+    ([], [CLOSED_TLS] * 3, "closed"),
+    ([("_SSL", UNTRUSTED)], [CLOSED_TLS] * 3, "certificate"),
     ([("_TRANSPORT", NOT_TLS)], [], "not_tls"),
     ([("_SSL", UNTRUSTED)], [], "certificate"),
     ([("_SSL", "ssl://h:9092/bootstrap: SSL handshake failed: alert")], [], "tls_failed"),
@@ -176,6 +184,23 @@ def test_sentences_name_the_address(verdict, words):
     connection = Connection((("h", 9092),), "SASL_SSL", "PLAIN", "u", "secret")
     text = sentence(connection, verdict, "told")
     assert words in text and "secret" not in text and text.endswith(".") and "\n" not in text
+
+
+def test_who_closes_at_once_is_asked_for_its_language():
+    """A listener without TLS, which takes the client's first words for a size that cannot be."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()
+
+        def close_each():
+            with contextlib.suppress(OSError):  # the end of the test
+                while True:
+                    client = server.accept()[0]
+                    client.recv(1024)
+                    client.close()
+
+        threading.Thread(target=close_each, daemon=True).start()
+        text = sentence(Connection((address,), "SSL"), "closed", "told")
+    assert "does not speak TLS" in text
 
 
 def view(*partitions):
