@@ -36,6 +36,7 @@ sys.path.insert(0, str(CHECKOUT))
 JOB = CHECKOUT / "roles" / "flow_validation" / "files" / "job.py"
 # librdkafka's defaults, given to Kafka's tool as well: its own are smaller and would flatter us
 LINGER_MS, BATCH_BYTES = 5, 1_000_000
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(JOB.parent)}  # which knows the job's package
 JUDGED_BEFORE = 2  # times, before a JVM counts as warm
 
 
@@ -45,8 +46,7 @@ def ours(mode: str, servers: str, ledger: Path, output: Path, *more: str, often:
     job = [str(JOB)] if often == 1 else ["-c", VERIFY_AGAIN, str(often)]
     command = [sys.executable, *job, mode, f"--bootstrap-servers={servers}", *more]
     command += [f"--ledger={ledger}", f"--output={output}", "--master=local[*]"]
-    environment = {**os.environ, "PYTHONPATH": str(JOB.parent)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{mode} ended with {done.returncode}: {done.stdout}{done.stderr[-2000:]}")
     return json.loads(
@@ -141,7 +141,7 @@ def python(program: str, *arguments: str) -> subprocess.Popen:
     """Start a few lines of Python that know the job's package."""
     return subprocess.Popen(
         [sys.executable, "-c", program, *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(JOB.parent)},
+        env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

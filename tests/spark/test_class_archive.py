@@ -127,7 +127,10 @@ def test_the_second_run_keeps_the_classes_and_the_third_uses_them(spark, tmp_pat
         command = [sys.executable, "-c", SESSION, str(log)]
         told = set()
         with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as running:
+            deadline = time.monotonic() + 300
             while running.poll() is None:
+                if time.monotonic() > deadline:
+                    running.kill()
                 with suppress(OSError, ValueError):
                     told.add(json.loads((log / "progress.json").read_text())["step"])
                 time.sleep(0.1)

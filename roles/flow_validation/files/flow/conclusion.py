@@ -18,7 +18,7 @@ def conclude(judging: Judge, results: Results) -> int:
     counts = {schema.ABORTED: 0, **ledger.counts(rows), "read": sum(read.values())}
     planned = (plan.partitions, plan.producers, plan.records)
     open_producers = ledger.unfinished(rows, *planned)
-    counts["never sent"] = ledger.never_sent(rows, *planned)
+    counts["never_sent"] = ledger.never_sent(rows, *planned)
     unclear = [*_silence(plan, rows, results), *probes.unclear(results.probes)]
     if results.resent:
         unclear.append(

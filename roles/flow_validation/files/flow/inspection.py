@@ -15,7 +15,7 @@ from dataclasses import fields as fields_of
 from datetime import datetime, timezone
 from typing import Optional
 
-from flow import checks, conclusion, judge, progress, reading, room, verdict
+from flow import checks, conclusion, judge, progress, reading, room, stack_trace, verdict
 from flow.cluster import CLEANUP_POLICY, MIN_ISR, TIMESTAMP_TYPE, CannotRun
 
 SCHEMA_VERSION = 1
@@ -91,7 +91,7 @@ def refuse_wrong(spark, expressions: Expressions) -> None:
             tried = nothing.selectExpr("offset", f"if(true, ({expression}), null) as it")
             kinds[name] = tried.schema["it"].dataType.simpleString()
         except Exception as error:
-            raise CannotRun(f"--{name}: {_first_line(error)}") from error
+            raise CannotRun(f"--{name}: {stack_trace.first_line(str(error))}") from error
     for name in ("where", "intact"):
         if kinds.get(name, "boolean") != "boolean":
             raise CannotRun(f"--{name}: it must be true or false, and is {kinds[name]}")
@@ -363,7 +363,3 @@ def _find_room(spark, counted) -> None:
 
 def _read(counted: dict, partition: int) -> int:
     return counted[partition].records if partition in counted else 0
-
-
-def _first_line(error: Exception) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), "no message")[:300]

@@ -189,7 +189,7 @@ def unfinished(rows: Iterable[Row], partitions: int, producers: int, records: in
         if row.outcome == ACKED or (row.outcome == ABORTED and row.error is None):
             key = (row.producer, row.attempt)
             acked[key] = acked.get(key, 0) + row.records
-    wanted = {p: sum(share(partitions, producers, p, records).values()) for p in range(producers)}
+    wanted = _wanted(partitions, producers, records)
     settled = {producer for (producer, _), count in acked.items() if count == wanted.get(producer)}
     return sorted(p for p, count in wanted.items() if count and p not in settled)
 
@@ -197,8 +197,13 @@ def unfinished(rows: Iterable[Row], partitions: int, producers: int, records: in
 def never_sent(rows: Iterable[Row], partitions: int, producers: int, records: int) -> int:
     """Records of the producers of which no attempt began."""
     begun = {row.producer for row in rows}
-    idle = [p for p in range(producers) if p not in begun]
-    return sum(sum(share(partitions, producers, p, records).values()) for p in idle)
+    wanted = _wanted(partitions, producers, records)
+    return sum(count for producer, count in wanted.items() if producer not in begun)
+
+
+def _wanted(partitions: int, producers: int, records: int) -> dict:
+    """producer -> records of its whole share."""
+    return {p: sum(share(partitions, producers, p, records).values()) for p in range(producers)}
 
 
 def acknowledged_offsets(rows: Iterable[Row]) -> dict:

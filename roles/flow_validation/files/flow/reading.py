@@ -100,17 +100,16 @@ def collect(frame_of: Callable, spans: dict) -> tuple:
             return rows_read, complaints, left, check_crcs
         except Exception as error:
             text = str(error)
+            why = stack_trace.reason(text)
             if not _DAMAGED.search(text):
-                raise CannotRun(
-                    f"Spark could not read the topic: {stack_trace.reason(text)}"
-                ) from error
+                raise CannotRun(f"Spark could not read the topic: {why}") from error
             place = _PLACE.search(text[text.find("Received exception") :])
             partition = int(place.group(2)) if place else None
             complaints.append(
                 {
                     "partition": partition,
                     "offset": int(place.group(3)) if place and place.group(3) else None,
-                    "reason": f"Kafka's consumer refuses it: {stack_trace.reason(text)}",
+                    "reason": f"Kafka's consumer refuses it: {why}",
                 }
             )
             if check_crcs:
@@ -118,6 +117,4 @@ def collect(frame_of: Callable, spans: dict) -> tuple:
             elif partition in left:
                 del left[partition]
             else:
-                raise CannotRun(
-                    f"Spark could not read the topic: {stack_trace.reason(text)}"
-                ) from error
+                raise CannotRun(f"Spark could not read the topic: {why}") from error

@@ -13,6 +13,11 @@ _WORKER_GONE = re.compile(r"Python worker exited unexpectedly[^.:\n]*")
 _CAUSE = re.compile(r"^Caused by: (.+)", re.MULTILINE)
 
 
+def first_line(text: str) -> str:
+    """The first line that says anything, at most 300 characters of it."""
+    return next((line for line in text.splitlines() if line.strip()), "no message")[:_LONGEST]
+
+
 def reason(text: str) -> str:
     """Of str(exception): what a Python task raised, or that its process was gone, or the deepest of
     Java's causes; else the first line. At most 300 characters.
@@ -24,5 +29,5 @@ def reason(text: str) -> str:
     elif causes := _CAUSE.findall(text):
         found = causes[-1]
     else:
-        found = next((line for line in text.splitlines() if line.strip()), "no message")
+        found = first_line(text.lstrip())
     return found.strip()[:_LONGEST]

@@ -161,8 +161,8 @@ def decide(
             open_records += (
                 f" and {counts['aborted_by_errors']:,} in transactions that had to be aborted"
             )
-        if counts.get("never sent"):
-            open_records += f" and {counts['never sent']:,} never sent"
+        if counts.get("never_sent"):
+            open_records += f" and {counts['never_sent']:,} never sent"
         unclear = [f"{open_records} of those to be written", *unclear]
     if unclear:
         return INCONCLUSIVE, f"nothing acknowledged is missing, but {'; '.join(unclear)}"
