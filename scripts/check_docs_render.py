@@ -10,6 +10,7 @@ Runs on the checkout that it lies in, with whatever copy of the collection Ansib
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,8 +24,9 @@ def names(kind):
     if kind == "role":
         found = [path.name for path in ROOT.glob("roles/*") if (path / "tasks").is_dir()]
     elif kind == "filter":
-        # a file may hold several filters: each has a page of its own
-        found = [path.stem for path in ROOT.glob("plugins/filter/*.yml")]
+        # a file may hold several filters: each has a page of its own, and none may lack one
+        sources = [path.read_text(encoding="utf-8") for path in ROOT.glob("plugins/filter/*.py")]
+        found = [name for text in sources for name in re.findall(r'^ {12}"(\w+)": ', text, re.M)]
     else:
         found = [path.stem for path in ROOT.glob("plugins/modules/*.py") if path.stem != "__init__"]
     return [f"{COLLECTION}.{name}" for name in sorted(found)]

@@ -5,7 +5,8 @@
 
 Variables come from the roles' argument specs; defaults that are computed from other variables from
 defaults/main.yml. Options of the products come from docs/options.yml, their defaults from what the
-products print, and their values on the local cluster from the functions that write its files. Only
+products print, and their values on the local cluster from the functions that write its files. The
+table of problems comes from meta/problems.yml. Only
 what stands between the markers is generated. `--check` writes nothing and fails if a page is not up
 to date.
 """
@@ -196,9 +197,9 @@ def product_defaults(product):
 def local_values(product):
     """Key -> value that we write for the first instance of the local cluster of three and three."""
     collection_finder.install()
-    from ansible_collections.kafkaops.cluster.plugins.module_utils import (
-        _config_kafka,
-        _config_zookeeper,
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration import (
+        kafka,
+        zookeeper,
     )
 
     servers = [
@@ -214,16 +215,16 @@ def local_values(product):
     home = "~/.local/share/kafkaops/clusters/local"
     if product == "zookeeper":
         data = f"{home}/zookeeper-1/data"
-        values = _config_zookeeper.zookeeper_properties(servers, data, "", 2181, bind="127.0.0.1")
+        values = zookeeper.zookeeper_properties(servers, data, "", 2181, bind="127.0.0.1")
         values["server.N"] = values["server.1"] + " for N = 1"
         return values
     if product == "broker":
         listener = {"name": "LOCAL", "port": 9092, "protocol": "PLAINTEXT"}
-        return _config_kafka.broker_properties(
+        return kafka.broker_properties(
             broker_id=1,
             listeners=[{**listener, "bind": "127.0.0.1", "advertised": "127.0.0.1"}],
             log_dirs=[f"{home}/kafka-1/data"],
-            zookeeper_connect=_config_kafka.zookeeper_connect(servers, "/kafka"),
+            zookeeper_connect=kafka.zookeeper_connect(servers, "/kafka"),
             brokers=3,
         )
     return {}
@@ -248,6 +249,16 @@ def options_section():
             lines.append("| " + " | ".join(" ".join(cell.split()) for cell in cells) + " |")
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
+
+
+def problems_section():
+    """What stands between the markers of docs/preflight.md: every id of the collection."""
+    path = ROOT / "meta" / "problems.yml"
+    lines = ["| id | level | what must hold | remedy |", "|---|---|---|---|"]
+    for check, entry in yaml.safe_load(path.read_text(encoding="utf-8")).items():
+        cells = (f"`{check}`", entry["level"], prose(entry["holds"]), prose(entry["remedy"]))
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def new_page(title, introduction):
@@ -276,6 +287,8 @@ def pages():
     wanted[ROOT / "docs" / "variables.md"] = (new, variables_section())
     introduction = "Options of the products, what they mean and what they should be."
     wanted[ROOT / "docs" / "options.md"] = (new_page("Options", introduction), options_section())
+    new = new_page("Preflight", "What the preflight checks.")
+    wanted[ROOT / "docs" / "preflight.md"] = (new, problems_section())
     texts = {}
     for path, (new, section) in wanted.items():
         page = path.read_text(encoding="utf-8") if path.exists() else new

@@ -136,7 +136,11 @@ def describe(jar: Path, root: Path) -> dict:
     """Read group, artifact, version and classifier off a jar's place in the repository layout."""
     *group, artifact, version, filename = jar.relative_to(root).parts
     content = jar.read_bytes()
-    entry = {"group": ".".join(group), "artifact": artifact, "version": version}
+    entry: dict[str, str | int] = {
+        "group": ".".join(group),
+        "artifact": artifact,
+        "version": version,
+    }
     classifier = filename[len(f"{artifact}-{version}") : -len(".jar")].lstrip("-")
     if classifier:
         entry["classifier"] = classifier

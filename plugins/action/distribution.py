@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils import _distribution, _progress
-from ansible_collections.kafkaops.cluster.plugins.module_utils._supply import SupplyError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
+from ansible_collections.kafkaops.cluster.plugins.module_utils.supply import distribution
 
 
 class ActionModule(ActionBase):
-    """Runs `_distribution.obtain`; documented in plugins/modules/distribution.py."""
+    """Runs `distribution.obtain`; documented in plugins/modules/distribution.py."""
 
     _supports_check_mode = True
     _supports_async = False
@@ -27,15 +28,15 @@ class ActionModule(ActionBase):
         result = super().run(tmp, task_vars)
         del tmp
         _validation, arguments = self.validate_argument_spec(
-            argument_spec=_distribution.ARGUMENT_SPEC
+            argument_spec=distribution.ARGUMENT_SPEC
         )
-        progress = _progress.Progress(emit=self._tell)
+        progress = Progress(emit=self._tell)
         try:
-            obtained = _distribution.obtain(
-                _distribution.request_from(arguments), progress, check_mode=self._task.check_mode
+            obtained = distribution.obtain(
+                distribution.request_from(arguments), progress, check_mode=self._task.check_mode
             )
-        except SupplyError as error:
-            result.update(failed=True, msg=str(error), refusals=[error.to_dict()])
+        except ProblemError as error:
+            result.update(failed=True, msg=str(error), refusals=[error.problem.to_dict()])
             return result
         if self._task.check_mode and obtained.changed:
             # Without -v a changed task prints no message, and this one is the point of the check.

@@ -13,7 +13,7 @@ import threading
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils._progress import Progress
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
 
 LOOK_SECONDS = 1.0
 SAY_SECONDS = 10.0

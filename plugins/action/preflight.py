@@ -10,58 +10,82 @@ defaults of any.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import tempfile
 import time
 from collections.abc import Mapping
 
 from ansible import constants as C
-from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils import _java
-from ansible_collections.kafkaops.cluster.plugins.module_utils._config_kafka import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     bootstrap_servers,
-    is_secret,
     zookeeper_connect,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils._findings import (
-    ERROR,
-    NOTE,
-    WARNING,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
+    exclusive,
+    write_atomically,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.java import find as find_java
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
+    HIDDEN,
+    masked,
+    masked_text,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import bare
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
     found,
     in_order,
+    reported,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils._preflight import judge
-from ansible_collections.kafkaops.cluster.plugins.module_utils._preflight_host import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.host_facts import (
     resolve_names,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils._preflight_identity import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import (
     identities,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils._preflight_members import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.judge import judge
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.jvm import (
+    options_to_try,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     ADDRESS_SUFFIXES,
     CLUSTER_NAME,
     Raw,
     facts_request,
     is_wanted,
-    known_variables,
-    misspelt,
     names_to_resolve,
     read_member,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils._preflight_tables import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.storage import SPARK_JAVA
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.tables import (
     load_versions,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils._preflight_world import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.tls import examine
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import (
+    WITHOUT_EFFECT,
+    declared,
+    meant,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     Controller,
     Snapshot,
     World,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
+    ERROR,
+    NOTE,
+    WARNING,
+)
 
 display = Display()
+# Ansible imports this file before it forks: what is read here is read once, and not for each host.
+declared()
 
 ROLES = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../roles"))
 # Their defaults are what an inventory leaves unsaid.
@@ -72,12 +96,16 @@ SETTING_ROLES = (
     "zookeeper",
     "kafka",
     "flow_validation",
+    "preflight",
 )
 CONNECTION_VARIABLES = ("ansible_host", "ansible_connection", "ansible_port")
 COLLECTED = "kafkaops_preflight_collected"
-HIDDEN = "kafkaops_preflight_hidden"
-SPARK_JAVA = (17, 21)
+OUTSIDE = "kafkaops_preflight_hidden"
 ASK_SECONDS = 5
+ENDPOINT = re.compile(r"^(?:\w+://)?(?P<host>\[[^\]]*\]|[^:]*):(?P<port>\d+)$")
+# What is amiss with hosts that do not answer, and no matter to what is done without them.
+# Nor does it matter who gets which id where only what ran before is started.
+NOT_FOR_START = ("host.unreachable", "limit.hidden_member", "identity.unknown_ids_in_use")
 
 
 class ActionModule(ActionBase):
@@ -94,6 +122,7 @@ class ActionModule(ActionBase):
                 "host": {"type": "str"},
                 "accept": {"type": "list", "elements": "str", "default": []},
                 "enforce": {"type": "bool", "default": True},
+                "leave_absent": {"type": "bool", "default": False},
             }
         )
         inventory = _Inventory(self._templar, self._loader, task_vars)
@@ -109,15 +138,15 @@ class ActionModule(ActionBase):
         host = host or task_vars["inventory_hostname"]
         gathered = inventory.gather(host)
         if not gathered["is_broker"] and not gathered["is_server"]:
-            return {"changed": False, "member": False, "groups": [], "hidden": []}
+            return {"changed": False, "member": False, "groups": {}, "hidden": []}
         result = {
             "changed": False,
             "member": True,
-            "groups": ["kafkaops_kafka"] * gathered["is_broker"]
-            + ["kafkaops_zookeeper"] * gathered["is_server"],
+            "groups": _groups(gathered),
             "hidden": sorted(set(gathered["siblings"]) - set(task_vars["ansible_play_hosts_all"])),
             "settings": _without_secrets(gathered["settings"]),
             "errors": gathered["errors"],
+            "tls": gathered["tls"],
             "is_broker": gathered["is_broker"],
             "is_server": gathered["is_server"],
             "siblings": gathered["siblings"],
@@ -125,51 +154,67 @@ class ActionModule(ActionBase):
             "unreachable_reason": "",
         }
         member, _findings = read_member(_raw(host, gathered))
-        names = set(names_to_resolve(member))
-        for sibling in gathered["siblings"]:
-            names.update(
-                inventory.names_of(
-                    sibling, sibling in gathered["brokers"], sibling in gathered["servers"]
-                )
-            )
+        names = set(names_to_resolve(member)) | self._announced(inventory, gathered)
+        request = facts_request(member, sorted(names))
+        for product in ("kafka", "zookeeper"):
+            if product in request:
+                request[product]["jvm_options"] = options_to_try(member, product)
         before = time.time()
         try:
             answer = self._execute_module(
                 module_name="kafkaops.cluster.node_identity",
-                module_args=facts_request(member, sorted(names)),
+                module_args=request,
                 task_vars=task_vars,
             )
         except AnsibleConnectionFailure as error:
             # Not a failure of this task: the verdict names the host beside all other findings.
-            result["unreachable_reason"] = "it cannot be reached: %s" % _first_line(error)
-            return result
+            reason = f"it cannot be reached: {_first_line(error)}"
+            return dict(result, unreachable_reason=reason, groups=_groups(gathered, absent=True))
+        except AnsibleError as error:  # become without its program or its password
+            answer = {"module_stderr": _standard_error(error), "msg": _first_line(error)}
         after = time.time()
         if answer.get("facts") is None:
-            told = answer.get("msg") or answer.get("module_stderr") or "the module did not answer"
-            result["unreachable_reason"] = "it cannot be examined: %s" % _first_line(told)
-            return result
+            reason = f"it cannot be examined: {_why_no_facts(answer)}"
+            return dict(result, unreachable_reason=reason, groups=_groups(gathered, absent=True))
         result["facts"] = answer["facts"]
         result["clock_offset_seconds"] = answer["facts"]["clock"] - (before + after) / 2
         result["clock_uncertainty_seconds"] = (after - before) / 2
         return result
+
+    def _announced(self, inventory, gathered):
+        """The names that the members announce, evaluated once for all hosts of this task.
+
+        Each host of a task has a process of its own, and evaluating every member's variables for
+        every host takes time that grows with the square of the hosts. So the first process leaves
+        the names in Ansible's directory of this run for the others; the task's id and the members
+        make the file's name, so no other play or inventory reads it.
+        """
+        members = [gathered["brokers"], gathered["servers"]]
+        text = json.dumps([str(self._task._uuid), members])
+        key = hashlib.sha256(text.encode("utf-8")).hexdigest()
+        path = os.path.join(C.DEFAULT_LOCAL_TMP, f"kafkaops-names-{key}.json")
+        with exclusive(f"{path}.lock"):
+            if os.path.exists(path):
+                with open(path, encoding="utf-8") as source:
+                    return set(json.load(source))
+            names = set()
+            for sibling in gathered["siblings"]:
+                names |= set(inventory.names_of(sibling, *(sibling in each for each in members)))
+            write_atomically(path, json.dumps(sorted(names)))
+            return names
 
     # ------------------------------------------------------------ judge
 
     def _judge(self, inventory, arguments, task_vars):
         raws = self._raws(inventory, task_vars)
         if not raws:
-            raise AnsibleActionFail(
-                "[inventory.empty_group] %s: kafka_group=%s: no host of this inventory is in the groups of"
-                " brokers or ZooKeeper servers. Remedy: add hosts to the groups kafka and zookeeper, or name"
-                " your groups in kafka_group and zookeeper_group."
-                % (
-                    task_vars["inventory_hostname"],
-                    inventory.group(task_vars["inventory_hostname"], "kafka"),
-                )
-            )
+            host = task_vars["inventory_hostname"]
+            reason = "no host of this inventory is in the groups of brokers or ZooKeeper servers"
+            group = inventory.group(host, "kafka")
+            problem = found("inventory.empty_group", host, "kafka_group", group, reason)
+            raise AnsibleActionFail(problem.line())
         raws = _with_assigned_ids(inventory, raws)
         asked = self._ask_clusters(raws, task_vars)
-        known = inventory.known
         verdict = judge(
             raws,
             load_versions(ROLES),
@@ -179,8 +224,8 @@ class ActionModule(ActionBase):
             group_names=frozenset(
                 name for name in task_vars["groups"] if not name.startswith("kafkaops_")
             ),
-            misspelt=_misspelt_everywhere(inventory, raws, known),
-            accept=arguments["accept"],
+            misspelt=_misspelt_everywhere(inventory, raws),
+            accept=arguments["accept"] + list(NOT_FOR_START) * arguments["leave_absent"],
         )
         findings = in_order(list(verdict.findings) + _not_asked(asked))
         result = dict(verdict.result)
@@ -189,7 +234,10 @@ class ActionModule(ActionBase):
             for name, each in asked.items()
             if each["controller"] is not None
         }
-        result["findings"] = [each.as_dict() for each in findings]
+        result["in_sync"] = {
+            name: each["in_sync"] for name, each in asked.items() if each["in_sync"]
+        }
+        result["findings"] = [reported(each) for each in findings]
         result["changed"] = False
         enforce = arguments["enforce"]
         if enforce and not self._task.check_mode:
@@ -228,7 +276,7 @@ class ActionModule(ActionBase):
             entry = inventory.raw_variables(host).get(COLLECTED)
             if isinstance(entry, Mapping) and entry.get("member"):
                 collected[host] = (entry, True)
-        for entry in (task_vars.get(HIDDEN) or {}).get("results") or []:
+        for entry in (task_vars.get(OUTSIDE) or {}).get("results") or []:
             if entry.get("member"):
                 collected[entry["item"]] = (entry, False)
         wanted = {host for entry, _in_play in collected.values() for host in entry["siblings"]}
@@ -268,13 +316,29 @@ class ActionModule(ActionBase):
                 module_args=_question(cluster, brokers, servers, task_vars["hostvars"]),
                 task_vars=task_vars,
             )
-            entry = {"snapshot": None, "controller": None, "problem": "", "cluster": cluster}
+            brokers_found = answer.get("brokers") or []
+            entry = {
+                "cluster": cluster,
+                "snapshot": None,
+                "controller": None,
+                "in_sync": [int(each["id"]) for each in brokers_found if not each["out_of_sync"]],
+                "problem": "",
+            }
             if answer.get("failed"):
                 entry["problem"] = _first_line(answer.get("msg") or "no answer")
             else:
                 entry["snapshot"], entry["controller"] = _snapshot(answer)
             asked[cluster.name] = entry
         return asked
+
+
+def _groups(gathered, absent=False):
+    """group -> its parent groups, of a member: what later plays work on. Nothing works on absent hosts."""
+    if absent:
+        return {"kafkaops_run": ["all"]}
+    products = [("kafka", gathered["is_broker"]), ("zookeeper", gathered["is_server"])]
+    parents = ["kafkaops_members", "kafkaops_run"]
+    return {f"kafkaops_{name}": parents for name, has in products if has}
 
 
 # ---------------------------------------------------------------- the inventory's variables
@@ -293,7 +357,7 @@ class _Inventory:
                 self._defaults.update(
                     loader.load_from_file(path, cache="all", trusted_as_template=True) or {}
                 )
-        self.known = frozenset(self._defaults) | frozenset(known_variables())
+        self.known = frozenset(self._defaults) | frozenset(declared()) | frozenset(WITHOUT_EFFECT)
 
     def raw_variables(self, host):
         """The host's variables, untemplated; those of the task for the host of the task itself."""
@@ -325,7 +389,7 @@ class _Inventory:
         return str(templar.template(variables.get(name, product)))
 
     def gather(self, host, extra=None):
-        """{settings, errors, is_broker, is_server, siblings} of one host, plain data."""
+        """{settings, errors, tls, is_broker, is_server, siblings} of one host, plain data."""
         templar, variables = self._templar_for(host, extra)
         settings, errors = {}, {}
 
@@ -356,6 +420,8 @@ class _Inventory:
         return {
             "settings": settings,
             "errors": errors,
+            # Before anybody hides the key, and without it.
+            "tls": examine(settings) if is_broker else None,
             "is_broker": is_broker,
             "is_server": is_server,
             "brokers": members["kafka"],
@@ -403,25 +469,15 @@ def plain(value):
 
 
 def _without_secrets(settings):
-    """The same settings with every secret replaced: they travel through results and logs."""
-
-    def masked(name, value):
-        if isinstance(value, dict):
-            return {key: masked(str(key), item) for key, item in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [masked(name, item) for item in value]
-        secret = is_secret(name) or name in ("key", "certificate", "ca", "ssl_key")
-        return "********" if secret and value else value
-
-    result = dict(settings)
-    for name, value in settings.items():
-        if (
-            name == "kafka_sasl"
-            and isinstance(value, dict)
-            and isinstance(value.get("users"), dict)
-        ):
-            value = dict(value, users=dict.fromkeys(value["users"], "********"))
-        result[name] = masked(name, value)
+    """The same settings with every secret hidden: they travel through results and logs."""
+    result = {name: masked(name, value) for name, value in settings.items()}
+    # Names that are no secret elsewhere.
+    for name, key in (("kafka_ssl", "key"), ("kafka_client_security", "ssl_key")):
+        if isinstance(result.get(name), dict) and isinstance(result[name].get(key), str):
+            result[name][key] = result[name][key] and HIDDEN
+    sasl = result.get("kafka_sasl")
+    if isinstance(sasl, dict) and isinstance(sasl.get("users"), dict):
+        sasl["users"] = dict.fromkeys(sasl["users"], HIDDEN)
     return result
 
 
@@ -432,6 +488,7 @@ def _raw(host, gathered, **more):
         is_server=gathered["is_server"],
         settings=gathered["settings"],
         errors=gathered["errors"],
+        tls=gathered["tls"],
         **more,
     )
 
@@ -455,19 +512,42 @@ def _with_assigned_ids(inventory, raws):
             settings = {
                 name: value for name, value in gathered["settings"].items() if name not in missing
             }
-            changes = {"settings": _without_secrets(settings), "errors": gathered["errors"]}
+            changes = {key: gathered[key] for key in ("errors", "tls")}
+            changes["settings"] = _without_secrets(settings)
             raw = Raw(**dict(raw.__dict__, **changes))
         result.append(raw)
     return result
 
 
-def _misspelt_everywhere(inventory, raws, known):
+def _misspelt_everywhere(inventory, raws):
+    """variable -> {host: the variable that it was probably meant to be}."""
     suspects = {}
     for raw in raws:
-        names = [name for name in inventory.raw_variables(raw.name) if isinstance(name, str)]
-        for name, near in misspelt(names, known).items():
-            suspects.setdefault(name, {})[raw.name] = near
+        for name in inventory.raw_variables(raw.name):
+            near = meant(name) if isinstance(name, str) else None
+            if near:
+                suspects.setdefault(name, {})[raw.name] = near
     return suspects
+
+
+def _why_no_facts(answer):
+    """Why a module brought no facts: what the host itself wrote, where it wrote anything.
+
+    A become that is refused and a Python that does not start say so there, and Ansible's own
+    message is only that there was no result.
+    """
+    written = f"{answer.get('module_stderr') or ''}\n{answer.get('module_stdout') or ''}"
+    lines = [line.strip() for line in written.splitlines() if line.strip()]
+    if not lines:
+        return _first_line(answer.get("msg") or "the module did not answer")
+    if any(line.startswith("Traceback") for line in lines):
+        lines = lines[-1:]
+    return masked_text(" ".join(lines[:3]))[:300]
+
+
+def _standard_error(error):
+    """What the host wrote, as Ansible's connection plugins append it to their message."""
+    return str(error).partition(">>> Standard Error")[2]
 
 
 def _first_line(error):
@@ -499,7 +579,8 @@ def _question(cluster, brokers, servers, hostvars):
         "missing_ok": True,
     }
     security = hostvars.get(some[0].name, {}).get("kafka_client_security") or {}
-    question.update(plain(security))
+    if isinstance(security, Mapping):
+        question.update(plain(security))
     if not brokers:
         ensemble = [
             {
@@ -520,21 +601,23 @@ def _snapshot(answer):
     ensemble = answer.get("zookeeper") or {}
     if not answer.get("reachable") and not ensemble.get("exists"):
         return None, None
-    brokers = {}
+    brokers: dict[int, tuple[tuple[str, int], ...]] = {}
     for each in answer.get("brokers") or []:
         brokers[int(each["id"])] = ((str(each["host"]), int(each["port"])),)
     for each in ensemble.get("brokers") or []:
-        points = tuple(
-            (str(point["host"]), int(point["port"]))
-            for point in each.get("endpoints") or []
-            if isinstance(point, Mapping)
-        )
+        # As Kafka registers them: PLAINTEXT://host:port, an IPv6 address in brackets.
+        parsed = [ENDPOINT.match(str(point)) for point in each.get("endpoints") or []]
+        points = tuple((bare(match["host"]), int(match["port"])) for match in parsed if match)
         brokers.setdefault(int(each["id"]), points)
     return (
         Snapshot(
             cluster_id=answer.get("cluster_id") or ensemble.get("cluster_id"),
             brokers=brokers,
             replicas=frozenset(int(each) for each in answer.get("replica_holders") or []),
+            on_default_min_isr={
+                int(each["replicas"]): (int(each["topics"]), tuple(each["examples"]))
+                for each in answer.get("on_default_min_isr") or []
+            },
         ),
         answer.get("controller"),
     )
@@ -559,7 +642,7 @@ def _controller(raws):
     for raw in raws:
         names.update(names_to_resolve(read_member(raw)[0]))
     wanted = any(raw.settings.get("flow_validation") not in (None, "never") for raw in raws)
-    java = _java.find(SPARK_JAVA[0], SPARK_JAVA[-1]) if wanted else None
+    java = find_java(SPARK_JAVA[0], SPARK_JAVA[-1]) if wanted else None
     return Controller(java=java, names=resolve_names(names))
 
 
@@ -579,11 +662,13 @@ def _write_reports(raws, findings, result):
     for raw in raws:
         name = str(raw.settings.get("kafka_cluster_name") or "")
         home = raw.settings.get("kafkaops_home")
-        if CLUSTER_NAME.match(name) and name not in (".", "..") and isinstance(home, str):
+        named = CLUSTER_NAME.match(name) and name not in (".", "..")
+        # a relative one is refused, and must not appear wherever the playbook happens to run
+        if named and isinstance(home, str) and os.path.isabs(os.path.expanduser(home)):
             clusters.setdefault(name, (home, set()))[1].add(raw.name)
     for name, (home, hosts) in sorted(clusters.items()):
         directory = os.path.join(os.path.expanduser(home), "reports", name)
-        concerned = [each.as_dict() for each in findings if hosts & set(each.hosts)]
+        concerned = [reported(each) for each in findings if hosts & set(each.subjects)]
         document = {
             "schema_version": 1,
             "cluster": name,

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Documentation of the connection options; the code is in module_utils/_argspec.py."""
+"""Documentation of the connection options; the code is in module_utils/admin/argspec.py."""
 
 from __future__ import annotations
 

@@ -5,20 +5,38 @@
 
 from __future__ import annotations
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils._config_kafka import (
+import re
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.roll import roll_order
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.status import (
+    left_undone,
+    status,
+    what_started,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.java_options import (
+    public_options,
+    secret_options_text,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     bootstrap_servers,
     broker_properties,
     client_listeners,
     client_properties,
-    is_secret,
     properties_text,
+    property_value,
     zookeeper_connect,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils._config_zookeeper import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.unit import (
+    mount_units,
+    unit_word,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.zookeeper import (
     zookeeper_properties,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils._plan_roll import roll_order
-from ansible_collections.kafkaops.cluster.plugins.module_utils._status import status_lines
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
+    is_secret,
+    masked_text,
+)
 
 
 def kafka_properties(settings):
@@ -31,14 +49,35 @@ def zookeeper_cfg(settings):
     return zookeeper_properties(**settings)
 
 
+def _holds_secret(key, value):
+    """Tell whether a setting must not be shown: by its name, or for a password in a URL."""
+    return is_secret(key) or masked_text(str(value)) != str(value)
+
+
+def public_settings(settings):
+    """Return the entries of a mapping that anybody may see, values as text."""
+    return {
+        key: property_value(value)
+        for key, value in settings.items()
+        if not _holds_secret(key, value)
+    }
+
+
+def secret_settings(settings):
+    """Return the entries of a mapping that must never be shown, values as text."""
+    return {
+        key: property_value(value) for key, value in settings.items() if _holds_secret(key, value)
+    }
+
+
 def public_text(properties):
     """Return the properties file without what must never be shown."""
-    return properties_text({key: properties[key] for key in properties if not is_secret(key)})
+    return properties_text(public_settings(properties))
 
 
 def secret_text(properties):
     """Return the part of the properties file that must never be shown; empty if there is none."""
-    return properties_text({key: properties[key] for key in properties if is_secret(key)})
+    return properties_text(secret_settings(properties))
 
 
 def zookeeper_endpoints(servers):
@@ -49,6 +88,20 @@ def zookeeper_endpoints(servers):
     ]
 
 
+def logger_levels(loggers):
+    """Return (logger, level) of a mapping, sorted; YAML reads a plain OFF as false."""
+    return sorted(
+        (str(name), "OFF" if level is False else str(level).upper())
+        for name, level in loggers.items()
+    )
+
+
+def plugin_path(plugin, directory):
+    """Return where a plug-in of `name sha512` lies below a directory; another digest, another path."""
+    name = re.sub(r"[^\w.-]", "_", str(plugin["name"]))
+    return f"{directory}/plugins/{str(plugin['sha512']).lower()}/{name}.jar"
+
+
 class FilterModule:
     """Text filters of the collection."""
 
@@ -57,13 +110,23 @@ class FilterModule:
         return {
             "client_listeners": client_listeners,
             "client_properties": client_properties,
+            "cluster_status": status,
             "kafka_bootstrap": bootstrap_servers,
             "kafka_properties": kafka_properties,
+            "left_undone": left_undone,
+            "logger_levels": logger_levels,
+            "mount_units": mount_units,
+            "plugin_path": plugin_path,
             "properties_text": properties_text,
+            "public_options": public_options,
+            "public_settings": public_settings,
             "public_text": public_text,
             "roll_order": roll_order,
+            "secret_options_text": secret_options_text,
+            "secret_settings": secret_settings,
             "secret_text": secret_text,
-            "status_lines": status_lines,
+            "unit_word": unit_word,
+            "what_started": what_started,
             "zookeeper_cfg": zookeeper_cfg,
             "zookeeper_connect": zookeeper_connect,
             "zookeeper_endpoints": zookeeper_endpoints,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils._units import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     parse_duration_ms,
     parse_size_bytes,
 )

@@ -143,7 +143,9 @@ refusals:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils._distribution import ARGUMENT_SPEC
+from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.distribution import (
+    ARGUMENT_SPEC,
+)
 
 
 def main():

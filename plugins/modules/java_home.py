@@ -68,7 +68,7 @@ seen:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils._java import find
+from ansible_collections.kafkaops.cluster.plugins.module_utils.java import find
 
 
 def main():

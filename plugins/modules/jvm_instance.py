@@ -25,13 +25,30 @@ options:
   state:
     description:
       - V(staged) writes the next generation and reports whether a restart is pending.
-      - V(started) brings the staged generation into effect if the process does not run it already.
-      - V(stopped) stops the process with SIGTERM and waits for its exit.
+      - V(started) brings the generation of O(configuration) into effect if the process does not run it already.
+        A start that fails puts back what was in effect before, and its process if one ran. A start that only
+        takes long is left running. Both are failures that say so.
+      - V(stopped) stops the process with SIGTERM and waits for its exit. It is never killed.
       - V(removed) stops it and removes its unit or program; files stay.
       - V(probe) only reports.
     type: str
     choices: [staged, started, stopped, removed, probe]
     default: staged
+  configuration:
+    description:
+      - What O(state=started) starts, and what O(state=probe) compares the running process with.
+      - V(staged) is what the last O(state=staged) has written.
+      - V(in_effect) is what runs, or ran last. It is never what a run has staged that was then refused or killed.
+    type: str
+    choices: [staged, in_effect]
+    default: staged
+  fingerprint:
+    description:
+      - RV(fingerprint) of the generation that is to be started, as O(state=staged) or O(state=probe) returned it.
+        If another one is there by now, the start is refused.
+      - In check mode it need not exist yet, since nothing was staged.
+    type: str
+    default: ""
   manager:
     description: Service manager.
     type: str
@@ -95,6 +112,10 @@ options:
         description: Environment of the process.
         type: dict
         default: {}
+      secret_environment:
+        description: Variables that are added to O(generation.environment), and never shown.
+        type: dict
+        default: {}
       files:
         description: Configuration files by name.
         type: dict
@@ -120,8 +141,16 @@ options:
         type: list
         elements: str
         default: []
+      service:
+        description:
+          - Settings of the service that an operator chooses, by the service manager's name for them such as
+            C(LimitNOFILE), or by section and name. A change of one is a reason to restart.
+        type: dict
+        default: {}
       unit_text:
-        description: Text of the systemd unit.
+        description:
+          - Text of the systemd unit. It is installed with the next start. Its change alone is no reason to
+            restart, that of a setting in O(generation.service) is.
         type: str
         default: ""
   seeds:
@@ -129,7 +158,9 @@ options:
     type: dict
     default: {}
   ready:
-    description: Probes that must all answer before a start counts.
+    description:
+      - Probes that must all answer before a start counts. They are kept with the generation that is staged, so
+        that another configuration, with other ports, is probed with its own.
     type: list
     elements: dict
     default: []
@@ -157,8 +188,14 @@ options:
     description: Regular expression of log lines after which another attempt may succeed.
     type: str
     default: ""
+  progress:
+    description:
+      - Regular expression of log lines that tell of a start that goes on, for example of log recovery. Each
+        gives the start another O(start_timeout).
+    type: str
+    default: ""
   start_timeout:
-    description: Seconds until a started instance must be ready.
+    description: Seconds until a started instance must be ready, since its start or its last O(progress).
     type: int
     default: 120
   stop_timeout:
@@ -187,6 +224,15 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+deployed:
+  description: Whether a configuration is in effect, that is, whether the instance was ever started.
+  type: bool
+  returned: always
+fingerprint:
+  description: Fingerprint of the generation of O(configuration), or null where there is none.
+  type: str
+  returned: always
+  sample: 0f8b1c2d3e4f5a6b
 running:
   description: Whether the instance's process runs.
   type: bool
@@ -221,25 +267,21 @@ answers:
   returned: always
 """
 
-import os
-import pwd
-from contextlib import nullcontext
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils._generation import Generation
-from ansible_collections.kafkaops.cluster.plugins.module_utils._instance import (
-    CONSOLE,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import (
     Instance,
-    Layout,
     StartFailed,
-    answer_of,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils._service_supervisor import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
     ServiceError,
-    Supervisor,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils._service_systemd import Systemd
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.states import (
+    carry_out,
+    layout,
+    service_manager,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 
 PROBE = {
     "host": {"type": "str", "required": True},
@@ -255,11 +297,13 @@ GENERATION = {
     "jvm_options": {"type": "list", "elements": "str", "default": []},
     "arguments": {"type": "list", "elements": "str", "default": []},
     "environment": {"type": "dict", "default": {}},
+    "secret_environment": {"type": "dict", "default": {}, "no_log": True},
     "files": {"type": "dict", "default": {}},
     "secrets": {"type": "dict", "default": {}, "no_log": True},
     "unwatched": {"type": "list", "elements": "str", "default": []},
     "cds_archive": {"type": "path", "default": ""},
     "guard": {"type": "list", "elements": "str", "default": []},
+    "service": {"type": "dict", "default": {}},
     "unit_text": {"type": "str", "default": ""},
 }
 SPEC = {
@@ -269,6 +313,8 @@ SPEC = {
         "default": "staged",
         "choices": ["staged", "started", "stopped", "removed", "probe"],
     },
+    "configuration": {"type": "str", "default": "staged", "choices": ["staged", "in_effect"]},
+    "fingerprint": {"type": "str", "default": ""},
     "manager": {"type": "str", "required": True, "choices": ["systemd", "supervisor"]},
     "supervisor_dir": {"type": "path"},
     "config_dir": {"type": "path", "required": True},
@@ -281,116 +327,13 @@ SPEC = {
     "ready": {"type": "list", "elements": "dict", "default": [], "options": PROBE},
     "log_files": {"type": "list", "elements": "str", "default": []},
     "transient_failure": {"type": "str", "default": ""},
+    "progress": {"type": "str", "default": ""},
     "start_timeout": {"type": "int", "default": 120},
     "stop_timeout": {"type": "int", "default": 300},
 }
 
 
-def service_of(module):
-    """Return the service manager that the parameters name."""
-    if module.params["manager"] == "systemd":
-        generation = module.params["generation"] or {}
-        return Systemd(module.run_command, generation.get("unit_text", ""))
-    return Supervisor(module.params["supervisor_dir"])
-
-
-def layout_of(module):
-    """Return the Layout that the parameters name; staging for an unknown account ends the module."""
-    params = module.params
-    uid = gid = -1
-    if params["account"]:
-        try:
-            entry = pwd.getpwnam(params["account"])
-            uid, gid = entry.pw_uid, entry.pw_gid
-        except KeyError:
-            # In check mode on a new host the account is one of the things that would be created; what
-            # was never installed can be stopped and removed all the same.
-            if params["state"] == "staged" and not module.check_mode:
-                module.fail_json(msg="account=%s does not exist on this host" % params["account"])
-    return Layout(
-        params["name"],
-        params["config_dir"],
-        params["state_dir"],
-        params["log_dir"],
-        tuple(params["data_dirs"]),
-        uid,
-        gid,
-    )
-
-
-def generation_of(module, service):
-    """Return the Generation that the parameters describe."""
-    params = module.params
-    given = params["generation"]
-    command = os.path.join(params["config_dir"], "current", "launch")
-    console = os.path.join(params["log_dir"], CONSOLE)
-    files = {key: str(value) for key, value in given["files"].items()}
-    for key, value in given["secrets"].items():
-        files[key] = files.get(key, "") + str(value)
-    return Generation(
-        release=given["release"],
-        java_home=given["java_home"],
-        main_class=given["main_class"],
-        classpath=given["classpath"],
-        jvm_options=tuple(given["jvm_options"]),
-        arguments=tuple(given["arguments"]),
-        environment={key: str(value) for key, value in given["environment"].items()},
-        files=files,
-        unwatched=tuple(given["unwatched"]),
-        cds_archive=given["cds_archive"] if " " not in given["cds_archive"] else "",
-        guard=tuple(given["guard"]),
-        # supervisord runs nothing after an exit
-        guard_watches=bool(given["guard"]) and params["manager"] == "supervisor",
-        unit={"text": service.unit(params["name"], command, console, params["stop_timeout"])},
-    )
-
-
-def diff_of(staged):
-    """Return Ansible's diff structure: one entry a file that differs."""
-    names = sorted(set(staged.before) | set(staged.after))
-    return [
-        {
-            "before_header": name,
-            "after_header": name,
-            "before": staged.before.get(name, ""),
-            "after": staged.after.get(name, ""),
-        }
-        for name in names
-    ]
-
-
-def run(module, instance, service):
-    """Carry out the wanted state; return the result without the report on the process."""
-    params = module.params
-    state = params["state"]
-    if state == "staged":
-        generation = generation_of(module, service)
-        staged = instance.stage(generation, params["seeds"], apply=not module.check_mode)
-        pending = instance.restart_reasons(generation.meaning())
-        return {"changed": staged.changed, "diff": diff_of(staged), "restart_reasons": pending}
-    if state == "started":
-        pending = instance.restart_reasons()
-        if pending and not module.check_mode:
-            instance.turn(
-                params["stop_timeout"],
-                params["start_timeout"],
-                params["ready"],
-                params["log_files"],
-                params["transient_failure"],
-            )
-        return {"changed": bool(pending), "reasons_before": pending}
-    if state in ("stopped", "removed"):
-        runs = instance.process() is not None or service.wants_running(params["name"])
-        if not module.check_mode:
-            if state == "stopped":
-                instance.stop(params["stop_timeout"])
-            else:
-                instance.remove(params["stop_timeout"])
-        return {"changed": runs}
-    return {"changed": False}
-
-
-def main():
+def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec=SPEC,
@@ -400,29 +343,18 @@ def main():
             ("manager", "supervisor", ["supervisor_dir"]),
         ],
     )
-    service = service_of(module)
-    instance = Instance(layout_of(module), service)
-    reads_only = module.check_mode or module.params["state"] == "probe"
-    alone = nullcontext() if reads_only else instance.locked(module.params["state"] == "staged")
+    params, check_mode = module.params, module.check_mode
+    manager = service_manager(params, module.run_command)
     try:
-        with alone:
-            result = run(module, instance, service)
+        instance = Instance(layout(params, check_mode), manager)
+        result = carry_out(params, check_mode, instance, manager)
     except StartFailed as error:
-        module.fail_json(msg="%s Its last lines:\n%s" % (error, error.journal))
+        # Something was stopped and something started, whatever has come of it.
+        module.fail_json(msg=f"{error} Its last lines:\n{error.journal}", changed=True)
+    except ProblemError as error:
+        module.fail_json(msg=str(error))
     except (ServiceError, OSError) as error:
-        module.fail_json(msg="%s: %s" % (module.params["name"], error))
-    process = instance.process()
-    result.setdefault("restart_reasons", instance.restart_reasons())
-    result.update(
-        running=process is not None,
-        pid=process.pid if process else None,
-        version=instance.running_version(process),
-        started_at=process.started_at if process else None,
-        restart_pending=bool(result["restart_reasons"]),
-        answers=[
-            answer_of(item) or "" for item in module.params["ready"] if item["send"] and process
-        ],
-    )
+        module.fail_json(msg=f"{params['name']}: {error}")
     module.exit_json(**result)
 
 

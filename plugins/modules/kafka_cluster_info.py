@@ -12,8 +12,9 @@ version_added: 0.1.0
 description:
   - Tells which brokers are there, who is the controller, and which partitions lack replicas or a
     leader.
-  - Can wait until given brokers are registered and every partition has all its replicas in sync, and
-    says at the deadline what is missing.
+  - Can wait until given brokers are registered and their replicas, or those of all brokers, are in
+    sync. Says at the deadline what is missing, and warns about absent brokers that it does not wait
+    for.
   - Can also read what Kafka has registered in ZooKeeper, with the marks by which one incarnation of
     a broker is told from the next.
   - Changes nothing.
@@ -30,9 +31,8 @@ options:
         returned under RV(zookeeper). Needs kazoo.
     type: str
   zookeeper_timeout:
-    description: Seconds within which a ZooKeeper server must answer.
+    description: Seconds within which a ZooKeeper server must answer. Default is O(timeout).
     type: float
-    default: 10.0
   wait:
     description:
       - Wait until all of this is true before describing the cluster. An unreachable cluster is waited
@@ -43,6 +43,13 @@ options:
     suboptions:
       brokers:
         description: Ids that must be registered.
+        type: list
+        elements: int
+      in_sync:
+        description:
+          - Ids of brokers whose replicas must all be in sync, whatever became of the other brokers.
+          - A partition is left out while it has no leader, and all brokers with an in-sync replica of
+            it are absent. Nobody can lead it before one of them is back.
         type: list
         elements: int
       full_isr:
@@ -102,12 +109,18 @@ EXAMPLES = r"""
       quiet_seconds: 5
       timeout: 300
 
+- name: Wait for brokers 1 and 2, whatever became of broker 3
+  kafkaops.cluster.kafka_cluster_info:
+    bootstrap_servers: kafka-1:9092,kafka-2:9092,kafka-3:9092
+    wait:
+      brokers: [1, 2]
+      in_sync: [1, 2]
+
 - name: See what is there before the first installation, quickly
   kafkaops.cluster.kafka_cluster_info:
     bootstrap_servers: kafka-1:9092
     timeout: 3
     zookeeper: zookeeper-1:2181,zookeeper-2:2181,zookeeper-3:2181/kafka
-    zookeeper_timeout: 3
     missing_ok: true
 """
 
@@ -185,6 +198,28 @@ replica_holders:
   type: list
   elements: int
   sample: [1, 2, 3]
+on_default_min_isr:
+  description:
+    - Topics whose C(min.insync.replicas) is the brokers' default, by the number of their replicas.
+      Read from ZooKeeper if no broker answers and O(zookeeper) is given.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    replicas:
+      description: Number of replicas; that of the partition with the fewest.
+      type: int
+    topics:
+      description: How many topics have so many.
+      type: int
+    examples:
+      description: Names of some of them, five at most.
+      type: list
+      elements: str
+  sample:
+    - replicas: 3
+      topics: 2
+      examples: [clicks, orders]
 missing_brokers:
   description: Those of RV(replica_holders) that are not alive.
   returned: always
@@ -281,9 +316,14 @@ wait:
     polls:
       description: How often the metadata were read.
       type: int
+    not_waited_for:
+      description: What is amiss although all of it was true; also printed as warnings.
+      type: list
+      elements: str
   sample:
     waited_seconds: 1.04
     polls: 5
+    not_waited_for: ["broker 3 holds replicas and is not registered"]
 zookeeper:
   description: What Kafka has registered below the chroot.
   returned: with O(zookeeper)
@@ -331,34 +371,34 @@ zookeeper:
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils import _client_zookeeper
-from ansible_collections.kafkaops.cluster.plugins.module_utils._argspec import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import client_zookeeper
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
     KAFKA_RULES,
     connection_from,
     kafka_argument_spec,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils._client_kafka import KafkaClient
-from ansible_collections.kafkaops.cluster.plugins.module_utils._cluster_info import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
+    KafkaClient,
+    require_kafka,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster_info import (
     OPTIONS,
     gather,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils._plan import AdminError
-from ansible_collections.kafkaops.cluster.plugins.module_utils._runner import (
-    fail,
-    require_kafka,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import fail
 
 
-def main():
+def main() -> None:
     """Entry point."""
     module = AnsibleModule(
         argument_spec=kafka_argument_spec(**OPTIONS), supports_check_mode=True, **KAFKA_RULES
     )
     require_kafka(module)
-    if module.params["zookeeper"] and _client_zookeeper.KAZOO_IMPORT_ERROR:
+    if module.params["zookeeper"] and client_zookeeper.KAZOO_IMPORT_ERROR:
         module.fail_json(
             msg=missing_required_lib("kazoo", reason="to read ZooKeeper"),
-            exception=_client_zookeeper.KAZOO_IMPORT_ERROR,
+            exception=client_zookeeper.KAZOO_IMPORT_ERROR,
         )
     try:
         connection = connection_from(module.params)
@@ -366,6 +406,8 @@ def main():
     except AdminError as error:
         fail(module, error)
     else:
+        for sentence in results.get("wait", {}).get("not_waited_for", ()):
+            module.warn(f"Not waited for: {sentence}.")
         module.exit_json(changed=False, **results)
 
 

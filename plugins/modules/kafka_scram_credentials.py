@@ -37,7 +37,9 @@ options:
     default: 30
 attributes:
   check_mode:
-    description: Reports whose credentials would be written.
+    description:
+      - Reports whose credentials would be written; those of all users, if no ZooKeeper server answers, as before the
+        first installation. Every other error is an error in check mode, too.
     support: full
   diff_mode:
     description: Credentials are never shown.
@@ -56,7 +58,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 written:
-  description: Users whose credentials were written, with the mechanism.
+  description: Users whose credentials were written, with the mechanism; also where a later one failed.
   returned: always
   type: list
   elements: str
@@ -64,21 +66,31 @@ written:
 """
 
 import os
+from typing import List, Mapping, Sequence
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils import _client_zookeeper
-from ansible_collections.kafkaops.cluster.plugins.module_utils._plan import AdminError
-from ansible_collections.kafkaops.cluster.plugins.module_utils._scram import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import client_zookeeper
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.scram import (
     HASHES,
     credential,
     matches,
 )
 
 
-def reconcile(client, users, mechanisms, apply):
-    """Write what is missing or belongs to another password; return "user mechanism" of each."""
-    written = []
+def reconcile(
+    client: client_zookeeper.ZookeeperClient,
+    users: Mapping[str, str],
+    mechanisms: Sequence[str],
+    apply: bool,
+    written: List[str],
+) -> None:
+    """Write what is missing or belongs to another password.
+
+    Appends "user mechanism" to `written` as soon as it is there: what was done is known although a
+    later user fails.
+    """
     for user in sorted(users):
         config = client.user_config(user)
         missing = [name for name in mechanisms if not matches(config.get(name), users[user], name)]
@@ -86,11 +98,10 @@ def reconcile(client, users, mechanisms, apply):
             for name in missing:
                 config[name] = credential(users[user], name, os.urandom(18))
             client.write_user_config(user, config)
-        written += ["%s %s" % (user, name) for name in missing]
-    return written
+        written += [f"{user} {name}" for name in missing]
 
 
-def main():
+def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
@@ -106,26 +117,26 @@ def main():
         },
         supports_check_mode=True,
     )
-    if _client_zookeeper.KAZOO_IMPORT_ERROR:
+    if client_zookeeper.KAZOO_IMPORT_ERROR:
         module.fail_json(
             msg=missing_required_lib("kazoo", reason="to write to ZooKeeper"),
-            exception=_client_zookeeper.KAZOO_IMPORT_ERROR,
+            exception=client_zookeeper.KAZOO_IMPORT_ERROR,
         )
     params = module.params
     users = {name: str(password) for name, password in params["users"].items()}
-    written = []
+    written: List[str] = []
     try:
-        with _client_zookeeper.ZookeeperClient(
+        with client_zookeeper.ZookeeperClient(
             params["zookeeper"], timeout=params["timeout"], read_only=False
         ) as client:
-            written = reconcile(client, users, params["mechanisms"], not module.check_mode)
+            reconcile(client, users, params["mechanisms"], not module.check_mode, written)
     except AdminError as error:
-        # On a host that has no ensemble yet, check mode can only say what the first run would do.
-        if not module.check_mode:
-            module.fail_json(msg=str(error))
-        written = [
-            "%s %s" % (user, name) for user in sorted(users) for name in params["mechanisms"]
-        ]
+        if error.reachable or not module.check_mode:
+            done = [] if module.check_mode else written
+            before = f"written: {', '.join(done)}; then: " if done else ""
+            module.fail_json(msg=f"{before}{error.message}", changed=bool(done), written=done)
+        # Before the first installation: check mode can only say what the first run would do.
+        written = [f"{user} {name}" for user in sorted(users) for name in params["mechanisms"]]
     module.exit_json(changed=bool(written), written=written)
 
 

@@ -27,7 +27,9 @@ options:
         description:
           - Name of the topic. Letters, digits, C(.), C(_) and C(-), at most 249 characters.
           - Names that begin with C(_) are refused unless they are listed in O(allow_internal).
-        type: str
+          - A text. What YAML reads as something else, such as C(yes), C(0123) or C(12:30), is refused;
+            write it in quotes.
+        type: raw
         required: true
       state:
         description: Whether the topic shall exist.
@@ -36,7 +38,7 @@ options:
         default: present
       partitions:
         description:
-          - Number of partitions. Never fewer than there are; more needs O(allow_partition_growth).
+          - Number of partitions. Never fewer than there are; more needs V(partition_growth) in O(allow).
           - By default the brokers' C(num.partitions) for a new topic; an existing one is left alone.
         type: raw
       replication_factor:
@@ -50,11 +52,14 @@ options:
         description:
           - How long records are kept, at least; Kafka's C(retention.ms).
           - Write C(30m), C(12h), C(7d), C(4w), C(forever), or plain milliseconds.
+          - A bare number below an hour is refused, because YAML reads C(1:30) as 90; in quotes it is
+            accepted.
         type: raw
       retention_size:
         description:
           - How much is kept of each partition; Kafka's C(retention.bytes).
           - Write C(512MiB), C(10GiB), C(unlimited), or plain bytes.
+          - A bare number below 1 MiB is refused; in quotes it is accepted.
         type: raw
       cleanup:
         description:
@@ -80,27 +85,30 @@ options:
     type: str
     choices: [merge, replace]
     default: merge
-  allow_partition_growth:
+  allow:
     description:
-      - Consent to more partitions. Keys then move to other partitions, so that records of one key
-        before and after are not in order.
-    type: bool
-    default: false
-  allow_retention_cut:
-    description:
-      - Consent to keep records for a shorter time, or less of them.
-    type: bool
-    default: false
-  allow_cleanup_change:
-    description:
-      - Consent to let records of a compacted topic be deleted by age and size, too.
-    type: bool
-    default: false
-  allow_delete:
-    description:
-      - Consent to delete the topics that are declared V(absent).
-    type: bool
-    default: false
+      - Consent to changes that can delete or endanger records. Without it such a change is refused,
+        with what is at stake.
+      - V(partition_growth), more partitions. Keys then move to other partitions, so that records of one
+        key before and after are not in order.
+      - V(retention_cut), keep records for a shorter time, or less of them.
+      - V(cleanup_change), another C(cleanup.policy) by which more is deleted, by age and size, or all
+        but the newest record of each key.
+      - V(unclean_election), let a replica that lags behind become the leader
+        (C(unclean.leader.election.enable)).
+      - V(min_insync_cut), a lower C(min.insync.replicas).
+      - V(delete), delete the topics that are declared V(absent).
+      - The way back to a safer value needs no consent.
+    type: list
+    elements: str
+    choices:
+      - partition_growth
+      - retention_cut
+      - cleanup_change
+      - unclean_election
+      - min_insync_cut
+      - delete
+    default: []
   allow_internal:
     description:
       - Exact names of topics that are protected otherwise; those that begin with C(_), and for
@@ -110,7 +118,7 @@ options:
     default: []
   purge:
     description:
-      - Delete topics that are not declared. Needs no O(allow_delete), protected topics stay.
+      - Delete topics that are not declared. Needs no V(delete) in O(allow), protected topics stay.
     type: dict
     suboptions:
       patterns:
@@ -126,7 +134,7 @@ options:
         required: true
   operation_timeout:
     description:
-      - Seconds from the first change until all changes can be seen.
+      - Seconds from the first change until all changes can be seen; at most a day.
       - A cluster of the ZooKeeper line takes about 0.1 s for a topic of three partitions.
     type: float
     default: 300.0
@@ -187,7 +195,7 @@ EXAMPLES = r"""
     topics:
       - name: orders
         retention: 1d
-    allow_retention_cut: true
+    allow: [retention_cut]
 
 - name: Thousands of topics from a file, and no others below their prefix
   kafkaops.cluster.kafka_topics:
@@ -213,7 +221,7 @@ EXAMPLES = r"""
         topics:
           - name: retired
             state: absent
-        allow_delete: true
+        allow: [delete]
 """
 
 RETURN = r"""
@@ -251,17 +259,27 @@ plan:
         check:
           description: Stable id of the rule, as in C([partitions.decrease]).
           type: str
-        subject:
-          description: Name of the topic.
+        level:
+          description: Always C(error).
           type: str
+        subjects:
+          description: Names of the topics.
+          type: list
+          elements: str
         setting:
-          description: The option and its value, as C(name=value).
+          description: The option that led here.
+          type: str
+        value:
+          description: Its value, as text.
           type: str
         reason:
           description: Why.
           type: str
         remedy:
           description: What to do instead.
+          type: str
+        line:
+          description: All of it, as in the message.
           type: str
   sample:
     changes:
@@ -277,19 +295,22 @@ plan:
           retention.ms down from 7d to 1d: 200 records and about 203.1 KiB on disk would be deleted
     refusals: []
 diff:
-  description: The topics that change, before and after, as sorted YAML text.
+  description:
+    - The topics that change, before and after. C(at stake) in C(after) says what the change can delete or
+      endanger.
   returned: when the cluster was reached
   type: dict
   sample:
-    before: |
+    before:
       orders:
         config:
-          retention.ms: 604800000
-    after: |
+          retention.ms: "604800000"
+    after:
       orders:
-        # at stake: retention.ms down from 7d to 1d: 200 records and about 203.1 KiB on disk would be deleted
+        at stake: >-
+          retention.ms down from 7d to 1d: 200 records and about 203.1 KiB on disk would be deleted
         config:
-          retention.ms: 86400000
+          retention.ms: "86400000"
 topics:
   description:
     - The declared topics that exist, as they are after the run, or would be in check mode.
@@ -318,8 +339,8 @@ topics:
         retention.ms: "86400000"
 failed_items:
   description:
-    - Topics for which the cluster turned a change down, or of which a change could not be seen within
-      O(operation_timeout). All other changes were made.
+    - Topics for which the cluster refused a change, or of which a change was made, but could not be seen
+      on every broker within O(operation_timeout). All other changes were made.
   returned: when the cluster was reached
   type: list
   elements: dict
@@ -333,10 +354,14 @@ failed_items:
     kind:
       description: The change that failed, or C(unsettled).
       type: str
+    code:
+      description: The protocol's name of the broker's error code; empty where no broker answered.
+      type: str
   sample:
     - name: orders
       error: Topic 'orders' already exists.
       kind: create
+      code: TOPIC_ALREADY_EXISTS
 cluster_id:
   description: Id of the cluster; V(null) if it was assumed empty.
   returned: when the cluster was reached
@@ -351,27 +376,29 @@ reachable:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils._argspec import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
     KAFKA_RULES,
     connection_from,
     kafka_argument_spec,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils._client_kafka import KafkaClient
-from ansible_collections.kafkaops.cluster.plugins.module_utils._plan import AdminError
-from ansible_collections.kafkaops.cluster.plugins.module_utils._runner import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
+    KafkaClient,
+    require_kafka,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import (
     fail,
     reconcile,
-    require_kafka,
-    tell,
+    report,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils._topics import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics import (
     TOPIC_OPTIONS,
     Topics,
     read_items,
 )
 
 
-def main():
+def main() -> None:
     """Entry point."""
     module = AnsibleModule(
         argument_spec=kafka_argument_spec(**TOPIC_OPTIONS),
@@ -390,7 +417,7 @@ def main():
     except AdminError as error:
         fail(module, error)
     else:
-        tell(module, outcome, params["operation_timeout"], **topics.results(outcome))
+        report(module, outcome, params["operation_timeout"], **topics.results(outcome))
 
 
 if __name__ == "__main__":

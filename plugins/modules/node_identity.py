@@ -37,6 +37,11 @@ options:
         description: File in which the launcher records process id and start time at every start.
         type: path
         required: true
+      jvm_options:
+        description: JVM options to try with the Java of the host; none are tried where it is empty.
+        type: list
+        elements: str
+        default: []
       log_dirs:
         description: The broker's log directories.
         type: list
@@ -62,6 +67,11 @@ options:
         description: File in which the launcher records process id and start time at every start.
         type: path
         required: true
+      jvm_options:
+        description: JVM options to try with the Java of the host; none are tried where it is empty.
+        type: list
+        elements: str
+        default: []
       data_dir:
         description: The server's C(dataDir).
         type: path
@@ -128,6 +138,8 @@ facts:
       config_dir: /etc/kafka
       release: kafka_2.13-3.9.2
       current: {broker.id: "1", log.dirs: /var/lib/kafka/data}
+      answered: {broker.id: "1", log.dirs: /var/lib/kafka/data}
+      staged: {broker.id: "1", log.dirs: /var/lib/kafka/data}
       started: {recorded: true, pid: 4711, alive: true, stale: false}
       log_dirs:
         - path: /var/lib/kafka/data
@@ -136,6 +148,7 @@ facts:
           free_bytes: 107374182400
           mount_point: /var/lib/kafka
           meta: {broker.id: "1", cluster.id: wJ9ZqC3bT1mC4ZlYb3dM2g, version: "0"}
+          meta_broken: ""
       other_log_dirs: []
     zookeeper: null
     ports:
@@ -146,7 +159,9 @@ facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils._preflight_host import host_facts
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.host_facts import (
+    host_facts,
+)
 
 
 def instance_spec(properties, **paths):
@@ -158,6 +173,7 @@ def instance_spec(properties, **paths):
             config_dir=dict(type="path", required=True),
             properties=dict(type="str", default=properties),
             started=dict(type="path", required=True),
+            jvm_options=dict(type="list", elements="str", default=[]),
             **paths,
         ),
     )

@@ -41,6 +41,10 @@ options:
       - Only an enforced preflight writes C(preflight.json) beside the cluster's other results, and not in check mode.
     type: bool
     default: true
+  leave_absent:
+    description: Whether hosts that do not answer are only warned about.
+    type: bool
+    default: false
 attributes:
   check_mode:
     description: It only reads, so check mode makes no difference but for the report.
@@ -95,7 +99,7 @@ servers:
   returned: with phase judge
   type: dict
   sample:
-    local: [{host: zookeeper-1, id: 1, address: 127.0.0.1, client_port: 2181, peer_port: 2888, election_port: 3888}]
+    local: [{host: zookeeper-1, id: 1, version: 3.9.5, address: 127.0.0.1, client_port: 2181, peer_port: 2888, election_port: 3888}]
 ensembles:
   description: Per cluster whether its ensemble is C(new), C(existing), C(unknown) or C(none), which members hold data, and which have never started.
   returned: with phase judge
@@ -117,6 +121,11 @@ controllers:
   returned: with phase judge
   type: dict
   sample: {local: 1}
+in_sync:
+  description: Ids of the brokers of each running cluster that are registered and have all their replicas in sync.
+  returned: with phase judge
+  type: dict
+  sample: {local: [1, 2, 3]}
 cluster_ids:
   description: Cluster id of each cluster that could be asked, else null.
   returned: with phase judge
@@ -127,11 +136,6 @@ cluster_first:
   returned: with phase judge
   type: dict
   sample: {local: kafka-1}
-first_on_machine:
-  description: Whether a name is the first on its machine, of any kind, as broker, as server.
-  returned: with phase judge
-  type: dict
-  sample: {kafka-1: {any: true, kafka: true, zookeeper: false}}
 report:
   description: Path of preflight.json by cluster.
   returned: with phase judge, where it was written

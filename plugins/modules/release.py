@@ -66,7 +66,7 @@ EXAMPLES = r"""
   kafkaops.cluster.release:
     name: kafka_2.13-3.9.2
     install_dir: /opt/kafka
-    archive: /var/tmp/kafka_2.13-3.9.2.tgz
+    archive: /opt/kafka/.incoming-kafka1/kafka_2.13-3.9.2.tgz
     sha512: "{{ __kafka_distribution.sha512 }}"
   when: not __kafka_release.installed
 """
@@ -100,19 +100,19 @@ refusals:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils import _release
-from ansible_collections.kafkaops.cluster.plugins.module_utils._supply import SupplyError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.supply import installation
 
 
 def run(name, install_dir, archive, sha512, state, check_mode):
     """Do what the parameters say; returns the module's result."""
-    _release.check_name(name)
-    found = _release.probe(install_dir, name, sha512)
+    installation.check_name(name)
+    found = installation.probe(install_dir, name, sha512)
     complete = found.state == "complete"
     if state == "probe" or check_mode or complete:
         changed = state == "present" and not complete
         return _result(found.path, complete, changed, found.state)
-    done = _release.install(install_dir, name, sha512, archive or "")
+    done = installation.install(install_dir, name, sha512, archive or "")
     return _result(done.path, True, done.changed, found.state, list(done.replaced))
 
 
@@ -142,8 +142,8 @@ def main():
     )
     try:
         result = run(**module.params, check_mode=module.check_mode)
-    except SupplyError as error:
-        module.fail_json(msg=str(error), refusals=[error.to_dict()])
+    except ProblemError as error:
+        module.fail_json(msg=str(error), refusals=[error.problem.to_dict()])
     except OSError as error:
         module.fail_json(
             msg=f"[release.unwritable] install_dir={module.params['install_dir']}: {error}."

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: zookeeper_info
-short_description: Describe a ZooKeeper ensemble, or wait until it is whole
+short_description: Describe a ZooKeeper ensemble, or wait until it serves
 description:
-  - Asks each server by four-letter words (C(srvr), C(mntr)); no ZooKeeper client is needed.
+  - Asks each server by four-letter words (C(srvr), C(mntr), C(conf)); no ZooKeeper client is needed.
+  - Can wait until the ensemble has a quorum and given servers serve, and warns about the servers that
+    it does not wait for.
+  - Changes nothing.
 version_added: 0.1.0
 author:
   - kafkaops.cluster contributors (@kafkaops)
 options:
   servers:
-    description: The servers of the ensemble.
+    description: All servers of the ensemble, also those that are down; a quorum is reckoned from their number.
     type: list
     elements: dict
     required: true
     suboptions:
       id:
-        description: The server's id (myid).
+        description: The server's id (myid). A server that answers with another id is not the one asked for.
         type: int
       address:
         description: Address for clients.
@@ -33,20 +36,36 @@ options:
         type: int
         default: 2181
   wait:
-    description: Wait until every server serves and every follower is synced.
+    description:
+      - Wait until a quorum serves under one leader, its followers are synced, and every server of
+        O(required) serves.
     type: bool
     default: false
+  required:
+    description:
+      - Ids of the servers that must serve. All servers by default; none with O(stopping).
+    type: list
+    elements: int
+  stopping:
+    description:
+      - Id of a server that is about to stop. The others must have a quorum without it, where there are
+        three or more.
+    type: int
   timeout:
     description: Seconds to wait at the most.
     type: int
     default: 120
+extends_documentation_fragment:
+  - kafkaops.cluster.attributes
 attributes:
   check_mode:
-    description: Reads only.
     support: full
+    details: It only reads. In check mode it waits, too.
   diff_mode:
-    description: Reads only.
     support: none
+    details: It only reads.
+  idempotent:
+    support: full
 """
 
 EXAMPLES = r"""
@@ -57,11 +76,23 @@ EXAMPLES = r"""
       - {id: 2, address: zk2.example.org}
       - {id: 3, address: zk3.example.org}
     wait: true
+
+- name: Wait for a quorum and for servers 1 and 2, whatever became of server 3
+  kafkaops.cluster.zookeeper_info:
+    servers: "{{ ensemble }}"
+    wait: true
+    required: [1, 2]
+
+- name: Wait until server 2 may be stopped
+  kafkaops.cluster.zookeeper_info:
+    servers: "{{ ensemble }}"
+    wait: true
+    stopping: 2
 """
 
 RETURN = r"""
 servers:
-  description: One entry a server.
+  description: One entry a server. Its C(error) says why it does not serve or is another one.
   returned: always
   type: list
   elements: dict
@@ -72,59 +103,85 @@ whole:
   description: Whether every server serves and every follower is synced.
   returned: always
   type: bool
+  sample: true
 missing:
-  description: What is missing, in words.
+  description: What is missing of what was asked for, in words.
   returned: always
   type: list
   elements: str
+  sample: ["server 3 at 127.0.0.1:2183: [Errno 111] Connection refused"]
 """
 
-import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Dict, List
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils._four_letter_words import (
-    missing_to_whole,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.four_letter_words import (
     server_state,
+    unmet,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 SERVER = {
     "id": {"type": "int"},
     "address": {"type": "str", "required": True},
     "port": {"type": "int", "default": 2181},
 }
+OPTIONS = {
+    "servers": {"type": "list", "elements": "dict", "required": True, "options": SERVER},
+    "wait": {"type": "bool", "default": False},
+    "required": {"type": "list", "elements": "int"},
+    "stopping": {"type": "int"},
+    "timeout": {"type": "int", "default": 120},
+}
 
 
-def observe(servers, wait, timeout, clock=time.monotonic, sleep=time.sleep):
-    """Return (states, missing); with `wait`, polls until nothing is missing or `timeout` seconds are over."""
-    deadline = clock() + timeout
-    while True:
-        states = [server_state(server) for server in servers]
-        missing = missing_to_whole(states)
-        if not wait or not missing or clock() > deadline:
-            return states, missing
-        sleep(0.2)
+def wrong_parameters(params: Dict[str, Any]) -> str:
+    """Return what is wrong with the parameters beyond their types; "" if nothing."""
+    if not params["servers"]:
+        return "servers: the list is empty."
+    if params["timeout"] < 0:
+        return f"timeout={params['timeout']}: must not be negative."
+    known = {server["id"] for server in params["servers"]}
+    named = {"required": params["required"] or [], "stopping": [params["stopping"]]}
+    for option, ids in named.items():
+        for number in ids:
+            if number is not None and number not in known:
+                return f"{option}={number}: no entry of servers has this id."
+    return ""
 
 
-def main():
+def states_of(servers: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+    """Return the state of each server; all are asked at once, as one that is gone may be slow to say so."""
+    with ThreadPoolExecutor(max_workers=len(servers)) as pool:
+        return list(pool.map(server_state, servers))
+
+
+def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
-            "servers": {"type": "list", "elements": "dict", "required": True, "options": SERVER},
-            "wait": {"type": "bool", "default": False},
-            "timeout": {"type": "int", "default": 120},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
     params = module.params
-    states, missing = observe(params["servers"], params["wait"], params["timeout"])
-    result = {"servers": states, "whole": not missing, "missing": missing}
+    wrong = wrong_parameters(params)
+    if wrong:
+        module.fail_json(msg=wrong)
+    states: List[Dict[str, Any]] = []
+
+    def met() -> bool:
+        states[:] = states_of(params["servers"])
+        return not unmet(states, params["required"], params["stopping"])
+
+    wait_until(met, params["timeout"] if params["wait"] else 0, poll_seconds=0.2)
+    missing = unmet(states, params["required"], params["stopping"])
+    result = {"servers": states, "whole": not unmet(states), "missing": missing}
     if params["wait"] and missing:
-        module.fail_json(
-            msg="The ensemble is not whole after %d s: %s."
-            % (params["timeout"], "; ".join(missing)),
-            **result,
-        )
+        reasons = "; ".join(missing)
+        module.fail_json(msg=f"Waited {params['timeout']} s for ZooKeeper: {reasons}.", **result)
+    if params["wait"]:
+        for state in states:
+            if state["error"]:
+                told = f"{state['id']} at {state['address']}:{state['port']}: {state['error']}"
+                module.warn(f"Not waited for: ZooKeeper server {told}.")
     module.exit_json(changed=False, **result)
 
 

@@ -72,6 +72,7 @@ class Run:
     def changed(self, host=None):
         """Return the number of changed tasks of one host, or of all."""
         hosts = [host] if host else list(self.recap)
+        assert hosts, self.text[-5000:]  # else "nothing changed" would be true of nothing
         return sum(self.recap[name]["changed"] for name in hosts)
 
 

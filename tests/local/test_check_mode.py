@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from tests.local.support import LocalCluster
+from tests.local.support import CHECKOUT, LocalCluster
 
 # A setting that Kafka reads only at its start.
 SETTING = {"kafka_config": {"num.recovery.threads.per.data.dir": 3}}
@@ -29,7 +29,9 @@ def test_nothing_there(next_offset):
             # at least the configuration and the start
             assert run.recap[name]["changed"] >= 2, run.text
         assert "+zookeeper.connect=" in run.text and "+server.1=" in run.text
-        assert "+orders:" in run.text, "topics are planned against an empty cluster"
+        assert re.search(
+            r"^\+ *orders:", run.text, re.MULTILINE
+        ), "topics are planned against an empty cluster"
 
 
 def test_what_was_never_installed_can_be_stopped_and_removed(next_offset):
@@ -47,14 +49,6 @@ def test_converged(cluster):
     assert run.changed() == 0, run.text
 
 
-@pytest.fixture
-def unsettled(cluster):
-    """The shared cluster, for a test that changes a setting; put back as it was afterwards."""
-    yield cluster
-    cluster.configure("kafka")
-    cluster.deploy()
-
-
 def test_changed_setting(cluster):
     """--check --diff shows the key on every broker, restarts none, and writes nothing."""
     before, files = cluster.processes(), cluster.configuration_times()
@@ -70,8 +64,11 @@ def test_changed_setting(cluster):
     assert (cluster.processes(), cluster.configuration_times()) == (before, files)
 
 
-def test_limit(cluster, unsettled):
-    """--limit on one broker: only that one is staged and rolled; the next full run does the others."""
+def test_limit(cluster):
+    """--limit on one broker: only that one is staged and rolled; the next full run does the others.
+
+    The setting stays in the shared cluster: taking it back would be a roll that nobody needs.
+    """
     run = cluster.deploy("--limit", "kafka-2")
     assert run.changed() == 0 and list(run.recap) == ["kafka-2"], run.text
 
@@ -97,6 +94,38 @@ def test_limit(cluster, unsettled):
     cluster.deploy()
     rolled = cluster.processes()
     assert {name for name in rolled if rolled[name] != after[name]} == {"kafka-1", "kafka-3"}
+
+
+TAGS = ("preflight", "install", "configure", "run", "topics", "validate")
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_each_documented_tag_alone(cluster, tag):
+    """What an earlier run has left is looked up: on a converged cluster each part finds nothing to do."""
+    before = cluster.processes()
+    run = cluster.deploy("--tags", tag)
+    assert run.changed() == 0 and cluster.processes() == before, run.text
+
+
+def test_the_documented_tags_are_those_that_there_are(cluster):
+    listed = cluster.play("site.yml", "--list-tags").text
+    found = set(re.findall(r"[a-z]+", " ".join(re.findall(r"TAGS: \[(.*?)\]", listed))))
+    assert found - {"always"} == set(TAGS)
+    readme = (CHECKOUT / "README.md").read_text()
+    assert f"Tags: `{' '.join(TAGS)}`" in readme
+
+
+def test_what_an_earlier_run_has_staged_is_run_alone(cluster):
+    """--tags run after --tags configure, as two runs."""
+    before = cluster.processes()
+    cluster.configure("kafka-2", kafka_config={"num.recovery.threads.per.data.dir": 4})
+    cluster.deploy("--tags", "configure")
+    assert cluster.processes() == before
+    cluster.deploy("--tags", "run")
+    after = cluster.processes()
+    assert {name for name in before if before[name] != after[name]} == {"kafka-2"}
+    assert "num.recovery.threads.per.data.dir=4" in configuration(cluster, "kafka-2")
+    cluster.configure("kafka-2")  # goes into effect with the next change
 
 
 def configuration(cluster, name):

@@ -16,6 +16,7 @@ from kazoo.security import READ_ACL_UNSAFE, make_acl
 
 from tests.local.support import CHECKOUT, start_ticks
 from tests.local.watching import cluster_is_whole, registered_at, zookeeper, zookeeper_port
+from tests.support import verdict_schema
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
 
@@ -39,7 +40,7 @@ def leader_of(cluster, topic):
     return cluster.name_of(sorted(leaders - {controller})[0])
 
 
-@pytest.mark.parametrize("victim", ["leader", "controller"])
+@pytest.mark.parametrize("victim", [pytest.param("leader", marks=pytest.mark.smoke), "controller"])
 def test_a_killed_broker_pauses_nobody_for_a_session(cluster, victim):
     """Without it every partition stands still for the session timeout, 18 s."""
     name = cluster.name_of(whole(cluster).controller)
@@ -59,6 +60,17 @@ def test_a_killed_broker_pauses_nobody_for_a_session(cluster, victim):
     assert traffic.longest_pause < SESSION_SECONDS / 2, "the session timeout decided"
     console = (cluster.instance(name) / "logs" / "console.log").read_text()
     assert "released /brokers/ids/%d" % number in console
+
+
+@pytest.mark.smoke
+def test_a_cluster_whose_brokers_were_killed_is_proven(cluster):
+    pytest.importorskip("pyspark")
+    whole(cluster)
+    cluster.play("validate.yml")
+    verdict = verdict_schema.read(cluster.home / "reports/local/latest/verdict.json")
+    assert verdict["verdict"] == "pass", verdict
+    counts = verdict["counts"]
+    assert counts["acked"] == counts["read"] > 0 and counts["unknown"] == counts["failed"] == 0
 
 
 @pytest.fixture

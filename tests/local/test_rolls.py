@@ -10,7 +10,6 @@ import signal
 
 import pytest
 
-from tests.local.support import OFFSET, LocalCluster
 from tests.local.watching import Watch, cluster_is_whole, modes
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
@@ -18,12 +17,10 @@ from tests.support.traffic import Traffic
 TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
 
 
-@pytest.fixture(scope="module")
-def rolling():
-    """A cluster whose settings these tests change, one after the other."""
-    with LocalCluster(OFFSET + 1000) as running:
-        running.deploy()
-        yield running
+@pytest.fixture
+def rolling(cluster):
+    """The shared cluster. Its settings change from test to test, and stay changed."""
+    return cluster
 
 
 def changed(before, after):

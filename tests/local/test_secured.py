@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import secrets
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -16,6 +17,9 @@ from tests.support.outside import wait_until
 
 pytest.importorskip("pyspark")
 USERS = ("broker", "admin", "alice")
+QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+# In ZooKeeper's configuration, in options of both JVMs, in the brokers' environment.
+OPTION_SECRETS = [secrets.token_hex(12) for dummy in range(4)]
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +39,15 @@ def secured(next_offset, passwords):
             "kafka",
             secured_certificates=str(folder),
             secured_passwords={user: Unsafe(text) for user, text in passwords.items()},
+            kafka_jvm_options=[*QUICK, f"-Dmy.password={OPTION_SECRETS[2]}"],
+            kafka_environment={"MY_PASSWORD": OPTION_SECRETS[3], "MINE": "yes"},
             flow_validation_records=20000,
             flow_validation_probes=["min-isr", "compaction", "retention"],
+        )
+        cluster.configure(
+            "zookeeper",
+            zookeeper_config={"ssl.quorum.keyStore.password": OPTION_SECRETS[0]},
+            zookeeper_jvm_options=[*QUICK, f"-Dmy.password={OPTION_SECRETS[1]}"],
         )
         cluster.certificates = folder
         cluster.client_settings = as_user(folder, "admin", passwords["admin"])
@@ -225,7 +236,7 @@ def consume(settings, topic):
 def test_secrets_stay_secret(secured, passwords):
     """Neither the log of a run nor its diff shows one, and files that hold one are for the owner's group."""
     keys = [secured.certificates.joinpath(f"{name}.key").read_text() for name in secured.brokers]
-    hidden = [*passwords.values(), *(key.splitlines()[1] for key in keys)]
+    hidden = [*passwords.values(), *(key.splitlines()[1] for key in keys), *OPTION_SECRETS]
     assert not [secret for secret in hidden if secret in secured.deployed.text]
     # without what YAML or JSON may have escaped
     assert not [secret for secret in hidden if secret[:12] in secured.deployed.text]
@@ -240,7 +251,17 @@ def test_secrets_stay_secret(secured, passwords):
                 holding.append(path)
                 assert not path.stat().st_mode & 0o027, oct(path.stat().st_mode) + str(path)
     names = {path.name for path in holding}
-    assert names == {"keystore.pem", "server.properties"}, holding
+    assert names == {"keystore.pem", "server.properties", "zoo.cfg", "jvm.options", "launch"}
+
+
+def test_processes_have_their_secrets_and_ps_does_not_show_them(secured):
+    assert secured.processes()
+    for name, process in secured.processes().items():
+        command = Path(f"/proc/{process.pid}/cmdline").read_bytes()
+        assert not [secret for secret in OPTION_SECRETS if secret.encode() in command]
+        environment = Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
+        wanted = {b"MINE=yes", b"MY_PASSWORD=" + OPTION_SECRETS[3].encode()}
+        assert wanted <= set(environment) or name.startswith("zookeeper")
 
 
 def test_second_run_changes_nothing(secured):
@@ -293,7 +314,8 @@ def test_scram_users_exist_before_the_first_broker_starts(next_offset, passwords
             },
         )
         run = cluster.deploy(validation="always")
-        assert not [text for text in passwords.values() if text in run.text]
+        # without what YAML or JSON would have escaped
+        assert not [text for text in passwords.values() if text[:12] in run.text]
         for name in ("broker", "alice"):
             errors, welcome = refusals(cluster.client() | user(name, passwords[name]))
             assert welcome and not errors

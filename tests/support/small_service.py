@@ -3,14 +3,19 @@
 """A small process in the place of a JVM, for tests of instances: real, but up in milliseconds.
 
 The launch script runs `JAVA_HOME/bin/java ... MAIN PROPERTIES`; here that is a script that reads the
-properties (`port`, `message`, `exit`, `stop_seconds`), says `message`, and serves at `port` until SIGTERM.
+properties (`port`, `message`, `exit`, `listen`, `listen_after`, `stop_seconds`), says `message`, and serves
+at `port` until SIGTERM.
 """
 
 import os
 import sys
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils._generation import Generation
-from ansible_collections.kafkaops.cluster.plugins.module_utils._instance import Instance, Layout
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generation import Generation
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import (
+    Instance,
+    StartRules,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.store import Layout
 from tests.support.outside import free_port
 
 SERVER = """
@@ -23,6 +28,10 @@ signal.signal(signal.SIGTERM, stop)
 print(values.get("message", "starting"), flush=True)
 if "exit" in values:
     os._exit(int(values["exit"]))
+until = time.monotonic() + float(values.get("listen_after", 0))
+while time.monotonic() < until:
+    print(values.get("message", "starting"), flush=True)
+    time.sleep(0.2)
 server = socket.socket()
 server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 if values.get("listen", "yes") == "yes":
@@ -33,23 +42,28 @@ while True:
 """
 
 
+def write_java(root):
+    """Write the stand-in for Java below `root`; return its home."""
+    home = os.path.join(root, "java")
+    os.makedirs(os.path.join(home, "bin"), exist_ok=True)
+    java, server = os.path.join(home, "bin", "java"), os.path.join(home, "server.py")
+    with open(java, "w", encoding="utf-8") as handle:
+        handle.write(
+            f'#!/bin/sh\nfor last; do :; done\nexec "{sys.executable}" -S -E "{server}" "$last"\n'
+        )
+    os.chmod(java, 0o755)
+    with open(server, "w", encoding="utf-8") as handle:
+        handle.write(SERVER)
+    return home
+
+
 class Bench:
     """One instance below `root`, driven by `service`."""
 
     def __init__(self, root, service, name="one"):
         self.root, self.service, self.name = str(root), service, name
         self.port = free_port()
-        self.home = os.path.join(self.root, "java")
-        os.makedirs(os.path.join(self.home, "bin"), exist_ok=True)
-        java = os.path.join(self.home, "bin", "java")
-        with open(java, "w", encoding="utf-8") as handle:
-            handle.write(
-                '#!/bin/sh\nfor last; do :; done\nexec "%s" -S -E "%s" "$last"\n'
-                % (sys.executable, os.path.join(self.home, "server.py"))
-            )
-        os.chmod(java, 0o755)
-        with open(os.path.join(self.home, "server.py"), "w", encoding="utf-8") as handle:
-            handle.write(SERVER)
+        self.home = write_java(self.root)
         place = os.path.join(self.root, name)
         self.layout = Layout(
             name,
@@ -57,15 +71,18 @@ class Bench:
             data_dirs=(os.path.join(place, "data"),),
         )
         self.instance = Instance(self.layout, service)
-        self.ready = [{"host": "127.0.0.1", "port": self.port}]
 
     def conf(self, *parts):
         """Return a path below the configuration directory."""
         return os.path.join(self.layout.config_dir, *parts)
 
-    def generation(self, stop_timeout=30, files=None, **properties):
-        """Return a Generation whose server.properties holds `port` and `properties`."""
-        values = {"port": self.port, **properties}
+    def generation(self, files=None, settings=None, comment="", port=None, **properties):
+        """Return a Generation whose server.properties holds `port` and `properties`.
+
+        `settings` of its service; `comment` in the text that defines it.
+        """
+        port = self.port if port is None else port
+        values = {"port": port, **properties}
         text = "".join("%s=%s\n" % item for item in sorted(values.items()))
         return Generation(
             release=os.path.join(self.root, "release-1.0"),
@@ -75,23 +92,29 @@ class Bench:
             arguments=("{conf}/server.properties",),
             files={"server.properties": text, "log.xml": "<quiet/>", **(files or {})},
             unwatched=("log.xml",),
-            unit={
-                "text": self.service.unit(
-                    self.name,
-                    self.conf("current", "launch"),
-                    os.path.join(self.layout.log_dir, "console.log"),
-                    stop_timeout,
-                )
-            },
+            service=settings or {},
+            definition=comment
+            + self.service.definition(
+                self.name,
+                self.conf("current", "launch"),
+                os.path.join(self.layout.log_dir, "console.log"),
+            ),
+            ready=({"host": "127.0.0.1", "port": port},),
         )
 
     def stage(self, apply=True, seeds=None, **properties):
         """Stage a generation; return what staging found."""
         return self.instance.stage(self.generation(**properties), seeds or {}, apply)
 
-    def turn(self, start_timeout=60, stop_timeout=30, transient=""):
-        """Take the instance's turn."""
-        self.instance.turn(stop_timeout, start_timeout, self.ready, [], transient)
+    def turn(self, name=None, start_timeout=60, stop_timeout=30, **rules):
+        """Take the instance's turn, with what is staged or with the generation `name`."""
+        name = name or self.instance.staged()
+        self.instance.turn(name, StartRules(start_timeout, stop_timeout, **rules))
+
+    @property
+    def reasons(self):
+        """Why the process is not what is staged."""
+        return self.instance.restart_reasons(self.instance.store.meaning(self.instance.staged()))
 
     @property
     def pid(self):

@@ -13,21 +13,23 @@ from tests.support import collection_finder
 
 collection_finder.install()
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils import (  # noqa: E402
-    _distribution,
-    _progress,
-    _release,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import (  # noqa: E402
+    Progress,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.supply import (  # noqa: E402
+    distribution,
+    installation,
 )
 
 
 def obtain(product, version, **settings):
     """Obtain a release as the action does; `settings` are further module arguments."""
-    request = _distribution.request_from({"product": product, "version": version, **settings})
-    return _distribution.obtain(request, _progress.Progress(emit=print))
+    request = distribution.request_from({"product": product, "version": version, **settings})
+    return distribution.obtain(request, Progress(emit=print))
 
 
 def install(product, version, install_dir):
     """Obtain a release and install it below `install_dir` as on a host; returns its directory."""
     obtained = obtain(product, version)
-    done = _release.install(str(install_dir), obtained.name, obtained.sha512, obtained.archive)
+    done = installation.install(str(install_dir), obtained.name, obtained.sha512, obtained.archive)
     return pathlib.Path(done.path)

@@ -126,10 +126,58 @@ def test_values_of_the_local_cluster_are_those_of_its_inventory():
 # Files that users copy commands from, and the names that must exist for these to work.
 # What the preflight recommends before it exists; the names are fixed (see docs/preflight.md).
 ANNOUNCED = {f"playbooks/{name}.yml" for name in ("scale_in", "scale_out", "rolling_upgrade")}
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted(ROOT.glob("roles/*/README.md")),
+]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+NAMES = [str(path.relative_to(ROOT)) for path in PAGES]
+
+
+def anchors(page):
+    """The anchors of a page's headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_anchors_of_a_page_exist(page):
+    missing = []
+    for path, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        target = (page.parent / path).resolve() if path else page
+        if "://" not in path and (not target.is_file() or anchor not in anchors(target)):
+            missing.append(f"{path}#{anchor}")
+    assert not missing
+
+
+def test_files_that_the_architecture_names_exist():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    names = {name for name in re.findall(r"`([\w./]+\.(?:py|yml|j2|json))`", text) if "/" in name}
+    names = {name for name in names if not re.search(r"\b(?:ROLE|NAME|plan_NAME)\b", name)}
+    assert len(names) > 20
+    roots = (ROOT, ROOT / "plugins" / "module_utils")
+    assert not [name for name in names if not any((root / name).is_file() for root in roots)]
+
+
+def test_troubleshooting_names_every_family_of_problems():
+    problems = yaml.safe_load((ROOT / "meta" / "problems.yml").read_text(encoding="utf-8"))
+    text = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    families = {check.partition(".")[0] for check in problems}
+    missing = {name for name in families if f"`{name}.*`" not in text}
+    assert not missing, "add a row to the table at the top of docs/troubleshooting.md"
+
+
+def test_the_index_names_every_page():
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert not {name for name in pages if f"]({name}" not in index}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_playbooks_and_links_of_a_page_exist(page):
     text = page.read_text(encoding="utf-8")
     missing = [

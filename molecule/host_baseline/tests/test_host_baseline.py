@@ -1,16 +1,19 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Kernel settings, limits, hosts file and name: in the files and in effect, and nothing is said twice."""
+"""Kernel settings, huge pages, hosts file and name: in the files and in effect."""
 
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from tests.support.nodes import ADDRESSES, CHECKOUT, changed, host, inside, play
 
 CONVERGE = str(CHECKOUT / "molecule" / "host_baseline" / "converge.yml")
+HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
 RESERVED = "net.ipv4.ip_local_reserved_ports"
 
 
@@ -27,10 +30,20 @@ def test_kernel_settings_are_in_the_file_and_in_effect(name):
     assert f"{RESERVED} = 9092-9093" in lines and len(lines) == 4
 
 
-def test_a_session_of_the_account_has_the_limits(name):
-    assert (
-        host(name).check_output("su -s /bin/sh -c 'ulimit -Hn; ulimit -Sn' kafka") == "12345\n12345"
+def test_huge_pages_are_set_at_boot_and_a_difference_is_put_right(name):
+    """The kernel is everybody's, so that the file says what is in effect already."""
+    (setting,) = re.findall(r"\[(\w+)\]", Path(HUGE_PAGES).read_text())
+    lines = host(name).file("/etc/tmpfiles.d/60-kafkaops.conf").content_string.splitlines()
+    assert lines[1:] == [f"w- {HUGE_PAGES} - - - - {setting}"]
+    inside(name, "systemd-tmpfiles --create /etc/tmpfiles.d/60-kafkaops.conf")
+    other = "never" if setting == "madvise" else "madvise"
+    said = play(
+        *(CONVERGE, "--check", "--diff", "--limit", name),
+        *("-e", f"host_baseline_transparent_hugepages={other}"),
+        inventory="host_baseline",
     )
+    assert f"transparent huge pages: {setting} -> {other}" in said
+    assert changed(said)[name] == 2  # the file, and what is in effect
 
 
 def test_the_members_and_what_is_added_have_names(name):
@@ -65,7 +78,7 @@ def test_with_limit_the_hosts_file_still_names_everybody():
     assert changed(said)[name] == 0
 
 
-def test_in_a_container_only_the_limits_are_written_and_the_reason_is_said():
+def test_in_a_container_nothing_is_changed_and_the_reason_is_said():
     said = play(
         *(CONVERGE, "--check", "--diff"),
         *("-e", '{"kafkaops_preflight_collected": {"facts": {"container": "docker"}}}'),
@@ -73,23 +86,18 @@ def test_in_a_container_only_the_limits_are_written_and_the_reason_is_said():
         inventory="host_baseline",
     )
     assert set(changed(said).values()) == {0}
-    assert "A container (docker): kernel settings, hosts file" in said
+    assert "A container (docker): kernel settings, huge pages, hosts file" in said
 
 
 def test_every_part_has_a_switch():
-    off = {
-        f"host_baseline_manage_{part}": False
-        for part in ("sysctl", "limits", "hosts_file", "hostname")
-    }
+    off = {f"host_baseline_manage_{part}": False for part in ("sysctl", "hosts_file", "hostname")}
+    off["host_baseline_transparent_hugepages"] = "unchanged"
     name, *_others = ADDRESSES
     node = host(name)
-    inside(name, f"sysctl -q -w {RESERVED}=''; rm /etc/security/limits.d/60-kafkaops.conf")
+    inside(name, f"sysctl -q -w {RESERVED}=''; rm /etc/tmpfiles.d/60-kafkaops.conf")
     said = play(CONVERGE, "-e", json.dumps(off), inventory="host_baseline")
     assert set(changed(said).values()) == {0}
-    assert (
-        node.sysctl(RESERVED) == ""
-        and not node.file("/etc/security/limits.d/60-kafkaops.conf").exists
-    )
+    assert node.sysctl(RESERVED) == "" and not node.file("/etc/tmpfiles.d/60-kafkaops.conf").exists
 
 
 def test_a_setting_that_the_kernel_does_not_have_is_refused_by_name():

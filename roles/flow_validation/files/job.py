@@ -7,10 +7,11 @@
            --record-size BYTES --ledger DIR --output DIR [--command-config FILE] ...
     job.py inspect --bootstrap-servers HOST:PORT,... --topic NAME --output DIR
            [--id EXPRESSION] [--sequence EXPRESSION] ...
+    job.py fetch
 
 Started by Python or by spark-submit. Exit code: 0 pass, 1 violation, 2 inconclusive, 3 could not
 run.
-docs/validation.md explains the record, the ledger and what each check proves.
+docs/validation.md explains how to use it, docs/validation-judging.md what each check proves.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ def arguments(argv: list) -> argparse.Namespace:
         prog="job.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.error = lambda message: parser.exit(COULD_NOT_RUN, f"job.py: {message}\n")
-    parser.add_argument("mode", choices=("run", "produce", "verify", "inspect"))
-    parser.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT,...")
+    parser.add_argument("mode", choices=("run", "produce", "verify", "inspect", "fetch"))
+    parser.add_argument("--bootstrap-servers", default="", metavar="HOST:PORT,...")
     parser.add_argument("--ledger", metavar="DIR", help="Parquet; run, produce: written")
     parser.add_argument("--output", metavar="DIR", help="for verdict.json and report.html")
     parser.add_argument("--topic", help="default: a topic of its own, kafkaops-flow-RUN")
@@ -107,6 +108,8 @@ def arguments(argv: list) -> argparse.Namespace:
     of_topic.add_argument("--intact", metavar="EXPRESSION", help="true of a whole record")
     of_topic.add_argument("--where", metavar="EXPRESSION", help="judge only these records")
     chosen = parser.parse_args(argv)
+    if chosen.mode == "fetch":
+        return chosen
     _check_servers(parser, "--bootstrap-servers", chosen.bootstrap_servers)
     if chosen.mode == "inspect":
         if not chosen.topic:

@@ -7,7 +7,9 @@
 before-start  releases what a dead process has left, then waits until ZooKeeper can be talked to and the id
               is free, so that a broker is not started in vain; notes the registration known so far.
 after-exit    releases what a dead process has left.
-ready         returns when this start's process has registered.
+ready         returns when this start's process has registered, or when its log has not told of it for two
+              minutes: a start is never held up by what only waits (a log configuration of your own
+              may say nothing).
 watch         waits until this start's process ends, then does after-exit's work: for service managers
               that run nothing after an exit. What it has to say goes to console.log beside the log.
 
@@ -25,10 +27,9 @@ stopped would go on as a zombie, acknowledging records that nobody replicates. T
 timeout then decides, as without this file, and the reason is printed (--keep leaves all registrations
 alone). ZooKeeper over TLS is left alone, too: no standard-library client.
 
-Standard library only: it runs on managed hosts, started by the unit or the launch script.
+Standard library of Python 3.6 only: it runs on managed hosts, started by the unit or the launch script,
+where the Python that Ansible uses may be hidden by the unit's sandbox, and the system's is an old one.
 """
-
-from __future__ import annotations
 
 import argparse
 import contextlib
@@ -53,6 +54,8 @@ NO_NODE, NO_AUTH, NOT_AUTHENTICATED = -101, -102, -112
 CONNECT_SECONDS = 2.0
 # Long enough for a call, short enough that a session left behind by a kill is soon gone.
 SESSION_MS = 4000
+# How long `ready` holds a start up that nothing is heard of.
+READY_SECONDS = 120
 
 
 class ZookeeperError(Exception):
@@ -162,23 +165,30 @@ def parse_connect(text):
     return found, (slash + chroot).rstrip("/")
 
 
+def _last_registration(text):
+    end = len(text)
+    while True:
+        found = text.rfind(MARK, 0, end)
+        if found < 0:
+            return None
+        start = text.rfind(b"\n", 0, found) + 1
+        stop = text.find(b"\n", found)
+        # a line without its end is still being written
+        match = REGISTERED.search(text[start:stop]) if stop >= 0 else None
+        if match:
+            return int(match.group(1)), int(match.group(2))
+        end = found
+
+
 def last_registration(log):
     """Return (broker id, czxid) of the last registration that a broker's log tells of, or None."""
     for path in (log, log + ".1"):
         try:
-            with (
-                open(path, "rb") as handle,
-                mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as text,
-            ):
-                end = len(text)
-                while (found := text.rfind(MARK, 0, end)) >= 0:
-                    start = text.rfind(b"\n", 0, found) + 1
-                    stop = text.find(b"\n", found)
-                    # a line without its end is still being written
-                    match = REGISTERED.search(text[start:stop]) if stop >= 0 else None
-                    if match:
-                        return int(match.group(1)), int(match.group(2))
-                    end = found
+            with open(path, "rb") as handle:
+                with mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as text:
+                    found = _last_registration(text)
+                    if found:
+                        return found
         except (OSError, ValueError):  # absent; empty
             continue
     return None
@@ -192,6 +202,14 @@ def is_alive(record):
     except (OSError, IndexError, ValueError, KeyError, TypeError):
         return False
     return fields[0] not in "ZX" and int(fields[19]) == int(record.get("start_ticks", -1))
+
+
+def runs_java(pid):
+    """Tell whether the launch script `pid` has become the JVM."""
+    try:
+        return os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "java"
+    except OSError:
+        return False
 
 
 @contextlib.contextmanager
@@ -377,16 +395,23 @@ class Broker:
             json.dump({"czxid": known[1] if known else None, "pid": pid}, handle)
         os.replace(path + ".tmp", path)
 
-    def wait_until_registered(self):
-        """Return when the log tells of a registration that was not known before the start."""
-        while True:
+    def wait_until_registered(self, say, patience=READY_SECONDS):
+        """Return when the log tells of a registration that was not known before the start.
+
+        Also `patience` seconds after the JVM has begun, which is after ZooKeeper has answered.
+        """
+        deadline = None
+        while deadline is None or time.monotonic() < deadline:
             noted, started = self.record("registration.json"), self.record("started.json")
-            # Both are written anew at each start: until then they tell of an earlier one.
-            if noted.get("pid") == started.get("pid") and is_alive(started):
-                known = last_registration(self.log)
+            if is_alive(started):
+                # Both are written anew at each start: until then they tell of an earlier one.
+                known = last_registration(self.log) if noted.get("pid") == started["pid"] else None
                 if known and known[0] == self.id and known[1] != noted.get("czxid"):
                     return
+                if deadline is None and runs_java(started["pid"]):
+                    deadline = time.monotonic() + patience
             time.sleep(0.1)
+        say(f"{self.log} does not tell of a registration after {patience} s: the start goes on")
 
 
 def main(argv=None):
@@ -414,7 +439,7 @@ def main(argv=None):
     parent = os.getppid()
     broker = Broker(options.properties, options.log, options.state)
     if options.command == "ready":
-        broker.wait_until_registered()
+        broker.wait_until_registered(say)
         return 0
     record = broker.record("previous.json" if options.command == "before-start" else "started.json")
     if options.command == "watch":

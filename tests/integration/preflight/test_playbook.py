@@ -84,6 +84,16 @@ def test_the_local_inventory_passes_and_says_so(preflight):
     assert written == [preflight.report]
 
 
+def test_a_relative_home_is_told_once_and_made_nowhere(preflight):
+    """Everything local lies below it: one cause, one line, and no directory in the checkout."""
+    preflight.home = pathlib.Path("relative-home")
+    code, found, text = preflight.run()
+    assert code == 2 and list(found) == ["settings.bad_value"], text
+    lines = {line.strip() for line in text.splitlines() if "[settings.bad_value]" in line}
+    assert len(lines) == 1 and "kafkaops_home=relative-home: not an absolute path" in lines.pop()
+    assert not list(ROOT.glob("relative-home")) and not list(ROOT.glob("*/relative-home"))
+
+
 def test_two_of_three_brokers_with_one_id(preflight):
     preflight.spoil("kafka", "kafka-3", kafka_broker_id=2)
     code, found, text = preflight.run()

@@ -13,12 +13,12 @@ import zipfile
 
 import pytest
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils import (
-    _distribution,
-    _distribution_lock,
-    _distribution_tools,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.supply import (
+    distribution,
+    jar_lock,
+    tools,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils._supply import SupplyError
 from tests.support.software import obtain
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
@@ -43,7 +43,7 @@ def make_copied_cache(tmp_path):
     """A copy of the ZooKeeper part of the cache, complete, to be damaged."""
     complete = obtain("zookeeper", "3.9.5")
     source = pathlib.Path(complete.archive).parents[1]
-    lock = _distribution_lock.load_lock(_distribution.LOCKS, "zookeeper-3.9.5")
+    lock = jar_lock.load_lock(distribution.LOCKS, "zookeeper-3.9.5")
     paths = [f"jars/{jar.cache_path}" for jar in lock.jars]
     paths += ["archives/zookeeper-3.9.5.tgz", "archives/zookeeper-3.9.5.tgz.json"]
     for path in paths:
@@ -85,9 +85,9 @@ def test_a_corrupted_jar_is_fetched_again_and_only_that(copied_cache):
     content = bytearray(jar.read_bytes())
     content[len(content) // 2] ^= 1
     jar.write_bytes(content)
-    with pytest.raises(SupplyError) as error:
+    with pytest.raises(ProblemError) as error:
         zookeeper(copied_cache, mirror=OFFLINE)
-    assert error.value.check == "fetch.failed"
+    assert error.value.problem.check == "fetch.failed"
     assert "1 of 38 jars" in str(error.value)
     assert "org.apache.zookeeper:zookeeper:3.9.5" in str(error.value)
     again = zookeeper(copied_cache)
@@ -173,23 +173,42 @@ def test_an_orphaned_ivy_keeps_the_lock_until_it_is_done(tmp_path):
     assert result.sha512 == obtain("kafka", "3.9.2").sha512
 
 
-@pytest.mark.parametrize("name", _distribution_lock.lock_names(_distribution.LOCKS))
+@pytest.mark.parametrize("name", jar_lock.lock_names(distribution.LOCKS))
 def test_every_tool_of_every_lock_has_its_class(installed, name):
-    lock = _distribution_lock.load_lock(_distribution.LOCKS, name)
+    lock = jar_lock.load_lock(distribution.LOCKS, name)
     home = installed(lock.product, lock.version)
     classes = set()
     for jar in home.glob("lib*/*.jar"):
         with zipfile.ZipFile(jar) as archive:
             classes.update(entry for entry in archive.namelist() if entry.endswith(".class"))
-    tools = _distribution_tools.tools_of(lock.product, lock.version)
-    assert tools
+    launchers = tools.tools_of(lock.product, lock.version)
+    assert launchers
     missing = [
         f"{tool.name}: {main_class}"
-        for tool, main_class in tools
+        for tool, main_class in launchers
         if main_class != "-" and main_class.replace(".", "/") + ".class" not in classes
     ]
     assert missing == []
     assert {path.name for path in (home / "bin").iterdir()} == {
         "launch",
-        *(tool.name for tool, _main_class in tools),
+        *(tool.name for tool, _main_class in launchers),
     }
+
+
+def test_the_playbook_needs_no_host(tmp_path):
+    """fetch.yml runs where there is internet, which may be no place from which a host can be reached."""
+    obtain("kafka", "3.9.2")
+    obtain("zookeeper", "3.9.5")
+    inventory = tmp_path / "hosts.yml"
+    hosts = {"zookeeper": ["zk1.invalid"], "kafka": ["k1.invalid", "k2.invalid"]}
+    lines = ["all:", "  vars: {ansible_become: true}", "  children:"]
+    for group, names in hosts.items():
+        lines += [f"    {group}:", "      hosts:", *(f"        {name}:" for name in names)]
+    inventory.write_text("\n".join(lines) + "\n")
+    command = [str(pathlib.Path(sys.executable).with_name("ansible-playbook"))]
+    command += ["-i", str(inventory), str(CHECKOUT / "playbooks" / "fetch.yml")]
+    for _first_and_second in range(2):
+        done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    recap = done.stdout.rpartition("PLAY RECAP")[2]
+    assert recap.count("changed=0") == recap.count("unreachable=0") == 3, recap

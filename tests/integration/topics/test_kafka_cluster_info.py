@@ -63,6 +63,28 @@ def test_only_the_ensemble_is_there(modules, cluster, name):
     assert info.replica_holders == [1, 2, 3]
 
 
+def test_topics_on_the_default_min_isr_are_the_same_for_brokers_and_ensemble(
+    modules, cluster, name
+):
+    """Without those that have a value of their own."""
+
+    def of_three(info):
+        return sum(each["topics"] for each in info.on_default_min_isr if each["replicas"] == 3)
+
+    before = of_three(modules.info())
+    own = {"name": f"{name}-own", "replication_factor": 3, "config": {"min.insync.replicas": 1}}
+    made = modules.topics([{"name": name, "replication_factor": 3}, own])
+    assert made.changed is True
+    asked = modules.info()
+    read = modules.info(
+        bootstrap_servers=f"127.0.0.1:{free_port()}",
+        missing_ok=True,
+        zookeeper=cluster.zookeeper_connect,
+    )
+    assert read.on_default_min_isr == asked.on_default_min_isr
+    assert of_three(asked) == before + 1
+
+
 def test_a_chroot_that_nobody_made(modules, cluster):
     """An ensemble without Kafka in it."""
     connect = cluster.zookeeper_connect.replace("/kafka", "/elsewhere")
@@ -98,9 +120,11 @@ def without_controller(modules, cluster, name):
 
 def test_the_controller_leaves(modules, cluster, name, without_controller):
     """A client that knew the old controller still gets its topic; what lacks is named."""
-    from ansible_collections.kafkaops.cluster.plugins.module_utils._argspec import Connection
-    from ansible_collections.kafkaops.cluster.plugins.module_utils._client_kafka import KafkaClient
-    from ansible_collections.kafkaops.cluster.plugins.module_utils._plan import Change
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import Connection
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
+        KafkaClient,
+    )
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change
 
     addresses = tuple(("127.0.0.1", cluster.broker_port(broker)) for broker in (1, 2, 3))
     client = KafkaClient(Connection(addresses, timeout=20))

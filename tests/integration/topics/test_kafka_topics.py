@@ -43,17 +43,17 @@ def test_create_then_again_then_change_then_remove(modules, admin, name):
     item["config"]["compression.type"] = "zstd"
     changed = modules.topics([item])
     assert changed.kinds == [("configure", name)]
-    assert changed.diff["before"] == f"{name}:\n  config:\n    compression.type: lz4\n"
-    assert changed.diff["after"] == f"{name}:\n  config:\n    compression.type: zstd\n"
+    assert changed.diff["before"] == {name: {"config": {"compression.type": "lz4"}}}
+    assert changed.diff["after"] == {name: {"config": {"compression.type": "zstd"}}}
     assert override(admin, name, "compression.type") == "zstd"
     assert modules.topics([item]).changed is False
 
     gone = {"name": name, "state": "absent"}
     assert modules.topics([gone]).checks == [("topics.delete", name)]
     assert partitions(admin, name) == 3
-    assert modules.topics([gone], allow_delete=True).changed
+    assert modules.topics([gone], allow=["delete"]).changed
     assert partitions(admin, name) is None
-    assert modules.topics([gone], allow_delete=True).changed is False
+    assert modules.topics([gone], allow=["delete"]).changed is False
 
 
 def test_check_mode_says_exactly_what_the_run_does(modules, admin, name):
@@ -134,11 +134,11 @@ def test_growth_needs_consent_and_decrease_is_refused(modules, admin, name):
     modules.topics([{"name": name, "partitions": 3}])
     refused = modules.topics([{"name": name, "partitions": 5}])
     assert refused.failed and refused.checks == [("partitions.growth", name)]
-    assert "allow_partition_growth: true" in refused.msg and "order" in refused.msg
+    assert "allow: [partition_growth]" in refused.msg and "order" in refused.msg
     assert partitions(admin, name) == 3
-    assert modules.topics([{"name": name, "partitions": 5}], allow_partition_growth=True).changed
+    assert modules.topics([{"name": name, "partitions": 5}], allow=["partition_growth"]).changed
     assert partitions(admin, name) == 5
-    shrunk = modules.topics([{"name": name, "partitions": 4}], allow_partition_growth=True)
+    shrunk = modules.topics([{"name": name, "partitions": 4}], allow=["partition_growth"])
     assert shrunk.checks == [("partitions.decrease", name)]
     assert partitions(admin, name) == 5
 
@@ -236,9 +236,49 @@ def test_partial_failure_is_told_truthfully(modules, admin, name, counted, monke
     assert result.failed and result.changed
     assert [item["name"] for item in result.failed_items] == [f"{name}-b"]
     assert "exists" in result.failed_items[0]["error"]
-    assert "2 of 3" in result.msg
+    assert result.failed_items[0]["code"] == "TOPIC_ALREADY_EXISTS"
+    assert "2 of 3 changes were made; refused by the cluster" in result.msg
     assert [topic["name"] for topic in result.topics] == [f"{name}-a", f"{name}-c"]
     assert partitions(admin, f"{name}-a") and partitions(admin, f"{name}-c")
+
+
+def test_a_failed_look_afterwards_is_told_truthfully(modules, admin, name, monkeypatch):
+    """The topic is there, but no broker answers the question whether it is."""
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+    from ansible_collections.kafkaops.cluster.plugins.modules import kafka_topics
+
+    class Lost(kafka_topics.KafkaClient):
+        def unsettled(self, changes):
+            raise AdminError(Problem("cluster.read", "no answer", "wait", ("x:1",)))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(kafka_topics, "KafkaClient", Lost)
+        result = modules.topics([{"name": name}])
+    assert result.failed and result.changed and result.kinds == [("create", name)]
+    assert name in result.diff["after"] and result.failed_items == []
+    assert "1 of 1 changes were made; the check afterwards failed: [cluster.read]" in result.msg
+    assert [topic["name"] for topic in result.topics] == [name]
+    again = modules.topics([{"name": name}])
+    assert not again.failed and again.changed is False
+
+
+def test_a_declared_default_is_set_on_the_topic(modules, admin, name):
+    """Whether the topic is created or was there before: the same state."""
+    modules.topics([{"name": name}])
+    assert override(admin, name, "retention.ms") is None
+    item = {"name": name, "retention": "7d"}
+    changed = modules.topics([item])
+    assert changed.changed and changed.plan["changes"][0]["before"] == {
+        "config": {"retention.ms": None}
+    }
+    assert override(admin, name, "retention.ms") == "604800000"
+    assert modules.topics([item]).changed is False
+
+
+def test_a_long_operation_timeout(modules, name):
+    """Longer than the client library takes for one request."""
+    assert modules.topics([{"name": name}], operation_timeout=40000).changed
 
 
 def test_deleted_and_created_at_once(modules, name):
@@ -246,7 +286,7 @@ def test_deleted_and_created_at_once(modules, name):
     item = {"name": name, "partitions": 4}
     modules.topics([item])
     for _round in range(3):
-        assert modules.topics([{"name": name, "state": "absent"}], allow_delete=True).changed
+        assert modules.topics([{"name": name, "state": "absent"}], allow=["delete"]).changed
         assert modules.topics([item]).changed
 
 
@@ -254,7 +294,7 @@ def test_created_while_a_foreign_client_still_deletes(modules, admin, name):
     """The same, with nobody having waited for the deletion."""
     modules.topics([{"name": name, "partitions": 6}])
     admin.delete_topics([name], operation_timeout=0)
-    result = modules.topics([{"name": name, "partitions": 2}], allow_partition_growth=True)
+    result = modules.topics([{"name": name, "partitions": 2}], allow=["partition_growth"])
     # Refused for having six still is a truthful answer, too; two it must be in the end.
     if result.failed:
         assert result.checks == [("partitions.decrease", name)]
@@ -267,9 +307,11 @@ def test_compact_to_delete_needs_consent(modules, name):
     modules.topics([{"name": name, "cleanup": "compact"}])
     refused = modules.topics([{"name": name, "cleanup": "delete"}])
     assert refused.checks == [("cleanup.change", name)]
-    assert modules.topics([{"name": name, "cleanup": "delete"}], allow_cleanup_change=True).changed
-    # The other direction deletes nothing by age.
-    assert modules.topics([{"name": name, "cleanup": "compact"}]).changed
+    assert modules.topics([{"name": name, "cleanup": "delete"}], allow=["cleanup_change"]).changed
+    # The other direction deletes all but the newest record of each key.
+    refused = modules.topics([{"name": name, "cleanup": "compact"}])
+    assert refused.checks == [("cleanup.change", name)] and "newest record" in refused.msg
+    assert modules.topics([{"name": name, "cleanup": "compact"}], allow=["cleanup_change"]).changed
 
 
 def test_purge_only_what_matches_and_never_more_than_the_maximum(modules, admin, name):
@@ -362,7 +404,7 @@ def test_requests_do_not_grow_with_the_topics(modules, counted, name):
         # Before, and one look or a few afterwards.
         assert 2 <= spent["describe_topic_configs"] < 20
         gone = [{"name": item["name"], "state": "absent"} for item in items]
-        spent, changed = cost(gone, allow_delete=True)
+        spent, changed = cost(gone, allow=["delete"])
         assert changed and spent["delete"] == batches
         assert spent["list_offsets"] == 2 and spent.get("describe_log_dirs", 1) == 1
 
@@ -371,4 +413,4 @@ def test_a_vanished_topic_is_not_an_error(modules, admin, name):
     """Deleting what somebody else has deleted already changes nothing."""
     with pytest.raises(KafkaException):
         admin.delete_topics([name])[name].result()
-    assert modules.topics([{"name": name, "state": "absent"}], allow_delete=True).changed is False
+    assert modules.topics([{"name": name, "state": "absent"}], allow=["delete"]).changed is False

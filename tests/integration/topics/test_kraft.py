@@ -38,14 +38,14 @@ def test_create_again_change_grow_delete(modules, name):
     assert modules.topics([item]).changed is False
     grown = {**item, "partitions": 4}
     assert modules.topics([grown]).checks == [("partitions.growth", name)]
-    assert modules.topics([grown], allow_partition_growth=True).changed
+    assert modules.topics([grown], allow=["partition_growth"]).changed
     assert modules.topics([{**item, "partitions": 3}]).checks == [("partitions.decrease", name)]
     cut = modules.topics([{**grown, "retention": "1d"}])
     assert cut.checks == [("retention.cut", name)] and "0 records" in cut.msg
-    assert modules.topics([{**grown, "retention": "1d"}], allow_retention_cut=True).changed
+    assert modules.topics([{**grown, "retention": "1d"}], allow=["retention_cut"]).changed
     gone = [{"name": name, "state": "absent"}]
     assert modules.topics(gone).checks == [("topics.delete", name)]
-    assert modules.topics(gone, allow_delete=True).changed
+    assert modules.topics(gone, allow=["delete"]).changed
     assert modules.topics([grown]).changed
 
 

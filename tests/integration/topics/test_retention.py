@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import time
 
 import pytest
@@ -69,13 +70,15 @@ def test_a_cut_says_what_goes_and_then_it_goes(modules, cluster, live):
     assert refused.failed and refused.checks == [("retention.cut", live)]
     assert "retention.ms down from 7d to 1d: 200 records" in refused.msg
     assert "on disk would be deleted" in refused.msg
-    assert "allow_retention_cut: true" in refused.msg
+    assert "allow: [retention_cut]" in refused.msg
     assert segments(cluster, live) == before
 
-    shown = modules.topics([item], check=True, allow_retention_cut=True)
-    assert "200 records" in shown.diff["after"] and segments(cluster, live) == before
+    shown = modules.topics([item], check=True, allow=["retention_cut"])
+    assert (
+        "200 records" in shown.diff["after"][live]["at stake"] and segments(cluster, live) == before
+    )
 
-    assert modules.topics([item], allow_retention_cut=True).changed
+    assert modules.topics([item], allow=["retention_cut"]).changed
     oldest = {"00000000000000000000.log"}
     wait_until(
         lambda: not any(files & oldest for files in segments(cluster, live).values()),
@@ -92,13 +95,17 @@ def test_a_cut_says_what_goes_and_then_it_goes(modules, cluster, live):
     assert back.changed and not back.failed
 
 
-def test_a_cut_by_size_frees_disk(modules, cluster, live):
+def test_a_cut_by_size_frees_disk(modules, cluster, live, monkeypatch):
     """retention.bytes is per partition; the bytes that go are shown."""
     item = {"name": live, "retention_size": "64KiB"}
     refused = modules.topics([item])
     assert refused.checks == [("retention.cut", live)]
     assert "retention.bytes down from unlimited to 64KiB" in refused.msg and "KiB" in refused.msg
-    assert modules.topics([item], allow_retention_cut=True).changed
+    monkeypatch.setitem(sys.modules, "kafka", None)
+    blind = modules.topics([item])
+    assert "up to 300 records (bytes are unknown, kafka-python is not installed)" in blind.msg
+    monkeypatch.undo()
+    assert modules.topics([item], allow=["retention_cut"]).changed
 
     def size(path):
         try:
@@ -121,6 +128,40 @@ def test_deletion_says_how_much_it_deletes(modules, live):
     refused = modules.topics([{"name": live, "state": "absent"}])
     assert refused.checks == [("topics.delete", live)]
     assert "300 records" in refused.msg and "KiB" in refused.msg
+
+
+@pytest.mark.parametrize(
+    "config, check, consent, words",
+    [
+        ({"cleanup.policy": "compact"}, "cleanup.change", "cleanup_change", "only the newest"),
+        ({"unclean.leader.election.enable": True}, "unclean.election", "unclean_election", "lost"),
+        ({"min.insync.replicas": 1}, "min_insync.cut", "min_insync_cut", "from 2 to 1"),
+    ],
+)
+def test_what_endangers_records_is_refused_with_its_size(
+    modules, live, config, check, consent, words
+):
+    """No consent: nothing changes, and the refusal counts the records; the way back is free."""
+    back = {"cleanup.policy": "delete", "unclean.leader.election.enable": False}
+    safe = {key: back.get(key, 2) for key in config}
+    modules.topics([{"name": live, "config": safe}])
+    item = {"name": live, "config": config}
+    if "cleanup.policy" in config:
+        # The way back to deletion is a danger of its own, so begin with both and leave one.
+        both = {"cleanup.policy": "compact,delete"}
+        assert modules.topics([{"name": live, "config": both}]).checks == [(check, live)]
+    refused = modules.topics([item])
+    assert refused.failed and not refused.changed and refused.checks == [(check, live)]
+    assert words in refused.msg and "300 records" in refused.msg
+    assert f"allow: [{consent}]" in refused.msg
+    others = ["delete", "retention_cut", "partition_growth"]
+    assert modules.topics([item], allow=others).checks == [(check, live)]
+    checked = modules.topics([item], check=True, allow=[consent])
+    assert "300 records" in checked.diff["after"][live]["at stake"]
+    assert modules.topics([item], allow=[consent]).changed
+    assert modules.topics([item]).changed is False
+    if "cleanup.policy" not in config:
+        assert modules.topics([{"name": live, "config": safe}]).changed
 
 
 @pytest.fixture
@@ -162,8 +203,6 @@ def test_growth_says_how_many_records_are_concerned(modules, live):
 
 def test_without_the_second_client_records_are_still_counted(modules, live, monkeypatch):
     """Bytes are unknown then, and that is said."""
-    import sys
-
     monkeypatch.setitem(sys.modules, "kafka", None)
     refused = modules.topics([{"name": live, "retention": "1d"}])
     assert "200 records" in refused.msg and "kafka-python is not installed" in refused.msg

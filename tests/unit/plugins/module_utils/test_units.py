@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils._units import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     LONG_MAX,
     approximate_size,
     format_duration_ms,

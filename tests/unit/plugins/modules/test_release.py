@@ -11,8 +11,8 @@ import tarfile
 
 import pytest
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils import _release
-from ansible_collections.kafkaops.cluster.plugins.module_utils._supply import SupplyError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.supply import installation
 from ansible_collections.kafkaops.cluster.plugins.modules import release
 
 NAME = "kafka_2.13-3.9.2"
@@ -98,6 +98,21 @@ def test_check_mode_changes_nothing(host):
     assert not host.root.exists()
 
 
+def test_what_was_verified_is_what_is_unpacked(host, monkeypatch):
+    """Somebody exchanges the file between the look at its digest and the unpacking: no use."""
+    archive, digest = host.archive()
+    evil, _digest = host.archive({**CONTENT, "top/libs/kafka.jar": b"evil"}, "evil.tgz")
+    unpack = installation.unpack
+
+    def exchanged(*arguments):
+        os.replace(evil, archive)
+        return unpack(*arguments)
+
+    monkeypatch.setattr(installation, "unpack", exchanged)
+    host.run(archive, digest)
+    assert (host.usual / "libs" / "kafka.jar").read_bytes() == CONTENT["top/libs/kafka.jar"]
+
+
 def test_leftovers_of_a_killed_run_are_removed(host):
     partial = host.root / f".partial-{NAME}" / "libs"
     partial.mkdir(parents=True)
@@ -151,15 +166,15 @@ def test_a_kill_while_exchanging_is_mended_by_the_next_run(host, monkeypatch):
     class Killed(BaseException):
         pass
 
-    write_durably = _release.write_durably
+    write_atomically = installation.write_atomically
 
-    def die_before_the_last_step(path, content):
+    def die_before_the_last_step(path, content, mode):
         if path == str(host.usual / ".release.json"):
             raise Killed
-        write_durably(path, content)
+        write_atomically(path, content, mode)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_release, "write_durably", die_before_the_last_step)
+        patch.setattr(installation, "write_atomically", die_before_the_last_step)
         with pytest.raises(Killed):
             host.run(archive, digest)
     assert (host.usual / "bin" / "launch").read_bytes() == b"newer"
@@ -193,7 +208,7 @@ def test_a_place_taken_by_somebody_else_is_refused(host):
     for path in (host.usual, host.usual.with_name(f"{NAME}-{digest[:12]}")):
         path.mkdir(parents=True)
         (path / "precious").write_text("data")
-    with pytest.raises(SupplyError, match=r"\[release.occupied\]"):
+    with pytest.raises(ProblemError, match=r"\[release.occupied\]"):
         host.run(archive, digest)
     assert host.leftovers() == []
 
@@ -208,15 +223,15 @@ def test_a_place_taken_by_somebody_else_is_refused(host):
         ({"top/link": "/etc/passwd"}, {}, "leads out of it"),
         ({"top/a": b"x", "other/b": b"x"}, {}, "several top directories"),
         ({"file": b"x"}, {}, "beside the top directory"),
-        ({"top/link": "top/a"}, {"link_type": tarfile.LNKTYPE}, "no plain file"),
-        ({"top/device": ""}, {"link_type": tarfile.CHRTYPE}, "no plain file"),
+        ({"top/link": "top/a"}, {"link_type": tarfile.LNKTYPE}, "not a plain file"),
+        ({"top/device": ""}, {"link_type": tarfile.CHRTYPE}, "not a plain file"),
     ],
 )
 def test_unsafe_members_are_refused_and_nothing_is_left(host, content, special, words):
     archive, digest = host.archive({"top/libs/a.jar": b"a", **content}, **special)
-    with pytest.raises(SupplyError) as error:
+    with pytest.raises(ProblemError) as error:
         host.run(archive, digest)
-    assert error.value.check == "archive.unsafe"
+    assert error.value.problem.check == "archive.unsafe"
     assert words in str(error.value)
     assert not host.usual.exists() and host.leftovers() == []
     assert not (host.tmp / "evil").exists() and not (host.root / "evil").exists()
@@ -231,9 +246,9 @@ def test_no_member_is_written_through_a_link(host):
 
 def test_a_wrong_digest_names_both(host):
     archive, digest = host.archive()
-    with pytest.raises(SupplyError) as error:
+    with pytest.raises(ProblemError) as error:
         host.run(archive, "b" * 128)
-    assert error.value.check == "archive.checksum"
+    assert error.value.problem.check == "archive.checksum"
     assert digest in str(error.value) and "b" * 128 in str(error.value)
     assert not host.usual.exists()
 
@@ -245,19 +260,19 @@ def test_a_truncated_archive_is_refused_even_with_its_own_digest(host, cut):
         content = stream.read()[:cut]
     with open(archive, "wb") as stream:
         stream.write(content)
-    with pytest.raises(SupplyError, match="archive.unsafe"):
+    with pytest.raises(ProblemError, match="archive.unsafe"):
         host.run(archive, hashlib.sha512(content).hexdigest())
     assert not host.usual.exists() and host.leftovers() == []
 
 
 def test_a_missing_archive_says_what_to_do(host):
-    with pytest.raises(SupplyError, match=r"\[archive.missing\].*copy it here first"):
+    with pytest.raises(ProblemError, match=r"\[archive.missing\].*copy it here first"):
         host.run(str(host.tmp / "none"), "b" * 128)
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", ".hidden", "a b"])
 def test_a_name_is_one_directory(host, name):
-    with pytest.raises(SupplyError, match="release.name"):
+    with pytest.raises(ProblemError, match="release.name"):
         host.run(None, "b" * 128, name=name)
 
 

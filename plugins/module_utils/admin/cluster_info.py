@@ -1,0 +1,245 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Describing a cluster, and waiting until it is as it should be.
+
+Private to this collection. Clock and sleep are handed in. Nothing here changes anything.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import health
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_zookeeper import (
+    ZookeeperClient,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import Goal
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+
+if TYPE_CHECKING:
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
+        KafkaClient,
+    )
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Snapshot
+
+POLL_SECONDS = 0.25
+# Between two lines of progress in the log.
+TELL_SECONDS = 5.0
+
+
+def goal_from(params: Optional[Mapping[str, Any]]) -> Optional[Goal]:
+    """The Goal of a module's `wait` option, None if there is none."""
+    if not params:
+        return None
+    return Goal(
+        brokers=tuple(params["brokers"] or ()),
+        in_sync=tuple(params["in_sync"] or ()),
+        full_isr=params["full_isr"],
+        controller=params["controller"],
+        quiet_seconds=params["quiet_seconds"],
+        timeout=params["timeout"],
+    )
+
+
+def wait_for(
+    make_client: Callable[[], KafkaClient],
+    goal: Goal,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+    log: Callable[[str], None] = lambda text: None,
+) -> Dict[str, Any]:
+    """Wait until the goal is met; returns {waited_seconds, polls, not_waited_for}, AdminError at the
+    deadline.
+
+    `make_client()` gives a new, unconnected client: a broker that is starting may refuse for a
+    while, and that is what we wait for. Met means: in fresh metadata at every poll during
+    `quiet_seconds`, and at the end in the view of every live broker, because brokers learn of
+    changes one after another and the next module may ask any of them.
+    """
+    started = clock()
+    deadline = started + goal.timeout
+    client: Optional[KafkaClient] = None
+    met_since: Optional[float] = None
+    polls, told_at = 0, started
+    while True:
+        polls += 1
+        try:
+            if client is None:
+                fresh = make_client()
+                fresh.connect()
+                client = fresh
+            snapshot = client.fetch_metadata()
+            reasons = health.unmet(snapshot, goal)
+        except AdminError as error:
+            if client is None and error.reachable:
+                raise  # wrong credentials do not become right by waiting
+            client, reasons = None, [f"{', '.join(error.problem.subjects)}: {error.problem.reason}"]
+        now = clock()
+        met_since = None if reasons else now if met_since is None else met_since
+        if client is not None and met_since is not None:
+            if now - met_since >= goal.quiet_seconds:
+                reasons = _dissent(client, snapshot, goal)
+                if not reasons:
+                    return {
+                        "waited_seconds": round(now - started, 2),
+                        "polls": polls,
+                        "not_waited_for": health.not_waited_for(snapshot, goal),
+                    }
+        if now >= deadline:
+            if not reasons and met_since is not None:
+                reasons = [
+                    f"the state has been good for {now - met_since:.1f} s only, "
+                    f"{goal.quiet_seconds:g} s were asked for"
+                ]
+            raise AdminError(
+                Problem(
+                    "cluster.not_ready",
+                    f"waited {goal.timeout:g} s: {'; '.join(reasons)}",
+                    "see playbooks/status.yml and the brokers' logs, or raise the timeout",
+                ),
+                reachable=client is not None,
+            )
+        if now - told_at >= TELL_SECONDS:
+            told_at = now
+            log(f"waiting for {now - started:.0f} s: {'; '.join(reasons) or 'quiet so far'}")
+        sleep(POLL_SECONDS)
+
+
+def _dissent(client: KafkaClient, snapshot: Snapshot, goal: Goal) -> List[str]:
+    """What single brokers see differently. A dead one that the goal does not name may still be
+    registered for a while, and does not answer."""
+    reasons = []
+    for broker, view in sorted(client.fetch_every_view(snapshot).items()):
+        if view is None and goal.in_sync and broker not in goal.brokers:
+            continue
+        if view is None:
+            reasons.append(f"broker {broker} is registered but does not answer")
+        else:
+            reasons += [f"broker {broker} still sees: {text}" for text in health.unmet(view, goal)]
+    return reasons
+
+
+def describe_cluster(client: KafkaClient) -> Dict[str, Any]:
+    """What the module returns about a reachable cluster; four requests, whatever its size."""
+    snapshot = client.fetch_metadata()
+    racks = client.fetch_racks()
+    configs = client.fetch_configs(sorted(snapshot.topics))
+    topics = {
+        name: replace(topic, config=configs.get(name)) for name, topic in snapshot.topics.items()
+    }
+    snapshot = replace(snapshot, topics=topics)
+    alive = {broker.id for broker in snapshot.brokers}
+    holders = health.replica_holders(snapshot)
+    shares = health.loads(snapshot)
+
+    def listed(pairs: Sequence[health.Named]) -> List[Dict[str, Any]]:
+        return [health.partition_dict(name, part) for name, part in pairs]
+
+    return {
+        "reachable": True,
+        "cluster_id": snapshot.cluster_id,
+        "controller": snapshot.controller,
+        "brokers": [
+            {
+                "id": broker.id,
+                "host": broker.host,
+                "port": broker.port,
+                "rack": racks.get(broker.id),
+                **dict(zip(("leaders", "replicas", "out_of_sync"), shares[broker.id])),
+            }
+            for broker in snapshot.brokers
+        ],
+        "topic_count": len(topics),
+        "partition_count": sum(len(topic.partitions) for topic in topics.values()),
+        "replica_holders": holders,
+        "on_default_min_isr": health.on_default_min_isr(snapshot),
+        "missing_brokers": [broker for broker in holders if broker not in alive],
+        "under_replicated": listed(health.under_replicated(snapshot)),
+        "under_min_isr": listed(health.under_min_isr(snapshot)),
+        "offline": listed(health.offline(snapshot)),
+    }
+
+
+def nothing_there() -> Dict[str, Any]:
+    """The same keys, for a cluster that could not be reached."""
+    return {
+        "reachable": False,
+        "cluster_id": None,
+        "controller": None,
+        "brokers": [],
+        "topic_count": 0,
+        "partition_count": 0,
+        "replica_holders": [],
+        "on_default_min_isr": [],
+        "missing_brokers": [],
+        "under_replicated": [],
+        "under_min_isr": [],
+        "offline": [],
+    }
+
+
+def gather(
+    params: Mapping[str, Any],
+    make_client: Callable[[], KafkaClient],
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+    log: Callable[[str], None] = lambda text: None,
+) -> Dict[str, Any]:
+    """Everything that kafka_cluster_info returns, for its parameters."""
+    results: Dict[str, Any] = {}
+    goal = goal_from(params["wait"])
+    if goal:
+        results["wait"] = wait_for(make_client, goal, clock, sleep, log)
+    lenient = params["missing_ok"]
+    try:
+        client = make_client()
+        client.connect()
+        results.update(describe_cluster(client))
+    except AdminError as error:
+        if not lenient or error.reachable:
+            raise
+        results.update(nothing_there(), unreachable_reason=error.message)
+    if params["zookeeper"]:
+        try:
+            seconds = params["zookeeper_timeout"] or params["timeout"]
+            with ZookeeperClient(params["zookeeper"], seconds) as ensemble:
+                found = ensemble.describe(with_replicas=not results["reachable"])
+            # One place to look for what the topics need, whoever could be asked.
+            for key in ("replica_holders", "on_default_min_isr"):
+                results[key] = found.pop(key, results[key])
+            results["zookeeper"] = {"reachable": True, **found}
+        except AdminError as error:
+            if not lenient or error.reachable:
+                raise
+            results["zookeeper"] = {
+                "reachable": False,
+                "unreachable_reason": error.message,
+                "exists": False,
+                "cluster_id": None,
+                "controller": None,
+                "brokers": [],
+            }
+    return results
+
+
+# The module's own options; their documentation is in the module.
+OPTIONS = dict(
+    missing_ok=dict(type="bool", default=False),
+    zookeeper=dict(type="str"),
+    zookeeper_timeout=dict(type="float"),
+    wait=dict(
+        type="dict",
+        options=dict(
+            brokers=dict(type="list", elements="int"),
+            in_sync=dict(type="list", elements="int"),
+            full_isr=dict(type="bool", default=False),
+            controller=dict(type="bool", default=True),
+            quiet_seconds=dict(type="float", default=0.0),
+            timeout=dict(type="float", default=120.0),
+        ),
+    ),
+)

@@ -1,0 +1,159 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""ZooKeeper's four-letter words over a small socket of our own, and what their answers mean.
+
+kazoo's `command()` talks only to the server it happens to be connected to and reads at most 8 KiB;
+here each server is asked by its address. Private to the collection: names may change without notice.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence
+
+# What `srvr` prints, by the name that the modules return.
+_SRVR = {
+    "version": re.compile(r"^Zookeeper version: ([0-9.]+)", re.MULTILINE),
+    "role": re.compile(r"^Mode: (\w+)", re.MULTILINE),
+    "zxid": re.compile(r"^Zxid: (\S+)", re.MULTILINE),
+    "outstanding": re.compile(r"^Outstanding: (\d+)", re.MULTILINE),
+    "connections": re.compile(r"^Connections: (\d+)", re.MULTILINE),
+    "nodes": re.compile(r"^Node count: (\d+)", re.MULTILINE),
+}
+_NUMBERS = ("outstanding", "connections", "nodes")
+_SERVER_ID = re.compile(r"^serverId=(\d+)", re.MULTILINE)
+_VOTERS = ("leader", "follower")
+
+
+def ask(host: str, port: int, word: str, timeout: float = 2.0) -> str:
+    """Return the server's answer to a four-letter word; raises OSError where there is none."""
+    with socket.create_connection((host, port), timeout) as connection:
+        connection.sendall(word.encode("ascii"))
+        answer = b""
+        while True:
+            data = connection.recv(65536)
+            if not data:
+                return answer.decode("utf-8", "replace")
+            answer += data
+
+
+def parse_srvr(text: str) -> Dict[str, Any]:
+    """Return {role, version, zxid, outstanding, connections, nodes} of `srvr`; role None if not serving."""
+    state: Dict[str, Any] = {}
+    for name, pattern in _SRVR.items():
+        match = pattern.search(text)
+        value = match.group(1) if match else None
+        state[name] = int(value) if value is not None and name in _NUMBERS else value
+    return state
+
+
+def parse_mntr(text: str) -> Dict[str, str]:
+    """Return `mntr` as a dict of strings."""
+    pairs = (line.partition("\t") for line in text.splitlines() if "\t" in line)
+    return {key: value for key, _tab, value in pairs}
+
+
+def why_not_serving(answer: str) -> Optional[str]:
+    """Return why the server behind this answer to `srvr` does not serve; None if it does."""
+    if _SRVR["role"].search(answer):
+        return None
+    if "not currently serving requests" in answer:
+        return "it runs, but has no quorum"
+    if "not in the whitelist" in answer:
+        return "it forbids the word srvr; add srvr to its 4lw.commands.whitelist"
+    if not answer.strip():
+        return "it closes the connection without an answer, so it is no ZooKeeper server's port"
+    return f"it answers, but not as a ZooKeeper server does: {answer.strip().splitlines()[0][:80]}"
+
+
+def why_another_server(wanted: Optional[int], role: Optional[str], conf: str) -> Optional[str]:
+    """Return why the answer to `conf` is not that of the server `wanted` (its id); None if it may be.
+
+    A server that stands alone has no id of its own and says 0.
+    """
+    match = _SERVER_ID.search(conf)
+    if wanted is None or role not in _VOTERS or not match or int(match.group(1)) == wanted:
+        return None
+    return f"it is server {match.group(1)}, not {wanted}"
+
+
+def server_state(server: Mapping[str, Any], timeout: float = 2.0) -> Dict[str, Any]:
+    """Return one server's state: {id, address, port, serving, role, version, zxid, outstanding,
+    connections, nodes, synced_followers, error}.
+
+    `server`: {id, address, port}; `timeout`: seconds for each question. `error` is None for a server
+    that serves and is the one that was asked for.
+    """
+    state: Dict[str, Any] = {
+        "id": server.get("id"),
+        "address": server["address"],
+        "port": server["port"],
+        "synced_followers": None,
+    }
+
+    def answer_to(word: str) -> str:
+        return ask(server["address"], server["port"], word, timeout)
+
+    try:
+        answer = answer_to("srvr")
+        state.update(parse_srvr(answer), error=why_not_serving(answer))
+        state["serving"] = state["error"] is None
+        if state["role"] == "leader":
+            synced = parse_mntr(answer_to("mntr")).get("zk_synced_followers")
+            state["synced_followers"] = int(float(synced)) if synced else None
+        if state["serving"] and server.get("id") is not None:
+            state["error"] = why_another_server(server["id"], state["role"], answer_to("conf"))
+    except OSError as error:
+        state.update(parse_srvr(""), serving=False, error=str(error))
+    return state
+
+
+def unmet(
+    states: Sequence[Mapping[str, Any]],
+    required: Optional[Collection[int]] = None,
+    stopping: Optional[int] = None,
+) -> List[str]:
+    """Return, one sentence each, what the ensemble lacks; an empty list if nothing.
+
+    Asked for are a quorum of `states` (the whole ensemble) that serves under one leader, its followers
+    synced, and every server of `required` (ids). `required` is by default all servers; with `stopping`,
+    the id of a server that is about to stop, it is none, but the others must have a quorum without it.
+    """
+    if required is None:
+        required = {state["id"] for state in states} if stopping is None else ()
+    reasons = [
+        f"{_name(state)}: {state['error']}"
+        for state in states
+        if state["id"] in required and state["error"]
+    ]
+    alone = len(states) == 1
+    another = "other servers, which are not in the list" if alone else "no other server"
+    reasons += [
+        f"{_name(state)}: it is a {state['role']} and knows {another}"
+        for state in states
+        if not state["error"] and (state["role"] == "standalone") != alone
+    ]
+    if reasons or alone:
+        return reasons
+    voters = [state for state in states if not state["error"] and state["role"] in _VOTERS]
+    staying = [state for state in voters if stopping is None or state["id"] != stopping]
+    quorum = len(states) // 2 + 1
+    # Two servers have no quorum without one of them, and still have to be restarted some day.
+    needed = quorum if stopping is None else min(quorum, len(states) - 1)
+    if len(staying) < needed:
+        reasons = [f"{_name(state)}: {state['error']}" for state in states if state["error"]]
+        without = "" if stopping is None else f" without server {stopping}"
+        return reasons + [f"{len(staying)} of {len(states)} serve{without}, {needed} are needed"]
+    leaders = [state for state in voters if state["role"] == "leader"]
+    if len(leaders) != 1:
+        return [f"{len(leaders)} servers lead" if leaders else "no server leads"]
+    synced = leaders[0]["synced_followers"]
+    if synced is not None and synced < len(voters) - 1:
+        return [f"the leader has {synced} synced followers of {len(voters) - 1}"]
+    return []
+
+
+def _name(state: Mapping[str, Any]) -> str:
+    return f"server {state['id']} at {state['address']}:{state['port']}"

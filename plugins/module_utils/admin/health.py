@@ -1,0 +1,220 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Questions about the health of a cluster: Snapshot in, plain answers out.
+
+Private to this collection. Pure: no I/O, no clock.
+"""
+
+from __future__ import annotations
+
+import collections
+from dataclasses import dataclass
+from typing import Any, Callable, Collection, Dict, List, Mapping, Sequence, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Partition,
+    Snapshot,
+    Topic,
+)
+
+# A few names are enough for a message.
+EXAMPLES = 5
+# A partition and the name of its topic.
+Named = Tuple[str, Partition]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What to wait for. `brokers`: ids that must be registered; `in_sync`: ids whose replicas must all
+    be in sync; `full_isr`: those of all brokers; `quiet_seconds`: for how long all of it must hold.
+    """
+
+    brokers: Tuple[int, ...] = ()
+    in_sync: Tuple[int, ...] = ()
+    full_isr: bool = False
+    controller: bool = False
+    quiet_seconds: float = 0.0
+    timeout: float = 120.0
+
+
+def partitions_where(
+    snapshot: Snapshot, condition: Callable[[Topic, Partition], bool]
+) -> List[Named]:
+    """(topic name, Partition) pairs, sorted, for which condition(topic, partition) holds."""
+    return [
+        (name, partition)
+        for name, topic in sorted(snapshot.topics.items())
+        for partition in topic.partitions
+        if condition(topic, partition)
+    ]
+
+
+def under_replicated(snapshot: Snapshot) -> List[Named]:
+    """Partitions with fewer in-sync replicas than replicas."""
+    return partitions_where(snapshot, lambda _topic, part: len(part.isr) < len(part.replicas))
+
+
+def offline(snapshot: Snapshot) -> List[Named]:
+    """Partitions without a leader."""
+    return partitions_where(snapshot, lambda _topic, part: part.leader is None)
+
+
+def under_min_isr(snapshot: Snapshot) -> List[Named]:
+    """Partitions with fewer in-sync replicas than the topic's effective min.insync.replicas."""
+
+    def condition(topic: Topic, part: Partition) -> bool:
+        minimum = topic.effective("min.insync.replicas")
+        return minimum is not None and len(part.isr) < int(minimum)
+
+    return partitions_where(snapshot, condition)
+
+
+def replica_holders(snapshot: Snapshot) -> List[int]:
+    """Ids of all brokers that hold a replica, alive or not, sorted."""
+    return sorted(
+        {
+            member
+            for topic in snapshot.topics.values()
+            for part in topic.partitions
+            for member in part.replicas
+        }
+    )
+
+
+def own_setting(topic: Topic, key: str) -> bool:
+    """Whether the topic has a value of its own, and not the brokers'."""
+    entry = (topic.config or {}).get(key)
+    return entry is not None and entry.source == "topic"
+
+
+def replica_counts(counts: Mapping[str, int]) -> List[Dict[str, Any]]:
+    """Topic to its smallest replica count, grouped: `replicas topics examples`, small ones first."""
+    grouped: Dict[int, List[str]] = {}
+    for name, count in sorted(counts.items()):
+        grouped.setdefault(count, []).append(name)
+    return [
+        {"replicas": count, "topics": len(names), "examples": names[:EXAMPLES]}
+        for count, names in sorted(grouped.items())
+    ]
+
+
+def on_default_min_isr(snapshot: Snapshot) -> List[Dict[str, Any]]:
+    """Replica counts of the topics whose min.insync.replicas is the brokers' default."""
+    return replica_counts(
+        {
+            name: min(topic.replication_factors)
+            for name, topic in snapshot.topics.items()
+            if topic.partitions and not own_setting(topic, "min.insync.replicas")
+        }
+    )
+
+
+def loads(snapshot: Snapshot) -> Dict[int, Tuple[int, int, int]]:
+    """Broker id to (partitions led, replicas held, replicas not in sync)."""
+    led, held, behind = collections.Counter(), collections.Counter(), collections.Counter()
+    for topic in snapshot.topics.values():
+        for part in topic.partitions:
+            led[part.leader] += 1
+            held.update(part.replicas)
+            behind.update(set(part.replicas) - set(part.isr))
+    ids = {broker.id for broker in snapshot.brokers} | set(held)
+    return {broker: (led[broker], held[broker], behind[broker]) for broker in sorted(ids)}
+
+
+def stranded(snapshot: Snapshot) -> List[Named]:
+    """Partitions without a leader that wait for brokers which are not there.
+
+    Only an in-sync replica may lead, so that nothing acknowledged is lost: the others wait, too.
+    """
+    alive = {broker.id for broker in snapshot.brokers}
+    return [(name, part) for name, part in offline(snapshot) if not alive & set(part.isr)]
+
+
+def behind(snapshot: Snapshot, brokers: Collection[int]) -> List[Named]:
+    """Partitions of which one of `brokers` holds a replica that is not in sync, stranded ones aside."""
+    hopeless = {(name, part.id) for name, part in stranded(snapshot)}
+    lacking = partitions_where(
+        snapshot, lambda _topic, part: bool(set(brokers) & set(part.replicas) - set(part.isr))
+    )
+    return [(name, part) for name, part in lacking if (name, part.id) not in hopeless]
+
+
+def unmet(snapshot: Snapshot, goal: Goal) -> List[str]:
+    """Why the goal is not met, one sentence each; an empty list if it is."""
+    reasons = []
+    alive = {broker.id for broker in snapshot.brokers}
+    missing = sorted(set(goal.brokers) - alive)
+    if missing:
+        reasons.append(f"not registered: {_ids(missing)}")
+    if goal.controller and (snapshot.controller is None or snapshot.controller not in alive):
+        reasons.append("there is no controller")
+    if goal.full_isr:
+        lacking = under_replicated(snapshot)
+        if lacking:
+            reasons.append(
+                f"{_plural(len(lacking), 'partition')} not fully in sync: {_some(lacking)}"
+            )
+        leaderless = offline(snapshot)
+        if leaderless:
+            reasons.append(f"{_plural(len(leaderless), 'partition')} offline: {_some(leaderless)}")
+    elif goal.in_sync:
+        lacking = behind(snapshot, goal.in_sync)
+        if lacking:
+            told = _some(lacking, only=goal.in_sync)
+            reasons.append(f"{_plural(len(lacking), 'partition')} not in sync: {told}")
+    return reasons
+
+
+def not_waited_for(snapshot: Snapshot, goal: Goal) -> List[str]:
+    """What is amiss although the goal is met, one sentence each: it needs brokers outside the goal."""
+    alive = {broker.id for broker in snapshot.brokers}
+    absent = sorted(set(replica_holders(snapshot)) - alive)
+    sentences = []
+    if absent:
+        verb = "holds" if len(absent) == 1 else "hold"
+        sentences.append(f"{_ids(absent)} {verb} replicas and {_are(absent)} not registered")
+    waiting = stranded(snapshot)
+    if waiting:
+        sentences.append(
+            f"{_plural(len(waiting), 'partition')} without a leader until the brokers with the last"
+            f" in-sync replicas are back: {_some(waiting)}"
+        )
+    return sentences
+
+
+def partition_dict(name: str, part: Partition) -> Dict[str, Any]:
+    """A partition as modules return it."""
+    return {
+        "topic": name,
+        "partition": part.id,
+        "leader": part.leader,
+        "replicas": list(part.replicas),
+        "isr": list(part.isr),
+    }
+
+
+def _some(pairs: Sequence[Named], most: int = 10, only: Collection[int] = ()) -> str:
+    """The first `most` partitions and which replicas they lack, all or those of the brokers `only`."""
+    texts = []
+    for name, part in pairs[:most]:
+        absent = [
+            member
+            for member in part.replicas
+            if member not in part.isr and (not only or member in only)
+        ]
+        detail = f" lacks {', '.join(map(str, absent))}" if absent else ""
+        texts.append(f"{name}-{part.id}{detail}")
+    return "; ".join(texts) + (f"; and {len(pairs) - most} more" if len(pairs) > most else "")
+
+
+def _ids(ids: Sequence[int]) -> str:
+    return f"broker{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids))}"
+
+
+def _are(ids: Sequence[int]) -> str:
+    return "is" if len(ids) == 1 else "are"
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

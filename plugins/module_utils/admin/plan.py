@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a module is about to do: computed once, shown, and then done.
+
+Private to this collection. `Plan` is the only source of `changed`, of the diff and of the returned
+`plan`, so check mode and a real run cannot disagree. No I/O, no clock, no Ansible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, Mapping, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
+
+
+class AdminError(ProblemError):
+    """A problem that ends a module; `details` are extra return values.
+
+    `reachable=False` among them says that nobody answered: it may become right by waiting.
+    """
+
+    def __init__(self, problem: Problem, **details: Any):
+        super().__init__(problem)
+        self.details = details
+
+    @property
+    def message(self) -> str:
+        """The problem on one line."""
+        return self.problem.line()
+
+    @property
+    def reachable(self) -> bool:
+        """Whether somebody answered."""
+        return self.details.get("reachable", True)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of one subject: `before` and `after` name exactly the properties that differ.
+
+    A property that is absent on one side is None there. `note` is for people: what is at stake.
+    """
+
+    kind: str
+    subject: str
+    before: Mapping[str, Any] = field(default_factory=dict)
+    after: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
+
+    def to_dict(self) -> Dict[str, Any]:
+        """As returned to the playbook."""
+        return {
+            "kind": self.kind,
+            "subject": self.subject,
+            "before": dict(self.before),
+            "after": dict(self.after),
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One change that the cluster refused: the broker's own words and the name of its error code.
+
+    `code` is the protocol's name, such as TOPIC_ALREADY_EXISTS; empty where no broker answered.
+    """
+
+    subject: str
+    error: str
+    kind: str = ""
+    code: str = ""
+
+    def to_dict(self) -> Dict[str, str]:
+        """As returned in `failed_items`."""
+        return {
+            "name": self.subject,
+            "error": self.error,
+            "kind": self.kind,
+            "code": self.code,
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All changes in the order in which they are applied, and all refusals and warnings."""
+
+    changes: Tuple[Change, ...] = ()
+    refusals: Tuple[Problem, ...] = ()
+    warnings: Tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.changes)
+
+    def diff(self) -> Dict[str, Dict[str, Any]]:
+        """`before` and `after` as mappings of the subjects that change; Ansible renders them.
+
+        What is at stake stands among the properties of `after`, as `at stake`.
+        """
+        before: Dict[str, Any] = {}
+        after: Dict[str, Any] = {}
+        for change in self.changes:
+            for side, values in ((before, change.before), (after, change.after)):
+                if values:
+                    side.setdefault(change.subject, {}).update(values)
+            if change.note:
+                properties = after.setdefault(change.subject, {})
+                notes = [properties["at stake"]] if "at stake" in properties else []
+                properties["at stake"] = "; ".join([*notes, change.note])
+        return {"before": before, "after": after}
+
+    def to_dict(self) -> Dict[str, Any]:
+        """As returned to the playbook."""
+        return {
+            "changes": [change.to_dict() for change in self.changes],
+            "refusals": [refusal.to_dict() for refusal in self.refusals],
+        }

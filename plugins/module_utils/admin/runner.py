@@ -1,0 +1,189 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one way in which a module changes something: read, plan, validate, apply, read back, report.
+
+Private to this collection. `reconcile` knows neither Ansible nor Kafka: it works on a `Resource`.
+`report` and `fail` are the edge to Ansible: they turn the Outcome, or an AdminError, into
+exit_json or fail_json.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
+    AdminError,
+    Change,
+    Failure,
+    Plan,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
+
+POLL_SECONDS = 0.25
+# How long a snapshot may stay out of date: brokers learn of changes one after another.
+STALE_SECONDS = 30.0
+PROBLEMS_SHOWN = 20
+
+
+@dataclass
+class Outcome:
+    """What a run did. `changed` lists exactly the changes that were made (or would be).
+
+    `unsettled` maps the subjects of changes that were made, but cannot be seen everywhere, to a few
+    words; `check_error` is why it could not be read back.
+    """
+
+    plan: Plan
+    changed: Tuple[Change, ...] = ()
+    failures: List[Failure] = field(default_factory=list)
+    unsettled: Dict[str, str] = field(default_factory=dict)
+    snapshot: Any = None
+    check_error: Optional[AdminError] = None
+
+
+class Resource:
+    """What `reconcile` needs to know about a kind of thing; implemented once per module."""
+
+    def read(self) -> Any:
+        """The snapshot, at this moment."""
+        raise NotImplementedError
+
+    def plan(self, snapshot: Any) -> Plan:
+        """The Plan; may ask the cluster for what is at stake, and for nothing else."""
+        raise NotImplementedError
+
+    def stale(self, failure: Failure) -> str:
+        """Why a validation failure may mean that the snapshot was out of date, else "".
+
+        The words are added to the failure if it persists.
+        """
+        return ""
+
+    def validate(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
+        """The failures that the cluster foresees."""
+        return []
+
+    def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
+        """Make the changes; a change that is not among the failures was made."""
+        raise NotImplementedError
+
+    def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
+        """Changes that cannot be seen yet: subject to a few words."""
+        return {}
+
+
+def reconcile(
+    resource: Resource,
+    check_mode: bool,
+    seconds: float,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Outcome:
+    """Bring a resource to its desired state.
+
+    Nothing is applied while there is one refusal, or one change that the cluster itself says it
+    would refuse. `seconds` bounds everything from the first validation to the last look. An
+    AdminError leaves this function only while nothing has been changed.
+    """
+    deadline = clock() + seconds
+    patience = clock() + min(seconds, STALE_SECONDS)
+    while True:
+        late = clock() >= patience
+        outcome, stale = _prepare(resource, deadline)
+        if late or not stale:
+            break
+        sleep(POLL_SECONDS)
+    plan = outcome.plan
+    if outcome.failures or plan.refusals or not plan:
+        return outcome
+    if check_mode:
+        return replace(outcome, changed=plan.changes)
+
+    failures = resource.apply(plan.changes, deadline)
+    failed = {(failure.subject, failure.kind) for failure in failures}
+    made = tuple(change for change in plan.changes if (change.subject, change.kind) not in failed)
+    outcome = replace(outcome, changed=made, failures=failures)
+    try:
+        # Read back at least once, however long applying took.
+        wait_until(
+            lambda: not _look(resource, outcome), deadline - clock(), clock, sleep, POLL_SECONDS
+        )
+    except AdminError as error:
+        outcome.check_error, outcome.unsettled = error, {}
+    return outcome
+
+
+def _prepare(resource: Resource, deadline: float) -> Tuple[Outcome, bool]:
+    """The outcome up to the first write, and whether its snapshot may have been out of date."""
+    snapshot = resource.read()
+    plan = resource.plan(snapshot)
+    if plan.refusals or not plan:
+        return Outcome(plan, snapshot=snapshot), False
+    failures = resource.validate(plan.changes, deadline)
+    hints = [resource.stale(failure) for failure in failures]
+    explained = [
+        replace(failure, error=f"{failure.error.rstrip('.')} ({hint})") if hint else failure
+        for failure, hint in zip(failures, hints)
+    ]
+    return Outcome(plan, failures=explained, snapshot=snapshot), any(hints)
+
+
+def _look(resource: Resource, outcome: Outcome) -> Dict[str, str]:
+    """Note in the outcome which of its changes cannot be seen yet."""
+    outcome.unsettled = resource.unsettled(outcome.changed) if outcome.changed else {}
+    return outcome.unsettled
+
+
+def report(module: Any, outcome: Outcome, seconds: float, **results: Any) -> None:
+    """End the module: exit_json, or fail_json that says what was done and what was not."""
+    plan = outcome.plan
+    for warning in plan.warnings:
+        module.warn(warning)
+    shown = Plan(outcome.changed)
+    unsettled = [
+        Failure(subject, f"{state} after {seconds:g} s", "unsettled")
+        for subject, state in outcome.unsettled.items()
+    ]
+    results.update(
+        changed=bool(shown),
+        diff=shown.diff(),
+        plan=plan.to_dict(),
+        failed_items=[failure.to_dict() for failure in [*outcome.failures, *unsettled]],
+    )
+    if plan.refusals:
+        lines = "\n".join(refusal.line() for refusal in plan.refusals)
+        module.fail_json(msg=f"nothing was changed, refused:\n{lines}", **results)
+    sections = []
+    if outcome.failures:
+        sections.append(f"refused by the cluster:\n{_some(outcome.failures)}")
+    if unsettled:
+        sections.append(
+            f"made, but not visible on every broker yet:\n{_some(unsettled)}\n"
+            "Remedy: run the task again later, or raise operation_timeout."
+        )
+    if outcome.check_error:
+        results = {**outcome.check_error.details, **results}
+        sections.append(
+            f"the check afterwards failed: {outcome.check_error.message}\n"
+            "Remedy: run the task again once the cluster answers; it makes no change twice."
+        )
+    if not sections:
+        module.exit_json(**results)
+    made = len(outcome.changed)
+    count = f"{made} of {len(plan.changes)} changes were made" if made else "nothing was changed"
+    module.fail_json(msg="; ".join([count, *sections]), **results)
+
+
+def _some(failures: Sequence[Failure]) -> str:
+    lines = [f"{failure.subject}: {failure.error}" for failure in failures[:PROBLEMS_SHOWN]]
+    if len(failures) > PROBLEMS_SHOWN:
+        lines.append(f"and {len(failures) - PROBLEMS_SHOWN} more, see failed_items")
+    return "\n".join(lines)
+
+
+def fail(module: Any, error: AdminError) -> None:
+    """End the module with an AdminError, before anything was changed."""
+    module.fail_json(msg=error.message, **{"changed": False, **error.details})

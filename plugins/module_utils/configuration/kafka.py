@@ -1,0 +1,374 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The effective server.properties of one broker, as a pure function of its settings.
+
+Computed settings come first, then `kafka_config`, then `kafka_host_config`. The preflight, the role
+and the diff all call :func:`broker_properties`, so what is checked is what is written.
+
+Private to the collection: names may change without notice.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Keys that follow from structured variables. Setting one of them by hand would let the file disagree
+# with what the preflight has checked; the value names the variable to use instead.
+OWNED_KEYS = {
+    "broker.id": "kafka_broker_id",
+    "node.id": "kafka_broker_id",
+    "broker.id.generation.enable": "kafka_broker_id",
+    "listeners": "kafka_listeners",
+    "advertised.listeners": "kafka_listeners",
+    "listener.security.protocol.map": "kafka_listeners",
+    "inter.broker.listener.name": "kafka_inter_broker_listener",
+    "security.inter.broker.protocol": "kafka_inter_broker_listener",
+    "log.dir": "kafka_log_dirs",
+    "log.dirs": "kafka_log_dirs",
+    "zookeeper.connect": "kafka_zookeeper_chroot and the zookeeper group",
+    "broker.rack": "kafka_rack",
+    "authorizer.class.name": "kafka_authorizer",
+    "super.users": "kafka_super_users",
+    "sasl.enabled.mechanisms": "kafka_sasl",
+    "sasl.mechanism.inter.broker.protocol": "kafka_sasl",
+    "ssl.keystore.type": "kafka_ssl",
+    "ssl.keystore.location": "kafka_ssl",
+    "ssl.truststore.type": "kafka_ssl",
+    "ssl.truststore.location": "kafka_ssl",
+    "ssl.client.auth": "kafka_ssl",
+}
+
+# Values of these keys never appear in a diff or a message.
+
+_LOGIN_MODULES = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+AUTHORIZER_CLASS = "kafka.security.authorizer.AclAuthorizer"
+
+
+def property_value(value):
+    """Return `value` as the product spells it: booleans in lower case, lists comma-joined."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return ",".join(property_value(item) for item in value)
+    if value is None:
+        return ""
+    return str(value)
+
+
+def endpoint(host, port):
+    """Return `host:port`, an IPv6 address in brackets."""
+    host = str(host)
+    if ":" in host and not host.startswith("["):
+        host = "[%s]" % host
+    return "%s:%s" % (host, port)
+
+
+def bootstrap_servers(members, listener=None):
+    """Return the advertised endpoints of one listener over several brokers.
+
+    `members` is a list of `kafka_listeners` lists, one a broker; `listener` is the name to use (default:
+    the first one of each broker). Returns "host:port,host:port" in the order given.
+    """
+    endpoints = []
+    for listeners in members:
+        for item in listeners:
+            if listener in (None, "", item["name"]):
+                host = item.get("advertised") or item.get("bind")
+                endpoints.append(endpoint(host, item["port"]))
+                break
+    return ",".join(endpoints)
+
+
+def client_listeners(members, audiences, admin_listener="", security=None, own=None):
+    """Return the listeners that somebody of these audiences uses, besides the one that admins use.
+
+    `members` is a list of `kafka_listeners` lists, one a broker, as the preflight completes them; an empty
+    `admin_listener` is the first one of each broker. How to log in is `security` (see client_properties)
+    with the listener's own protocol, and what `own` has for its name. Returns dicts of
+    `name bootstrap_servers properties`.
+    """
+    found = {}
+    for listeners in members:
+        for place, item in enumerate(listeners):
+            admins = item["name"] == admin_listener if admin_listener else place == 0
+            if not admins and set(item["audience"]) & set(audiences):
+                found.setdefault(item["name"], item["protocol"])
+    return [
+        {
+            "name": name,
+            "bootstrap_servers": bootstrap_servers(members, name),
+            "properties": client_properties(
+                {**(security or {}), "security_protocol": protocol, **((own or {}).get(name) or {})}
+            ),
+        }
+        for name, protocol in found.items()
+    ]
+
+
+def zookeeper_connect(servers, chroot=""):
+    """Return a connect string for `servers` (dicts with `address`, `client_port`, `id`), sorted by id."""
+    ordered = sorted(servers, key=lambda server: int(server["id"]))
+    hosts = ",".join(endpoint(server["address"], server["client_port"]) for server in ordered)
+    return hosts + (chroot if chroot and chroot != "/" else "")
+
+
+def shrink_to_fit(brokers):
+    """Return replication factor and min.insync.replicas for a cluster of `brokers` brokers.
+
+    Three replicas of which two must have a record is the production setting; with fewer brokers it
+    shrinks so that one broker down does not stop the writers of a two-broker cluster.
+    """
+    replication = min(3, max(1, brokers))
+    return replication, 2 if replication >= 3 else 1
+
+
+def _jaas(text):
+    return '"%s"' % str(text).replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _jaas_user(name):
+    """The option of a user, quoted where Kafka's parser would end the word: user_bob, "user_bob x"."""
+    option = f"user_{name}"
+    return option if re.fullmatch(r"[A-Za-z0-9_.-]+", option) else _jaas(option)
+
+
+def _sasl_properties(listeners, sasl):
+    mechanisms = [str(item) for item in sasl.get("mechanisms") or []]
+    inter_broker = sasl.get("inter_broker_mechanism") or (mechanisms[0] if mechanisms else "")
+    properties = {
+        "sasl.enabled.mechanisms": ",".join(mechanisms),
+        "sasl.mechanism.inter.broker.protocol": inter_broker,
+    }
+    user = sasl.get("inter_broker_user") or ""
+    password = sasl.get("inter_broker_password") or ""
+    for listener in listeners:
+        if not str(listener.get("protocol", "")).startswith("SASL_"):
+            continue
+        for mechanism in mechanisms:
+            key = "listener.name.%s.%s.sasl.jaas.config" % (
+                listener["name"].lower(),
+                mechanism.lower(),
+            )
+            if mechanism == "PLAIN":
+                users = dict(sasl.get("users") or {})
+                users.setdefault(user, password)
+                entries = " ".join(
+                    f"{_jaas_user(name)}={_jaas(users[name])}" for name in sorted(users) if name
+                )
+                module = _LOGIN_MODULES["PLAIN"]
+            else:
+                entries = ""
+                module = _LOGIN_MODULES["SCRAM"]
+            properties[key] = "%s required username=%s password=%s%s;" % (
+                module,
+                _jaas(user),
+                _jaas(password),
+                " " + entries if entries else "",
+            )
+    return properties
+
+
+def broker_properties(
+    broker_id,
+    listeners,
+    log_dirs,
+    zookeeper_connect,
+    brokers,
+    config_dir="",
+    rack=None,
+    inter_broker_listener=None,
+    ssl=None,
+    sasl=None,
+    authorizer=False,
+    super_users=(),
+    config=None,
+    host_config=None,
+):
+    """Return the effective server.properties as a dict of strings.
+
+    `listeners`: list of dicts `name port protocol bind advertised audience`; `log_dirs`: list of paths;
+    `brokers`: number of brokers of the cluster; `config_dir`: the instance's configuration directory,
+    where PEM files are found below `current`; `ssl`: dict `certificate key ca client_auth`; `sasl`: dict
+    `mechanisms inter_broker_mechanism inter_broker_user inter_broker_password users`.
+    The input must have passed the preflight: a missing key raises KeyError.
+    """
+    replication, min_isr = shrink_to_fit(brokers)
+    names = [item["name"] for item in listeners]
+    properties = {
+        "broker.id": broker_id,
+        # An id that Kafka invents is an id that nobody wrote down.
+        "broker.id.generation.enable": False,
+        "listeners": [
+            "%s://%s" % (item["name"], endpoint(item.get("bind") or "", item["port"]))
+            for item in listeners
+        ],
+        "advertised.listeners": [
+            "%s://%s"
+            % (item["name"], endpoint(item.get("advertised") or item.get("bind"), item["port"]))
+            for item in listeners
+        ],
+        "listener.security.protocol.map": [
+            "%s:%s" % (item["name"], item.get("protocol") or "PLAINTEXT") for item in listeners
+        ],
+        "inter.broker.listener.name": inter_broker_listener or names[0],
+        "log.dirs": list(log_dirs),
+        "zookeeper.connect": zookeeper_connect,
+        "default.replication.factor": replication,
+        "min.insync.replicas": min_isr,
+        "offsets.topic.replication.factor": replication,
+        "transaction.state.log.replication.factor": replication,
+        "transaction.state.log.min.isr": min_isr,
+        "unclean.leader.election.enable": False,
+        "auto.create.topics.enable": False,
+        "group.initial.rebalance.delay.ms": 3000,
+        "num.recovery.threads.per.data.dir": 2,
+        "log.retention.hours": 168,
+        "zookeeper.session.timeout.ms": 18000,
+    }
+    if rack:
+        properties["broker.rack"] = rack
+    if ssl:
+        properties.update(
+            {
+                "ssl.keystore.type": "PEM",
+                "ssl.keystore.location": "%s/current/keystore.pem" % config_dir,
+                "ssl.truststore.type": "PEM",
+                "ssl.truststore.location": "%s/current/truststore.pem" % config_dir,
+                "ssl.client.auth": ssl.get("client_auth") or "none",
+            }
+        )
+    if sasl:
+        properties.update(_sasl_properties(listeners, sasl))
+    if authorizer:
+        properties["authorizer.class.name"] = AUTHORIZER_CLASS
+        properties["super.users"] = ";".join(
+            user if ":" in user else "User:%s" % user for user in super_users or ()
+        )
+        properties["allow.everyone.if.no.acl.found"] = False
+    properties.update(config or {})
+    properties.update(host_config or {})
+    return {key: property_value(properties[key]) for key in sorted(properties)}
+
+
+def client_properties(security):
+    """Return the client properties, as Kafka's own tools take them, for the modules' connection options.
+
+    `security`: dict of `security_protocol sasl_mechanism sasl_username sasl_password ssl_ca
+    ssl_certificate ssl_key` (certificates as PEM text or as paths). Empty for a plain connection.
+    """
+    found = {}
+    if security.get("security_protocol"):
+        found["security.protocol"] = security["security_protocol"]
+    if security.get("sasl_mechanism"):
+        mechanism = security["sasl_mechanism"]
+        found["sasl.mechanism"] = mechanism
+        found["sasl.jaas.config"] = "%s required username=%s password=%s;" % (
+            _LOGIN_MODULES["PLAIN" if mechanism == "PLAIN" else "SCRAM"],
+            _jaas(security.get("sasl_username") or ""),
+            _jaas(security.get("sasl_password") or ""),
+        )
+    for option, store, text_key in (
+        ("ssl_ca", "ssl.truststore", "ssl.truststore.certificates"),
+        ("ssl_certificate", "ssl.keystore", "ssl.keystore.certificate.chain"),
+    ):
+        value = security.get(option)
+        if not value:
+            continue
+        found[store + ".type"] = "PEM"
+        found[text_key if "-----BEGIN" in value else store + ".location"] = value
+    if security.get("ssl_key"):
+        found["ssl.keystore.key"] = security["ssl_key"]
+    return found
+
+
+def properties_text(properties):
+    """Return a Java properties file, sorted by key, escaped as `java.util.Properties` reads it.
+
+    Source: the grammar in the Java documentation of Properties.load.
+    """
+    lines = []
+    for key in sorted(properties):
+        lines.append("%s=%s\n" % (_escape(key, key=True), _escape(property_value(properties[key]))))
+    return "".join(lines)
+
+
+def _escape(text, key=False):
+    out = []
+    for index, char in enumerate(str(text)):
+        if char == "\\":
+            out.append("\\\\")
+        elif char == "\n":
+            out.append("\\n")
+        elif char == "\r":
+            out.append("\\r")
+        elif char == "\t":
+            out.append("\\t")
+        elif char in " #!" and (key or index == 0):
+            out.append("\\" + char)
+        elif key and char in "=:":
+            out.append("\\" + char)
+        elif not 0x20 <= ord(char) <= 0x7E:
+            # java.util.Properties reads ISO 8859-1; everything else travels as UTF-16 code units.
+            data = char.encode("utf-16-be")
+            out.extend(
+                "\\u%04x" % int.from_bytes(data[position : position + 2], "big")
+                for position in range(0, len(data), 2)
+            )
+        else:
+            out.append(char)
+    return "".join(out)
+
+
+def parse_properties(text):
+    """Return the dict that `properties_text` was made of (the subset that this collection writes)."""
+    properties = {}
+    for line in text.splitlines():
+        stripped = line.lstrip()
+        if not stripped or stripped[0] in "#!":
+            continue
+        key, dummy, value = _split(stripped)
+        properties[_unescape(key)] = _unescape(value)
+    return properties
+
+
+def _split(line):
+    index = 0
+    while index < len(line):
+        if line[index] == "\\":
+            index += 2
+            continue
+        if line[index] in "=:":
+            return _strip_end(line[:index]), line[index], line[index + 1 :].lstrip()
+        index += 1
+    return _strip_end(line), "", ""
+
+
+def _strip_end(key):
+    """Strip white space behind a key, but not the blank that a backslash makes part of it."""
+    stripped = key.rstrip()
+    backslashes = len(stripped) - len(stripped.rstrip("\\"))
+    return key[: len(stripped) + 1] if backslashes % 2 and len(key) > len(stripped) else stripped
+
+
+def _unescape(text):
+    out = []
+    index = 0
+    while index < len(text):
+        char = text[index]
+        if char != "\\" or index + 1 >= len(text):
+            out.append(char)
+            index += 1
+            continue
+        following = text[index + 1]
+        if following == "u":
+            out.append(chr(int(text[index + 2 : index + 6], 16)))
+            index += 6
+            continue
+        out.append({"n": "\n", "r": "\r", "t": "\t"}.get(following, following))
+        index += 2
+    joined = "".join(out)
+    return joined.encode("utf-16", "surrogatepass").decode("utf-16")

@@ -1,0 +1,213 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""What one start of a JVM service is made of, as a value: the generation.
+
+A generation is everything that decides how a process behaves: release, Java, options, environment,
+configuration files and the settings of its service. Its fingerprint is taken over that meaning and not
+over the text of our templates, so a new release of this collection alone never makes an instance
+"restart pending". Pure: no files, no processes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
+    parse_properties,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
+    is_secret,
+    masked,
+    masked_text,
+)
+
+PROPERTIES_SUFFIXES = (".properties", ".cfg")
+Meaning = Dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Generation:
+    """One immutable set of what a start needs.
+
+    The meaning, whose change is a reason to restart: `files` maps a file name to its text, apart from
+    those in `unwatched` (our own logging configuration, whose settings travel as JVM options).
+    `service` holds the settings of the service that an operator chooses, by the service manager's name
+    for them: {"LimitNOFILE": "100000"}.
+
+    Written beside it, but no reason to restart: `definition`, the text of the unit or program, which
+    takes effect with the next start; `ready`, the probes that this generation answers when it has
+    started; `cds_archive`, where a class-data archive is kept that makes later starts quicker; `guard`,
+    a Python file among `files` and its arguments, run with `before-start` ahead of the JVM, and by a
+    unit with `after-exit`; with `guard_watches` (nobody runs anything after an exit) also with `watch`
+    beside the JVM.
+    """
+
+    release: str
+    java_home: str
+    main_class: str
+    classpath: str
+    jvm_options: Tuple[str, ...] = ()
+    arguments: Tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    unwatched: Tuple[str, ...] = ()
+    service: Mapping[str, str] = field(default_factory=dict)
+    definition: str = ""
+    ready: Tuple[Mapping[str, Any], ...] = ()
+    cds_archive: str = ""
+    guard: Tuple[str, ...] = ()
+    guard_watches: bool = False
+
+    def meaning(self) -> Meaning:
+        """Return the JSON-able value that the fingerprint is taken over; secrets only as digests."""
+        return {
+            "release": self.release,
+            "java_home": self.java_home,
+            "main_class": self.main_class,
+            "classpath": self.classpath,
+            "jvm_options": list(self.jvm_options),
+            "arguments": list(self.arguments),
+            "environment": {
+                key: _digest(item) if is_secret(key) else item
+                for key, item in sorted(self.environment.items())
+            },
+            "files": {
+                name: _file_meaning(name, text)
+                for name, text in sorted(self.files.items())
+                if name not in self.unwatched
+            },
+            "service": {key: str(value) for key, value in sorted(self.service.items())},
+        }
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the 16 hexadecimal digits that name this generation."""
+        return fingerprint(self.meaning())
+
+
+def fingerprint(meaning: Meaning) -> str:
+    """Return the fingerprint of a generation's meaning (see `Generation.meaning`)."""
+    return _digest(json.dumps(meaning, sort_keys=True))[:16]
+
+
+def _digest(text: Any) -> str:
+    return hashlib.sha256(str(text).encode("utf-8")).hexdigest()
+
+
+def _file_meaning(name: str, text: str) -> Any:
+    if name.endswith(PROPERTIES_SUFFIXES):
+        return {
+            key: f"sha256:{_digest(value)}" if is_secret(key) else value
+            for key, value in parse_properties(text).items()
+        }
+    return f"sha256:{_digest(text)}"
+
+
+# ---------------------------------------------------------------- reasons to restart
+
+
+def reasons(before: Optional[Meaning], after: Meaning) -> List[str]:
+    """Return, in words, what differs between two meanings; `before` None is a first start.
+
+    Example: ["server.properties: num.io.threads 8 -> 16", "release kafka_2.13-3.8.1 -> kafka_2.13-3.9.2"].
+    """
+    if before is None:
+        return ["never started"]
+    before = _with_service(before, after.get("service") or {})
+    found = []
+    for name in ("release", "java_home", "main_class", "classpath"):
+        old, new = before.get(name) or "", after.get(name) or ""
+        if old != new:
+            if name == "release":
+                old, new = os.path.basename(old), os.path.basename(new)
+            found.append(f"{name.replace('_', ' ')} {old} -> {new}")
+    for name in ("jvm_options", "arguments"):
+        old, new = before.get(name) or [], after.get(name) or []
+        if old != new:
+            words = [f"-{masked_text(item)}" for item in old if item not in new]
+            words += [f"+{masked_text(item)}" for item in new if item not in old]
+            found.append(f"{name.replace('_', ' ')} {' '.join(words) or 'in another order'}")
+    for name in ("environment", "service"):
+        found += _mapping_reasons(name, before.get(name) or {}, after.get(name) or {})
+    old_files, new_files = before.get("files") or {}, after.get("files") or {}
+    for name in sorted(set(old_files) | set(new_files)):
+        old, new = old_files.get(name), new_files.get(name)
+        if old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict):
+            found += _mapping_reasons(name, old, new)
+        else:
+            what = "added" if old is None else "removed" if new is None else "changed"
+            found.append(f"{name} {what}")
+    return found
+
+
+def _mapping_reasons(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> List[str]:
+    found = []
+    for key in sorted(set(old) | set(new)):
+        if old.get(key) == new.get(key):
+            continue
+        shown = [masked(key, side.get(key, "(unset)")) for side in (old, new)]
+        if is_secret(key) or shown[0] == shown[1]:
+            found.append(f"{name}: {key} changed")
+        else:
+            found.append(f"{name}: {key} {shown[0]} -> {shown[1]}")
+    return found
+
+
+def _with_service(meaning: Meaning, wanted: Mapping[str, str]) -> Meaning:
+    """Return a stored meaning in today's form.
+
+    Earlier releases kept the unit's whole text in the meaning: only the settings that are `wanted`
+    today are looked up in it, so that an instance which such a release has started need not restart.
+    """
+    if "unit" not in meaning:
+        return meaning
+    lines = ((meaning["unit"] or {}).get("text") or "").splitlines()
+    values: Dict[str, List[str]] = {}
+    for line in lines:
+        key, equals, value = line.partition("=")
+        if equals and key in wanted:
+            values.setdefault(key, []).append(value.strip())
+    others = {key: value for key, value in meaning.items() if key != "unit"}
+    return {**others, "service": {key: " ".join(found) for key, found in values.items()}}
+
+
+# ---------------------------------------------------------------- what may be shown
+
+
+def shown_file(name: str, text: Optional[str]) -> str:
+    """Return a file's text as it may be shown in a diff; of what is no properties file a digest."""
+    if text is None:
+        return ""
+    if not name.endswith(PROPERTIES_SUFFIXES):
+        return f"sha256:{_digest(text)}\n"
+    return shown_lines(text)
+
+
+def shown_lines(text: str) -> str:
+    """Return lines of `key=value` with the values of secrets hidden."""
+    lines = []
+    for line in text.splitlines():
+        key, equals, value = line.partition("=")
+        lines.append(f"{key}={masked(key, value)}" if equals else line)
+    return "\n".join(lines) + "\n"
+
+
+def shown_start(meaning: Meaning) -> str:
+    """Return what a meaning says about the start itself, one setting a line."""
+    lines = [f"release: {os.path.basename(meaning.get('release') or '')}"]
+    lines.append(f"java_home: {meaning.get('java_home')}")
+    lines += [f"option: {masked_text(item)}" for item in meaning.get("jvm_options") or []]
+    lines += [f"environment: {key}" for key in meaning.get("environment") or {}]
+    lines += [
+        f"service: {key}={masked(key, value)}"
+        for key, value in (meaning.get("service") or {}).items()
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,250 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""What each `state` of the module jvm_instance does, from its parameters to its result."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generation import (
+    Generation,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import (
+    CONSOLE,
+    Instance,
+    StartRules,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.probes import answer_of
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
+    ServiceError,
+    ServiceManager,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.store import Layout, Staged
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.supervisor import Supervisor
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.systemd import Run, Systemd
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
+
+Params = Mapping[str, Any]
+Result = Dict[str, Any]
+IN_EFFECT = "in_effect"
+
+
+def service_manager(params: Params, run: Run) -> ServiceManager:
+    """Return the service manager that the parameters name; `run` is AnsibleModule.run_command."""
+    if params["manager"] == "systemd":
+        return Systemd(run, (params["generation"] or {}).get("unit_text", ""))
+    return Supervisor(params["supervisor_dir"])
+
+
+def layout(params: Params, check_mode: bool) -> Layout:
+    """Return the Layout that the parameters name; nothing is staged for an account that does not exist."""
+    uid = gid = -1
+    if params["account"]:
+        try:
+            entry = pwd.getpwnam(params["account"])
+            uid, gid = entry.pw_uid, entry.pw_gid
+        except KeyError:
+            # In check mode on a new host the account is one of the things that would be created; what
+            # was never installed can be stopped and removed all the same.
+            if params["state"] == "staged" and not check_mode:
+                raise ServiceError(
+                    f"account={params['account']} does not exist on this host"
+                ) from None
+    return Layout(
+        params["name"],
+        params["config_dir"],
+        params["state_dir"],
+        params["log_dir"],
+        tuple(params["data_dirs"]),
+        uid,
+        gid,
+    )
+
+
+def generation(params: Params, manager: ServiceManager) -> Generation:
+    """Return the Generation that the parameters describe."""
+    given = params["generation"]
+    command = os.path.join(params["config_dir"], "current", "launch")
+    console = os.path.join(params["log_dir"], CONSOLE)
+    files = {key: str(value) for key, value in given["files"].items()}
+    for key, value in given["secrets"].items():
+        files[key] = files.get(key, "") + str(value)
+    return Generation(
+        release=given["release"],
+        java_home=given["java_home"],
+        main_class=given["main_class"],
+        classpath=given["classpath"],
+        jvm_options=tuple(given["jvm_options"]),
+        arguments=tuple(given["arguments"]),
+        environment={
+            key: str(value)
+            for part in ("environment", "secret_environment")
+            for key, value in given[part].items()
+        },
+        files=files,
+        unwatched=tuple(given["unwatched"]),
+        service=dict(_settings(given["service"])),
+        definition=manager.definition(params["name"], command, console),
+        ready=tuple(params["ready"]),
+        cds_archive=given["cds_archive"] if " " not in given["cds_archive"] else "",
+        guard=tuple(given["guard"]),
+        # supervisord runs nothing after an exit
+        guard_watches=bool(given["guard"]) and params["manager"] == "supervisor",
+    )
+
+
+def _settings(given: Mapping[str, Any], prefix: str = "") -> Iterator[Tuple[str, str]]:
+    """Yield settings by name; those of a section of a unit as `Section.Name`, several values as one text."""
+    for key, value in given.items():
+        if isinstance(value, Mapping):
+            yield from _settings(value, f"{prefix}{key}.")
+        else:
+            words = value if isinstance(value, (list, tuple)) else [value]
+            yield f"{prefix}{key}", " ".join(str(word) for word in words)
+
+
+def carry_out(
+    params: Params, check_mode: bool, instance: Instance, manager: ServiceManager
+) -> Result:
+    """Bring about the wanted state (in check mode: tell what would be); return the module's result.
+
+    Raises StartFailed, ServiceError, ProblemError or OSError.
+    """
+    state = params["state"]
+    reads_only = check_mode or state == "probe"
+    alone = contextlib.nullcontext() if reads_only else instance.locked(state == "staged")
+    with alone:
+        if state == "staged":
+            result = _stage(params, check_mode, instance, manager)
+        elif state == "started":
+            result = _start(params, check_mode, instance)
+        elif state in ("stopped", "removed"):
+            result = _stop(params, check_mode, instance, manager)
+        else:
+            result = {"changed": False}
+    return {**_report(params, instance), **result}
+
+
+def _stage(params: Params, check_mode: bool, instance: Instance, manager: ServiceManager) -> Result:
+    wanted = generation(params, manager)
+    staged = instance.stage(wanted, params["seeds"], apply=not check_mode)
+    pending = instance.restart_reasons(wanted.meaning())
+    return {
+        "changed": staged.changed,
+        "diff": _diff(staged),
+        "fingerprint": wanted.fingerprint,
+        "restart_pending": bool(pending),
+        "restart_reasons": pending,
+    }
+
+
+def _start(params: Params, check_mode: bool, instance: Instance) -> Result:
+    name, wanted = _target(params, instance), params["fingerprint"]
+    if (
+        check_mode
+        and params["configuration"] != IN_EFFECT
+        and (name is None or wanted not in ("", name))
+    ):
+        # What would be started here has not been written, since check mode has staged nothing.
+        return {"changed": True}
+    if name is None:
+        raise ProblemError(_nothing_to_start(params))
+    if wanted and wanted != name:
+        raise ProblemError(_another_one(params, name))
+    pending = instance.restart_reasons(instance.store.meaning(name))
+    if pending and not check_mode:
+        instance.turn(name, _rules(params))
+    return {"changed": bool(pending), "reasons_before": pending}
+
+
+def _stop(params: Params, check_mode: bool, instance: Instance, manager: ServiceManager) -> Result:
+    runs = instance.process() is not None or manager.wants_running(params["name"])
+    if not check_mode and params["state"] == "stopped":
+        instance.stop(params["stop_timeout"])
+    elif not check_mode:
+        instance.remove(params["stop_timeout"])
+    return {"changed": runs}
+
+
+def _target(params: Params, instance: Instance) -> Optional[str]:
+    """Return the fingerprint of the generation that the parameters are about, or None."""
+    return instance.in_effect() if params["configuration"] == IN_EFFECT else instance.staged()
+
+
+def _rules(params: Params) -> StartRules:
+    return StartRules(
+        params["start_timeout"],
+        params["stop_timeout"],
+        tuple(params["ready"]),
+        tuple(params["log_files"]),
+        params["transient_failure"],
+        params["progress"],
+    )
+
+
+def _report(params: Params, instance: Instance) -> Result:
+    """Return what is told of the instance whatever was done."""
+    process = instance.process()
+    target = _target(params, instance)
+    reasons = instance.restart_reasons(instance.store.meaning(target))
+    ready: List[Mapping[str, Any]] = []
+    if process:
+        # Those of the configuration that runs: the parameters may name a port that is only wanted.
+        own = instance.store.ready(process.fingerprint)
+        ready = params["ready"] if own is None else own
+    return {
+        "deployed": instance.in_effect(process) is not None,
+        "fingerprint": target,
+        "running": process is not None,
+        "pid": process.pid if process else None,
+        "version": instance.running_version(process),
+        "started_at": process.started_at if process else None,
+        "restart_pending": bool(reasons),
+        "restart_reasons": reasons,
+        "answers": [answer_of(probe) or "" for probe in ready if probe.get("send")],
+    }
+
+
+def _nothing_to_start(params: Params) -> Problem:
+    if params["configuration"] == IN_EFFECT:
+        return Problem(
+            "instance.not_deployed",
+            "it was never started, so there is no configuration in effect",
+            "run playbooks/site.yml, which installs and starts it",
+            (params["name"],),
+        )
+    return Problem(
+        "instance.nothing_staged",
+        "nothing is staged, so there is nothing to start",
+        "run playbooks/site.yml, which stages and starts it",
+        (params["name"],),
+    )
+
+
+def _another_one(params: Params, name: str) -> Problem:
+    return Problem(
+        "instance.staged_meanwhile",
+        f"{name} is staged, not what this run has staged or looked at: another run was here meanwhile",
+        "run again when the other run has ended",
+        (params["name"],),
+        "fingerprint",
+        params["fingerprint"],
+    )
+
+
+def _diff(staged: Staged) -> List[Dict[str, str]]:
+    """Return Ansible's diff structure: one entry a file that differs."""
+    return [
+        {
+            "before_header": name,
+            "after_header": name,
+            "before": staged.before.get(name, ""),
+            "after": staged.after.get(name, ""),
+        }
+        for name in sorted({*staged.before, *staged.after})
+    ]

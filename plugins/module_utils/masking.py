@@ -1,0 +1,73 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""The one place that knows what a secret is, and how it is hidden wherever something is shown.
+
+Pure text. Names decide: a setting whose name contains one of `SECRET_NAME_PARTS`, and the password
+in front of an address (`user:password@host`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+HIDDEN = "(hidden)"
+SECRET_NAME_PARTS = (
+    "password",
+    "passwd",
+    "secret",
+    "superdigest",
+    "jaas.config",
+    "keystore.key",
+    "access.key",
+    "accesskey",
+    "account.key",
+    "api.key",
+    "apikey",
+    "master.key",
+)
+# The password of user:password@host, whatever it contains but a blank, a slash or another @.
+_URL_PASSWORD = re.compile(r"(?<=//)([^\s/@:]*):([^\s/@]+)@")
+# name=value and name: value inside a longer text (a command line, an option, a log line).
+_NAME_AND_VALUE = re.compile(
+    r"""(?P<name>[\w.\-]+)(?P<between>\s*[=:]\s*)(?P<value>"[^"]*"|'[^']*'|[^\s,;"']+)"""
+)
+
+
+def is_secret(name: str) -> bool:
+    """Tell whether the value of the setting `name` must never be shown."""
+    plain = str(name).lower().replace("_", ".").replace("-", ".")
+    return any(part in plain or part in str(name).lower() for part in SECRET_NAME_PARTS)
+
+
+def masked_text(text: str) -> str:
+    """Return free text (a URL, a JVM option, a message) with the values of secrets hidden.
+
+    `-Djavax.net.ssl.keyStorePassword=x` becomes `-Djavax.net.ssl.keyStorePassword=(hidden)`,
+    `https://bob:x@host/` becomes `https://bob:(hidden)@host/`.
+    """
+    text = _URL_PASSWORD.sub(rf"\1:{HIDDEN}@", text)
+
+    def hide(match: "re.Match[str]") -> str:
+        if not is_secret(match["name"]):
+            # An agent's settings stand inside its option: -javaagent:a.jar=password=x.
+            return f"{match['name']}{match['between']}{masked_text(match['value'])}"
+        return f"{match['name']}{match['between']}{HIDDEN}"
+
+    return _NAME_AND_VALUE.sub(hide, text)
+
+
+def masked(name: str, value: Any) -> Any:
+    """Return the value of the setting `name` as it may be shown; works into mappings and lists.
+
+    Empty values and booleans stay: they say that there is no secret, or whether one is wanted.
+    """
+    if isinstance(value, dict):
+        return {key: masked(str(key), item) for key, item in value.items()}
+    if is_secret(name) and value not in (None, "", [], ()) and not isinstance(value, bool):
+        return HIDDEN
+    if isinstance(value, (list, tuple)):
+        return [masked(name, item) for item in value]
+    return masked_text(value) if isinstance(value, str) else value

@@ -1,0 +1,70 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""Host names and IP addresses: their form, and what they mean. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Optional, Tuple, Union
+
+HOST_NAME = re.compile(
+    r"^(?=.{1,253}\.?$)[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?"
+    r"(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?$"
+)
+
+
+def bare(text: str) -> str:
+    """The address without blanks around it and without the brackets of an IPv6 address."""
+    text = text.strip()
+    return text[1:-1] if text.startswith("[") and text.endswith("]") else text
+
+
+def _parsed(text: str) -> Union[None, ipaddress.IPv4Address, ipaddress.IPv6Address]:
+    """The address as `ipaddress` has it; None for what is no address. A zone (%eth0) is let pass."""
+    try:
+        return ipaddress.ip_address(bare(text).partition("%")[0])
+    except ValueError:
+        return None
+
+
+def is_address(text: str) -> bool:
+    """Whether the text is an IP address and needs no resolution."""
+    return _parsed(text) is not None
+
+
+def is_loopback(text: str) -> bool:
+    """Whether an address or name means the machine itself."""
+    address = _parsed(text)
+    if address is not None:
+        return address.is_loopback
+    return bare(text).lower() in ("localhost", "localhost.")
+
+
+def is_wildcard(text: str) -> bool:
+    """Whether an address means all addresses of the machine."""
+    address = _parsed(text)
+    return address.is_unspecified if address is not None else bare(text) in ("", "*")
+
+
+def host_problem(text: str) -> Optional[Tuple[str, str]]:
+    """(reason, remedy) if `text` is neither a host name nor an address."""
+    if not text:
+        return "empty", "give a host name or an address"
+    if "://" in text:
+        host = text.split("://", 1)[1].split("/")[0]
+        return "a URL, where a host belongs", f"write the host alone: {host.rsplit(':', 1)[0]}"
+    if re.match(r"^[^:\[\]]+:\d+$", text) or re.match(r"^\[.*\]:\d+$", text):
+        host = text.rsplit(":", 1)[0]
+        return "host:port, where a host belongs", f"write the host alone: {host}"
+    if is_address(text):
+        return None
+    if ":" in text:
+        return "not an IPv6 address", "write it like 2001:db8::1"
+    if re.match(r"^[\d.]+$", text):
+        return "not an IPv4 address", "give four numbers from 0 to 255"
+    if HOST_NAME.match(text):
+        return None
+    return "neither a host name nor an address", "give a host name or an address"

@@ -1,0 +1,561 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""Checks of who is who: inventory, ids, cluster ids, the ensemble. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
+    found,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids import (
+    Claim,
+    assign_ids,
+    contradictions,
+    duplicates,
+    without_id,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    Cluster,
+    World,
+    effective_properties,
+    effective_zookeeper,
+    number,
+    server_lines,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
+    WARNING,
+    Problem,
+)
+
+ENSEMBLE_MAX = 7
+# Variables that mean the whole cluster; the chroot has a check of its own.
+UNIFORM_BROKER_VARIABLES = (
+    "kafka_version",
+    "kafka_scala_version",
+    "kafka_inter_broker_listener",
+    "kafka_authorizer",
+    "kafka_topics",
+)
+
+
+def broker_claims(cluster: Cluster) -> List[Claim]:
+    """What inventory and disks say of the brokers' ids."""
+    claims = []
+    for member in cluster.brokers:
+        ids = {number(meta.get("broker.id", meta.get("node.id"))) for meta in _metas(member)}
+        on_disk = tuple(sorted(each for each in ids if each is not None))
+        facts = member.product_facts("kafka")
+        ran_as = number((facts.get("answered") or {}).get("broker.id"))
+        staged = number((facts.get("staged") or facts.get("current") or {}).get("broker.id"))
+        claims.append(Claim(member.name, member.broker_id, on_disk, ran_as, staged))
+    return claims
+
+
+def server_claims(cluster: Cluster) -> List[Claim]:
+    """What inventory and disks say of the servers' ids."""
+    claims = []
+    for member in cluster.servers:
+        on_disk = number((member.product_facts("zookeeper").get("data") or {}).get("myid"))
+        claims.append(Claim(member.name, member.myid, () if on_disk is None else (on_disk,)))
+    return claims
+
+
+def _metas(member: Member) -> List[Dict[str, Any]]:
+    return [each["meta"] for each in log_directories(member) if each.get("meta")]
+
+
+def log_directories(member: Member) -> List[Dict[str, Any]]:
+    """Facts of the wanted log directories, then of those that only the current configuration has."""
+    facts = member.product_facts("kafka")
+    return list(facts.get("log_dirs") or []) + list(facts.get("other_log_dirs") or [])
+
+
+def identities(cluster: Cluster) -> Tuple[Dict[str, int], Dict[str, int]]:
+    """(broker ids by host, ZooKeeper ids by host) of one cluster."""
+    taken = set()
+    if cluster.snapshot:
+        taken = set(cluster.snapshot.brokers) | set(cluster.snapshot.replicas)
+    return assign_ids(broker_claims(cluster), taken), assign_ids(server_claims(cluster), set())
+
+
+# ---------------------------------------------------------------- the inventory itself
+
+
+def check_inventory(world: World) -> Iterator[Problem]:
+    """Names, groups, what has to be equal everywhere, misspelt variables."""
+    for name in sorted(world.host_names & world.group_names):
+        yield found(
+            "inventory.group_name", name, "inventory name", name, "a group has the same name"
+        )
+    for variable, hosts in sorted(world.misspelt.items()):
+        for host, near in sorted(hosts.items()):
+            yield found(
+                "settings.unknown_variable",
+                host,
+                variable,
+                "...",
+                "the collection has no such variable",
+                "did you mean `%s`?" % near,
+            )
+    for cluster in world.clusters:
+        yield from _groups(cluster)
+        yield from _uniform(cluster)
+    yield from _instances(world)
+
+
+def _groups(cluster: Cluster) -> Iterator[Problem]:
+    if not cluster.brokers:
+        yield found(
+            "inventory.empty_group",
+            [member.name for member in cluster.servers],
+            "kafka_group",
+            cluster.servers[0].text("kafka_group") or "kafka",
+            "the group has no host of cluster %s" % cluster.name,
+        )
+
+
+def _uniform(cluster: Cluster) -> Iterator[Problem]:
+    checks = [("settings.not_uniform", name) for name in UNIFORM_BROKER_VARIABLES]
+    for check, variable in checks + [("cluster.chroot", "kafka_zookeeper_chroot")]:
+        yield from _same_everywhere(check, variable, cluster.brokers)
+    yield from _same_everywhere("settings.not_uniform", "zookeeper_version", cluster.servers)
+
+
+def _same_everywhere(check: str, variable: str, members: Iterable[Member]) -> Iterator[Problem]:
+    values: Dict[str, List[str]] = {}
+    for member in members:
+        values.setdefault(repr(member.get(variable)), []).append(member.name)
+    if len(values) > 1:
+        common = max(values.values(), key=len)
+        told = "; ".join(
+            "%s on %s" % (value, ", ".join(hosts)) for value, hosts in sorted(values.items())
+        )
+        odd = [host for hosts in values.values() if hosts is not common for host in hosts]
+        yield found(
+            check,
+            odd,
+            variable,
+            "(several)",
+            "not the same on all hosts of the cluster: %s" % told[:400],
+            "set it once for the cluster, in group_vars",
+        )
+
+
+def _instances(world: World) -> Iterator[Problem]:
+    """Two instances on one machine may share releases, and nothing else."""
+    owners: Dict[Tuple[str, str, str], List[Tuple[str, str]]] = {}
+    for member in world.members:
+        for product, present in (("kafka", member.is_broker), ("zookeeper", member.is_server)):
+            if not present:
+                continue
+            for kind in ("instance", "config_dir", "state_dir"):
+                value = member.text("%s_%s" % (product, kind)).rstrip("/")
+                if value:
+                    # Unit names are per service manager; supervisors are apart by directory.
+                    scope = member.filesystem
+                    if kind == "instance" and member.text("jvm_service_manager") == "supervisor":
+                        scope += member.text("jvm_service_supervisor_dir")
+                    owners.setdefault((scope, kind, value), []).append(
+                        (member.name, "%s_%s" % (product, kind))
+                    )
+    for (_scope, kind, value), users in sorted(owners.items()):
+        if len(users) > 1:
+            yield found(
+                "inventory.instance_collision",
+                [name for name, _variable in users],
+                " and ".join(sorted({variable for _name, variable in users})),
+                value,
+                "two instances on one machine have the same %s" % kind.replace("_", " "),
+            )
+
+
+# ---------------------------------------------------------------- ids
+
+
+def check_identity(world: World) -> Iterator[Problem]:
+    """Broker and ZooKeeper ids against each other, the disks and the running cluster."""
+    for cluster in world.clusters:
+        yield from _ids(
+            cluster.name,
+            broker_claims(cluster),
+            "kafka_broker_id",
+            "identity.duplicate_broker_id",
+            "brokers of cluster %s",
+        )
+        yield from _ids(
+            cluster.name,
+            server_claims(cluster),
+            "zookeeper_myid",
+            "identity.duplicate_myid",
+            "servers of the ensemble of %s",
+        )
+        yield from _myids_on_disk(cluster)
+        yield from _cluster_ids(cluster)
+        yield from _registrations(cluster)
+        yield from _unknown_ids(cluster)
+        yield from _reachability(cluster)
+
+
+def _ids(
+    cluster_name: str, claims: List[Claim], variable: str, duplicate_check: str, told: str
+) -> Iterator[Problem]:
+    explicit = {claim.host: claim.explicit is not None for claim in claims}
+    for value, hosts in duplicates(claims).items():
+        from_disk = [host for host in hosts if not explicit[host]]
+        reason = "%d %s have this id" % (len(hosts), told % cluster_name)
+        if from_disk:
+            reason += " (%s: found on the disk)" % ", ".join(from_disk)
+        yield found(duplicate_check, hosts, variable, value, reason)
+    for host, (wanted, on_disk) in sorted(contradictions(claims).items()):
+        listed = ", ".join(str(each) for each in on_disk)
+        if len(on_disk) > 1:
+            yield found(
+                "identity.contradicts_disk",
+                host,
+                variable,
+                wanted if wanted is not None else "(not set)",
+                "its disks hold the ids %s" % listed,
+                "keep the directories of one broker; the others belong to other brokers",
+            )
+        else:
+            yield found(
+                "identity.contradicts_disk",
+                host,
+                variable,
+                wanted,
+                "the host's disk holds id %s, and an id once on disk is never changed" % listed,
+                "set %s: %s, or leave it out" % (variable, listed),
+            )
+
+
+def _myids_on_disk(cluster: Cluster) -> Iterator[Problem]:
+    for member in cluster.servers:
+        data = member.product_facts("zookeeper").get("data") or {}
+        text = data.get("myid")
+        if text is not None and not 1 <= (number(text) or 0) <= 255:
+            yield found(
+                "identity.out_of_range",
+                member.name,
+                "%s/myid" % member.data_dir,
+                text,
+                "the file holds no id from 1 to 255",
+                "write the server's id into it, or remove it where there is no data",
+            )
+        if data and (not data["readable"] or data.get("myid_unreadable")):
+            yield _unreadable(member, "zookeeper_data_dir", member.data_dir)
+    for member in cluster.brokers:
+        for each in log_directories(member):
+            if not each["readable"] or each.get("meta_unreadable"):
+                yield _unreadable(member, "kafka_log_dirs", each["path"])
+
+
+def _unreadable(member: Member, variable: str, path: str) -> Problem:
+    return found(
+        "host.unreadable",
+        member.name,
+        variable,
+        path,
+        "not readable for user %s, so its identity is not known" % (member.facts or {})["user"],
+    )
+
+
+def _cluster_ids(cluster: Cluster) -> Iterator[Problem]:
+    on_disk: Dict[str, List[Tuple[str, str]]] = {}
+    for member in cluster.brokers:
+        for each in log_directories(member):
+            value = (each.get("meta") or {}).get("cluster.id")
+            if value:
+                on_disk.setdefault(value, []).append((member.name, each["path"]))
+    expected = cluster.snapshot.cluster_id if cluster.snapshot else None
+    source = "the ensemble's"
+    if expected is None and len(on_disk) > 1:
+        # Nobody to ask: what most disks say is the cluster, ties by name.
+        expected = max(sorted(on_disk), key=lambda value: len(on_disk[value]))
+        source = "that of most disks"
+    # Also where brokers still answer: they know their old ensemble, and not the inventory's.
+    empty = ensemble_state(cluster)["state"] == "new"
+    for value, places in sorted(on_disk.items()):
+        if not empty and (expected is None or value == expected):
+            continue
+        if empty:
+            reason = "the ensemble is empty and would make up another cluster id than this disk's"
+        else:
+            reason = "this disk belongs to another cluster; %s is %s" % (source, expected)
+        for host, path in places:
+            yield found(
+                "identity.foreign_cluster",
+                host,
+                "cluster.id in %s/meta.properties" % path,
+                value,
+                reason,
+            )
+
+
+def _registrations(cluster: Cluster) -> Iterator[Problem]:
+    snapshot = cluster.snapshot
+    if snapshot is None or not cluster.brokers:
+        return
+    claims = {claim.host: claim for claim in broker_claims(cluster)}
+    ids, _servers = identities(cluster)
+    # An id that contradicts the disk is told apart; its broker is no missing one.
+    known = set(ids.values()) | {each for claim in claims.values() for each in claim.on_disk}
+    for member in cluster.brokers:
+        claim = claims[member.name]
+        endpoints = snapshot.brokers.get(claim.explicit) if claim.explicit is not None else None
+        if not endpoints or claim.on_disk or member.facts is None:
+            continue
+        own = {(each.advertised, each.port) for each in member.listeners}
+        if not own & set(endpoints):
+            yield found(
+                "identity.registered_elsewhere",
+                member.name,
+                "kafka_broker_id",
+                claim.explicit,
+                "registered by %s, and this host has no data of that broker"
+                % ", ".join("%s:%s" % each for each in endpoints),
+            )
+    newcomers = [host for host, claim in sorted(claims.items()) if claim.settled is None]
+    for value in sorted((set(snapshot.brokers) | set(snapshot.replicas)) - known):
+        what = "is registered" if value in snapshot.brokers else "holds replicas"
+        remedy = ""
+        if newcomers and value not in snapshot.brokers:
+            remedy = (
+                "set kafka_broker_id: %d on the host that replaces it (%s has no id yet) and accept"
+                " directories.emptied for that run, or add the host that is missing"
+                % (value, ", ".join(newcomers))
+            )
+        yield found(
+            "identity.missing_broker",
+            [member.name for member in cluster.brokers],
+            "kafka_broker_id",
+            value,
+            "broker %d %s in cluster %s, and no host of the inventory has this id"
+            % (value, what, cluster.name),
+            remedy,
+        )
+
+
+def _unknown_ids(cluster: Cluster) -> Iterator[Problem]:
+    """Hosts whose id would be made up while nobody can tell which ids are in use.
+
+    A dead broker has its id in the cluster's metadata only; a newcomer that got it would be elected
+    with an empty log. Where no broker has left anything on any host, none ever ran, as after a first
+    installation that was killed; then ids may be given.
+
+    | the cluster | another broker has an id on disk | this host                     | its id     |
+    |-------------|----------------------------------|-------------------------------|------------|
+    | answers     | -                                | has none                      | a free one |
+    | is down     | no                               | has none                      | a free one |
+    | is down     | yes                              | has one, ran, or one is staged| that one   |
+    | is down     | yes                              | has none                      | refused    |
+    """
+    if cluster.snapshot or ensemble_state(cluster)["state"] not in ("existing", "unknown"):
+        return
+    claims = broker_claims(cluster)
+    if not any(claim.on_disk or claim.ran_as is not None for claim in claims):
+        return
+    open_hosts = without_id(claims)
+    if open_hosts:
+        yield found(
+            "identity.unknown_ids_in_use",
+            open_hosts,
+            "kafka_broker_id",
+            "(not set)",
+            "the ids in use are not known while cluster %s is down, so none can be given"
+            % cluster.name,
+        )
+
+
+def _reachability(cluster: Cluster) -> Iterator[Problem]:
+    for member in cluster.members:
+        if not member.unreachable:
+            continue
+        if member.in_play:
+            yield found(
+                "host.unreachable",
+                member.name,
+                "ansible_host",
+                member.text("ansible_host") or member.name,
+                member.unreachable,
+            )
+            continue
+        open_ids = [
+            variable
+            for variable, needed, value in (
+                ("kafka_broker_id", member.is_broker, member.broker_id),
+                ("zookeeper_myid", member.is_server, member.myid),
+            )
+            if needed and value is None
+        ]
+        yield found(
+            "limit.hidden_member",
+            member.name,
+            open_ids[0] if open_ids else "ansible_host",
+            "(not set)" if open_ids else member.text("ansible_host") or member.name,
+            "a member of cluster %s outside this run cannot be asked: %s"
+            % (cluster.name, member.unreachable),
+            level="" if open_ids else WARNING,
+            remedy="" if open_ids else "nothing to do now: its id stands in the inventory",
+        )
+
+
+# ---------------------------------------------------------------- the ensemble
+
+
+def ensemble_state(cluster: Cluster) -> Dict[str, Any]:
+    """{state: new|existing|unknown|none, members: {host: has data, None if unknown}}."""
+    members: Dict[str, Optional[bool]] = {}
+    for member in cluster.servers:
+        data = member.product_facts("zookeeper").get("data")
+        members[member.name] = None if not data or not data["readable"] else data["has_data"]
+    if not members:
+        state = "none"
+    elif any(members.values()):
+        state = "existing"
+    elif any(value is None for value in members.values()):
+        # Nobody may be started empty as long as a silent member may hold the data.
+        state = "unknown"
+    else:
+        state = "new"
+    return {"state": state, "members": members}
+
+
+def check_ensemble(world: World) -> Iterator[Problem]:
+    """Size, list, data and timing of each ensemble."""
+    for cluster in world.clusters:
+        if not cluster.brokers and not cluster.servers:
+            continue
+        yield from _size(cluster)
+        yield from _data(cluster)
+        yield from _running_list(cluster)
+        yield from _addresses(cluster)
+        yield from _session_timeout(cluster)
+
+
+def _size(cluster: Cluster) -> Iterator[Problem]:
+    size = len(cluster.servers)
+    hosts = [member.name for member in cluster.servers or cluster.brokers]
+    group = (cluster.servers or cluster.brokers)[0].text("zookeeper_group") or "zookeeper"
+    if size == 0:
+        yield found(
+            "ensemble.size",
+            hosts,
+            "zookeeper_group",
+            group,
+            "the group has no host of cluster %s, and Kafka needs an ensemble" % cluster.name,
+            "add one, three or five hosts to the group %s" % group,
+        )
+    elif size > ENSEMBLE_MAX:
+        yield found(
+            "ensemble.size",
+            hosts,
+            "zookeeper_group",
+            group,
+            "%d servers: every write waits for a majority of them" % size,
+            "use five or seven servers",
+        )
+    elif size % 2 == 0:
+        yield found(
+            "ensemble.size",
+            hosts,
+            "zookeeper_group",
+            group,
+            "%d servers: an even number tolerates no more failures than %d and needs one vote more"
+            % (size, size - 1),
+            "use %d or %d servers" % (size - 1, size + 1),
+        )
+    elif size == 1 and any(member.production for member in cluster.members):
+        yield found(
+            "ensemble.single",
+            hosts,
+            "zookeeper_group",
+            group,
+            "one server: when it stops, nothing can change in the cluster",
+        )
+
+
+def _data(cluster: Cluster) -> Iterator[Problem]:
+    members = ensemble_state(cluster)["members"]
+    empty = [host for host, has_data in members.items() if has_data is False]
+    holding = [host for host, has_data in members.items() if has_data]
+    majority = len(members) // 2 + 1
+    if holding and len(empty) >= majority:
+        yield found(
+            "ensemble.empty_majority",
+            empty,
+            "zookeeper_data_dir",
+            cluster.servers[0].data_dir,
+            "%d of %d servers would start empty while %s holds the data, and could elect each"
+            " other and overwrite it" % (len(empty), len(members), ", ".join(holding)),
+        )
+
+
+def _running_list(cluster: Cluster) -> Iterator[Problem]:
+    _brokers, ids = identities(cluster)
+    wanted = server_lines(cluster, ids)
+    for member in cluster.servers:
+        facts = member.product_facts("zookeeper")
+        current = facts.get("current")
+        if current is None or not (facts.get("data") or {}).get("has_data"):
+            continue
+        running = {key: value for key, value in current.items() if key.startswith("server.")}
+        if running == wanted:
+            continue
+        gone = ["%s=%s" % each for each in sorted(running.items()) if each not in wanted.items()]
+        new = ["%s=%s" % each for each in sorted(wanted.items()) if each not in running.items()]
+        yield found(
+            "ensemble.server_list",
+            member.name,
+            "zookeeper_group",
+            member.text("zookeeper_group") or "zookeeper",
+            "the server has data and another list: it has %s, the inventory gives %s"
+            % (", ".join(gone) or "nothing else", ", ".join(new) or "nothing else"),
+        )
+
+
+def _addresses(cluster: Cluster) -> Iterator[Problem]:
+    users: Dict[Tuple[str, int], List[str]] = {}
+    for member in cluster.servers:
+        address = member.text("zookeeper_address")
+        for port in (member.client_port, member.peer_port, member.election_port):
+            if address and port:
+                users.setdefault((address, port), []).append(member.name)
+    for (address, port), hosts in sorted(users.items(), key=str):
+        if len(hosts) > 1:
+            yield found(
+                "ensemble.duplicate_address",
+                hosts,
+                "zookeeper_address",
+                address,
+                "more than one use of %s:%s in the ensemble" % (address, port),
+            )
+
+
+def _session_timeout(cluster: Cluster) -> Iterator[Problem]:
+    for server in cluster.servers:
+        properties = effective_zookeeper(server)
+        tick = number(properties.get("tickTime"))
+        if not tick or tick < 1:
+            continue
+        low = number(properties.get("minSessionTimeout")) or 2 * tick
+        high = number(properties.get("maxSessionTimeout")) or 20 * tick
+        for broker in cluster.brokers:
+            wanted = number(
+                effective_properties(broker, len(cluster.brokers)).get(
+                    "zookeeper.session.timeout.ms"
+                )
+            )
+            if wanted is not None and not low <= wanted <= high:
+                yield found(
+                    "ensemble.session_timeout",
+                    server.name,
+                    "zookeeper_config.tickTime",
+                    tick,
+                    "it allows session timeouts from %d to %d ms, Kafka asks for %d"
+                    % (low, high, wanted),
+                )

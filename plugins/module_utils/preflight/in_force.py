@@ -1,0 +1,246 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""Checks of what the inventory would change in a cluster that exists. Pure.
+
+The brokers' own configuration files say what is in force, so a stopped cluster is checked, too.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, Iterator, List, Mapping, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
+    found,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
+    Listener,
+    Member,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network import (
+    inter_broker_listener,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    Cluster,
+    World,
+    effective_properties,
+    number,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
+    ERROR,
+    WARNING,
+    Problem,
+)
+
+MIN_INSYNC = "min.insync.replicas"
+SHOWN_TOPICS = 5
+# listener name, as Kafka compares it -> (protocol, port)
+Shape = Mapping[str, Tuple[str, int]]
+
+
+def check_in_force(world: World) -> Iterator[Problem]:
+    """The configuration that each broker has against the one that the inventory gives it."""
+    for cluster in world.clusters:
+        for member in cluster.brokers:
+            yield from _chroot(member)
+        yield from _listeners(cluster)
+        yield from _min_insync(cluster)
+
+
+def _current(member: Member) -> Mapping[str, str]:
+    return member.product_facts("kafka").get("current") or {}
+
+
+def _alive(member: Member) -> bool:
+    return bool((member.product_facts("kafka").get("started") or {}).get("alive"))
+
+
+def _has_been_broker(member: Member) -> bool:
+    """Whether the broker was part of a cluster: it runs, or its disks hold the cluster's id."""
+    facts = member.product_facts("kafka")
+    disks = list(facts.get("log_dirs") or []) + list(facts.get("other_log_dirs") or [])
+    return _alive(member) or any((each.get("meta") or {}).get("cluster.id") for each in disks)
+
+
+# ---------------------------------------------------------------- the chroot
+
+
+def _chroot(member: Member) -> Iterator[Problem]:
+    connect = _current(member).get("zookeeper.connect", "")
+    if (
+        not connect
+        or not _has_been_broker(member)
+        or "kafka_zookeeper_chroot" in member.unevaluated
+    ):
+        return
+    _servers, slash, path = connect.partition("/")
+    current = f"{slash}{path}".rstrip("/")
+    wanted = member.text("kafka_zookeeper_chroot")
+    if wanted.rstrip("/") == current:
+        return
+    yield found(
+        "cluster.chroot_changed",
+        member.name,
+        "kafka_zookeeper_chroot",
+        wanted,
+        f"the broker's cluster lives below {current or '/'} in ZooKeeper; elsewhere it would find no"
+        " topics and another cluster id, and stop",
+        f"set kafka_zookeeper_chroot: {current or '/'}",
+    )
+
+
+# ---------------------------------------------------------------- listeners
+
+
+def listeners_of(properties: Mapping[str, str]) -> Dict[str, Tuple[str, int]]:
+    """The listeners of a server.properties: name in upper case -> (protocol, port)."""
+    protocols = {}
+    for pair in properties.get("listener.security.protocol.map", "").split(","):
+        name, _colon, protocol = pair.strip().partition(":")
+        protocols[name.upper()] = protocol
+    shape = {}
+    for text in properties.get("listeners", "").split(","):
+        name, _slashes, address = text.strip().partition("://")
+        port = address.rpartition(":")[2]
+        if name.upper() in protocols and port.isdigit():
+            shape[name.upper()] = (protocols[name.upper()], int(port))
+    return shape
+
+
+def _listeners(cluster: Cluster) -> Iterator[Problem]:
+    current = {each.name: listeners_of(_current(each)) for each in cluster.brokers}
+    rolled = any(_alive(each) for each in cluster.brokers)
+    for member in cluster.brokers:
+        had = current[member.name]
+        if not had or not member.listeners or not _has_been_broker(member):
+            continue
+        changed = list(_changed_protocols(member, had))
+        problems = changed or _lost_clients(member, had)
+        if not changed and len(cluster.brokers) > 1:
+            problems += _lost_brokers(cluster, member, current)
+        for variable, value, reason in problems:
+            yield found(
+                "listeners.protocol_changed",
+                member.name,
+                variable,
+                value,
+                reason,
+                # Where no broker runs there is no roll; only clients have to follow.
+                level=ERROR if rolled else WARNING,
+            )
+
+
+# (variable, value, reason)
+_Told = Tuple[str, str, str]
+
+
+def _changed_protocols(member: Member, had: Shape) -> Iterator[_Told]:
+    for index, each in enumerate(member.listeners):
+        before = had.get(each.name.upper(), ("", 0))[0]
+        if before and each.protocol and each.protocol != before:
+            yield (
+                f"kafka_listeners[{index}].protocol",
+                each.protocol,
+                f"the listener {each.name} speaks {before} now: brokers and clients that still speak"
+                " it lose one broker after another",
+            )
+
+
+def _lost_clients(member: Member, had: Shape) -> List[_Told]:
+    """Whether no client that knows the brokers today would still reach this one."""
+    for_clients = [
+        each for each in member.listeners if not each.audience or "clients" in each.audience
+    ]
+    # A listener with another name on its old port is the same one to clients.
+    kept = [
+        each
+        for each in for_clients or member.listeners
+        if each.name.upper() in had or (each.protocol, each.port) in had.values()
+    ]
+    if kept:
+        return []
+    names = ", ".join(f"{name} ({protocol})" for name, (protocol, _port) in sorted(had.items()))
+    wanted = ", ".join(f"{each.name} ({each.protocol})" for each in for_clients)
+    reason = f"clients use {names} now, and none of these stays for them"
+    return [("kafka_listeners", wanted, reason)]
+
+
+def _lost_brokers(cluster: Cluster, member: Member, current: Mapping[str, Shape]) -> List[_Told]:
+    """Whether brokers before and after their restart would miss each other's listener.
+
+    A broker looks for the listener of its own `inter.broker.listener.name` in what the other one
+    has registered.
+    """
+    own: Listener = inter_broker_listener(member) or member.listeners[0]
+    before = _current(member).get("inter.broker.listener.name", "").upper()
+    told = []
+    if before and before not in {each.name.upper() for each in member.listeners}:
+        told.append(
+            (
+                "kafka_listeners",
+                ", ".join(each.name for each in member.listeners),
+                f"brokers that are not restarted yet still look for the listener {before} here",
+            )
+        )
+    lacking = [
+        each.name
+        for each in cluster.brokers
+        if current[each.name] and own.name.upper() not in current[each.name]
+    ]
+    if not told and lacking and own.name.upper() != before:
+        told.append(
+            (
+                "kafka_inter_broker_listener",
+                own.name,
+                f"{', '.join(lacking)} has no such listener before its restart, so this broker"
+                " would not reach it",
+            )
+        )
+    return told
+
+
+# ---------------------------------------------------------------- in-sync replicas
+
+
+def _min_insync(cluster: Cluster) -> Iterator[Problem]:
+    """A higher default of min.insync.replicas than existing topics can spare a broker for.
+
+    More brokers raise the default by themselves, and topics keep the replicas that they have.
+    """
+    if cluster.snapshot is None:
+        return
+    raised: Dict[Tuple[int, int], List[str]] = {}
+    for member in cluster.brokers:
+        before = number(_current(member).get(MIN_INSYNC))
+        wanted = number(effective_properties(member, len(cluster.brokers)).get(MIN_INSYNC))
+        if before is not None and wanted is not None and wanted > before:
+            raised.setdefault((before, wanted), []).append(member.name)
+    for (before, wanted), hosts in sorted(raised.items()):
+        at_stake = [
+            (replicas, count, names)
+            for replicas, (count, names) in sorted(cluster.snapshot.on_default_min_isr.items())
+            if replicas <= wanted
+        ]
+        if not at_stake:
+            continue
+        some = [
+            f"{name} ({replicas} replica{'' if replicas == 1 else 's'})"
+            for replicas, _count, names in at_stake
+            for name in names
+        ][:SHOWN_TOPICS]
+        more = sum(count for _replicas, count, _names in at_stake) - len(some)
+        told = f"{', '.join(some)}{f' and {more} more' if more else ''}"
+        if at_stake[0][0] < wanted:
+            harm = "topics with fewer replicas take no write with acks=all any more"
+        else:
+            harm = "topics with as many replicas take no write with acks=all while a broker is down"
+        yield found(
+            "replication.min_insync_raised",
+            hosts,
+            MIN_INSYNC,
+            wanted,
+            f"the brokers have {before} now; {harm}: {told}",
+            f"set kafka_config: {{{MIN_INSYNC}: {before}}} until these topics have"
+            f" {wanted + 1} replicas",
+        )

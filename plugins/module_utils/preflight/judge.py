@@ -1,0 +1,254 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""The preflight's verdict over the whole inventory: all findings, and who is who.
+
+Pure: facts come in, a verdict goes out. Invariants:
+
+* every check runs on every inventory, however broken: what one check cannot read is the finding of
+  another, so all mistakes are told at once;
+* the order of hosts does not matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import AbstractSet, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import (
+    identity,
+    in_force,
+    jvm,
+    lost_data,
+    network,
+    storage,
+    tls,
+    versions_and_keys,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
+    catalogue,
+    found,
+    in_order,
+    merged,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids import natural_key
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
+    Raw,
+    read_member,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import (
+    nearest,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    Cluster,
+    Controller,
+    Snapshot,
+    Versions,
+    World,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
+    ERROR,
+    WARNING,
+    Problem,
+)
+
+CHECKS = (
+    identity.check_inventory,
+    identity.check_identity,
+    identity.check_ensemble,
+    network.check_listeners,
+    network.check_ports,
+    network.check_addresses,
+    network.check_protection,
+    tls.check_tls,
+    in_force.check_in_force,
+    lost_data.check_lost_data,
+    storage.check_directories,
+    storage.check_space,
+    storage.check_hosts,
+    jvm.check_jvm_options,
+    versions_and_keys.check_versions,
+    versions_and_keys.check_config,
+    versions_and_keys.check_replication,
+    versions_and_keys.check_topics,
+)
+# Nobody may consent to two brokers with one id, to one directory for two, or to a start that fails.
+NEVER_ACCEPTED = frozenset(
+    (
+        "cluster.chroot_changed",
+        "directories.shared",
+        "identity.broken_meta",
+        "identity.contradicts_disk",
+        "identity.duplicate_broker_id",
+        "identity.duplicate_myid",
+        "identity.foreign_cluster",
+        "listeners.duplicate",
+        "settings.undefined",
+    )
+)
+
+
+NO_CONTROLLER = Controller()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Findings in the order in which they are shown, and what later plays build on."""
+
+    findings: Tuple[Problem, ...]
+    result: Mapping[str, Any]
+
+    @property
+    def errors(self) -> Tuple[Problem, ...]:
+        """What stops the run."""
+        return tuple(each for each in self.findings if each.level == ERROR)
+
+
+def judge(
+    raws: Iterable[Raw],
+    versions: Versions,
+    controller: Controller = NO_CONTROLLER,
+    snapshots: Optional[Mapping[str, Snapshot]] = None,
+    host_names: AbstractSet[str] = frozenset(),
+    group_names: AbstractSet[str] = frozenset(),
+    misspelt: Optional[Mapping[str, Mapping[str, str]]] = None,
+    accept: Sequence[str] = (),
+) -> Verdict:
+    """The verdict over all members of an inventory.
+
+    `snapshots`: cluster name -> what the running cluster says; `accept`: ids of checks whose errors
+    somebody consents to, which makes warnings of them (not of those in NEVER_ACCEPTED).
+    """
+    findings: List[Problem] = []
+    members = []
+    for raw in sorted(raws, key=lambda each: natural_key(each.name)):
+        member, problems = read_member(raw)
+        members.append(member)
+        findings += _told_of_the_home(raw, problems)
+    world = World(
+        members=tuple(members),
+        snapshots=snapshots or {},
+        versions=versions,
+        controller=controller,
+        host_names=frozenset(host_names),
+        group_names=frozenset(group_names),
+        misspelt=misspelt or {},
+    )
+    for check in CHECKS:
+        findings += list(check(world))
+    findings += _unknown_ids(accept, [raw.name for raw in world.members])
+    consented = frozenset(accept) - NEVER_ACCEPTED
+    findings = [
+        _as_warning(each) if each.level == ERROR and each.check in consented else each
+        for each in findings
+    ]
+    return Verdict(tuple(merged(in_order(findings))), result_of(world))
+
+
+def _told_of_the_home(raw: Raw, problems: Sequence[Problem]) -> List[Problem]:
+    """The same problems; those that follow from a relative kafkaops_home are told as its one."""
+    home = raw.settings.get("kafkaops_home")
+    if not isinstance(home, str) or not home or home.startswith(("/", "~")):
+        return list(problems)
+    reason, remedy = "not an absolute path", "begin it (or KAFKAOPS_HOME) with /"
+    kept = [each for each in problems if not str(each.value).startswith(f"{home}/")]
+    return [*kept, found("settings.bad_value", raw.name, "kafkaops_home", home, reason, remedy)]
+
+
+def _as_warning(finding: Problem) -> Problem:
+    return replace(finding, level=WARNING, reason=f"{finding.reason} (accepted)")
+
+
+def _unknown_ids(accept: Sequence[str], hosts: Sequence[str]) -> List[Problem]:
+    """Consent to a check that does not exist is no consent, and nobody would notice."""
+    variable = "kafkaops_preflight_accept"
+    problems = []
+    for check in accept:
+        near = nearest(check, catalogue(), cutoff=0.6)
+        remedy = f"did you mean `{near}`?" if near else "take the id from the finding's brackets"
+        if check not in catalogue():
+            reason = "there is no check of this id"
+            problems.append(found("settings.bad_value", hosts, variable, check, reason, remedy))
+    return problems
+
+
+def result_of(world: World) -> Dict[str, Any]:
+    """What later plays need: ids, lists of servers and brokers, who is first, who runs."""
+    result: Dict[str, Any] = {
+        "ids": {},
+        # What templates of the inventory may need, and nobody wrote down.
+        "unwritten": {},
+        "servers": {},
+        "brokers": {},
+        "ensembles": {},
+        "cluster_first": {},
+        "running": {
+            product: [
+                member.name
+                for member in world.members
+                if (member.product_facts(product).get("started") or {}).get("alive")
+            ]
+            for product in ("kafka", "zookeeper")
+        },
+        "products": versions_and_keys.products(world.members),
+        "cluster_ids": {},
+    }
+    for cluster in world.clusters:
+        broker_ids, server_ids = identity.identities(cluster)
+        for member in cluster.members:
+            result["ids"][member.name] = {
+                "broker_id": broker_ids.get(member.name),
+                "myid": server_ids.get(member.name),
+            }
+            unwritten = {}
+            if member.is_broker and member.broker_id is None:
+                unwritten["kafka_broker_id"] = broker_ids[member.name]
+            if member.is_server and member.myid is None:
+                unwritten["zookeeper_myid"] = server_ids[member.name]
+            result["unwritten"][member.name] = unwritten
+        result["servers"][cluster.name] = _servers(cluster, server_ids)
+        result["brokers"][cluster.name] = _brokers(cluster, broker_ids)
+        result["ensembles"][cluster.name] = dict(
+            identity.ensemble_state(cluster),
+            unstarted=[
+                member.name
+                for member in cluster.servers
+                if not (member.product_facts("zookeeper").get("data") or {}).get("snapshot")
+            ],
+        )
+        result["cluster_ids"][cluster.name] = (
+            cluster.snapshot.cluster_id if cluster.snapshot else None
+        )
+        in_play = [member for member in cluster.brokers if member.in_play]
+        reached = [member for member in in_play if not member.unreachable]
+        if in_play:
+            # What is done once for a cluster is done for a host that later plays still have.
+            result["cluster_first"][cluster.name] = (reached or in_play)[0].name
+    return result
+
+
+def _servers(cluster: Cluster, ids: Mapping[str, int]) -> List[Dict[str, Any]]:
+    return [
+        {
+            "host": member.name,
+            "id": ids[member.name],
+            "version": member.text("zookeeper_version"),
+            "address": member.text("zookeeper_address"),
+            "client_port": member.client_port,
+            "peer_port": member.peer_port,
+            "election_port": member.election_port,
+        }
+        for member in sorted(cluster.servers, key=lambda each: ids[each.name])
+    ]
+
+
+def _brokers(cluster: Cluster, ids: Mapping[str, int]) -> List[Dict[str, Any]]:
+    return [
+        {
+            "host": member.name,
+            "id": ids[member.name],
+            "listeners": [each.to_dict() for each in member.listeners],
+        }
+        for member in sorted(cluster.brokers, key=lambda each: ids[each.name])
+    ]

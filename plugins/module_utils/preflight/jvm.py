@@ -1,0 +1,73 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""Options of the JVM: which of them a JVM on the host can be asked to judge, and its answers. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Iterator, List
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
+    found,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+
+HEAP_OPTION = re.compile(r"^-(Xm[sx]|XX:(Initial|Max)HeapSize=)")
+COLLECTOR = re.compile(r"^-XX:\+Use\w+GC$")
+# What a JVM would do at once, and not only read: open ports and files, load other code. Properties
+# (-D) are never wrong to a JVM, and may hold passwords.
+NOT_TRIED = re.compile(
+    r"^(-D|-agent|-javaagent|-Xlog|-Xrun|-Xdebug|-Xshare:dump|@|-XX:(Flags|VMOptionsFile|LogFile|"
+    r"\+LogVMOutput|\+AlwaysPreTouch|StartFlightRecording|FlightRecorderOptions|"
+    r"ArchiveClassesAtExit|DumpLoadedClassList))"
+)
+
+
+def options_to_try(member: Member, product: str) -> List[str]:
+    """The options that the inventory gives this product's JVM, as far as they can be tried.
+
+    Empty where the inventory has none of its own: the roles' own are known to work.
+    """
+    own = [str(each) for each in member.items(f"{product}_jvm_options")]
+    if not own or not member.text(f"{product}_heap"):
+        return []
+    heap = member.text(f"{product}_heap")
+    collector = [] if any(COLLECTOR.match(each) for each in own) else _texts(member, product)
+    tried = [each for each in collector + own if each[:1] == "-" and not NOT_TRIED.match(each)]
+    return [f"-Xms{heap}", f"-Xmx{heap}"] + tried
+
+
+def _texts(member: Member, product: str) -> List[str]:
+    return [str(each) for each in member.items(f"{product}_gc_options")]
+
+
+def check_jvm_options(world: World) -> Iterator[Problem]:
+    """Options that contradict the heap variable, that are none, or that the host's JVM refuses."""
+    for member in world.members:
+        for product, has in (("kafka", member.is_broker), ("zookeeper", member.is_server)):
+            if has:
+                yield from _options(member, product)
+
+
+def _options(member: Member, product: str) -> Iterator[Problem]:
+    variable = f"{product}_jvm_options"
+    for each in member.items(variable):
+        if HEAP_OPTION.match(str(each)):
+            reason = f"{product}_heap={member.text(f'{product}_heap')} says it otherwise"
+            remedy = f"set {product}_heap, and leave the option out"
+            yield found("jvm.options", member.name, variable, each, reason, remedy)
+        elif str(each)[:1] not in ("-", "@"):
+            reason = "not an option: Java would take it for the class to run"
+            value = masked_text(str(each))
+            yield found("jvm.options", member.name, variable, value, reason, "begin it with -")
+    refusal = member.product_facts(product).get("jvm_refusal")
+    if refusal:
+        java = ((member.facts or {}).get("java") or {}).get("version")
+        options = [masked_text(str(each)) for each in member.items(variable)]
+        reason = f"Java {java} refuses to start with it: {masked_text(str(refusal))}"
+        yield found("jvm.options", member.name, variable, options, reason)

@@ -1,0 +1,366 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""One inventory name as a value: its settings read and typed once, its facts beside them.
+
+What cannot be read becomes a finding, and a harmless stand-in, so that every later check may rely
+on types and all mistakes are told in one run. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass, field
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
+    host_problem,
+    is_address,
+    is_wildcard,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
+    found,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import (
+    OWN_CHECKS,
+    WITHOUT_EFFECT,
+    declared,
+    judged,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+
+BROKER_ID_MAX = 2**31 - 1
+MYID_MAX = 255
+VERSION = re.compile(r"^\d+\.\d+\.\d+$")
+CLUSTER_NAME = re.compile(r"^[A-Za-z0-9._-]+$")
+CHROOT = re.compile(r"^(/[A-Za-z0-9._-]+)+$")
+
+
+@dataclass(frozen=True)
+class Listener:
+    """One usable listener of a broker."""
+
+    name: str
+    port: int
+    protocol: str
+    bind: str
+    advertised: str
+    audience: Tuple[str, ...]
+
+    def to_dict(self) -> Dict[str, Any]:
+        """As an item of kafka_listeners, with nothing left out."""
+        return dict(asdict(self), audience=list(self.audience))
+
+
+@dataclass(frozen=True)
+class Member:
+    """One inventory name that is a broker, a ZooKeeper server, or both."""
+
+    name: str
+    is_broker: bool
+    is_server: bool
+    settings: Mapping[str, Any]
+    facts: Optional[Mapping[str, Any]] = None
+    # Why there are no facts, in words; in_play is false for members outside --limit.
+    unreachable: str = ""
+    in_play: bool = True
+    clock_offset_seconds: Optional[float] = None
+    clock_uncertainty_seconds: float = 0.0
+    # What tls.examine returned.
+    tls: Optional[Mapping[str, Any]] = None
+    cluster: str = ""
+    broker_id: Optional[int] = None
+    myid: Optional[int] = None
+    listeners: Tuple[Listener, ...] = ()
+    log_dirs: Tuple[str, ...] = ()
+    client_port: Optional[int] = None
+    peer_port: Optional[int] = None
+    election_port: Optional[int] = None
+    # Variables that could not be evaluated: their own finding says so, and nothing follows from them.
+    unevaluated: FrozenSet[str] = frozenset()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A setting; `default` where it is missing or could not be read."""
+        value = self.settings.get(name)
+        return default if value is None else value
+
+    def text(self, name: str) -> str:
+        """A setting as text, empty where it is missing."""
+        value = self.get(name, "")
+        return "" if isinstance(value, (dict, list, tuple)) else str(value).strip()
+
+    def of_product(self, name: str, product: str) -> str:
+        """A setting that may be one value for all products or a mapping of them, as text."""
+        value = self.get(name, "")
+        return str(value.get(product, "") if isinstance(value, Mapping) else value)
+
+    def mapping(self, name: str) -> Mapping[str, Any]:
+        """A setting that has to be a mapping; empty where it is none."""
+        value = self.get(name, {})
+        return value if isinstance(value, Mapping) else {}
+
+    def items(self, name: str) -> Sequence[Any]:
+        """A setting that has to be a list; empty where it is none."""
+        value = self.get(name, [])
+        return value if isinstance(value, (list, tuple)) else []
+
+    @property
+    def production(self) -> bool:
+        """Whether this host's profile is production (also if it is misspelt)."""
+        return self.text("kafkaops_profile") != "development"
+
+    @property
+    def data_dir(self) -> str:
+        return self.text("zookeeper_data_dir")
+
+    @property
+    def data_log_dir(self) -> str:
+        return self.text("zookeeper_data_log_dir") or self.data_dir
+
+    @property
+    def network(self) -> str:
+        """Key of the machine as far as ports go: two names with one key share them."""
+        if self.facts:
+            return self.facts["machine"]["network"]
+        return self._address()
+
+    @property
+    def filesystem(self) -> str:
+        """Key of the machine as far as files go."""
+        if self.facts:
+            return self.facts["machine"]["filesystem"]
+        return self._address()
+
+    @property
+    def is_local(self) -> bool:
+        """Whether Ansible reaches this name without a connection, on the controller itself."""
+        return self.text("ansible_connection") == "local"
+
+    def _address(self) -> str:
+        if self.is_local:
+            return "local"
+        return "%s:%s" % (self.text("ansible_host") or self.name, self.text("ansible_port"))
+
+    def product_facts(self, product: str) -> Mapping[str, Any]:
+        """The facts of this name's instance of a product, empty where there are none."""
+        return (self.facts or {}).get(product) or {}
+
+
+@dataclass(frozen=True)
+class Raw:
+    """What is known of a host before its settings are read (see `read_member`).
+
+    `settings`: variable -> plain value; `errors`: variable -> why it could not be evaluated.
+    """
+
+    name: str
+    is_broker: bool
+    is_server: bool
+    settings: Mapping[str, Any]
+    errors: Mapping[str, str] = field(default_factory=dict)
+    facts: Optional[Mapping[str, Any]] = None
+    unreachable: str = ""
+    in_play: bool = True
+    clock_offset_seconds: Optional[float] = None
+    clock_uncertainty_seconds: float = 0.0
+    tls: Optional[Mapping[str, Any]] = None
+
+
+# Of the other product's variables, what a member needs to know whom it belongs to.
+SHARED_VARIABLES = ("kafka_cluster_name", "kafka_group", "zookeeper_group", "kafka_admin_host")
+# Addresses are checked by the end of the name, whatever part of the platform reads them.
+ADDRESS_SUFFIXES = ("bootstrap_servers", "bootstrap_server", "registry_url", "registry_urls")
+
+
+def is_wanted(variable: str, is_broker: bool, is_server: bool) -> bool:
+    """Whether a variable concerns such a member: what nobody reads is not evaluated."""
+    if variable in SHARED_VARIABLES or variable.endswith(ADDRESS_SUFFIXES):
+        return True
+    if variable.startswith("kafka_"):
+        return is_broker
+    if variable.startswith("zookeeper_"):
+        return is_server
+    return is_broker or not variable.startswith("flow_validation")
+
+
+# ---------------------------------------------------------------- a whole member
+
+
+def read_member(raw: Raw) -> Tuple[Member, List[Problem]]:
+    """The member as a value, and a finding for every setting that could not be read."""
+    findings: List[Problem] = []
+    settings = dict(raw.settings)
+    for variable, message in sorted(raw.errors.items()):
+        findings.append(found("settings.undefined", raw.name, variable, "(not evaluated)", message))
+    for variable in sorted(settings):
+        if variable in raw.errors or not is_wanted(variable, raw.is_broker, raw.is_server):
+            continue
+        if variable in WITHOUT_EFFECT:
+            reason = "no playbook of this release reads it"
+            findings.append(
+                found("settings.no_effect", raw.name, variable, settings[variable], reason)
+            )
+        elif variable in declared() and variable not in OWN_CHECKS:
+            settings[variable], faults = judged(variable, settings[variable])
+            for each in faults:
+                findings.append(
+                    found(each.check, raw.name, each.where, each.value, each.reason, each.remedy)
+                )
+    cluster = _cluster_name(raw, findings)
+    member = Member(
+        name=raw.name,
+        is_broker=raw.is_broker,
+        is_server=raw.is_server,
+        settings=settings,
+        facts=raw.facts,
+        unreachable=raw.unreachable,
+        in_play=raw.in_play,
+        clock_offset_seconds=raw.clock_offset_seconds,
+        clock_uncertainty_seconds=raw.clock_uncertainty_seconds,
+        tls=raw.tls,
+        unevaluated=frozenset(raw.errors),
+        cluster=cluster,
+        broker_id=(
+            _identity(raw, "kafka_broker_id", 0, BROKER_ID_MAX, findings) if raw.is_broker else None
+        ),
+        myid=_identity(raw, "zookeeper_myid", 1, MYID_MAX, findings) if raw.is_server else None,
+        listeners=_listeners(raw, settings, findings) if raw.is_broker else (),
+        log_dirs=tuple(settings.get("kafka_log_dirs") or ()) if raw.is_broker else (),
+        client_port=settings.get("zookeeper_client_port") if raw.is_server else None,
+        peer_port=settings.get("zookeeper_peer_port") if raw.is_server else None,
+        election_port=settings.get("zookeeper_election_port") if raw.is_server else None,
+    )
+    if raw.is_broker:
+        findings += _chroot(member)
+    return member, findings
+
+
+def _identity(
+    raw: Raw, variable: str, low: int, high: int, findings: List[Problem]
+) -> Optional[int]:
+    value = raw.settings.get(variable)
+    if value is None or value == "":
+        return None
+    if isinstance(value, str) and re.match(r"^\s*-?\d+\s*$", value):
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        reason = "not a whole number"
+    elif not low <= value <= high:
+        reason = "outside %d to %d" % (low, high)
+    else:
+        return value
+    findings.append(
+        found(
+            "identity.out_of_range",
+            raw.name,
+            variable,
+            raw.settings[variable],
+            reason,
+            "give a whole number from %d to %d" % (low, high),
+        )
+    )
+    return None
+
+
+def _cluster_name(raw: Raw, findings: List[Problem]) -> str:
+    value = raw.settings.get("kafka_cluster_name")
+    text = "" if value is None else str(value)
+    if isinstance(value, (dict, list, bool)) or not CLUSTER_NAME.match(text) or text in (".", ".."):
+        if "kafka_cluster_name" not in raw.errors:
+            findings.append(
+                found(
+                    "cluster.name",
+                    raw.name,
+                    "kafka_cluster_name",
+                    value,
+                    "it becomes a directory and part of unit names",
+                )
+            )
+    return text
+
+
+def _chroot(member: Member) -> List[Problem]:
+    value = member.get("kafka_zookeeper_chroot", "")
+    if value in ("", "/"):
+        return []
+    if isinstance(value, str) and CHROOT.match(value) and ".." not in value.split("/"):
+        return []
+    return [
+        found(
+            "cluster.chroot",
+            member.name,
+            "kafka_zookeeper_chroot",
+            value,
+            "not a path of ZooKeeper",
+            "write it like /kafka: a slash first, none at the end",
+        )
+    ]
+
+
+def _listeners(
+    raw: Raw, settings: Mapping[str, Any], findings: List[Problem]
+) -> Tuple[Listener, ...]:
+    """The listeners that have a name and a port; what is wrong with others was told before."""
+    listeners = []
+    for index, item in enumerate(settings.get("kafka_listeners") or ()):
+        if not item.get("name") or not item.get("port"):
+            continue
+        bind = item.get("bind") or ""
+        advertised = item.get("advertised", "")  # None: its own finding says why
+        if advertised == "" and is_wildcard(bind):
+            reason = "nothing to announce to clients"
+            variable = f"kafka_listeners[{index}].advertised"
+            findings.append(found("listeners.bad_value", raw.name, variable, None, reason))
+        listeners.append(
+            Listener(
+                name=item["name"],
+                port=item["port"],
+                protocol=item.get("protocol") or "",
+                bind=bind,
+                advertised="" if advertised is None else advertised or bind,
+                audience=tuple(item.get("audience") or ()),
+            )
+        )
+    return tuple(listeners)
+
+
+# ---------------------------------------------------------------- what to ask the host
+
+
+def facts_request(member: Member, names: Sequence[str]) -> Dict[str, Any]:
+    """Parameters of the module `node_identity` for this member.
+
+    What could not be read is left out: its own finding says so.
+    """
+    request: Dict[str, Any] = {"names": list(names), "java_home": member.text("java_home")}
+    for name in ("java_minimum", "java_maximum"):
+        if isinstance(member.get(name), int):
+            request[name] = member.get(name)
+    if member.is_broker and member.text("kafka_config_dir"):
+        request["kafka"] = {
+            "instance": member.text("kafka_instance"),
+            "config_dir": member.text("kafka_config_dir"),
+            "started": member.text("kafka_state_dir").rstrip("/") + "/started.json",
+            "log_dirs": list(member.log_dirs),
+        }
+    if member.is_server and member.text("zookeeper_config_dir") and member.data_dir:
+        request["zookeeper"] = {
+            "instance": member.text("zookeeper_instance"),
+            "config_dir": member.text("zookeeper_config_dir"),
+            "started": member.text("zookeeper_state_dir").rstrip("/") + "/started.json",
+            "data_dir": member.data_dir,
+            "data_log_dir": member.data_log_dir,
+        }
+    return request
+
+
+def names_to_resolve(member: Member) -> List[str]:
+    """The host names that this member announces or binds; addresses need no resolution."""
+    names = [listener.advertised for listener in member.listeners]
+    names += [listener.bind for listener in member.listeners]
+    if member.is_server:
+        names += [member.text("zookeeper_address"), member.text("zookeeper_bind")]
+    return sorted(
+        {name for name in names if name and not is_address(name) and not host_problem(name)}
+    )

@@ -1,0 +1,630 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""Checks of listeners, addresses, names and ports. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
+    host_problem,
+    is_address,
+    is_loopback,
+    is_wildcard,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
+    found,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
+    Listener,
+    Member,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    Cluster,
+    World,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
+    WARNING,
+    Problem,
+)
+
+SSL_KEYS = ("certificate", "key", "ca", "client_auth")
+SASL_KEYS = (
+    "mechanisms",
+    "inter_broker_mechanism",
+    "inter_broker_user",
+    "inter_broker_password",
+    "users",
+)
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+CLIENT_AUTH = ("none", "requested", "required")
+BOOTSTRAP = re.compile(r"^[^\s,/:]+:\d+(,\s*[^\s,/:]+:\d+)*$|^(\[[0-9A-Fa-f:]+\]:\d+,?\s*)+$")
+URL = re.compile(r"^https?://[^\s/]+")
+
+
+@dataclass(frozen=True)
+class Socket:
+    """One socket that an instance will listen on. `addresses` empty: all of the machine's."""
+
+    host: str
+    product: str
+    variable: str
+    port: int
+    bind: str
+    addresses: Tuple[str, ...]
+
+
+def wanted_sockets(member: Member, servers: int) -> List[Socket]:
+    """What this member's instances will listen on; a lone server opens no quorum ports."""
+    sockets = []
+    for index, each in enumerate(member.listeners):
+        sockets.append(
+            _socket(member, "kafka", "kafka_listeners[%d].port" % index, each.port, each.bind)
+        )
+    if member.is_server:
+        bind = member.text("zookeeper_bind")
+        ports = [("zookeeper_client_port", member.client_port, bind)]
+        if servers > 1:
+            # ZooKeeper binds these to the address of its own server line.
+            own = member.text("zookeeper_address")
+            ports.append(("zookeeper_peer_port", member.peer_port, own))
+            ports.append(("zookeeper_election_port", member.election_port, own))
+        for variable, port, address in ports:
+            if port:
+                sockets.append(_socket(member, "zookeeper", variable, port, address))
+    return sockets
+
+
+def _socket(member: Member, product: str, variable: str, port: int, bind: str) -> Socket:
+    bare = bind.strip("[]")
+    if is_wildcard(bare):
+        addresses: Tuple[str, ...] = ()
+    elif is_address(bare):
+        addresses = (bare,)
+    else:
+        known = ((member.facts or {}).get("names") or {}).get(bare) or {}
+        # An unresolved name could be any address; assume it is all of them.
+        addresses = tuple(known.get("addresses") or ())
+    return Socket(member.name, product, variable, port, bind, addresses)
+
+
+def overlap(one: Tuple[str, ...], other: Tuple[str, ...]) -> bool:
+    """Whether two sets of addresses of one machine meet; empty means all."""
+    return not one or not other or bool(set(one) & set(other))
+
+
+# ---------------------------------------------------------------- ports
+
+
+def check_ports(world: World) -> Iterator[Problem]:
+    """Ports that two instances want, and ports that somebody else holds."""
+    machines: Dict[str, List[Socket]] = {}
+    for cluster in world.clusters:
+        for member in cluster.members:
+            sockets = wanted_sockets(member, len(cluster.servers))
+            machines.setdefault(member.network, []).extend(sockets)
+            yield from _held(world, member, sockets)
+            yield from _lent(member, sockets)
+            yield from _elsewhere(member)
+    for _network, sockets in sorted(machines.items()):
+        yield from _collisions(sockets)
+
+
+def _collisions(sockets: List[Socket]) -> Iterator[Problem]:
+    for index, one in enumerate(sockets):
+        for other in sockets[index + 1 :]:
+            if one.port != other.port or not overlap(one.addresses, other.addresses):
+                continue
+            same_kind = one.product == other.product == "kafka"
+            yield found(
+                "listeners.duplicate" if same_kind else "ports.duplicate",
+                [one.host, other.host],
+                (
+                    one.variable
+                    if one.variable == other.variable
+                    else "%s and %s" % (one.variable, other.variable)
+                ),
+                one.port,
+                (
+                    "both want this port on one machine"
+                    if one.host != other.host
+                    else "used twice on the host"
+                ),
+            )
+
+
+def _held(world: World, member: Member, sockets: List[Socket]) -> Iterator[Problem]:
+    if member.facts is None:
+        return
+    for socket in sockets:
+        for holder in member.facts.get("ports") or []:
+            address = () if is_wildcard(holder["address"]) else (holder["address"],)
+            if holder["port"] != socket.port or not overlap(socket.addresses, address):
+                continue
+            if holder["ours"]:
+                continue
+            yield found(
+                "ports.in_use",
+                member.name,
+                socket.variable,
+                socket.port,
+                "%s listens on %s:%s"
+                % (_who(world, member, holder), holder["address"], holder["port"]),
+            )
+
+
+def _lent(member: Member, sockets: List[Socket]) -> Iterator[Problem]:
+    # A port that is free now may be the local end of any connection when the instance is restarted.
+    kernel = (member.facts or {}).get("ephemeral_ports")
+    if not kernel:
+        return
+    for socket in sockets:
+        reserved = any(first <= socket.port <= last for first, last in kernel["reserved"])
+        if kernel["first"] <= socket.port <= kernel["last"] and not reserved:
+            yield found(
+                "ports.ephemeral",
+                member.name,
+                socket.variable,
+                socket.port,
+                "the kernel lends ports %d to %d to outgoing connections; one of them may hold it when"
+                " the instance starts" % (kernel["first"], kernel["last"]),
+            )
+
+
+def _elsewhere(member: Member) -> Iterator[Problem]:
+    binds = [
+        ("kafka_listeners[%d].bind" % index, each.bind)
+        for index, each in enumerate(member.listeners)
+    ]
+    if member.is_server:
+        binds.append(("zookeeper_bind", member.text("zookeeper_bind")))
+    here = (member.facts or {}).get("addresses")
+    for variable, written in binds:
+        bind = written.strip("[]")
+        if not here or not is_address(bind) or is_wildcard(bind) or is_loopback(bind):
+            continue
+        if ipaddress.ip_address(bind) not in {ipaddress.ip_address(each) for each in here}:
+            yield found(
+                "listeners.bind",
+                member.name,
+                variable,
+                written,
+                "no interface of this host has the address; it has %s"
+                % ", ".join(each for each in here if not is_loopback(each)),
+            )
+
+
+def _who(world: World, member: Member, holder: Mapping[str, Any]) -> str:
+    if holder["pid"] is None:
+        return "a process that this user may not see"
+    for other in world.members:
+        for product in ("kafka", "zookeeper"):
+            started = other.product_facts(product).get("started") or {}
+            same_machine = other.network == member.network
+            if same_machine and started.get("alive") and started.get("pid") == holder["pid"]:
+                return "%s of %s (process %d)" % (product, other.name, holder["pid"])
+    command = holder["command"].split(" ")[0] or "unknown"
+    return "process %d (%s)" % (holder["pid"], command)
+
+
+# ---------------------------------------------------------------- listeners
+
+
+def check_listeners(world: World) -> Iterator[Problem]:
+    """Names, announced addresses, resolution and security of the listeners."""
+    announced: Dict[Tuple[str, int], List[Tuple[Member, int]]] = {}
+    for cluster in world.clusters:
+        for member in cluster.brokers:
+            yield from _names(member)
+            yield from _protocols(member)
+            for index, each in enumerate(member.listeners):
+                if each.advertised:
+                    announced.setdefault((each.advertised, each.port), []).append((member, index))
+                yield from _loopback(cluster, member, index, each)
+        yield from _same_names(cluster)
+        yield from _resolution(world, cluster)
+    for (host, port), users in sorted(announced.items()):
+        if len(users) > 1 and len({member.name for member, _index in users}) > 1:
+            yield found(
+                "listeners.duplicate",
+                [member.name for member, _index in users],
+                "kafka_listeners[%d].advertised" % users[0][1],
+                "%s:%d" % (host, port),
+                "these brokers announce one address: clients would reach either",
+            )
+
+
+def _names(member: Member) -> Iterator[Problem]:
+    names = [each.name.upper() for each in member.listeners]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield found(
+            "listeners.duplicate",
+            member.name,
+            "kafka_listeners.name",
+            name,
+            "two listeners have this name",
+            "give each listener a name of its own",
+        )
+    for variable in ("kafka_inter_broker_listener", "kafka_admin_listener"):
+        wanted = member.text(variable)
+        if wanted and member.listeners and wanted not in {each.name for each in member.listeners}:
+            yield found(
+                "listeners.inter_broker",
+                member.name,
+                variable,
+                wanted,
+                "no listener has this name; there are %s"
+                % ", ".join(each.name for each in member.listeners),
+            )
+
+
+def inter_broker_listener(member: Member) -> Optional[Listener]:
+    """The listener that the brokers use among themselves."""
+    wanted = member.text("kafka_inter_broker_listener")
+    for each in member.listeners:
+        if each.name == wanted or not wanted:
+            return each
+    return None
+
+
+def _same_names(cluster: Cluster) -> Iterator[Problem]:
+    """A listener that one broker lacks: its clients would lose every partition led there."""
+    shapes = {
+        member.name: {each.name: each.protocol for each in member.listeners}
+        for member in cluster.brokers
+        if member.listeners
+    }
+    every = {(name, protocol) for shape in shapes.values() for name, protocol in shape.items()}
+    for name, protocol in sorted(every):
+        lacking = [host for host, shape in shapes.items() if shape.get(name) != protocol]
+        if lacking and len(lacking) * 2 <= len(shapes):
+            having = [host for host in shapes if host not in lacking]
+            yield found(
+                "listeners.mismatch",
+                lacking,
+                "kafka_listeners",
+                "%s (%s)" % (name, protocol),
+                "missing here, while %s has it" % ", ".join(having),
+            )
+
+
+def _loopback(cluster: Cluster, member: Member, index: int, each: Listener) -> Iterator[Problem]:
+    variable = "kafka_listeners[%d].advertised" % index
+    if each.advertised and is_wildcard(each.advertised):
+        yield found(
+            "listeners.loopback",
+            member.name,
+            variable,
+            each.advertised,
+            "means every address, so no client can connect to it",
+        )
+    elif is_loopback(each.advertised):
+        if len(cluster.machines) > 1:
+            yield found(
+                "listeners.loopback",
+                member.name,
+                variable,
+                each.advertised,
+                "on every other machine of the cluster it means that machine itself",
+            )
+        elif member.production:
+            yield found(
+                "listeners.loopback",
+                member.name,
+                variable,
+                each.advertised,
+                "only clients on this machine can connect",
+                level=WARNING,
+            )
+
+
+def _resolution(world: World, cluster: Cluster) -> Iterator[Problem]:
+    for member in cluster.brokers:
+        inter_broker = inter_broker_listener(member)
+        for index, each in enumerate(member.listeners):
+            if not each.advertised or is_address(each.advertised) or host_problem(each.advertised):
+                continue
+            for_brokers = each is inter_broker or "brokers" in each.audience
+            yield from _resolves(
+                world,
+                cluster,
+                member,
+                "kafka_listeners[%d].advertised" % index,
+                each.advertised,
+                "listeners.unresolvable",
+                everywhere=for_brokers or not each.audience,
+            )
+    for member in cluster.servers:
+        address = member.text("zookeeper_address")
+        if address and not is_address(address) and not host_problem(address):
+            yield from _resolves(
+                world,
+                cluster,
+                member,
+                "zookeeper_address",
+                address,
+                "ensemble.unresolvable",
+                everywhere=True,
+            )
+
+
+def _resolves(
+    world: World,
+    cluster: Cluster,
+    member: Member,
+    variable: str,
+    name: str,
+    check: str,
+    everywhere: bool,
+) -> Iterator[Problem]:
+    """`everywhere`: each member has to resolve it; else one vantage point is enough."""
+    answers = {
+        other.name: other.facts["names"][name]
+        for other in cluster.members
+        if other.facts and name in (other.facts.get("names") or {})
+    }
+    failing = {host: answer["error"] for host, answer in answers.items() if answer["error"]}
+    from_controller = world.controller.names.get(name)
+    if not everywhere:
+        vantages = dict(answers)
+        if from_controller:
+            vantages["the controller"] = from_controller
+        if any(not answer["error"] for answer in vantages.values()):
+            return
+        failing = {host: answer["error"] for host, answer in vantages.items()}
+    if failing:
+        reason = "; ".join(sorted({str(error) for error in failing.values()}))
+        yield found(
+            check,
+            member.name,
+            variable,
+            name,
+            "does not resolve on %s (%s)" % (_some(sorted(failing)), reason),
+        )
+    misled = [
+        host
+        for host, answer in sorted(answers.items())
+        if any(is_loopback(address) for address in answer["addresses"])
+        and _network_of(cluster, host) != member.network
+    ]
+    if misled and not is_loopback(name):
+        yield found(
+            "listeners.loopback" if check.startswith("listeners") else check,
+            member.name,
+            variable,
+            name,
+            "resolves to a loopback address on %s" % _some(misled),
+            "correct /etc/hosts there: the name has to mean %s" % member.name,
+        )
+
+
+def _network_of(cluster: Cluster, host: str) -> str:
+    return next(member.network for member in cluster.members if member.name == host)
+
+
+def _some(hosts: List[str]) -> str:
+    return ", ".join(hosts[:5]) + (" and %d more" % (len(hosts) - 5) if len(hosts) > 5 else "")
+
+
+# ---------------------------------------------------------------- security of listeners
+
+
+def _protocols(member: Member) -> Iterator[Problem]:
+    if member.unevaluated & {"kafka_ssl", "kafka_sasl", "kafka_super_users"}:
+        return
+    yield from _shape(member, "kafka_ssl", SSL_KEYS)
+    yield from _shape(member, "kafka_sasl", SASL_KEYS)
+    ssl, sasl = member.mapping("kafka_ssl"), member.mapping("kafka_sasl")
+    mechanisms = sasl.get("mechanisms") or []
+    if isinstance(mechanisms, str) or not isinstance(mechanisms, (list, tuple)):
+        yield _security(member, "kafka_sasl.mechanisms", mechanisms, "not a list", "write [PLAIN]")
+        mechanisms = [mechanisms]
+    for each in mechanisms:
+        if each not in MECHANISMS:
+            yield _security(
+                member,
+                "kafka_sasl.mechanisms",
+                each,
+                "not a mechanism that the role sets up",
+                "use one of %s" % ", ".join(MECHANISMS),
+            )
+    chosen = sasl.get("inter_broker_mechanism")
+    if chosen and chosen not in mechanisms:
+        yield _security(
+            member,
+            "kafka_sasl.inter_broker_mechanism",
+            chosen,
+            "not among kafka_sasl.mechanisms",
+            "add it there, or name one of them",
+        )
+    auth = ssl.get("client_auth")
+    if auth and auth not in CLIENT_AUTH:
+        yield _security(
+            member,
+            "kafka_ssl.client_auth",
+            auth,
+            "not one of %s" % ", ".join(CLIENT_AUTH),
+            "use one of %s" % ", ".join(CLIENT_AUTH),
+        )
+    for index, each in enumerate(member.listeners):
+        variable = "kafka_listeners[%d].protocol" % index
+        if each.protocol.startswith("SASL") and not mechanisms:
+            yield _security(
+                member,
+                variable,
+                each.protocol,
+                "kafka_sasl names no mechanism",
+                "set kafka_sasl.mechanisms, for example [SCRAM-SHA-512]",
+            )
+        missing = [key for key in ("certificate", "key", "ca") if not ssl.get(key)]
+        if each.protocol.endswith("SSL") and missing:
+            yield _security(
+                member,
+                variable,
+                each.protocol,
+                "kafka_ssl has no %s" % ", no ".join(missing),
+                "set kafka_ssl.%s (PEM text)" % missing[0],
+            )
+    yield from _brokers_among_themselves(member, sasl)
+    yield from _client_security(member, mechanisms)
+
+
+def _client_security(member: Member, mechanisms: Sequence[str]) -> Iterator[Problem]:
+    """The roles wait, declare topics and ask for the status through the admin listener."""
+    wanted = member.text("kafka_admin_listener")
+    listener = next((each for each in member.listeners if wanted in ("", each.name)), None)
+    if listener is None or not listener.protocol or "kafka_client_security" in member.unevaluated:
+        return
+    security = member.mapping("kafka_client_security")
+    used = security.get("security_protocol") or "PLAINTEXT"
+    variable = "kafka_client_security.security_protocol"
+    if used != listener.protocol:
+        value, remedy = used, f"set {variable}: {listener.protocol}, and what it needs"
+        reason = (
+            f"the roles log in at the listener {listener.name}, which speaks {listener.protocol}"
+        )
+        yield found("listeners.client_security", member.name, variable, value, reason, remedy)
+        return
+    mechanism = security.get("sasl_mechanism")
+    if listener.protocol.startswith("SASL") and mechanisms and mechanism not in mechanisms:
+        variable = "kafka_client_security.sasl_mechanism"
+        reason = f"the brokers take {', '.join(str(each) for each in mechanisms)}"
+        remedy = f"set {variable} to one of these, with sasl_username and sasl_password"
+        yield found("listeners.client_security", member.name, variable, mechanism, reason, remedy)
+
+
+def _brokers_among_themselves(member: Member, sasl: Mapping[str, Any]) -> Iterator[Problem]:
+    inter_broker = inter_broker_listener(member)
+    if inter_broker is None:
+        return
+    principal = None
+    if inter_broker.protocol.startswith("SASL"):
+        if not sasl.get("inter_broker_user") or not sasl.get("inter_broker_password"):
+            yield _security(
+                member,
+                "kafka_sasl.inter_broker_user",
+                sasl.get("inter_broker_user") or "",
+                "the brokers have no name or no password among themselves",
+                "set kafka_sasl.inter_broker_user and inter_broker_password",
+            )
+        principal = sasl.get("inter_broker_user")
+    elif inter_broker.protocol == "PLAINTEXT":
+        principal = "ANONYMOUS"
+    if member.get("kafka_authorizer") is True:
+        users = [str(each) for each in member.items("kafka_super_users")]
+        if principal and principal not in users and "User:%s" % principal not in users:
+            yield found(
+                "security.super_users",
+                member.name,
+                "kafka_super_users",
+                users,
+                "the brokers come as User:%s, and the authorizer would turn them away" % principal,
+                "add User:%s" % principal,
+            )
+        elif not users:
+            yield found(
+                "security.super_users",
+                member.name,
+                "kafka_super_users",
+                users,
+                "with an authorizer and no super user nobody can grant anything",
+            )
+
+
+def _shape(member: Member, variable: str, keys: Tuple[str, ...]) -> Iterator[Problem]:
+    for key in member.mapping(variable):
+        if key not in keys:
+            yield _security(
+                member,
+                "%s.%s" % (variable, key),
+                "...",
+                "%s has no such key" % variable,
+                "use %s" % ", ".join(keys),
+            )
+
+
+def _security(member: Member, variable: str, value: Any, reason: str, remedy: str) -> Problem:
+    return found("listeners.security", member.name, variable, value, reason, remedy)
+
+
+# ---------------------------------------------------------------- open to everybody
+
+
+def check_protection(world: World) -> Iterator[Problem]:
+    """In production, what anybody may use who reaches it: worth a warning, for it may be meant so."""
+    for cluster in world.clusters:
+        plain = [
+            member.name
+            for member in cluster.brokers
+            if member.production and any(each.protocol == "PLAINTEXT" for each in member.listeners)
+        ]
+        if plain:
+            reason = "anybody who reaches it may use it, and records travel in clear"
+            yield found("security.plaintext", plain, "kafka_listeners", "PLAINTEXT", reason)
+        unbound = [
+            member.name
+            for member in cluster.servers
+            if member.production and not member.text("zookeeper_bind")
+        ]
+        if unbound:
+            reason = (
+                "ZooKeeper listens on all addresses, and whoever reaches it may change everything"
+            )
+            yield found("security.zookeeper_open", unbound, "zookeeper_bind", "", reason)
+
+
+# ---------------------------------------------------------------- forms of addresses
+
+
+def check_addresses(world: World) -> Iterator[Problem]:
+    """Brokers are host:port, registries and mirrors are URLs; people mix them up."""
+    for member in world.members:
+        for variable, value in sorted(member.settings.items()):
+            yield from _form(member, variable, value)
+        for variable in ("kafka_config", "kafka_host_config"):
+            for key, value in member.mapping(variable).items():
+                yield from _form(member, "%s.%s" % (variable, key), value)
+
+
+def _form(member: Member, variable: str, value: Any) -> Iterator[Problem]:
+    name = variable.replace(".", "_").lower()
+    texts = value if isinstance(value, (list, tuple)) else [value]
+    if name.endswith(("bootstrap_servers", "bootstrap_server")):
+        for text in texts:
+            if isinstance(text, str) and text and not BOOTSTRAP.match(text.strip()):
+                yield found(
+                    "addresses.form",
+                    member.name,
+                    variable,
+                    text,
+                    "brokers are given as host:port, several with commas between",
+                    "write it like kafka-1.example.com:9092",
+                )
+    elif name.endswith(("registry_url", "registry_urls")):
+        for text in texts:
+            parts = text.split(",") if isinstance(text, str) else []
+            if any(part.strip() and not URL.match(part.strip()) for part in parts):
+                yield found(
+                    "addresses.form",
+                    member.name,
+                    variable,
+                    text,
+                    "a registry is given as an http or https URL",
+                    "write it like http://registry.example.com:8081",
+                )
+    elif name in ("distribution_url", "distribution_mirror"):
+        for text in value.values() if isinstance(value, Mapping) else [value]:
+            if isinstance(text, str) and text and not re.match(r"^(https?|file)://|^[/~.]", text):
+                yield found(
+                    "addresses.form",
+                    member.name,
+                    variable,
+                    text,
+                    "neither a URL nor a path",
+                    "write it like https://mirror.example.com/ or /srv/mirror",
+                )

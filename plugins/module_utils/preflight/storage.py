@@ -1,0 +1,561 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""Checks of directories, disks, limits, memory, clocks and Java. Pure."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.java import major
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
+    found,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import (
+    heap_bytes,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    Cluster,
+    World,
+    effective_properties,
+    number,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
+    ERROR,
+    WARNING,
+    Problem,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
+    approximate_size,
+    parse_size_bytes,
+)
+
+LOW_SPACE_BYTES = 2**30
+LOW_SPACE_SHARE = 0.05
+# On a developer's machine only what cannot work at all is worth a word.
+DEVELOPMENT_SPACE_BYTES = 256 * 2**20
+COMFORTABLE_LIMIT = 100000
+MAPS_PER_REPLICA = 2
+# Jars, sockets and the JVM's own; measured at an idle broker: about 300.
+FILES_BESIDE_REPLICAS = 1000
+CLOCK_SECONDS = 5.0
+# Kafka 3.8 and 3.9 run on 8 to 23 (KAFKA-19751), 8 and 11 deprecated; we offer what is tested.
+KAFKA_JAVA = (8, 23)
+SPARK_JAVA = (17, 21)
+PSEUDO_FILE_SYSTEMS = frozenset(
+    "autofs binfmt_misc bpf cgroup cgroup2 configfs debugfs devpts fusectl mqueue proc pstore"
+    " securityfs sysfs tracefs".split()
+)
+TEMPORARY = ("/tmp", "/var/tmp")
+
+
+@dataclass(frozen=True)
+class Directory:
+    """One data directory that an instance uses. `facts` is empty where the host was silent."""
+
+    member: Member
+    product: str
+    variable: str
+    path: str
+    facts: Mapping[str, Any]
+
+    @property
+    def real(self) -> str:
+        """The path with links resolved, as far as it is known."""
+        return posixpath.normpath(self.facts.get("real_path") or self.path)
+
+    @property
+    def identity(self) -> str:
+        """Equal for two spellings of one directory of a machine."""
+        return self.facts.get("identity") or self.real
+
+
+def data_directories(member: Member) -> List[Directory]:
+    """Every data directory of this member, once per variable that names it."""
+    found_here = []
+    if member.is_broker:
+        facts = {each["path"]: each for each in member.product_facts("kafka").get("log_dirs") or []}
+        for index, path in enumerate(member.log_dirs):
+            variable = "kafka_log_dirs[%d]" % index
+            found_here.append(Directory(member, "kafka", variable, path, facts.get(path, {})))
+    if member.is_server and member.data_dir:
+        data = member.product_facts("zookeeper").get("data") or {}
+        found_here.append(
+            Directory(
+                member, "zookeeper", "zookeeper_data_dir", member.data_dir, data.get("data_dir", {})
+            )
+        )
+        if member.data_log_dir != member.data_dir:
+            found_here.append(
+                Directory(
+                    member,
+                    "zookeeper",
+                    "zookeeper_data_log_dir",
+                    member.data_log_dir,
+                    data.get("data_log_dir", {}),
+                )
+            )
+    return found_here
+
+
+# ---------------------------------------------------------------- directories
+
+
+def check_directories(world: World) -> Iterator[Problem]:
+    """Shared, temporary, dropped, world-writable, on the root file system."""
+    machines: Dict[str, List[Directory]] = {}
+    for member in world.members:
+        for each in data_directories(member):
+            machines.setdefault(member.filesystem, []).append(each)
+            yield from _one_directory(each)
+        yield from _dropped(member)
+    for machine, directories in sorted(machines.items()):
+        yield from _shared(directories)
+        here = [member for member in world.members if member.filesystem == machine]
+        yield from _beside_data(directories, here)
+
+
+def _shared(directories: List[Directory]) -> Iterator[Problem]:
+    for index, one in enumerate(directories):
+        for other in directories[index + 1 :]:
+            if one.identity == other.identity or one.real == other.real:
+                what = "is used twice"
+            elif (other.real + "/").startswith(one.real + "/"):
+                what = "holds %s" % other.path
+            elif (one.real + "/").startswith(other.real + "/"):
+                what = "lies within %s" % other.path
+            else:
+                continue
+            same_member = one.member.name == other.member.name
+            if same_member and one.product == other.product == "zookeeper":
+                # Snapshots and transaction logs of one server may share or nest.
+                continue
+            if one.variable == other.variable:
+                variable = one.variable
+            else:
+                variable = "%s and %s" % (one.variable, other.variable)
+            yield found(
+                "directories.shared",
+                [one.member.name, other.member.name],
+                variable,
+                one.path,
+                "the directory %s, on one machine" % what,
+            )
+
+
+def _one_directory(each: Directory) -> Iterator[Problem]:
+    member = each.member
+    temporary = any(
+        path == root or path.startswith(root + "/")
+        for path in (each.real, posixpath.normpath(each.path))
+        for root in TEMPORARY
+    )
+    if temporary and member.production:
+        yield found(
+            "directories.temporary",
+            member.name,
+            each.variable,
+            each.path,
+            "data below a directory that is emptied at a reboot or by age",
+        )
+    if not each.facts:
+        return
+    yield from _cannot_be_made(each)
+    if each.facts.get("world_writable") and not temporary:
+        yield found(
+            "directories.world_writable",
+            member.name,
+            each.variable,
+            each.path,
+            "mode %s: anybody may delete or alter the data" % each.facts["mode"],
+        )
+    if member.production and each.product == "kafka" and each.facts["mount_point"] == "/":
+        yield found(
+            "directories.root_filesystem",
+            member.name,
+            each.variable,
+            each.path,
+            "it lies on the root file system, or its disk is not mounted",
+        )
+
+
+def _cannot_be_made(each: Directory) -> Iterator[Problem]:
+    blocked_by = each.facts.get("blocked_by") or (each.path if each.facts["is_file"] else "")
+    file_system, mount = each.facts.get("file_system"), each.facts["mount_point"]
+    if blocked_by:
+        check, reason = "directories.not_a_directory", f"{blocked_by} is no directory"
+    elif file_system in PSEUDO_FILE_SYSTEMS:
+        check, reason = (
+            "directories.unwritable",
+            f"{mount} is the kernel's ({file_system}), no disk",
+        )
+    elif each.facts.get("read_only"):
+        check, reason = "directories.unwritable", f"{mount} is mounted read-only"
+    elif not each.facts["exists"] and not each.facts.get("creatable", True):
+        user = (each.member.facts or {})["user"]
+        check, reason = "directories.unwritable", f"user {user} may not create it"
+    else:
+        return
+    yield found(check, each.member.name, each.variable, each.path, reason)
+
+
+def _own_places(member: Member) -> Iterator[Tuple[str, str]]:
+    """(variable, path) of the directories of this member's instances that hold no data."""
+    for product, present in (("kafka", member.is_broker), ("zookeeper", member.is_server)):
+        for kind in ("config_dir", "application_log_dir", "state_dir"):
+            variable = f"{product}_{kind}"
+            if present and member.text(variable).startswith("/"):
+                yield variable, posixpath.normpath(member.text(variable))
+
+
+def _beside_data(data: List[Directory], members: List[Member]) -> Iterator[Problem]:
+    """Configuration, logs and records of starts in a data directory; Kafka reads every name there."""
+    for member in members:
+        for variable, path in _own_places(member):
+            for each in data:
+                within = each.product == "kafka" and path.startswith(f"{each.real}/")
+                if path != each.real and not within:
+                    continue
+                yield found(
+                    "directories.shared",
+                    [each.member.name, member.name],
+                    f"{each.variable} and {variable}",
+                    each.path,
+                    f"{variable} {'lies within it' if within else 'is the same directory'}",
+                )
+
+
+def _dropped(member: Member) -> Iterator[Problem]:
+    for each in member.product_facts("kafka").get("other_log_dirs") or []:
+        if each["partitions"]:
+            some = ", ".join(each["topics"])
+            yield found(
+                "directories.dropped",
+                member.name,
+                "kafka_log_dirs",
+                list(member.log_dirs),
+                "%s is in use and would be left out: it holds %d partitions (of %s)"
+                % (each["path"], each["partitions"], some),
+            )
+
+
+# ---------------------------------------------------------------- space
+
+
+def check_space(world: World) -> Iterator[Problem]:
+    """Free space now, and what the topics may grow to."""
+    for member in world.members:
+        for each in data_directories(member):
+            if each.facts:
+                yield from _free(each)
+    for cluster in world.clusters:
+        yield from _retention(cluster)
+
+
+def _free(each: Directory) -> Iterator[Problem]:
+    free, total = each.facts["free_bytes"], each.facts["total_bytes"]
+    if each.member.production:
+        low = free < LOW_SPACE_BYTES or (total and free < LOW_SPACE_SHARE * total)
+        level = ERROR
+    else:
+        low, level = free < DEVELOPMENT_SPACE_BYTES, WARNING
+    if low:
+        yield found(
+            "space.low",
+            each.member.name,
+            each.variable,
+            each.path,
+            "%s of %s free on %s"
+            % (approximate_size(free), approximate_size(total), each.facts["mount_point"]),
+            level=level,
+        )
+
+
+def _retention(cluster: Cluster) -> Iterator[Problem]:
+    """Sizes by which topics are bounded against the disks; topics bounded by time are unknown."""
+    if not cluster.brokers:
+        return
+    properties = effective_properties(cluster.brokers[0], len(cluster.brokers))
+    wanted = 0
+    for item in cluster.brokers[0].items("kafka_topics"):
+        if not isinstance(item, Mapping) or item.get("state") == "absent":
+            continue
+        try:
+            size = parse_size_bytes(item.get("retention_size", "unlimited"))
+        except ValueError:
+            continue
+        if size > 0:
+            wanted += size * _partitions(item, properties) * replication_factor(cluster, item)
+    disks = {
+        (member.filesystem, each.facts["mount_point"]): each.facts["total_bytes"]
+        for member in cluster.brokers
+        for each in data_directories(member)
+        if each.product == "kafka" and each.facts
+    }
+    capacity = sum(disks.values())
+    if disks and wanted > capacity:
+        yield found(
+            "space.retention",
+            [member.name for member in cluster.brokers],
+            "kafka_topics.retention_size",
+            approximate_size(wanted),
+            "the topics may keep more than the %s of all log directories"
+            % approximate_size(capacity),
+        )
+
+
+def _partitions(item: Mapping[str, Any], properties: Mapping[str, str]) -> int:
+    """The partitions a declared topic will have: its own, else the brokers' default."""
+    return number(item.get("partitions")) or number(properties.get("num.partitions")) or 1
+
+
+def replication_factor(cluster: Cluster, item: Mapping[str, Any]) -> int:
+    """The factor a declared topic will have: its own, else the brokers' default."""
+    own = number(item.get("replication_factor"))
+    if own:
+        return own
+    properties = effective_properties(cluster.brokers[0], len(cluster.brokers))
+    return number(properties.get("default.replication.factor")) or 1
+
+
+# ---------------------------------------------------------------- the host
+
+
+def planned_replicas(cluster: Cluster) -> int:
+    """Replicas per broker once the declared topics and Kafka's own exist, evenly spread."""
+    if not cluster.brokers:
+        return 0
+    properties = effective_properties(cluster.brokers[0], len(cluster.brokers))
+    total = 0
+    for prefix, partitions in (("offsets.topic", 50), ("transaction.state.log", 50)):
+        count = number(properties.get("%s.num.partitions" % prefix)) or partitions
+        total += count * (number(properties.get("%s.replication.factor" % prefix)) or 1)
+    for item in cluster.brokers[0].items("kafka_topics"):
+        if isinstance(item, Mapping) and item.get("state") != "absent":
+            total += _partitions(item, properties) * replication_factor(cluster, item)
+    return -(-total // len(cluster.brokers))
+
+
+def check_hosts(world: World) -> Iterator[Problem]:
+    """Limits, memory, clocks, leftovers and Java."""
+    for cluster in world.clusters:
+        planned = planned_replicas(cluster)
+        for member in cluster.members:
+            if member.facts is None:
+                continue
+            if member.is_broker:
+                on_disk = sum(
+                    each["partitions"]
+                    for each in member.product_facts("kafka").get("log_dirs") or []
+                )
+                yield from _limits(member, max(planned, on_disk))
+            yield from _clock(member)
+            yield from _leftovers(member)
+            yield from _java(member)
+    yield from _memory(world)
+    yield from _spark(world)
+
+
+def _limits(member: Member, replicas: int) -> Iterator[Problem]:
+    wanted = number(member.get("jvm_service_open_files")) or COMFORTABLE_LIMIT
+    facts = member.facts or {}
+    hard = facts["limits"]["open_files"]
+    by_unit = member.text("jvm_service_manager") == "systemd"
+    # systemd sets the unit's limit itself; a supervisor's child inherits ours.
+    effective = wanted if by_unit or hard is None else min(wanted, hard)
+    variable = "jvm_service_open_files" if by_unit or effective == wanted else "open files"
+    strict = member.production
+    needed = replicas + FILES_BESIDE_REPLICAS
+    if effective < needed:
+        yield found(
+            "host.open_files",
+            member.name,
+            variable,
+            effective,
+            "%d replicas need at least %d open files" % (replicas, needed),
+            level=ERROR if strict else WARNING,
+        )
+    elif strict and effective < COMFORTABLE_LIMIT:
+        yield found(
+            "host.open_files",
+            member.name,
+            variable,
+            effective,
+            "below %d, which production needs sooner or later" % COMFORTABLE_LIMIT,
+            level=WARNING,
+        )
+    maps = facts["limits"]["max_map_count"]
+    if maps is None:
+        return
+    # what the role host_baseline sets before the broker starts
+    managed = by_unit and member.get("host_baseline_manage_sysctl") and not facts["container"]
+    ours = member.mapping("host_baseline_sysctl").get("vm.max_map_count") if managed else None
+    if ours is not None:
+        maps = int(ours) if ours.isdigit() else maps
+    if maps < MAPS_PER_REPLICA * replicas:
+        yield found(
+            "host.memory_maps",
+            member.name,
+            "vm.max_map_count",
+            maps,
+            "%d replicas need two memory maps each" % replicas,
+            level=ERROR if strict else WARNING,
+        )
+    elif strict and maps < COMFORTABLE_LIMIT:
+        yield found(
+            "host.memory_maps",
+            member.name,
+            "vm.max_map_count",
+            maps,
+            "enough for %d replicas of one segment each; every further segment takes two"
+            % (maps // MAPS_PER_REPLICA),
+            level=WARNING,
+        )
+
+
+def _clock(member: Member) -> Iterator[Problem]:
+    offset = member.clock_offset_seconds
+    if offset is not None and abs(offset) > CLOCK_SECONDS + member.clock_uncertainty_seconds:
+        yield found(
+            "host.clock",
+            member.name,
+            "clock",
+            "%+.1f s" % offset,
+            "off by more than %g s against the controller: retention by time, TLS and every log"
+            " depend on it" % CLOCK_SECONDS,
+        )
+
+
+def _leftovers(member: Member) -> Iterator[Problem]:
+    for product in ("kafka", "zookeeper"):
+        started = member.product_facts(product).get("started") or {}
+        if started.get("stale"):
+            yield found(
+                "host.stale_pid",
+                member.name,
+                "%s_state_dir" % product,
+                member.text("%s_state_dir" % product),
+                (
+                    "process %s of the last start is another process by now" % started["pid"]
+                    if started.get("pid")
+                    else "the record of the last start cannot be read"
+                ),
+            )
+
+
+def _java(member: Member) -> Iterator[Problem]:
+    java = (member.facts or {}).get("java") or {}
+    home = member.text("java_home")
+    low, high = number(member.get("java_minimum")), number(member.get("java_maximum"))
+    if low is not None and high is not None:
+        legal_low, legal_high = KAFKA_JAVA
+        if low > high or low < legal_low or high > legal_high:
+            yield found(
+                "java.version",
+                member.name,
+                "java_minimum and java_maximum",
+                "%d to %d" % (low, high),
+                "Kafka 3.x runs on Java %d to %d" % KAFKA_JAVA,
+            )
+    if java.get("home"):
+        release = major(java.get("version"))
+        if release is not None and release not in SPARK_JAVA and member.is_broker:
+            yield found(
+                "java.version",
+                member.name,
+                "java_home",
+                java["home"],
+                "Java %s works, but 17 and 21 are what is recommended" % java.get("version"),
+                level=WARNING,
+            )
+        return
+    seen = java.get("seen") or []
+    if home:
+        check = "java.version" if seen else "java.missing"
+        told = "holds %s" % ", ".join(seen) if seen else "holds no Java"
+        yield found(
+            check,
+            member.name,
+            "java_home",
+            home,
+            "%s; wanted is Java %s to %s" % (told, low, high),
+        )
+    elif not _will_be_installed(member):
+        yield found(
+            "java.version" if seen else "java.missing",
+            member.name,
+            "java_source",
+            member.text("java_source") or "auto",
+            "no Java %s to %s on the host%s"
+            % (low, high, "; found %s" % ", ".join(seen) if seen else ""),
+            "install Java 17 or 21, or set java_home to where it is",
+        )
+
+
+def _will_be_installed(member: Member) -> bool:
+    """The role `java` installs packages where it may: on hosts that systemd manages."""
+    source = member.text("java_source") or "auto"
+    return source in ("auto", "package") and member.text("jvm_service_manager") == "systemd"
+
+
+def _memory(world: World) -> Iterator[Problem]:
+    machines: Dict[str, Tuple[int, List[Tuple[str, str, int]]]] = {}
+    for member in world.members:
+        total = (member.facts or {}).get("memory_bytes")
+        if not total:
+            continue
+        entry = machines.setdefault(member.filesystem, (total, []))
+        for product, present in (("kafka", member.is_broker), ("zookeeper", member.is_server)):
+            variable = "%s_heap" % product
+            if present and member.text(variable):
+                size = heap_bytes(member.text(variable))
+                entry[1].append((member.name, variable, size))
+    for _machine, (total, heaps) in sorted(machines.items()):
+        together = sum(size for _host, _variable, size in heaps)
+        if together * 2 <= total:
+            continue
+        names = sorted({variable for _host, variable, _size in heaps})
+        yield found(
+            "memory.heap",
+            [host for host, _variable, _size in heaps],
+            " + ".join(names),
+            approximate_size(together),
+            "the machine has %s%s"
+            % (
+                approximate_size(total),
+                (
+                    ": it does not fit"
+                    if together >= total
+                    else "; less than half stays for the page cache"
+                ),
+            ),
+            level=ERROR if together >= total else WARNING,
+        )
+
+
+def _spark(world: World) -> Iterator[Problem]:
+    java = world.controller.java
+    wanting = [
+        member
+        for member in world.members
+        if member.is_broker and member.text("flow_validation") not in ("", "never")
+    ]
+    if java is None or not wanting:
+        return
+    release = major(java.get("version"))
+    if release in SPARK_JAVA:
+        return
+    found_there = java.get("version") or ", ".join(java.get("seen") or []) or "no Java"
+    always = any(member.text("flow_validation") == "always" for member in wanting)
+    yield found(
+        "java.spark",
+        [member.name for member in wanting],
+        "flow_validation",
+        wanting[0].text("flow_validation"),
+        "Spark needs Java 17 or 21 on the controller, which has %s" % found_there,
+        level=ERROR if always else WARNING,
+    )

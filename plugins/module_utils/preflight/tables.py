@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""Reads what this release of the collection knows: locks and tables of configuration keys."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+from typing import Any, List
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration import kafka, zookeeper
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import (
+    broker_table,
+    zookeeper_table,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import Versions
+
+LOCK = re.compile(r"^(?:(kafka)_[\d.]+|(zookeeper))-(\d+\.\d+\.\d+)\.json$")
+
+
+def _load(path: str) -> Any:
+    with open(path, encoding="utf-8") as source:
+        return json.load(source)
+
+
+def _number_parts(version: str) -> List[int]:
+    return [int(part) for part in version.split(".")]
+
+
+def load_versions(roles: str) -> Versions:
+    """What the files below the roles directory say; missing files mean no opinion."""
+    known = {"kafka": set(), "zookeeper": set()}
+    for path in glob.glob(os.path.join(roles, "jvm_service", "files", "locks", "*.json")):
+        match = LOCK.match(os.path.basename(path))
+        if match:
+            known[match.group(1) or match.group(2)].add(match.group(3))
+    tables, topic_keys = {}, {}
+    folder = os.path.join(roles, "kafka", "files", "config-keys")
+    removed_path = os.path.join(folder, "removed.json")
+    removed = _load(removed_path) if os.path.exists(removed_path) else {}
+    for path in glob.glob(os.path.join(folder, "[0-9]*.json")):
+        table = _load(path)
+        tables[table["version"]] = broker_table(table, removed, kafka.OWNED_KEYS)
+        topic_keys[table["version"]] = table.get("topic") or {}
+    zookeeper_path = os.path.join(roles, "zookeeper", "files", "config-keys.json")
+    return Versions(
+        kafka=tuple(sorted(known["kafka"], key=_number_parts)),
+        zookeeper=tuple(sorted(known["zookeeper"], key=_number_parts)),
+        broker_tables=tables,
+        topic_keys=topic_keys,
+        zookeeper_table=(
+            zookeeper_table(_load(zookeeper_path), zookeeper.OWNED_KEYS)
+            if os.path.exists(zookeeper_path)
+            else None
+        ),
+    )

@@ -1,0 +1,438 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""Is the value of a variable what the roles declare it to be?
+
+The declaration is `roles/*/meta/argument_specs.yml`, judged by Ansible's own validator; here stands
+only what a spec cannot say (ranges, forms of texts), and what the validator would let pass although
+the roles, which read the value as it was written, could not work with it: a text is no list, a list
+is no text. A role that is imported as a whole is judged by Ansible itself with the same file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import glob
+import os
+import re
+from collections.abc import Mapping as MappingType
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.common.yaml import yaml_load
+from ansible.module_utils.errors import ArgumentValueError
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
+    kafka_argument_spec,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
+    bare,
+    host_problem,
+    is_wildcard,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
+    parse_duration_ms,
+    parse_size_bytes,
+)
+
+_ROLES = os.path.join(os.path.dirname(__file__), "../../../roles")
+# Judged by functions of their own, with ids of their own, which also take values of other types.
+OWN_CHECKS = ("kafka_broker_id", "zookeeper_myid", "kafka_cluster_name", "kafka_zookeeper_chroot")
+# Names of the published interface that no playbook of this release reads.
+WITHOUT_EFFECT = ("kafka_finalize", "kafka_accept_unavailable", "kafkaops_break_lock")
+# Lists of words, of which a single one may be written without brackets: whoever reads it can.
+ONE_WORD_WILL_DO = (
+    "kafka_listeners.audience",
+    "kafka_topics_allow",
+    "kafkaops_preflight_accept",
+)
+# The id of a fault, where it is not settings.bad_value; the longest beginning counts.
+CHECKS = {
+    "kafka_address": "addresses.form",
+    "kafka_client_security": "listeners.security",
+    "kafka_listeners": "listeners.bad_value",
+    "kafka_listeners.bind": "addresses.form",
+    "kafka_listeners.advertised": "addresses.form",
+    "kafka_sasl": "listeners.security",
+    "kafka_ssl": "listeners.security",
+    "zookeeper_address": "addresses.form",
+    "zookeeper_bind": "addresses.form",
+}
+COUNT_MAX = 2**31 - 1
+# Ranges, which a spec cannot say: of a variable, or of all whose names end so.
+BOUNDS = {
+    "_seconds": (1, 10**6),
+    "port": (1, 65535),
+    "java_minimum": (8, 999),
+    "java_maximum": (8, 999),
+    "jvm_service_open_files": (1, COUNT_MAX),
+    "flow_validation_records": (1, 10**12),
+    "flow_validation_record_size_bytes": (48, 10**6),
+    "flow_validation_partitions": (0, 200000),
+    "flow_validation_groups": (0, 100),
+    "flow_validation_expected_brokers": (0, COUNT_MAX),
+    "flow_validation_min_isr": (0, COUNT_MAX),
+    "flow_validation_probe_margin_seconds": (0, 10**6),
+}
+HEAP = re.compile(r"^(\d+)([kKmMgG]?)$")
+HEAP_FACTOR = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+INSTANCE_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.@-]*$")
+ACCOUNT = re.compile(r"^[A-Za-z_][A-Za-z0-9_.-]*$")
+KERNEL_SETTING = re.compile(r"^[a-z0-9_-]+([./][A-Za-z0-9_-]+)+$")
+LISTENER_NAME = re.compile(r"^[A-Za-z0-9_]+$")
+LONGEST_PATH = 4096
+PEM_TEXTS = ("kafka_ssl.", "kafka_client_security.ssl_")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with a part of a variable's value; `where` names the part."""
+
+    check: str
+    where: str
+    value: Any
+    reason: str
+    remedy: str
+
+
+@functools.lru_cache(maxsize=None)
+def declared() -> Mapping[str, Mapping[str, Any]]:
+    """variable -> its option in the role's argument spec, of all roles of the collection."""
+    options: Dict[str, Mapping[str, Any]] = {}
+    for path in sorted(glob.glob(os.path.join(_ROLES, "*", "meta", "argument_specs.yml"))):
+        with open(path, encoding="utf-8") as source:
+            entries = yaml_load(source)["argument_specs"]
+        # The first entry point is the one that declares the role's variables.
+        for name, option in (next(iter(entries.values())).get("options") or {}).items():
+            options.setdefault(name, option)
+    # Items of this list have shorthands; they are judged by the module's own reader.
+    options["kafka_topics"] = {"type": "list"}
+    # The connection options of the Kafka modules, but where to connect.
+    connection = {
+        name: {key: option[key] for key in ("type", "choices") if key in option}
+        for name, option in kafka_argument_spec().items()
+        if name not in ("bootstrap_servers", "cluster_id")
+    }
+    options["kafka_client_security"] = {"type": "dict", "options": connection}
+    return options
+
+
+# ---------------------------------------------------------------- forms that a spec cannot say
+# A form returns the value to go on with, or raises ValueError with (reason, remedy).
+
+
+def _path(text: str) -> str:
+    text = text.strip()
+    if not text:
+        raise ValueError("empty", "give an absolute path")
+    if text[0] not in "/~":
+        raise ValueError("not an absolute path", "begin it with /")
+    if "," in text:
+        raise ValueError("a path with a comma, which Kafka reads as two", "choose another path")
+    if len(text) > LONGEST_PATH:
+        raise ValueError("too long for a path", "choose a shorter path")
+    return text
+
+
+def _host(text: str) -> str:
+    problem = host_problem(text.strip())
+    if problem:
+        raise ValueError(*problem)
+    return bare(text)
+
+
+def _bind(text: str) -> str:
+    return bare(text) if is_wildcard(text) else _host(text)
+
+
+def _or_empty(form: Callable[[str], Any]) -> Callable[[str], Any]:
+    return lambda text: form(text) if text else ""
+
+
+def _matching(pattern: "re.Pattern[str]", reason: str, remedy: str) -> Callable[[str], str]:
+    def form(text: str) -> str:
+        if not pattern.match(text.strip()):
+            raise ValueError(reason, remedy)
+        return text.strip()
+
+    return form
+
+
+def _heap(text: str) -> str:
+    text = text.strip()
+    if not HEAP.match(text):
+        raise ValueError("not a heap size of the JVM", "write it like 512m or 6g")
+    if heap_bytes(text) < 16 * 2**20:
+        raise ValueError("less than 16 MiB: no JVM starts with it", "write it like 512m or 6g")
+    return text
+
+
+def heap_bytes(text: str) -> int:
+    """Bytes of a legal heap size (512m, 6g); 0 for anything else."""
+    match = HEAP.match(str(text).strip())
+    return int(match.group(1)) * HEAP_FACTOR[match.group(2).lower()] if match else 0
+
+
+def _kernel_settings(settings: Mapping[Any, Any]) -> Dict[str, str]:
+    result = {}
+    for name, wanted in settings.items():
+        if not KERNEL_SETTING.match(str(name)):
+            reason = f"{name} is not the name of a kernel setting"
+            raise ValueError(reason, "write it like vm.swappiness: 1")
+        if isinstance(wanted, (MappingType, list)) or not str(wanted).strip():
+            raise ValueError(f"{name} has no single value", "write it like vm.swappiness: 1")
+        result[str(name)] = " ".join(str(wanted).split())
+    return result
+
+
+def _for_each_product(*choices: str) -> Callable[[Any], Any]:
+    """One text for both products, or a mapping of `kafka` and `zookeeper`."""
+
+    def form(value: Any) -> Any:
+        if isinstance(value, MappingType):
+            strange = sorted(str(key) for key in value if key not in ("kafka", "zookeeper"))
+            if strange:
+                raise ValueError(
+                    f"{', '.join(strange)}: not a product of this collection",
+                    "write one value, or one each for kafka and zookeeper",
+                )
+            return {key: form(item) for key, item in value.items()}
+        problem = _shape("str", value) or (_one_line(str(value)) if not choices else None)
+        if problem:
+            raise ValueError(*problem)
+        if choices and value not in choices:
+            raise ValueError(*_not_among(value, choices))
+        return str(value)
+
+    return form
+
+
+_NAME = _matching(INSTANCE_NAME, "not a name for a service", "use letters, digits and `_.@-`")
+_ACCOUNT = _or_empty(_matching(ACCOUNT, "not a name for a user", "use letters, digits and `_.-`"))
+FORMS: Dict[str, Callable[[Any], Any]] = {
+    "distribution_source": _for_each_product("maven", "archive"),
+    "distribution_url": _for_each_product(),
+    "distribution_sha512": _for_each_product(),
+    "host_baseline_sysctl": _kernel_settings,
+    "java_home": _or_empty(_path),
+    "jvm_service_class_data_dir": _or_empty(_path),
+    "jvm_service_supervisor_dir": _path,
+    "kafka_account": _ACCOUNT,
+    "kafka_address": _or_empty(_host),
+    "kafka_application_log_dir": _path,
+    "kafka_config_dir": _path,
+    "kafka_heap": _heap,
+    "kafka_install_dir": _path,
+    "kafka_instance": _NAME,
+    "kafka_listeners.advertised": _bind,
+    "kafka_listeners.bind": _bind,
+    "kafka_listeners.name": _matching(
+        LISTENER_NAME, "not a name for a listener", "use letters, digits and `_`, as INTERNAL"
+    ),
+    "kafka_log_dirs": _path,
+    "kafka_state_dir": _path,
+    "zookeeper_account": _ACCOUNT,
+    "zookeeper_address": _host,
+    "zookeeper_application_log_dir": _path,
+    "zookeeper_bind": _bind,
+    "zookeeper_config_dir": _path,
+    "zookeeper_data_dir": _path,
+    "zookeeper_data_log_dir": _or_empty(_path),
+    "zookeeper_heap": _heap,
+    "zookeeper_install_dir": _path,
+    "zookeeper_instance": _NAME,
+    "zookeeper_state_dir": _path,
+}
+NOT_EMPTY = {
+    "kafka_log_dirs": "name at least one directory",
+    "kafka_listeners": "write at least one listener",
+}
+
+# ---------------------------------------------------------------- the judgement
+
+_TYPES = {
+    "str": ("not a text", "give one line of text"),
+    "int": ("not a whole number", "give a whole number, without a unit"),
+    "float": ("not a number", "give a number, without a unit"),
+    "bool": ("neither true nor false", "write true or false"),
+    "list": ("not a list", "write a list of items, each beginning with `- `"),
+    "dict": ("not a mapping", "write `key: value` pairs"),
+}
+_SEEN: Dict[Tuple[str, str], Tuple[Any, Tuple[Fault, ...]]] = {}
+_MANY = 10000
+
+
+def judged(variable: str, value: Any) -> Tuple[Any, Tuple[Fault, ...]]:
+    """(the value with its declared types, faults); None where nothing can be made of the value.
+
+    Of a list of mappings, what is right in each item is kept. The result is shared between hosts
+    that have the same value: nobody may change it.
+    """
+    key = (variable, repr(value))
+    if key not in _SEEN:
+        if len(_SEEN) > _MANY:
+            _SEEN.clear()
+        faults: List[Fault] = []
+        typed = _read(variable, variable, value, declared()[variable], faults)
+        _SEEN[key] = (typed, tuple(faults))
+    return _SEEN[key]
+
+
+def _read(where: str, name: str, value: Any, option: Mapping[str, Any], faults: List[Fault]) -> Any:
+    """The typed value of one option; `name` is `where` without indexes: kafka_listeners.port."""
+    kind = option.get("type", "str")
+    if kind == "list" and name in ONE_WORD_WILL_DO and isinstance(value, str):
+        value = [each.strip() for each in value.split(",") if each.strip()]
+    problem = _shape(kind, value)
+    if problem is None and kind == "list":
+        return _read_list(where, name, value, option, faults)
+    if problem is None and kind == "dict" and option.get("options"):
+        return _read_dict(where, name, value, option["options"], faults)
+    typed = value
+    if problem is None and kind != "raw":
+        typed, problem = _validated(name, value, kind, option.get("choices"))
+    if problem is None and kind == "str" and not name.startswith(PEM_TEXTS):
+        problem = _one_line(typed)
+    if problem is None and kind == "int":
+        problem = _outside(name, typed)
+    if problem is None and name in FORMS:
+        try:
+            return FORMS[name](typed)
+        except ValueError as error:
+            problem = error.args
+    if problem is None:
+        return typed
+    faults.append(Fault(_check_of(name), where, value, *problem))
+    return None
+
+
+def _read_list(
+    where: str, name: str, value: Sequence[Any], option: Mapping[str, Any], faults: List[Fault]
+) -> Optional[List[Any]]:
+    if not value and name in NOT_EMPTY:
+        faults.append(Fault(_check_of(name), where, value, "an empty list", NOT_EMPTY[name]))
+        return None
+    inner = {key: option[key] for key in ("choices", "options") if key in option}
+    inner["type"] = option.get("elements", "raw")
+    before = len(faults)
+    items = [
+        _read(f"{where}[{index}]", name, item, inner, faults) for index, item in enumerate(value)
+    ]
+    if "options" in option:
+        return [item for item in items if item is not None]
+    return items if len(faults) == before else None
+
+
+def _read_dict(
+    where: str,
+    name: str,
+    value: Mapping[Any, Any],
+    options: Mapping[str, Mapping[str, Any]],
+    faults: List[Fault],
+) -> Dict[str, Any]:
+    typed = {key: each["default"] for key, each in options.items() if "default" in each}
+    for key, item in value.items():
+        if key not in options:
+            near = nearest(str(key), options, cutoff=0.6)
+            remedy = f"did you mean `{near}`?" if near else f"use {', '.join(options)}"
+            reason = f"{name} has no such key"
+            # What is unknown may be a misspelt secret.
+            faults.append(Fault(_check_of(name), f"{where}.{key}", "...", reason, remedy))
+        elif item is not None or options[key].get("required"):
+            typed[key] = _read(f"{where}.{key}", f"{name}.{key}", item, options[key], faults)
+    for key, option in options.items():
+        if option.get("required") and key not in value:
+            fault = ("missing", f"write it like {key}: ...")
+            faults.append(Fault(_check_of(f"{name}.{key}"), f"{where}.{key}", None, *fault))
+    return typed
+
+
+def _shape(kind: str, value: Any) -> Optional[Tuple[str, str]]:
+    """What Ansible would turn into something else, and the roles would not."""
+    if value is None and kind != "raw":
+        return "has no value", "give it one, or leave the variable out for its default"
+    if kind == "list":
+        wrong = not isinstance(value, (list, tuple))
+        if wrong and isinstance(value, (str, int, float)):
+            return "not a list", f"write a list: [{value if value else ''}]"
+    elif kind == "dict":
+        wrong = not isinstance(value, MappingType)
+    elif kind in ("str", "int", "float"):
+        wrong = isinstance(value, (MappingType, list, tuple, bool))
+    else:
+        wrong = False
+    return _TYPES[kind] if wrong else None
+
+
+def _validated(
+    name: str, value: Any, kind: str, choices: Optional[Sequence[Any]]
+) -> Tuple[Any, Optional[Tuple[str, str]]]:
+    """(value, problem) by Ansible's validator."""
+    spec = {"type": kind, "choices": choices} if choices else {"type": kind}
+    try:
+        result = ArgumentSpecValidator({name: spec}).validate({name: value})
+        errors = result.errors.errors
+    except (ValueError, OverflowError, TypeError):  # .inf as a whole number
+        return None, _TYPES[kind]
+    if not errors:
+        return result.validated_parameters[name], None
+    if isinstance(errors[0], ArgumentValueError):
+        return None, _not_among(value, choices or ())
+    return None, _with_suggestion(name, value, kind)
+
+
+def _not_among(value: Any, choices: Sequence[Any]) -> Tuple[str, str]:
+    listed = ", ".join(str(each) for each in choices)
+    near = nearest(str(value), [str(each) for each in choices], cutoff=0.6)
+    return f"not one of {listed}", f"did you mean `{near}`?" if near else f"write one of {listed}"
+
+
+def _with_suggestion(name: str, value: Any, kind: str) -> Tuple[str, str]:
+    reason, remedy = _TYPES[kind]
+    try:
+        if kind == "int" and name.endswith("_seconds"):
+            remedy = f"write {parse_duration_ms(value) // 1000}"
+        elif kind == "int" and name.endswith("_bytes"):
+            remedy = f"write {parse_size_bytes(value)}"
+    except ValueError:
+        pass
+    return reason, remedy
+
+
+def _one_line(text: str) -> Optional[Tuple[str, str]]:
+    return ("has more than one line", "give one line of text") if "\n" in text else None
+
+
+def _outside(name: str, number: int) -> Optional[Tuple[str, str]]:
+    ends = [end for end in BOUNDS if name.endswith(end)]
+    if not ends:
+        return None
+    low, high = BOUNDS[max(ends, key=len)]
+    if low <= number <= high:
+        return None
+    return f"outside {low} to {high}", f"give a number from {low} to {high}"
+
+
+def _check_of(name: str) -> str:
+    beginnings = [each for each in CHECKS if name == each or name.startswith(f"{each}.")]
+    return CHECKS[max(beginnings, key=len)] if beginnings else "settings.bad_value"
+
+
+# ---------------------------------------------------------------- misspelt names
+
+
+def nearest(name: str, names: Any, cutoff: float) -> Optional[str]:
+    """The name most like `name`, if one is like it."""
+    matches = difflib.get_close_matches(name, list(names), n=1, cutoff=cutoff)
+    return matches[0] if matches else None
+
+
+@functools.lru_cache(maxsize=None)
+def meant(name: str) -> Optional[str]:
+    """The variable that an unknown one was probably meant to be, None if it is like none."""
+    if name in declared() or name in WITHOUT_EFFECT or name.startswith("ansible_"):
+        return None
+    return nearest(name, sorted(declared()), cutoff=0.86)

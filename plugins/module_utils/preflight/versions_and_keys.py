@@ -1,0 +1,400 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""Checks of versions, configuration keys, replication and topics. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Broker,
+    DesiredTopic,
+    parse_topics,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Snapshot as TopicSnapshot,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics import (
+    TopicPolicy,
+    plan_topics,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import (
+    KeyTable,
+    check_mapping,
+    nearest,
+    value_problem,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
+    HIDDEN,
+    is_secret,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
+    found,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
+    VERSION,
+    Member,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.storage import (
+    planned_replicas,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    Cluster,
+    Versions,
+    World,
+    effective_properties,
+    effective_zookeeper,
+    number,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
+    WARNING,
+    Problem,
+)
+
+ZOOKEEPER_MODE_ENDS = (4, 0, 0)
+# Kafka 3.9 brings a ZooKeeper client of 3.8.4 and asks for servers of 3.8.3 or newer.
+OLDEST_ZOOKEEPER = (3, 8, 3)
+RELEASE_VERSION = re.compile(r"-(\d+\.\d+\.\d+)$")
+PARTITIONS_PER_BROKER = 4000
+WHITELIST = "4lw.commands.whitelist"
+WANTED_WORDS = ("mntr", "srvr")
+PARTITIONS_PER_CLUSTER = 200000
+INTERNAL_FACTORS = (
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+)
+
+
+def parts(version: str) -> Tuple[int, ...]:
+    """3.9.2 as (3, 9, 2)."""
+    return tuple(int(part) for part in version.split("."))
+
+
+# ---------------------------------------------------------------- versions
+
+
+def check_versions(world: World) -> Iterator[Problem]:
+    """Known versions, legal paths from what runs, and both products together."""
+    for cluster in world.clusters:
+        for member in cluster.brokers:
+            yield from _product(member, "kafka", world.versions.kafka)
+            version = member.text("kafka_version")
+            if VERSION.match(version) and parts(version) >= ZOOKEEPER_MODE_ENDS:
+                yield found(
+                    "version.illegal_path",
+                    member.name,
+                    "kafka_version",
+                    version,
+                    "Kafka 4 has no ZooKeeper mode, and this inventory has an ensemble",
+                    "stay on 3.9, the bridge release; migrate to KRaft from there",
+                )
+        for member in cluster.servers:
+            yield from _product(member, "zookeeper", world.versions.zookeeper)
+            version = member.text("zookeeper_version")
+            if VERSION.match(version) and parts(version) < OLDEST_ZOOKEEPER:
+                yield found(
+                    "version.illegal_path",
+                    member.name,
+                    "zookeeper_version",
+                    version,
+                    "Kafka 3.8 and 3.9 need ZooKeeper 3.8.3 or newer",
+                    f"use {' or '.join(world.versions.zookeeper) or 'a newer version'}",
+                )
+
+
+def _product(member: Member, product: str, released: Sequence[str]) -> Iterator[Problem]:
+    variable = f"{product}_version"
+    version = member.text(variable)
+    # What the next check refuses is not offered.
+    known = [each for each in released if parts(each) < ZOOKEEPER_MODE_ENDS]
+    if not version:
+        return
+    if not VERSION.match(version):
+        near = nearest(version, known)
+        yield found(
+            "version.unknown",
+            member.name,
+            variable,
+            version,
+            "not a version of three numbers",
+            f"write it like {near or known[-1]}" if known else "write all three numbers",
+        )
+        return
+    # With an archive of their own people bring what we have no lock for.
+    own_archive = member.of_product("distribution_source", product) == "archive"
+    legal_line = parts(version) < ZOOKEEPER_MODE_ENDS
+    if known and legal_line and version not in known and not own_archive:
+        yield found(
+            "version.unknown",
+            member.name,
+            variable,
+            version,
+            "this release of the collection has no lock for it",
+            "choose one of %s, or set distribution_source: archive" % ", ".join(known),
+        )
+    release = member.product_facts(product).get("release")
+    match = RELEASE_VERSION.search(release or "")
+    if not match or match.group(1) == version or not legal_line:
+        return
+    running = match.group(1)
+    alive = (member.product_facts(product).get("started") or {}).get("alive")
+    state = "runs" if alive else "was installed and has data of"
+    if parts(version) < parts(running):
+        yield found(
+            "version.illegal_path",
+            member.name,
+            variable,
+            version,
+            "a downgrade: the host %s %s, and the older release may not read its data"
+            % (state, running),
+            f"set {variable}: {running}",
+        )
+    else:
+        yield found(
+            "version.needs_upgrade",
+            member.name,
+            variable,
+            version,
+            "the host %s %s" % (state, running),
+            f"set {variable}: {running}; this release of the collection does not upgrade",
+        )
+
+
+# ---------------------------------------------------------------- keys
+
+
+def broker_table_for(member: Member, versions: Versions) -> Optional[KeyTable]:
+    """The table of the member's version, else of the nearest one of its line."""
+    version = member.text("kafka_version")
+    if version in versions.broker_tables:
+        return versions.broker_tables[version]
+    line = version.rsplit(".", 1)[0] + "."
+    same = sorted(each for each in versions.broker_tables if each.startswith(line))
+    return versions.broker_tables[same[-1]] if same else None
+
+
+def check_config(world: World) -> Iterator[Problem]:
+    """Every key and value of kafka_config, kafka_host_config and zookeeper_config."""
+    for member in world.members:
+        if member.is_broker:
+            table = broker_table_for(member, world.versions)
+            for variable in ("kafka_config", "kafka_host_config"):
+                if table is not None:
+                    prefixes = tuple(str(each) for each in member.items("kafka_plugin_prefixes"))
+                    yield from _keys(member, variable, _with(table, prefixes))
+        if member.is_server and world.versions.zookeeper_table is not None:
+            yield from _keys(member, "zookeeper_config", world.versions.zookeeper_table)
+            yield from _forbidden_words(member)
+
+
+def _forbidden_words(member: Member) -> Iterator[Problem]:
+    """The four letter words that starts, waits and status ask a server must be allowed."""
+    written = effective_zookeeper(member).get(WHITELIST, "")
+    allowed = str(written).replace(",", " ").split()
+    missing = [word for word in WANTED_WORDS if word not in allowed]
+    if missing and "*" not in allowed:
+        yield found(
+            "config.bad_value",
+            member.name,
+            f"zookeeper_config.{WHITELIST}",
+            ",".join(allowed),
+            f"starts, waits and status ask a server {' and '.join(missing)}",
+            f"write {','.join(sorted({*allowed, *WANTED_WORDS}))}, or leave the key out",
+        )
+
+
+def _with(table: KeyTable, prefixes: Tuple[str, ...]) -> KeyTable:
+    if not prefixes:
+        return table
+    return KeyTable(
+        table.version, table.keys, table.removed, table.owned, table.prefixes + prefixes
+    )
+
+
+def _keys(member: Member, variable: str, table: KeyTable) -> Iterator[Problem]:
+    mapping = member.mapping(variable)
+    for key, problem in check_mapping(mapping, table).items():
+        # What is unknown may be a misspelt secret: its value is not shown either.
+        value = HIDDEN if is_secret(str(key)) else mapping[key]
+        yield found(
+            problem.check,
+            member.name,
+            "%s.%s" % (variable, key),
+            value,
+            problem.reason,
+            problem.remedy,
+        )
+
+
+# ---------------------------------------------------------------- replication
+
+
+def check_replication(world: World) -> Iterator[Problem]:
+    """Replication factors and minimum ISR of the brokers' configuration against their number."""
+    for cluster in world.clusters:
+        for member in cluster.brokers:
+            yield from _factors(cluster, member)
+
+
+def _factors(cluster: Cluster, member: Member) -> Iterator[Problem]:
+    brokers = len(cluster.brokers)
+    properties = effective_properties(member, brokers)
+    variable = _variable_of(member)
+    for key in ("default.replication.factor",) + INTERNAL_FACTORS:
+        factor = number(properties.get(key))
+        if factor is None or factor < 1:
+            continue
+        if factor > brokers:
+            yield found(
+                "replication.exceeds_brokers",
+                member.name,
+                variable(key),
+                factor,
+                "cluster %s has %d broker%s" % (cluster.name, brokers, "" if brokers == 1 else "s"),
+                "set at most %d, or add brokers" % brokers,
+            )
+        elif factor == 1 and brokers >= 3 and key in INTERNAL_FACTORS:
+            yield found(
+                "replication.internal",
+                member.name,
+                variable(key),
+                factor,
+                "one copy, where %d brokers are: when that broker stops, so do the groups or"
+                " transactions on it" % brokers,
+            )
+    for isr_key, factor_key in (
+        ("min.insync.replicas", "default.replication.factor"),
+        ("transaction.state.log.min.isr", "transaction.state.log.replication.factor"),
+    ):
+        minimum, factor = number(properties.get(isr_key)), number(properties.get(factor_key))
+        if minimum is None or factor is None or minimum < 1:
+            continue
+        if minimum > factor or (minimum == factor and factor > 1):
+            harm = (
+                "no write with acks=all can ever succeed"
+                if minimum > factor
+                else "one broker down stops every write with acks=all"
+            )
+            yield found(
+                "replication.min_insync",
+                member.name,
+                variable(isr_key),
+                minimum,
+                "not below %s=%d: %s" % (factor_key, factor, harm),
+                "set it to %d" % max(1, factor - 1),
+            )
+    if properties.get("unclean.leader.election.enable", "").lower() == "true":
+        yield found(
+            "replication.unclean",
+            member.name,
+            variable("unclean.leader.election.enable"),
+            True,
+            "a replica that lags may become leader, and what it lacks is lost",
+        )
+
+
+def _variable_of(member: Member) -> Callable[[str], str]:
+    def variable(key: str) -> str:
+        for name in ("kafka_host_config", "kafka_config"):
+            if key in member.mapping(name):
+                return "%s.%s" % (name, key)
+        return key
+
+    return variable
+
+
+# ---------------------------------------------------------------- topics
+
+
+def check_topics(world: World) -> Iterator[Problem]:
+    """Every declared topic, by the same functions that the module `kafka_topics` uses."""
+    for cluster in world.clusters:
+        # One broker's list stands for the cluster's; that they are equal is another check.
+        for member in cluster.brokers[:1]:
+            yield from _topics(world.versions, cluster, member)
+
+
+def _topics(versions: Versions, cluster: Cluster, member: Member) -> Iterator[Problem]:
+    items = member.items("kafka_topics")
+    hosts = [each.name for each in cluster.brokers]
+    desired, refusals = parse_topics(items)
+    properties = effective_properties(member, len(cluster.brokers))
+    keys = versions.topic_keys.get(member.text("kafka_version")) or {}
+    snapshot = TopicSnapshot(
+        brokers=tuple(Broker(index, "", 0) for index in range(len(cluster.brokers))),
+        broker_defaults=properties,
+        known_keys=frozenset(keys) if keys else None,
+        assumed=True,
+    )
+    plan = plan_topics(desired, snapshot, TopicPolicy())
+    for refusal in tuple(refusals) + tuple(plan.refusals):
+        subject = ", ".join(refusal.subjects)
+        yield found(
+            refusal.check,
+            hosts,
+            f"kafka_topics[{subject}]{refusal.setting and f'.{refusal.setting}'}",
+            refusal.value if refusal.setting else subject,
+            refusal.reason,
+            refusal.remedy,
+        )
+    for topic in desired:
+        for key, value in topic.config.items():
+            # What is unknown is refused above; without a value it is the brokers' default.
+            problem = value_problem(key, value, keys[key]) if value and key in keys else None
+            if problem:
+                variable = f"kafka_topics[{topic.name}].config.{key}"
+                yield found(problem.check, hosts, variable, value, problem.reason, problem.remedy)
+    yield from _many_partitions(cluster, desired, hosts, properties)
+
+
+def _many_partitions(
+    cluster: Cluster,
+    desired: Iterable[DesiredTopic],
+    hosts: List[str],
+    properties: Mapping[str, Any],
+) -> Iterator[Problem]:
+    present = [topic for topic in desired if topic.state == "present"]
+    default = number(properties.get("num.partitions")) or 1
+    partitions = sum(topic.partitions or default for topic in present)
+    replicas = planned_replicas(cluster)
+    if replicas > PARTITIONS_PER_BROKER or partitions > PARTITIONS_PER_CLUSTER:
+        yield found(
+            "topics.partitions",
+            hosts,
+            "kafka_topics",
+            "%d partitions" % partitions,
+            "about %d replicas a broker; the bounds of ZooKeeper mode are %d a broker and %d a"
+            " cluster" % (replicas, PARTITIONS_PER_BROKER, PARTITIONS_PER_CLUSTER),
+            level=WARNING,
+        )
+
+
+def products(members: Tuple[Member, ...]) -> List[Dict[str, Any]]:
+    """The distinct products and versions that the members need: [{product, version, ...}]."""
+    wanted: Dict[Tuple[str, ...], Mapping[str, Any]] = {}
+    for member in members:
+        if member.is_server and member.text("zookeeper_version"):
+            version = member.text("zookeeper_version")
+            wanted[("zookeeper", version)] = {"product": "zookeeper", "version": version}
+        if member.is_broker and member.text("kafka_version"):
+            version, scala = member.text("kafka_version"), member.text("kafka_scala_version")
+            wanted[("kafka", version, scala)] = {
+                "product": "kafka",
+                "version": version,
+                "scala_version": scala,
+            }
+    return [dict(wanted[key]) for key in sorted(wanted)]

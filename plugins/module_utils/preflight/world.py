@@ -1,0 +1,183 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""The whole inventory as one value: what every check of the preflight looks at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, FrozenSet, Mapping, Optional, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
+    broker_properties,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import KeyTable
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.zookeeper import (
+    zookeeper_properties,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids import natural_key
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
+    Listener,
+    Member,
+)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a running cluster says of itself, as far as the preflight wants to know.
+
+    `brokers`: id -> [(host, port), ...] of the registered brokers; `replicas`: ids that hold
+    replicas of any partition, live or not; `on_default_min_isr`: of the topics whose
+    min.insync.replicas is the brokers' default, replica count -> (number of topics, some names).
+    """
+
+    cluster_id: Optional[str] = None
+    brokers: Mapping[int, Tuple[Tuple[str, int], ...]] = field(default_factory=dict)
+    replicas: FrozenSet[int] = frozenset()
+    on_default_min_isr: Mapping[int, Tuple[int, Tuple[str, ...]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Versions:
+    """What this release of the collection knows.
+
+    `kafka`, `zookeeper`: versions that can be assembled (maven); `broker_tables`: version -> table;
+    `topic_keys`: version -> topic setting -> its type and legal values.
+    """
+
+    kafka: Tuple[str, ...] = ()
+    zookeeper: Tuple[str, ...] = ()
+    broker_tables: Mapping[str, KeyTable] = field(default_factory=dict)
+    topic_keys: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    zookeeper_table: Optional[KeyTable] = None
+
+
+@dataclass(frozen=True)
+class Controller:
+    """The machine that the playbook runs on. `java`: as java.find; `names`: as resolve_names."""
+
+    java: Optional[Mapping[str, Any]] = None
+    names: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The brokers and servers that share a kafka_cluster_name."""
+
+    name: str
+    brokers: Tuple[Member, ...]
+    servers: Tuple[Member, ...]
+    snapshot: Optional[Snapshot] = None
+
+    @property
+    def members(self) -> Tuple[Member, ...]:
+        """Every member once, brokers first."""
+        names = {member.name for member in self.brokers}
+        return self.brokers + tuple(each for each in self.servers if each.name not in names)
+
+    @property
+    def machines(self) -> FrozenSet[str]:
+        """Keys of the machines that the cluster lives on.
+
+        A local member without facts is on the controller, as other local members are, but under
+        which key is not known.
+        """
+        keys = frozenset(
+            member.network for member in self.members if member.facts or not member.is_local
+        )
+        return keys or frozenset(member.network for member in self.members)
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything: members sorted by name, the names of hosts and groups, tables, the controller."""
+
+    members: Tuple[Member, ...]
+    snapshots: Mapping[str, Snapshot] = field(default_factory=dict)
+    versions: Versions = Versions()
+    controller: Controller = Controller()
+    host_names: FrozenSet[str] = frozenset()
+    group_names: FrozenSet[str] = frozenset()
+    # variable -> {host: nearest known variable}
+    misspelt: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def clusters(self) -> Tuple[Cluster, ...]:
+        """All clusters, by name."""
+        grouped: Dict[str, Any] = {}
+        for member in sorted(self.members, key=lambda each: natural_key(each.name)):
+            brokers, servers = grouped.setdefault(member.cluster, ([], []))
+            if member.is_broker:
+                brokers.append(member)
+            if member.is_server:
+                servers.append(member)
+        return tuple(
+            Cluster(name, tuple(brokers), tuple(servers), self.snapshots.get(name))
+            for name, (brokers, servers) in sorted(grouped.items())
+        )
+
+
+# A broker whose listeners cannot be read still has a configuration worth checking.
+_STAND_IN = Listener(
+    name="UNREADABLE",
+    port=1,
+    protocol="PLAINTEXT",
+    bind="",
+    advertised="unreadable",
+    audience=(),
+)
+
+
+def effective_properties(member: Member, brokers: int) -> Dict[str, str]:
+    """The server.properties that the role would write for this broker.
+
+    Ids and the ensemble are left open: no check of configuration depends on them.
+    """
+    return broker_properties(
+        broker_id=member.broker_id if member.broker_id is not None else -1,
+        listeners=[each.to_dict() for each in member.listeners or (_STAND_IN,)],
+        log_dirs=member.log_dirs,
+        zookeeper_connect="",
+        brokers=brokers,
+        rack=member.text("kafka_rack") or None,
+        inter_broker_listener=member.text("kafka_inter_broker_listener") or None,
+        config={str(key): value for key, value in member.mapping("kafka_config").items()},
+        host_config={str(key): value for key, value in member.mapping("kafka_host_config").items()},
+    )
+
+
+def effective_zookeeper(member: Member) -> Dict[str, str]:
+    """The zoo.cfg that the role would write for this server, without the list of servers."""
+    return zookeeper_properties(
+        servers=[],
+        data_dir=member.data_dir,
+        data_log_dir=member.data_log_dir,
+        client_port=member.client_port or 2181,
+        bind=member.text("zookeeper_bind"),
+        config={str(key): value for key, value in member.mapping("zookeeper_config").items()},
+    )
+
+
+def server_lines(cluster: Cluster, ids: Mapping[str, int]) -> Dict[str, str]:
+    """`server.N` -> address:peer:election of the ensemble that the inventory describes."""
+    servers = [
+        {
+            "id": ids[member.name],
+            "address": member.text("zookeeper_address"),
+            "peer_port": member.peer_port,
+            "election_port": member.election_port,
+        }
+        for member in cluster.servers
+        if member.name in ids
+    ]
+    properties = zookeeper_properties(servers, "/", "/", 2181)
+    return {key: value for key, value in properties.items() if key.startswith("server.")}
+
+
+def number(text: Any) -> Optional[int]:
+    """A whole number of a property's text, None if it is none."""
+    try:
+        return int(str(text).strip())
+    except ValueError:
+        return None

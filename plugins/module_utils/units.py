@@ -1,0 +1,97 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Durations and sizes as people write them, and back.
+
+Private to this collection. Pure text: no Ansible, no Kafka. What could mean two things is refused,
+because the wrong guess deletes data: `10G` is 10^10 to some and 10 * 2^30 to others, `1m` a minute
+here and a month elsewhere, so a month is not accepted under any name.
+"""
+
+from __future__ import annotations
+
+import re
+
+UNLIMITED = -1
+LONG_MAX = 2**63 - 1
+
+_MILLISECONDS = {
+    "ms": 1,
+    "s": 1000,
+    "m": 60 * 1000,
+    "h": 60 * 60 * 1000,
+    "d": 24 * 60 * 60 * 1000,
+    "w": 7 * 24 * 60 * 60 * 1000,
+}
+_BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+# For people days read better than weeks: 7d, not 1w; weeks are read, never written.
+_WRITTEN_DURATIONS = ("d", "h", "m", "s", "ms")
+_WRITTEN_SIZES = ("TiB", "GiB", "MiB", "KiB")
+
+_FORMS = re.compile(r"([0-9]+) ?([A-Za-z]+)\Z")
+
+
+def _parse(value, units, endless, what, forms):
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise ValueError(f"{value!r} is not a {what}; write {forms}")
+    text = str(value).strip()
+    if text == endless:
+        return UNLIMITED
+    if re.match(r"-[0-9]", text):
+        raise ValueError(f"{text} is negative; write {endless!r} for no limit")
+    if re.match(r"[0-9]+\Z", text):
+        number = int(text)
+    else:
+        match = _FORMS.match(text)
+        factor = units.get(match.group(2)) if match else None
+        if match is None or factor is None:
+            raise ValueError(f"{text!r} is not a clear {what}; write {forms}")
+        number = int(match.group(1)) * factor
+    if number > LONG_MAX:
+        raise ValueError(f"{text} is more than Kafka can count; write {endless!r} for no limit")
+    return number
+
+
+def parse_duration_ms(value):
+    """Milliseconds of `30m`, `12h`, `7d`, `4w`, plain milliseconds; -1 for `forever`.
+
+    Raises ValueError with a sentence that says what to write instead.
+    """
+    forms = "30m, 12h, 7d, 4w, forever, or plain milliseconds"
+    return _parse(value, _MILLISECONDS, "forever", "duration", forms)
+
+
+def parse_size_bytes(value):
+    """Bytes of `512MiB`, `10GiB`, plain bytes; -1 for `unlimited`.
+
+    Raises ValueError with a sentence that says what to write instead.
+    """
+    forms = "512MiB, 10GiB, 1TiB, unlimited, or plain bytes (powers of 1024 only)"
+    return _parse(value, _BYTES, "unlimited", "size", forms)
+
+
+def _format(number, units, order, endless):
+    if number == UNLIMITED:
+        return endless
+    for unit in order:
+        if number and number % units[unit] == 0:
+            return f"{number // units[unit]}{unit}"
+    return str(number)
+
+
+def format_duration_ms(milliseconds):
+    """The shortest exact form that parse_duration_ms reads back to the same number."""
+    return _format(milliseconds, _MILLISECONDS, _WRITTEN_DURATIONS, "forever")
+
+
+def format_size_bytes(size):
+    """The shortest exact form that parse_size_bytes reads back to the same number."""
+    return _format(size, _BYTES, _WRITTEN_SIZES, "unlimited")
+
+
+def approximate_size(size):
+    """For sentences, not for parsing: 1610612736 is `1.5 GiB`."""
+    for unit in _WRITTEN_SIZES:
+        if size >= _BYTES[unit]:
+            return f"{size / _BYTES[unit]:.1f} {unit}"
+    return f"{size} B"

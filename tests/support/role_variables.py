@@ -1,0 +1,57 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a role's variables come to, evaluated by Ansible itself, without a host and without a run."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+from ansible.parsing.dataloader import DataLoader
+from ansible.plugins.loader import init_plugin_loader
+from ansible.template import Templar
+
+ROLES = Path(__file__).resolve().parents[2] / "roles"
+# What the roles jvm_service, java and preflight set before the products' roles are asked.
+FACTS = {
+    "inventory_hostname": "one",
+    "ansible_playbook_python": "/usr/bin/python3",
+    "java_effective_home": "/usr/lib/jvm/java",
+    "jvm_service_release": {"path": "/opt/product/releases/product-1"},
+    "kafkaops_preflight": {
+        "ids": {"one": {"broker_id": 1, "myid": 1}},
+        "servers": {
+            "kafka": [
+                {
+                    "host": "one",
+                    "id": 1,
+                    "address": "one",
+                    "client_port": 2181,
+                    "peer_port": 2888,
+                    "election_port": 3888,
+                }
+            ]
+        },
+        "brokers": {"kafka": [{"host": "one", "id": 1, "listeners": []}]},
+        "ensembles": {"kafka": {"state": "new", "unstarted": ["one"]}},
+    },
+}
+
+
+def evaluated(role: str, name: str, given: dict[str, Any] | None = None) -> Any:
+    """Return the value of the variable `name` of a role, with `given` from an inventory."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # another test has done it before
+        init_plugin_loader()
+    loader = DataLoader()
+    variables: dict[str, Any] = {"role_path": str(ROLES / role), **FACTS}
+    # Templates are trusted only as text that was loaded, so `given` cannot be one.
+    files = [ROLES / "jvm_service" / "defaults", ROLES / role / "defaults"]
+    for path in [*files, ROLES / role / "vars"]:
+        if (path / "main.yml").is_file():
+            variables |= loader.load_from_file(str(path / "main.yml"), trusted_as_template=True)
+        if path == files[-1]:
+            variables |= given or {}
+    loader.set_basedir(str(ROLES / role))
+    return Templar(loader, variables).template(variables[name])

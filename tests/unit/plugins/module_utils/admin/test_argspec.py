@@ -1,0 +1,124 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Connection options: code and documentation tell the same, addresses have one form."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+import yaml
+
+from ansible_collections.kafkaops.cluster.plugins.doc_fragments.kafka import ModuleDocFragment
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import cluster_info, topics
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
+    connection_from,
+    join_address,
+    kafka_argument_spec,
+    parse_addresses,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+
+FRAGMENT = yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["options"]
+
+
+def documented(name):
+    """The options that a module documents itself."""
+    module = importlib.import_module(f"ansible_collections.kafkaops.cluster.plugins.modules.{name}")
+    return yaml.safe_load(module.DOCUMENTATION)["options"]
+
+
+def compare(specification, documentation, path=""):
+    """Every option has the documented type, default, choices and environment variable."""
+    assert set(specification) == set(documentation), path
+    for name, option in specification.items():
+        text = documentation[name]
+        for key in ("type", "elements", "choices"):
+            assert option.get(key) == text.get(key), f"{path}{name}.{key}"
+        assert option.get("default") == text.get("default"), f"{path}{name}"
+        assert bool(option.get("required")) == bool(text.get("required")), f"{path}{name}"
+        for variable in (option.get("fallback") or ((), ()))[1]:
+            assert f"E({variable})" in str(text["description"]), f"{path}{name}"
+        if "options" in option:
+            compare(option["options"], text["suboptions"], f"{path}{name}.")
+
+
+def test_the_fragment_documents_the_connection():
+    compare(kafka_argument_spec(), FRAGMENT)
+
+
+@pytest.mark.parametrize(
+    "name, options",
+    [("kafka_topics", topics.TOPIC_OPTIONS), ("kafka_cluster_info", cluster_info.OPTIONS)],
+)
+def test_modules_document_their_own(name, options):
+    compare(options, documented(name))
+
+
+def test_every_connection_option_has_a_variable():
+    spec = kafka_argument_spec()
+    assert [name for name, option in spec.items() if "fallback" not in option] == ["cluster_id"]
+
+
+def test_secrets_and_only_secrets_are_hidden():
+    hidden = [name for name, option in kafka_argument_spec().items() if option.get("no_log")]
+    assert sorted(hidden) == ["sasl_password", "ssl_key", "ssl_key_password"]
+
+
+ADDRESSES = [
+    (["a:1"], (("a", 1),)),
+    (["a:1,b:2", "c:3"], (("a", 1), ("b", 2), ("c", 3))),
+    ([" a:1 , b:2 ,"], (("a", 1), ("b", 2))),
+    (["[::1]:9092"], (("::1", 9092),)),
+    (["10.0.0.1:65535"], (("10.0.0.1", 65535),)),
+]
+
+
+@pytest.mark.parametrize("texts, pairs", ADDRESSES)
+def test_addresses(texts, pairs):
+    assert parse_addresses(texts) == pairs
+    assert parse_addresses([",".join(join_address(*pair) for pair in pairs)]) == pairs
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", ",", "a", "a:", ":1", "a:0", "a:65536", "a:b", "http://a:1", "::1:9092", "a:1/x", "a b:1"],
+)
+def test_what_is_no_address(text):
+    with pytest.raises(AdminError, match=r"^\[bootstrap_servers.form\]"):
+        parse_addresses([text])
+
+
+def parameters(**options):
+    """A module's parameters, as they are if nothing is said."""
+    plain = {name: option.get("default") for name, option in kafka_argument_spec().items()}
+    return {**plain, "bootstrap_servers": ["a:1"], **options}
+
+
+def test_connection_from_parameters():
+    connection = connection_from(parameters(timeout=3.0, sasl_username="u"))
+    assert connection.bootstrap == "a:1" and connection.timeout == 3.0
+    assert connection.sasl_username == "u" and connection.security_protocol == "PLAINTEXT"
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), 3601, 1e12, float("inf")])
+def test_a_timeout_must_be_positive_and_one_that_the_library_takes(seconds):
+    with pytest.raises(AdminError, match=r"^\[options.range\] timeout=.*at most 3600 seconds"):
+        connection_from(parameters(timeout=seconds))
+
+
+@pytest.mark.parametrize("option", ["ssl_ca", "ssl_certificate", "ssl_key"])
+def test_a_file_that_is_not_there_is_named(option):
+    options = {"security_protocol": "SSL", option: "/nowhere/x.pem"}
+    with pytest.raises(AdminError, match=rf"^\[options.file\] {option}.*no such file") as caught:
+        connection_from(parameters(**options))
+    # What stands where a key's path belongs may be the key itself.
+    assert ("/nowhere/x.pem" in str(caught.value)) is (option != "ssl_key")
+    connection_from(parameters(**{**options, "security_protocol": "PLAINTEXT"}))
+
+
+def test_files_and_pem_text_are_accepted(tmp_path):
+    (tmp_path / "ca.pem").write_text("x")
+    text = "-----BEGIN CERTIFICATE-----"
+    for value in (str(tmp_path / "ca.pem"), str(tmp_path), text):
+        connection_from(parameters(security_protocol="SSL", ssl_ca=value))

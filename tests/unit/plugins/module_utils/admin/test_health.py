@@ -1,0 +1,199 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What lacks in a cluster, and waiting for it with a clock of our own."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import health
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster_info import wait_for
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import Goal
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Broker,
+    ConfigEntry,
+    Partition,
+    Snapshot,
+    Topic,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+
+
+def snapshot(*isrs, brokers=(1, 2, 3), controller=1, minimum=None):
+    """A topic `t` with one partition for each ISR, of replicas 1, 2, 3."""
+    config = minimum and {"min.insync.replicas": ConfigEntry("min.insync.replicas", minimum)}
+    parts = tuple(
+        Partition(i, isr[0] if isr else None, (1, 2, 3), tuple(isr)) for i, isr in enumerate(isrs)
+    )
+    live = tuple(Broker(broker, "h", 9092) for broker in brokers)
+    return Snapshot("id", controller, live, {"t": Topic("t", parts, config)})
+
+
+GOOD = snapshot((1, 2, 3), (2, 3, 1))
+LAGGING = snapshot((1, 2, 3), (2, 3))
+OFFLINE = snapshot((1, 2, 3), ())
+# Without a leader, and its only in-sync replica is on broker 3, which is not there.
+STRANDED = Snapshot(
+    "id",
+    1,
+    (Broker(1, "h", 9092), Broker(2, "h", 9092)),
+    {"t": Topic("t", (Partition(0, 1, (1, 2, 3), (1, 2)), Partition(1, None, (1, 2, 3), (3,))))},
+)
+
+
+def found(pairs):
+    """Names of partitions."""
+    return [f"{name}-{part.id}" for name, part in pairs]
+
+
+def test_lists():
+    assert found(health.under_replicated(GOOD)) == []
+    assert found(health.under_replicated(LAGGING)) == ["t-1"]
+    assert found(health.offline(OFFLINE)) == ["t-1"] and found(health.offline(LAGGING)) == []
+    assert found(health.under_min_isr(snapshot((1, 2), (1,), minimum="2"))) == ["t-1"]
+    assert found(health.under_min_isr(snapshot((1,)))) == []
+
+
+def test_topics_on_the_default_min_isr_by_their_replicas():
+    def topic(name, *replicas, source="default"):
+        config = {"min.insync.replicas": ConfigEntry("min.insync.replicas", "1", source)}
+        parts = tuple(Partition(i, 1, each, each) for i, each in enumerate(replicas))
+        return Topic(name, parts, config)
+
+    topics = [topic(f"t{n}", (1, 2)) for n in range(6)]
+    topics += [topic("static", (1, 2, 3), source="static"), topic("own", (1,), source="topic")]
+    topics += [topic("reassigned", (1, 2, 3), (3,))]
+    cluster = Snapshot("id", 1, (), {each.name: each for each in topics})
+    assert health.on_default_min_isr(cluster) == [
+        {"replicas": 1, "topics": 1, "examples": ["reassigned"]},
+        {"replicas": 2, "topics": 6, "examples": ["t0", "t1", "t2", "t3", "t4"]},
+        {"replicas": 3, "topics": 1, "examples": ["static"]},
+    ]
+
+
+def test_loads_count_dead_holders_too():
+    partial = snapshot((1, 2), brokers=(1, 2))
+    assert health.loads(partial) == {1: (1, 1, 0), 2: (0, 1, 0), 3: (0, 1, 1)}
+    assert health.replica_holders(partial) == [1, 2, 3]
+
+
+UNMET = [
+    (GOOD, Goal((1, 2, 3), True, True), ""),
+    (GOOD, Goal((1, 4, 5)), "not registered: brokers 4, 5"),
+    (LAGGING, Goal(full_isr=True), "1 partition not fully in sync: t-1 lacks 1"),
+    (OFFLINE, Goal(full_isr=True), "1 partition offline: t-1"),
+    (LAGGING, Goal(full_isr=False), ""),
+    # broker 3 is dead and not of this run
+    (snapshot((1, 2), (2, 1), brokers=(1, 2)), Goal((1, 2), in_sync=(1, 2), controller=True), ""),
+    (snapshot((1,), brokers=(1, 2)), Goal((1, 2), in_sync=(1, 2)), "not in sync: t-0 lacks 2"),
+    (snapshot((1, 2), (3,), brokers=(1, 2)), Goal(in_sync=(1, 2)), "not in sync: t-1 lacks 1, 2"),
+    (STRANDED, Goal((1, 2), in_sync=(1, 2)), ""),
+    (STRANDED, Goal((1, 2), full_isr=True), "1 partition offline: t-1"),
+    (snapshot(controller=None), Goal(controller=True), "there is no controller"),
+    (snapshot(controller=9), Goal(controller=True), "there is no controller"),
+]
+
+
+@pytest.mark.parametrize("state, goal, words", UNMET)
+def test_unmet(state, goal, words):
+    reasons = "; ".join(health.unmet(state, goal))
+    assert words in reasons and bool(reasons) == bool(words)
+
+
+def test_what_a_wait_leaves_out_is_named():
+    assert health.not_waited_for(GOOD, Goal()) == []
+    absent, waiting = health.not_waited_for(STRANDED, Goal((1, 2), in_sync=(1, 2)))
+    assert absent == "broker 3 holds replicas and is not registered"
+    assert waiting.startswith("1 partition without a leader until") and "t-1" in waiting
+
+
+def test_a_dead_broker_outside_the_goal_may_still_be_registered():
+    """Until its session expires it is in everybody's metadata, and answers nobody."""
+    dead = {3: [None] * 100}
+    assert World((0, GOOD), views=dead).wait(brokers=(1, 2), in_sync=(1, 2))["polls"] == 1
+    with pytest.raises(AdminError, match="broker 3 is registered but does not answer"):
+        World((0, GOOD), views=dict(dead)).wait(brokers=(1, 2, 3), in_sync=(1, 2), timeout=5)
+
+
+def test_many_partitions_are_told_in_part():
+    reasons = health.unmet(snapshot(*[(1,)] * 25), Goal(full_isr=True))
+    assert "25 partitions" in reasons[0] and "and 15 more" in reasons[0]
+
+
+class World:
+    """States of a cluster by time; as client factory and clock at once."""
+
+    def __init__(self, *states, views=None):
+        self.now = 0.0
+        self.states = states  # (from second, Snapshot or AdminError)
+        self.views = views or {}
+        self.log = []
+        self.connects = 0
+
+    def current(self):
+        state = [each for since, each in self.states if since <= self.now][-1]
+        if isinstance(state, AdminError):
+            raise state
+        return state
+
+    def connect(self):
+        self.connects += 1
+        self.current()
+
+    def fetch_metadata(self):
+        return self.current()
+
+    def fetch_every_view(self, _snapshot):
+        return {broker: views.pop(0) for broker, views in self.views.items() if views}
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+    def wait(self, **goal):
+        return wait_for(lambda: self, Goal(**goal), lambda: self.now, self.sleep, self.log.append)
+
+
+AWAY = AdminError(Problem("connection.unreachable", "unreachable", "wait", ("x",)), reachable=False)
+
+
+def test_waiting_through_absence_and_lag():
+    world = World((0, AWAY), (3, LAGGING), (6, GOOD))
+    assert 6 <= world.wait(full_isr=True)["waited_seconds"] < 7
+    assert any("unreachable" in line or "lacks" in line for line in world.log)
+
+
+def test_a_flap_starts_the_quiet_time_anew():
+    world = World((0, GOOD), (2, LAGGING), (4, GOOD))
+    assert 9 <= world.wait(full_isr=True, quiet_seconds=5)["waited_seconds"] < 10
+
+
+def test_the_deadline_names_what_is_missing():
+    with pytest.raises(AdminError, match="waited 5 s: 1 partition not fully in sync: t-1 lacks 1"):
+        World((0, LAGGING)).wait(full_isr=True, timeout=5)
+    with pytest.raises(AdminError, match="quiet|good for"):
+        World((0, LAGGING), (4, GOOD)).wait(full_isr=True, timeout=5, quiet_seconds=3)
+
+
+def test_an_absent_cluster_is_still_absent_at_the_deadline():
+    with pytest.raises(AdminError, match="unreachable") as caught:
+        World((0, AWAY)).wait(timeout=2)
+    assert caught.value.details == {"reachable": False}
+
+
+def test_wrong_credentials_end_the_waiting_at_once():
+    world = World((0, AdminError(Problem("connection.credentials", "wrong credentials", "x"))))
+    with pytest.raises(AdminError, match="wrong credentials"):
+        world.wait(timeout=500)
+    assert world.now == 0
+
+
+def test_one_broker_that_sees_otherwise_is_waited_for():
+    world = World((0, GOOD), views={1: [GOOD, GOOD, GOOD], 2: [LAGGING, None, GOOD]})
+    assert world.wait(full_isr=True)["polls"] == 3
+
+
+def test_a_lost_connection_is_made_anew():
+    world = World((0, GOOD), (1, AWAY), (2, GOOD))
+    world.wait(quiet_seconds=3)
+    assert world.connects > 2

@@ -1,0 +1,323 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Order of turns, four-letter words, the status table, the search for Java."""
+
+import os
+import socket
+import threading
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.four_letter_words import (
+    parse_mntr,
+    parse_srvr,
+    server_state,
+    unmet,
+    why_another_server,
+    why_not_serving,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.roll import roll_order
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.status import (
+    left_undone,
+    status,
+    what_started,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.java import find, major
+from ansible_collections.kafkaops.cluster.plugins.modules.zookeeper_info import wrong_parameters
+
+SRVR = """Zookeeper version: 3.9.5-abc, built on 2025-01-01 00:00 UTC
+Latency min/avg/max: 0/0.5/4
+Received: 12
+Sent: 11
+Connections: 3
+Outstanding: 0
+Zxid: 0x100000002
+Mode: leader
+Node count: 25
+"""
+
+
+def member(host, number, healthy=True, last=False):
+    return {"host": host, "id": number, "healthy": healthy, "last": last}
+
+
+@pytest.mark.parametrize(
+    "members, expected",
+    [
+        ([member("b", 2), member("a", 1)], ["a", "b"]),
+        ([member("a", 1, last=True), member("b", 2), member("c", 3)], ["b", "c", "a"]),
+        ([member("a", 1), member("b", 2, healthy=False)], ["b", "a"]),
+        ([member("a", 1), member("b", 2, healthy=False, last=True)], ["b", "a"]),
+        ([member("a", 10), member("b", 9)], ["b", "a"]),
+        ([], []),
+    ],
+)
+def test_what_is_unhealthy_goes_first_and_the_leader_last(members, expected):
+    assert roll_order(members) == expected
+
+
+def test_srvr_and_mntr_are_read():
+    state = parse_srvr(SRVR)
+    assert state["role"] == "leader" and state["version"] == "3.9.5"
+    assert state["zxid"] == "0x100000002" and state["nodes"] == 25
+    assert parse_srvr("This ZooKeeper instance is not currently serving requests\n")["role"] is None
+    assert parse_mntr("zk_synced_followers\t2.0\nnoise\n") == {"zk_synced_followers": "2.0"}
+
+
+@pytest.mark.parametrize(
+    "answer, told",
+    [
+        (SRVR, None),
+        ("This ZooKeeper instance is not currently serving requests\n", "has no quorum"),
+        ("srvr is not executed because it is not in the whitelist.\n", "4lw.commands.whitelist"),
+        ("", "no ZooKeeper server's port"),
+        ("SSH-2.0-OpenSSH_9.2\r\n", "SSH-2.0-OpenSSH_9.2"),
+    ],
+)
+def test_why_a_server_does_not_serve(answer, told):
+    reason = why_not_serving(answer)
+    assert reason is None if told is None else told in reason
+
+
+def test_a_port_that_closes_at_once_is_no_server_without_quorum():
+    """A broker's port, for one: it reads the word as a length and hangs up."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def hang_up():
+            connection, _address = listening.accept()
+            connection.recv(4)
+            connection.close()
+
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        state = server_state(
+            {"id": 1, "address": "127.0.0.1", "port": listening.getsockname()[1]}, timeout=5
+        )
+        thread.join()
+    assert not state["serving"] and "no ZooKeeper server's port" in state["error"]
+
+
+@pytest.mark.parametrize(
+    "wanted, role, conf, told",
+    [
+        (1, "follower", "clientPort=2181\nserverId=1\n", None),
+        (1, "leader", "clientPort=2181\nserverId=3\n", "it is server 3, not 1"),
+        (1, "standalone", "serverId=0\n", None),
+        (None, "leader", "serverId=3\n", None),
+        (1, "leader", "conf is not executed because it is not in the whitelist.\n", None),
+    ],
+)
+def test_another_server_behind_the_address_is_noticed(wanted, role, conf, told):
+    assert why_another_server(wanted, role, conf) == told
+
+
+def server(number, role, synced=None, error=None):
+    return {
+        "id": number,
+        "address": "z",
+        "port": 2181,
+        "role": role,
+        "serving": role is not None,
+        "synced_followers": synced,
+        "error": error or (None if role else "refused"),
+    }
+
+
+LEADER, FOLLOWER, DEAD = server(1, "leader", 1), server(2, "follower"), server(3, None)
+FIVE = [server(1, "leader", 3), FOLLOWER, server(3, "follower"), server(4, "follower")]
+
+
+@pytest.mark.parametrize(
+    "states, asked, told",
+    [
+        ([server(1, "standalone")], {}, ""),
+        ([server(1, "follower")], {}, "knows other servers, which are not in the list"),
+        ([server(1, "leader", 2), FOLLOWER, server(3, "follower")], {}, ""),
+        ([LEADER, FOLLOWER, server(3, "follower")], {}, "the leader has 1 synced followers of 2"),
+        ([server(1, "follower"), FOLLOWER, server(3, "follower")], {}, "no server leads"),
+        ([LEADER, server(2, "leader", 1), server(3, "follower")], {}, "2 servers lead"),
+        ([LEADER, FOLLOWER, server(3, "standalone")], {}, "a standalone and knows no other server"),
+        ([LEADER, FOLLOWER, DEAD], {}, "server 3 at z:2181: refused"),
+        # one member of three is dead, and not of this run
+        ([LEADER, FOLLOWER, DEAD], {"required": [1, 2]}, ""),
+        ([LEADER, FOLLOWER, DEAD], {"required": []}, ""),
+        ([LEADER, FOLLOWER, DEAD], {"required": [3]}, "server 3 at z:2181: refused"),
+        ([LEADER, server(2, None), DEAD], {"required": [1]}, "1 of 3 serve, 2 are needed"),
+        ([server(1, "leader", 0), FOLLOWER, DEAD], {"required": [1]}, "0 synced followers of 1"),
+        ([LEADER, server(2, "follower", error="it is server 3, not 2"), DEAD], {"required": [1]},
+         "1 of 3 serve, 2 are needed"),
+        # one is about to stop
+        ([server(1, "leader", 2), FOLLOWER, server(3, "follower")], {"stopping": 1}, ""),
+        ([server(1, "leader", 1), FOLLOWER, DEAD], {"stopping": 3}, ""),
+        ([server(1, "leader", 1), FOLLOWER, DEAD], {"stopping": 2},
+         "1 of 3 serve without server 2, 2 are needed"),
+        ([*FIVE, server(5, None)], {"stopping": 4}, ""),
+        ([server(1, "standalone")], {"stopping": 1}, ""),
+        ([LEADER, FOLLOWER], {"stopping": 1}, ""),
+        ([LEADER, server(2, None)], {"stopping": 1}, "0 of 2 serve without server 1"),
+    ],
+)  # fmt: skip
+def test_what_an_ensemble_lacks(states, asked, told):
+    reasons = "; ".join(unmet(states, **asked))
+    assert told in reasons and bool(told) == bool(reasons), reasons
+
+
+@pytest.mark.parametrize(
+    "changes, told",
+    [
+        ({}, ""),
+        ({"required": [1], "stopping": 1}, ""),
+        ({"timeout": -4}, "timeout=-4: must not be negative."),
+        ({"required": [1, 7]}, "required=7: no entry of servers has this id."),
+        ({"stopping": 7}, "stopping=7: no entry of servers has this id."),
+        ({"servers": []}, "servers: the list is empty."),
+    ],
+)
+def test_parameters_that_mean_nothing(changes, told):
+    good = {"servers": [{"id": 1}], "required": None, "stopping": None, "timeout": 1, "wait": True}
+    assert wrong_parameters({**good, **changes}) == told
+
+
+def running(**more):
+    return {"running": True, "started_at": 1, "version": "3.9.2", "restart_reasons": [], **more}
+
+
+def instance(name, role, number, process, asked=True):
+    return {"name": name, "role": role, "id": number, "process": process, "asked": asked}
+
+
+def test_the_status_table_names_leader_controller_and_what_is_pending():
+    down = {"running": False, "version": None, "restart_reasons": ["not running"]}
+    told = status(
+        [
+            instance("z1", "zookeeper", 1, running(version="3.9.5")),
+            instance("k1", "kafka", 1, running(restart_reasons=["x 1 -> 2"])),
+            instance("k2", "kafka", 2, down),
+            instance("k3", "kafka", 3, {"unreachable": True, "msg": "ssh: no route"}),
+            instance("k4", "kafka", 4, None),
+            instance("k5", "kafka", 5, None, asked=False),
+        ],
+        [server(1, "leader", 0)],
+        {
+            "reachable": True,
+            "controller": 1,
+            "brokers": [{"id": 1}, {"id": 3}],
+            "under_replicated": [
+                {"topic": "t", "partition": 0, "leader": 1, "replicas": [1, 2], "isr": [1]}
+            ],
+        },
+    )
+    lines = told["lines"]
+    assert "leader" in lines[1]
+    assert "controller" in lines[2] and lines[2].endswith("yes")
+    assert "  k1: x 1 -> 2" in lines
+    assert "down" in lines[3] and lines[3].endswith("no") and "None" not in lines[3]
+    assert "host not reached" in lines[4] and "host not reached" in lines[5]
+    assert "Seen by the others only: k3 (broker)." in lines
+    assert "not asked" in lines[6]
+    assert "1 partition under-replicated:" in lines
+    assert "  t-0  leader 1  replicas 1,2  isr 1" in lines
+    assert lines[-1] == (
+        "ATTENTION: down: k2; host not reached: k3, k4; not asked and not seen: k5;"
+        " partitions not in sync."
+    )
+    assert told["good"] is False
+
+
+@pytest.mark.parametrize(
+    "servers, cluster, last, good",
+    [
+        ([server(1, "standalone")], {"reachable": True, "controller": 1, "brokers": [{"id": 1}]},
+         "All 2 instances run.", True),
+        ([server(1, None)], {"reachable": True, "controller": 1, "brokers": [{"id": 1}]},
+         "ATTENTION: no quorum: z1.", False),
+        ([server(1, "standalone")], {"reachable": False},
+         "ATTENTION: not registered: k1.", False),
+        ([], None, "ATTENTION: no quorum: z1; not registered: k1.", False),
+    ],
+)  # fmt: skip
+def test_the_last_line_of_the_status_sums_up(servers, cluster, last, good):
+    rows = [
+        instance("z1", "zookeeper", 1, running()),
+        instance("k1", "kafka", 1, running()),
+    ]
+    told = status(rows, servers, cluster)
+    assert (told["lines"][-1], told["good"]) == (last, good)
+
+
+UNREACHABLE = {"unreachable": True, "msg": "Task failed: ssh: no route to host."}
+
+
+@pytest.mark.parametrize(
+    "results, absent, told",
+    [
+        ({"Kafka": [{"running": True}, {"changed": True}], "ZooKeeper": [{}, None]}, "", []),
+        ({"Kafka": [UNREACHABLE], "ZooKeeper": [{}]}, "",
+         ["Kafka: it cannot be reached: ssh: no route to host"]),
+        ({"Kafka": [UNREACHABLE], "ZooKeeper": [UNREACHABLE]}, "",
+         ["Kafka and ZooKeeper: it cannot be reached: ssh: no route to host"]),
+        ({"Kafka": [{"running": False}, {"failed": True, "msg": "k still runs.\nand so on"}]}, "",
+         ["Kafka: k still runs"]),
+        ({"Kafka": [{}]}, "it cannot be reached: timed out", ["it cannot be reached: timed out"]),
+    ],
+)  # fmt: skip
+def test_what_a_run_left_undone_on_a_host(results, absent, told):
+    assert left_undone(results, absent) == told
+
+
+def host_of_run(name, product, looked, turn=None, reason=""):
+    return {
+        "inventory_hostname": name,
+        f"{product}_staged": looked,
+        f"{product}_turn": turn,
+        "kafkaops_preflight_collected": {"unreachable_reason": reason},
+    }
+
+
+DEPLOYED_DOWN = {"deployed": True, "running": False}
+
+
+@pytest.mark.parametrize(
+    "hosts, lines, nothing_deployed",
+    [
+        ([host_of_run("z1", "zookeeper", DEPLOYED_DOWN, {"changed": True}),
+          host_of_run("z2", "zookeeper", {"deployed": True, "running": True}),
+          host_of_run("k1", "kafka", DEPLOYED_DOWN, {"changed": True}),
+          host_of_run("k2", "kafka", DEPLOYED_DOWN, {"failed": True, "changed": False})],
+         ["ZooKeeper: started: z1; ran already: z2", "Kafka: started: k1"], False),
+        ([host_of_run("k1", "kafka", {"deployed": True, "running": True})],
+         ["Kafka: ran already: k1", "There was nothing to start."], False),
+        ([host_of_run("k1", "kafka", {"deployed": False, "running": False})],
+         ["Kafka: not deployed: k1", "There was nothing to start."], True),
+        ([host_of_run("k1", "kafka", {"deployed": False, "running": False}),
+          host_of_run("k2", "kafka", None, reason="it cannot be reached")],
+         ["Kafka: not deployed: k1", "There was nothing to start."], False),
+    ],
+)  # fmt: skip
+def test_what_start_says_at_its_end(hosts, lines, nothing_deployed):
+    told = what_started(hosts)
+    assert (told["lines"], told["nothing_deployed"]) == (lines, nothing_deployed)
+
+
+@pytest.mark.parametrize(
+    "version, expected", [("17.0.15", 17), ("1.8.0_402", 8), ("21", 21), ("", None)]
+)
+def test_feature_release_of_a_java_version(version, expected):
+    assert major(version) == expected
+
+
+def _java(folder, version):
+    os.makedirs(folder / "bin")
+    (folder / "bin" / "java").write_text("#!/bin/sh\nexit 1\n")
+    (folder / "bin" / "java").chmod(0o755)
+    (folder / "release").write_text('JAVA_VERSION="%s"\n' % version)
+
+
+def test_java_in_the_range_is_found_and_an_explicit_home_is_the_only_candidate(tmp_path):
+    _java(tmp_path / "old", "11.0.2")
+    _java(tmp_path / "good", "17.0.1")
+    environment = {"JAVA_HOME": str(tmp_path / "old"), "PATH": str(tmp_path / "good" / "bin")}
+    found = find(17, 23, environment=environment)
+    assert found["home"] == str(tmp_path / "good") and "11.0.2" in found["seen"][0]
+    explicit = find(17, 23, java_home=str(tmp_path / "old"), environment=environment)
+    assert explicit["home"] is None

@@ -1,0 +1,141 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Generations: the fingerprint follows the meaning, reasons are words, secrets never show."""
+
+import os
+import subprocess
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generation import (
+    Generation,
+    reasons,
+    shown_file,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.launch import launch_script
+
+BASE = {
+    "release": "/opt/kafka/releases/kafka_2.13-3.8.1",
+    "java_home": "/jvm/17",
+    "main_class": "kafka.Kafka",
+    "classpath": "libs/*",
+    "jvm_options": ("-Xmx1g",),
+    "arguments": ("{conf}/server.properties",),
+    "environment": {"LANG": "C"},
+    "files": {"server.properties": "a=1\nssl.key.password=x\n", "log4j.properties": "root=INFO\n"},
+    "unwatched": ("log4j.properties",),
+    "service": {"LimitNOFILE": "100000"},
+    "definition": "LimitNOFILE=100000\n",
+}
+
+
+def generation(**changes):
+    return Generation(**dict(BASE, **changes))
+
+
+def test_comments_order_and_our_own_logging_file_are_no_reason_to_restart():
+    other = generation(
+        files={
+            "server.properties": "# a comment\nssl.key.password=x\n\na=1\n",
+            "log4j.properties": "root=WARN\n",
+        }
+    )
+    assert other.fingerprint == generation().fingerprint
+
+
+@pytest.mark.parametrize(
+    "changes, expected",
+    [
+        (
+            {"release": "/opt/kafka/releases/kafka_2.13-3.9.2"},
+            "release kafka_2.13-3.8.1 -> kafka_2.13-3.9.2",
+        ),
+        ({"java_home": "/jvm/21"}, "java home /jvm/17 -> /jvm/21"),
+        ({"jvm_options": ("-Xmx2g",)}, "jvm options --Xmx1g +-Xmx2g"),
+        ({"environment": {"LANG": "de"}}, "environment: LANG C -> de"),
+        (
+            {"files": {"server.properties": "a=2\nssl.key.password=x\n"}},
+            "server.properties: a 1 -> 2",
+        ),
+        (
+            {"files": {"server.properties": "a=1\nssl.key.password=y\n"}},
+            "server.properties: ssl.key.password changed",
+        ),
+        (
+            {"files": {"server.properties": "a=1\nssl.key.password=x\n", "keystore.pem": "k"}},
+            "keystore.pem added",
+        ),
+    ],
+)
+def test_each_difference_has_its_words(changes, expected):
+    before, after = generation(), generation(**changes)
+    assert before.fingerprint != after.fingerprint
+    assert reasons(before.meaning(), after.meaning()) == [expected]
+
+
+def test_the_same_meaning_has_no_reasons_and_a_first_start_says_so():
+    assert reasons(generation().meaning(), generation().meaning()) == []
+    assert reasons(None, generation().meaning()) == ["never started"]
+
+
+def test_secrets_are_neither_in_the_meaning_nor_in_a_diff():
+    secret = generation(files={"server.properties": "sasl.jaas.config=hunter2\na=1\n"})
+    assert "hunter2" not in str(secret.meaning())
+    shown = shown_file("server.properties", "sasl.jaas.config=hunter2\na=1\n")
+    assert "hunter2" not in shown and "a=1" in shown
+    assert "PRIVATE" not in shown_file("keystore.pem", "PRIVATE KEY")
+
+
+def test_the_launch_script_quotes_what_it_is_given():
+    script = launch_script(generation(environment={"X": "it's"}), "/etc/kafka", "/run/kafka")
+    assert "export X='it'\\''s'" in script
+    assert "'/etc/kafka/current/server.properties'" in script
+    assert script.startswith("#!/bin/sh\n")
+
+
+def test_a_guard_runs_ahead_and_where_no_unit_runs_it_beside_the_jvm():
+    def commands(**more):
+        made = generation(guard=("guard.py",), **more)
+        assert made.fingerprint == generation().fingerprint
+        lines = launch_script(made, "/etc/kafka", "/run/kafka").splitlines()
+        return [line for line in lines if "guard" in line]
+
+    ahead = "'/etc/kafka/current/guard' before-start || true"
+    beside = "'/etc/kafka/current/guard' watch </dev/null >/dev/null 2>&1 &"
+    assert commands() == [ahead]
+    assert commands(guard_watches=True) == [ahead, beside]
+
+
+def test_instances_that_start_at_once_and_share_an_archive_all_start(tmp_path):
+    """Whoever loses the race for the dump of a JVM that is gone must start all the same."""
+    java = tmp_path / "jvm" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text('#!/bin/sh\necho "started with $1"\n')
+    java.chmod(0o755)
+    archive = tmp_path / "cds" / "kafka.jsa"
+    archive.parent.mkdir()
+    made = generation(java_home=str(tmp_path / "jvm"), cds_archive=str(archive))
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    for dumped in [True, False] * 10:
+        archive.unlink(missing_ok=True)
+        (tmp_path / "cds" / "kafka.jsa.claim").write_text(f"{gone.pid}\n")
+        if dumped:
+            (tmp_path / "cds" / f"kafka.jsa.{gone.pid}").touch()
+        together = [
+            subprocess.Popen(
+                ["sh", "-c", launch_script(made, "/etc/kafka", str(tmp_path / f"run{number}"))],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            for number in range(12)
+        ]
+        said = [process.communicate(timeout=60)[0] for process in together]
+        assert [process.returncode for process in together] == [0] * len(together), said
+        assert all(line.startswith("started with ") for line in said), said
+        if dumped:
+            assert archive.exists() and os.listdir(archive.parent) == [archive.name]
+            assert "-Xshare:auto" in said[-1]
+        else:
+            assert sum("-XX:ArchiveClassesAtExit=" in line for line in said) >= 1, said

@@ -1,0 +1,215 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What each state of jvm_instance does, in check mode and for real, with a real supervisord."""
+
+import os
+import signal
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance import states
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import (
+    Instance,
+    StartFailed,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
+    ServiceError,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
+from ansible_collections.kafkaops.cluster.plugins.modules.jvm_instance import GENERATION, SPEC
+from tests.support.outside import free_port, wait_until
+from tests.support.small_service import write_java
+
+pytest.importorskip("supervisor")
+
+
+def defaults(spec):
+    """What AnsibleModule fills in."""
+    return {name: option.get("default") for name, option in spec.items()}
+
+
+class Module:
+    """The module's parameters for one small instance, and its run."""
+
+    def __init__(self, root):
+        self.root, self.port = str(root), free_port()
+        self.java_home = write_java(self.root)
+        self.fixed = {
+            "name": "one",
+            "manager": "supervisor",
+            "supervisor_dir": self.path("supervisor"),
+            "config_dir": self.path("one", "conf"),
+            "state_dir": self.path("one", "run"),
+            "log_dir": self.path("one", "logs"),
+            "data_dirs": [self.path("one", "data")],
+            "ready": [{"host": "127.0.0.1", "port": self.port, "send": None, "expect": None}],
+            "start_timeout": 20,
+            "stop_timeout": 20,
+        }
+
+    def path(self, *parts):
+        """A path below the test's directory."""
+        return os.path.join(self.root, *parts)
+
+    def generation(self, **properties):
+        """The option `generation`; `properties` go into its one file."""
+        text = "".join(
+            f"{key}={value}\n" for key, value in {"port": self.port, **properties}.items()
+        )
+        return {
+            **defaults(GENERATION),
+            "release": self.path("kafka_2.13-3.9.2"),
+            "java_home": self.java_home,
+            "main_class": "Main",
+            "classpath": "libs/*",
+            "arguments": ["{conf}/server.properties"],
+            "files": {"server.properties": text},
+        }
+
+    def run(self, state, check_mode=False, **params):
+        """Run the module; return its result."""
+        params = {**defaults(SPEC), **self.fixed, "state": state, **params}
+        manager = states.service_manager(params, None)
+        instance = Instance(states.layout(params, check_mode), manager)
+        return states.carry_out(params, check_mode, instance, manager)
+
+    def tree(self):
+        """Everything on disk, and when it was touched."""
+        return {
+            os.path.join(place, name): os.lstat(os.path.join(place, name)).st_mtime_ns
+            for place, directories, files in os.walk(self.root)
+            for name in [*directories, *files]
+            if "supervisord" not in name and not name.endswith(".log")
+        }
+
+
+@pytest.fixture
+def module(tmp_path):
+    made = Module(tmp_path)
+    yield made
+    try:
+        made.run("removed")
+    except (ServiceError, OSError):
+        pid = made.run("probe")["pid"]
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: start_ticks(pid) is None, 60, "it is gone")
+        made.run("removed")
+
+
+def test_a_life(module):
+    staged = module.run("staged", generation=module.generation(threads=8))
+    assert staged["changed"] and staged["restart_reasons"] == ["not running"]
+    assert (staged["running"], staged["deployed"], staged["version"]) == (False, False, None)
+    started = module.run("started", fingerprint=staged["fingerprint"])
+    assert started["changed"] and started["running"] and started["deployed"]
+    assert started["version"] == "3.9.2" and started["reasons_before"] == ["not running"]
+    again = module.run("started", fingerprint=staged["fingerprint"])
+    assert not again["changed"] and again["pid"] == started["pid"]
+    assert not module.run("staged", generation=module.generation(threads=8))["changed"]
+    probed = module.run("probe")
+    assert (probed["changed"], probed["restart_pending"]) == (False, False)
+    assert module.run("stopped")["changed"] and not module.run("stopped")["changed"]
+    assert module.run("probe")["restart_reasons"] == ["not running"]
+    assert module.run("probe")["deployed"]
+    assert not module.run("removed")["changed"]
+
+
+def test_check_mode_tells_the_same_and_touches_nothing(module):
+    """Before a first install, of a change, and of a stop."""
+
+    def foretold(state, **params):
+        before = module.tree()
+        told = module.run(state, check_mode=True, **params)
+        assert module.tree() == before
+        return told
+
+    wanted = module.generation(threads=8)
+    told = foretold("staged", generation=wanted)
+    assert foretold("started", fingerprint=told["fingerprint"])["changed"]
+    assert foretold("started")["changed"]
+    done = module.run("staged", generation=wanted)
+    assert (told["changed"], told["diff"], told["fingerprint"]) == (
+        done["changed"],
+        done["diff"],
+        done["fingerprint"],
+    )
+    module.run("started")
+    assert not foretold("started", fingerprint=done["fingerprint"])["changed"]
+    changed = foretold("staged", generation=module.generation(threads=16))
+    assert changed["restart_reasons"] == ["server.properties: threads 8 -> 16"]
+    assert changed["restart_pending"]
+    # The change was not staged; a run would have done it before.
+    assert foretold("started", fingerprint=changed["fingerprint"])["changed"]
+    assert foretold("stopped")["changed"] and foretold("removed")["changed"]
+    assert module.run("probe")["running"]
+
+
+@pytest.mark.parametrize(
+    "configuration, check", [("staged", "nothing_staged"), ("in_effect", "not_deployed")]
+)
+def test_nothing_to_start_is_an_error_with_a_remedy(module, configuration, check):
+    with pytest.raises(ProblemError) as failed:
+        module.run("started", configuration=configuration)
+    assert str(failed.value).startswith(f"[instance.{check}] one: ")
+    assert "Remedy: run playbooks/site.yml" in str(failed.value)
+
+
+def test_what_a_refused_run_has_staged_is_not_started(module):
+    """Ports changed and staged, then stop.yml and start.yml with either inventory."""
+    module.run("staged", generation=module.generation(threads=8))
+    first = module.run("started")
+    new = free_port()
+    elsewhere = [{**module.fixed["ready"][0], "port": new}]
+    module.run("staged", generation=module.generation(port=new), ready=elsewhere)
+    pending = module.run("probe")
+    assert pending["restart_pending"] and pending["fingerprint"] != first["fingerprint"]
+    probed = module.run("probe", configuration="in_effect", ready=elsewhere)
+    assert (probed["restart_pending"], probed["fingerprint"]) == (False, first["fingerprint"])
+    module.run("stopped")
+    probed = module.run("probe", configuration="in_effect")
+    assert probed["restart_reasons"] == ["not running"] and probed["deployed"]
+    started = module.run(
+        "started",
+        configuration="in_effect",
+        fingerprint=probed["fingerprint"],
+        ready=elsewhere,
+    )
+    assert started["changed"] and started["fingerprint"] == first["fingerprint"]
+    assert module.run("probe")["restart_reasons"] == [
+        f"server.properties: port {module.port} -> {new}"
+    ] + ["server.properties: threads 8 -> (unset)"]
+
+
+def test_what_another_run_has_staged_meanwhile_is_refused(module):
+    mine = module.run("staged", generation=module.generation(threads=8))
+    module.run("staged", generation=module.generation(threads=16))
+    with pytest.raises(ProblemError, match=r"\[instance.staged_meanwhile\] one: fingerprint="):
+        module.run("started", fingerprint=mine["fingerprint"])
+    assert not module.run("probe")["running"]
+
+
+def test_a_failed_start_is_told_with_its_log(module):
+    module.run("staged", generation=module.generation(exit=3, message="no such class"))
+    with pytest.raises(StartFailed, match="It is stopped") as failed:
+        module.run("started")
+    assert "no such class" in failed.value.journal
+
+
+def test_an_account_that_does_not_exist_stages_nothing(module):
+    with pytest.raises(ServiceError, match="account=nobody-here does not exist"):
+        module.run("staged", generation=module.generation(), account="nobody-here")
+    assert module.run("staged", True, generation=module.generation(), account="nobody-here")[
+        "changed"
+    ]
+    assert not module.run("stopped", account="nobody-here")["changed"]
+    assert not os.path.exists(module.path("one"))
+
+
+def test_settings_of_a_section_and_lists_are_words(module):
+    given = {**module.generation(), "service": {"User": "kafka", "Service": {"Nice": [1, 2]}}}
+    module.run("staged", generation=given)
+    other = {**module.generation(), "service": {"User": "kafka", "Service": {"Nice": 3}}}
+    module.run("started")
+    told = module.run("staged", generation=other)["restart_reasons"]
+    assert told == ["service: Service.Nice 1 2 -> 3"]

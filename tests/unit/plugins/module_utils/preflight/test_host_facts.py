@@ -1,0 +1,468 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The read-only probes, on made-up disks, a made-up /proc, and a few real things of this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import threading
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils import java
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import host_facts as host
+
+
+@pytest.fixture(name="listener")
+def _listener():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        yield server.getsockname()[1]
+
+
+def snapshot_of(directory):
+    """Every path below a directory with size and times: equal before and after a reader."""
+    found = {}
+    for root, folders, files in os.walk(directory):
+        for name in folders + files:
+            about = os.lstat(os.path.join(root, name))
+            found[os.path.join(root, name)] = (about.st_size, about.st_mtime_ns, about.st_mode)
+    return found
+
+
+# ---------------------------------------------------------------- directories
+
+
+def test_a_directory_that_is_not_there_tells_of_its_file_system(tmp_path):
+    facts = host.directory_facts(str(tmp_path / "not" / "yet"))
+    assert facts["exists"] is False
+    assert facts["mount_point"] == host.mount_point(str(tmp_path))
+    assert facts["free_bytes"] > 0
+
+
+def test_what_stands_in_the_way_of_a_directory(tmp_path):
+    (tmp_path / "file").write_text("")
+    for path in ("file", "file/below", "file/far/below"):
+        facts = host.directory_facts(str(tmp_path / path))
+        assert facts["blocked_by"] == str(tmp_path / "file")
+    for path in ("", "absent", "absent/below"):
+        assert host.directory_facts(str(tmp_path / path))["blocked_by"] == ""
+
+
+def test_the_kernel_s_file_systems_are_known(tmp_path):
+    facts = host.directory_facts("/proc/nope")
+    assert (facts["file_system"], facts["mount_point"]) == ("proc", "/proc")
+    here = host.directory_facts(str(tmp_path / "absent"))
+    assert here["file_system"] not in ("", "proc")
+    assert (here["creatable"], here["read_only"]) == (True, False)
+
+
+def test_a_mount_point_with_a_blank(tmp_path):
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self" / "mounts").write_text(
+        "/dev/sdb /my\\040data ext4 rw 0 0\n/d /my xfs rw 0 0\n"
+    )
+    assert host.file_system_type("/my data", str(tmp_path)) == "ext4"
+    assert host.file_system_type("/none", str(tmp_path)) == ""
+
+
+def test_partitions_are_counted_and_other_directories_not(tmp_path):
+    for name in ("orders-0", "orders-11", "a-b-3", "lost+found", "orders", "x.deleted"):
+        (tmp_path / name).mkdir()
+    facts = host.directory_facts(str(tmp_path))
+    assert facts["partitions"] == 3
+    assert facts["topics"] == ["a-b", "orders"]
+
+
+def test_two_names_of_one_directory_have_one_identity(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "link").symlink_to("data")
+    one = host.directory_facts(str(tmp_path / "data"))["identity"]
+    assert host.directory_facts(str(tmp_path / "link"))["identity"] == one
+    (tmp_path / "other").mkdir()
+    assert host.directory_facts(str(tmp_path / "other"))["identity"] != one
+
+
+def test_world_writable(tmp_path):
+    tmp_path.chmod(0o777)
+    facts = host.directory_facts(str(tmp_path))
+    assert (facts["world_writable"], facts["mode"]) == (True, "0777")
+    tmp_path.chmod(0o750)
+    assert host.directory_facts(str(tmp_path))["world_writable"] is False
+
+
+def test_meta_properties(tmp_path):
+    (tmp_path / "meta.properties").write_text(
+        "#\n#Sat Nov 21 10:00:00 UTC 2026\ncluster.id=wJ9ZqC3b\nversion=0\nbroker.id=2\n"
+    )
+    facts = host.log_directory_facts(str(tmp_path))
+    assert facts["meta"] == {"cluster.id": "wJ9ZqC3b", "version": "0", "broker.id": "2"}
+    assert host.log_directory_facts(str(tmp_path / "none"))["meta"] is None
+
+
+WHOLE = "#\n#Sat Nov 21 10:00:00 UTC 2026\ncluster.id=wJ9ZqC3b\nversion=1\nbroker.id=2\n"
+
+
+@pytest.mark.parametrize(
+    "content, reason",
+    [
+        (WHOLE.encode(), ""),
+        (WHOLE.replace("broker.id", "node.id").encode(), ""),
+        (b"", "it is empty"),
+        (b"\n \n", "it is empty"),
+        (os.urandom(32) + b"\xff", "it is not text"),
+        (b"\0" * 90, "it is not text"),
+        (b"\\uqqqq=1\n", "it is not text"),
+        (b"garbage\n", "it has no version and no broker.id and no cluster.id"),
+        (WHOLE.replace("broker.id=2", "broker.id=two").encode(), "it has no broker.id"),
+        (WHOLE.replace("cluster.id=wJ9ZqC3b", "").encode(), "it has no cluster.id"),
+        (WHOLE[:-30].encode(), "it has no version and no broker.id"),
+    ],
+)
+def test_damaged_meta_properties(tmp_path, content, reason):
+    (tmp_path / "meta.properties").write_bytes(content)
+    facts = host.log_directory_facts(str(tmp_path))
+    assert (facts["meta_broken"], facts["meta_unreadable"]) == (reason, False)
+    json.dumps(facts)
+
+
+def test_a_directory_in_the_place_of_meta_properties_is_damage(tmp_path):
+    (tmp_path / "meta.properties").mkdir()
+    assert host.log_directory_facts(str(tmp_path))["meta_broken"] == "Is a directory"
+
+
+def test_what_may_not_be_looked_at_is_not_absent(tmp_path):
+    (tmp_path / "closed" / "data").mkdir(parents=True)
+    (tmp_path / "closed").chmod(0)
+    try:
+        facts = host.log_directory_facts(str(tmp_path / "closed" / "data"))
+    finally:
+        (tmp_path / "closed").chmod(stat.S_IRWXU)
+    assert facts["readable"] is (os.geteuid() == 0)
+
+
+# ---------------------------------------------------------------- ZooKeeper's data
+
+
+@pytest.mark.parametrize(
+    "names, has_data",
+    [
+        ([], False),
+        (["snapshot.0"], False),
+        (["snapshot.00"], False),
+        (["acceptedEpoch", "currentEpoch"], False),
+        (["log.1"], True),
+        (["snapshot.0", "log.100000001"], True),
+        (["snapshot.100000000"], True),
+        (["snapshot.1f.gz"], True),
+    ],
+)
+def test_which_files_are_data(tmp_path, names, has_data):
+    (tmp_path / "version-2").mkdir()
+    for name in names:
+        (tmp_path / "version-2" / name).write_text("")
+    assert host.transaction_logs(str(tmp_path)) == (has_data, True)
+
+
+@pytest.mark.parametrize(
+    "sizes, has_data",
+    [
+        # what a new ensemble's leader has when nobody has written yet, also after more elections
+        ({"snapshot.0": 610, "snapshot.100000000": 610}, False),
+        ({"snapshot.0": 610, "snapshot.100000000": 610, "snapshot.200000000": 610}, False),
+        ({"snapshot.0.gz": 310, "snapshot.100000000.gz": 310}, False),
+        # the same of an ensemble that holds something, got from a leader of a new epoch
+        ({"snapshot.0": 610, "snapshot.200000000": 611}, True),
+        ({"snapshot.0": 610, "snapshot.100000000": 610, "snapshot.200000000": 9000}, True),
+        ({"snapshot.0": 610, "snapshot.100000001": 610}, True),
+        ({"snapshot.0": 610, "snapshot.100000000": 610, "log.100000001": 610}, True),
+        ({"snapshot.200000000": 610}, True),
+    ],
+)
+def test_the_first_snapshot_of_an_epoch_is_data_if_it_holds_more_than_none(
+    tmp_path, sizes, has_data
+):
+    (tmp_path / "version-2").mkdir()
+    for name, size in sizes.items():
+        (tmp_path / "version-2" / name).write_text("x" * size)
+    assert host.transaction_logs(str(tmp_path)) == (has_data, True)
+
+
+def test_data_may_lie_in_either_directory(tmp_path):
+    (tmp_path / "logs" / "version-2").mkdir(parents=True)
+    (tmp_path / "logs" / "version-2" / "log.1").write_text("")
+    (tmp_path / "logs" / "initialize").write_text("")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "myid").write_text("3\n")
+    facts = host.zookeeper_data_facts(str(tmp_path / "data"), str(tmp_path / "logs"))
+    assert (facts["has_data"], facts["myid"], facts["initialize"]) == (True, "3", True)
+
+
+def test_a_server_that_has_started_once_has_a_snapshot(tmp_path):
+    data = tmp_path / "with blank [1]"
+    (data / "version-2").mkdir(parents=True)
+    assert host.zookeeper_data_facts(str(data), str(data))["snapshot"] is False
+    (data / "version-2" / "snapshot.0").write_text("")
+    facts = host.zookeeper_data_facts(str(data), str(data))
+    assert (facts["snapshot"], facts["has_data"]) == (True, False)
+
+
+def test_initialize_counts_only_where_zookeeper_looks_for_it(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "initialize").write_text("")
+    facts = host.zookeeper_data_facts(str(tmp_path / "data"), str(tmp_path / "logs"))
+    assert facts["initialize"] is False
+
+
+# ---------------------------------------------------------------- processes and ports
+
+
+def test_start_time_of_a_process_with_a_difficult_name(tmp_path):
+    (tmp_path / "77").mkdir()
+    fields = ["S"] + ["0"] * 18 + ["4242"] + ["0"] * 30
+    (tmp_path / "77" / "stat").write_text("77 (java) (x) y) " + " ".join(fields))
+    assert host.start_ticks(77, str(tmp_path)) == 4242
+    assert host.start_ticks(78, str(tmp_path)) is None
+
+
+def test_a_recycled_pid_is_not_our_process(tmp_path):
+    record = tmp_path / "started.json"
+    start = host.start_ticks(os.getpid())
+    record.write_text(json.dumps({"pid": os.getpid(), "start_ticks": start, "fingerprint": "ab"}))
+    alive = host.started_process(str(record))
+    assert (alive["alive"], alive["stale"], alive["fingerprint"]) == (True, False, "ab")
+    record.write_text(json.dumps({"pid": os.getpid(), "start_ticks": start + 1}))
+    recycled = host.started_process(str(record))
+    assert (recycled["alive"], recycled["stale"]) == (False, True)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x", "start_ticks": 1}'])
+def test_a_broken_record_is_stale(tmp_path, text):
+    (tmp_path / "started.json").write_text(text)
+    state = host.started_process(str(tmp_path / "started.json"))
+    assert (state["alive"], state["stale"]) == (False, True)
+
+
+def test_no_record_is_nothing(tmp_path):
+    state = host.started_process(str(tmp_path / "started.json"))
+    assert (state["recorded"], state["alive"], state["stale"]) == (False, False, False)
+
+
+def test_holder_of_a_real_port(listener):
+    holders = [each for each in host.port_holders([], []) if each["port"] == listener]
+    assert [(each["address"], each["pid"], each["ours"]) for each in holders] == [
+        ("127.0.0.1", os.getpid(), False)
+    ]
+    ours = [each for each in host.port_holders([os.getpid()], []) if each["port"] == listener]
+    assert ours[0]["ours"] is True
+
+
+def test_a_process_is_ours_by_its_command_line_too(listener):
+    word = next(part for part in host.command_line(os.getpid()).split() if "/" in part)
+    found = [
+        each for each in host.port_holders([], [os.path.dirname(word)]) if each["port"] == listener
+    ]
+    assert found[0]["ours"] is True
+
+
+@pytest.mark.parametrize(
+    "written, address",
+    [
+        ("0100007F", "127.0.0.1"),
+        ("00000000", "0.0.0.0"),
+        ("00000000000000000000000000000000", "::"),
+        ("00000000000000000000000001000000", "::1"),
+        ("0000000000000000FFFF00000100007F", "127.0.0.1"),
+    ],
+)
+def test_addresses_of_proc_net(written, address):
+    assert host._address(written) == address
+
+
+# ---------------------------------------------------------------- names, machine, everything
+
+
+def test_names_are_resolved_or_excused():
+    def resolver(name):
+        if name == "good":
+            return [(2, 1, 6, "", ("192.0.2.1", 0)), (2, 1, 6, "", ("192.0.2.1", 0))]
+        raise socket.gaierror(-2, "Name or service not known")
+
+    answers = host.resolve_names(["bad", "good"], resolver=resolver)
+    assert answers == {
+        "good": {"addresses": ["192.0.2.1"], "error": None},
+        "bad": {"addresses": [], "error": "Name or service not known"},
+    }
+
+
+def test_a_dead_name_server_does_not_hold_the_run():
+    over = threading.Event()
+
+    def resolver(name):
+        over.wait()
+        raise socket.gaierror(-3, "Temporary failure in name resolution")
+
+    answers = host.resolve_names(["slow"], 0.05, resolver=resolver)
+    over.set()
+    assert "no answer" in answers["slow"]["error"]
+
+
+def test_one_machine_has_one_key():
+    assert host.machine_keys() == host.machine_keys()
+    assert set(host.machine_keys()) == {"network", "filesystem"}
+
+
+def test_facts_of_an_installed_broker(tmp_path):
+    generation = tmp_path / "conf" / "generations" / "abcd"
+    generation.mkdir(parents=True)
+    (tmp_path / "conf" / "current").symlink_to("generations/abcd")
+    (generation / "meaning.json").write_text(
+        json.dumps({"release": "/opt/kafka/releases/kafka_2.13-3.9.2"})
+    )
+    (generation / "server.properties").write_text(
+        "log.dirs=%s/a,%s/b\nssl.keystore.password=hush\n" % (tmp_path, tmp_path)
+    )
+    answered = tmp_path / "conf" / "generations" / "ef01"
+    answered.mkdir()
+    (tmp_path / "conf" / "answered").symlink_to("generations/ef01")
+    (answered / "server.properties").write_text("broker.id=4\nlog.dirs=/x,/y\nsasl.x=secret\n")
+    for name in ("a/orders-0", "b/orders-1"):
+        (tmp_path / name).mkdir(parents=True)
+    spec = {
+        "kafka": {
+            "instance": "kafka",
+            "config_dir": str(tmp_path / "conf"),
+            "properties": "server.properties",
+            "started": str(tmp_path / "run" / "started.json"),
+            "log_dirs": [str(tmp_path / "a"), str(tmp_path / "c")],
+        },
+        "names": [],
+    }
+    before = snapshot_of(tmp_path)
+    facts = host.host_facts(spec)
+    assert snapshot_of(tmp_path) == before
+    kafka = facts["kafka"]
+    assert kafka["release"] == "kafka_2.13-3.9.2"
+    assert kafka["current"]["ssl.keystore.password"] == "(hidden)"
+    assert [each["partitions"] for each in kafka["log_dirs"]] == [1, 0]
+    assert [(each["path"], each["partitions"]) for each in kafka["other_log_dirs"]] == [
+        (str(tmp_path / "b"), 1)
+    ]
+    assert kafka["answered"] == {"broker.id": "4", "log.dirs": "/x,/y"}
+    assert kafka["staged"] is None
+    assert facts["zookeeper"] is None
+    json.dumps(facts)
+
+
+def test_a_missing_mode_bit_is_no_reason_to_fail(tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    closed.chmod(0)
+    try:
+        facts = host.directory_facts(str(closed))
+    finally:
+        closed.chmod(stat.S_IRWXU)
+    assert facts["exists"] is True
+    assert facts["readable"] is (os.geteuid() == 0)
+
+
+# ---------------------------------------------------------------- ports of the kernel
+
+
+@pytest.mark.parametrize(
+    "reserved, expected",
+    [
+        ("\n", []),
+        ("9092,40000-40009\n", [[9092, 9092], [40000, 40009]]),
+    ],
+)
+def test_ports_lent_to_connections_and_those_kept_back(tmp_path, reserved, expected):
+    kernel = tmp_path / "sys" / "net" / "ipv4"
+    kernel.mkdir(parents=True)
+    (kernel / "ip_local_port_range").write_text("32768\t60999\n")
+    (kernel / "ip_local_reserved_ports").write_text(reserved)
+    assert host.ephemeral_ports(str(tmp_path)) == {
+        "first": 32768,
+        "last": 60999,
+        "reserved": expected,
+    }
+
+
+def test_a_kernel_that_does_not_tell_lends_nothing(tmp_path):
+    assert host.ephemeral_ports(str(tmp_path)) == {"first": 0, "last": 0, "reserved": []}
+
+
+def test_this_kernel_lends_what_a_connection_gets(listener):
+    lent = host.ephemeral_ports()
+    with socket.create_connection(("127.0.0.1", listener)) as connection:
+        assert lent["first"] <= connection.getsockname()[1] <= lent["last"]
+
+
+# ---------------------------------------------------------------- addresses of this host
+
+
+def test_addresses_are_those_that_can_be_bound():
+    found = host.local_addresses()
+    assert "127.0.0.1" in found
+    for address in found:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        if not address.startswith("fe80:"):  # bound with a scope only
+            with socket.socket(family) as probe:
+                probe.bind((address, 0))
+
+
+def test_a_kernel_that_does_not_tell_has_no_addresses(tmp_path):
+    assert host.local_addresses(str(tmp_path)) == []
+
+
+# ---------------------------------------------------------------- options of the JVM
+
+
+@pytest.fixture(name="java_home", scope="module")
+def _java_home():
+    home = java.find(17, 23)["home"]
+    if not home:
+        pytest.skip("no Java on this machine")
+    return home
+
+
+@pytest.mark.parametrize(
+    "options, told",
+    [
+        (["-Xms64m", "-Xmx64m", "-XX:+UseSerialGC"], None),
+        (["-Xms64m", "-Xmx32m"], "larger value than the maximum heap size"),
+        (["-XX:+UseG1GC", "-XX:+UseSerialGC"], "Multiple garbage collectors selected"),
+        (["-XX:+Nonsense"], "Unrecognized VM option 'Nonsense'"),
+    ],
+)
+def test_the_jvm_itself_judges_its_options(java_home, options, told):
+    refusal = host.jvm_refusal(java_home, options)
+    assert refusal is None if told is None else told in refusal
+
+
+def test_what_cannot_be_tried_is_no_refusal(tmp_path):
+    assert host.jvm_refusal(str(tmp_path), ["-Xmx64m"]) is None
+
+
+def test_options_of_a_running_process_are_not_tried_again(tmp_path):
+    generation = tmp_path / "current"
+    generation.mkdir()
+    (generation / "meaning.json").write_text(json.dumps({"jvm_options": ["-Xmx1g", "-Da=b"]}))
+    asked = {
+        "instance": "kafka",
+        "config_dir": str(tmp_path),
+        "properties": "server.properties",
+        "started": str(tmp_path / "started.json"),
+        "jvm_options": ["-Xmx1g"],
+    }
+    assert host.instance_facts(asked)["untried_jvm_options"] == ["-Xmx1g"]
+    start = host.start_ticks(os.getpid())
+    (tmp_path / "started.json").write_text(
+        json.dumps({"pid": os.getpid(), "start_ticks": start, "fingerprint": "x"})
+    )
+    assert host.instance_facts(asked)["untried_jvm_options"] == []
+    assert host.instance_facts(dict(asked, jvm_options=["-Xmx2g"]))["untried_jvm_options"]

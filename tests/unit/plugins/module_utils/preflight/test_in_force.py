@@ -1,0 +1,80 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the inventory would change in a cluster that exists: how much it is refused, and with which remedy."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from tests.unit.plugins.module_utils.preflight import good_inventory as ground
+
+CURRENT = {
+    "zookeeper.connect": "192.0.2.11:2181,192.0.2.12:2181,192.0.2.13:2181/kafka",
+    "listeners": "INTERNAL://:9092",
+    "listener.security.protocol.map": "INTERNAL:PLAINTEXT",
+    "inter.broker.listener.name": "INTERNAL",
+    "min.insync.replicas": "2",
+}
+TLS = yaml.safe_load("""
+kafka_listeners: [{name: INTERNAL, port: 9092, protocol: SASL_PLAINTEXT, advertised: "{{ ansible_host }}"}]
+kafka_sasl: {mechanisms: [PLAIN], inter_broker_user: broker, inter_broker_password: x}
+kafka_client_security: {security_protocol: SASL_PLAINTEXT, sasl_mechanism: PLAIN}
+""")
+
+
+def findings(tmp_path, variables, alive=True, accept=(), snapshot=None, current=None):
+    """Findings of the good cluster, after it ran, with new variables for the brokers."""
+    facts = {f"zookeeper-{n}": {"zookeeper/data/has_data": True} for n in (1, 2, 3)}
+    for number in (1, 2, 3):
+        facts[f"kafka-{number}"] = {
+            "kafka/started/alive": alive,
+            "kafka/log_dirs/0/meta": {"broker.id": str(number), "cluster.id": "AAAA"},
+            "kafka/current": {**CURRENT, **(current or {})},
+        }
+    document = ground.merge(ground.good(), {"all": {"children": {"kafka": {"vars": variables}}}})
+    return ground.verdict_of(document, tmp_path, facts, snapshot, accept=accept).findings
+
+
+def test_the_remedy_names_the_chroot_that_the_brokers_have(tmp_path):
+    (finding,) = findings(tmp_path, {"kafka_zookeeper_chroot": "/other"})
+    assert finding.remedy == "set kafka_zookeeper_chroot: /kafka"
+
+
+def test_a_chroot_is_never_consented_to(tmp_path):
+    wanted = {"kafka_zookeeper_chroot": "/other"}
+    (finding,) = findings(tmp_path, wanted, accept=["cluster.chroot_changed"])
+    assert finding.level == "error"
+
+
+@pytest.mark.parametrize(
+    "alive,accept,level",
+    [
+        (True, [], "error"),
+        (True, ["listeners.protocol_changed"], "warning"),
+        (False, [], "warning"),
+    ],
+)
+def test_a_new_protocol_is_refused_while_brokers_run(tmp_path, alive, accept, level):
+    (finding,) = findings(tmp_path, TLS, alive=alive, accept=accept)
+    assert (finding.check, finding.level) == ("listeners.protocol_changed", level)
+    assert finding.setting == "kafka_listeners[0].protocol"
+    assert "speaks PLAINTEXT now" in finding.reason
+
+
+@pytest.mark.parametrize(
+    "wanted,replicas,expected", [(2, 1, "any more"), (2, 2, "a broker is down")]
+)
+def test_more_in_sync_replicas_than_topics_can_spare(tmp_path, wanted, replicas, expected):
+    topics = {replicas: (7, ("a", "b", "c", "d", "e")), 3: (1, ("new",))}
+    (finding,) = findings(
+        tmp_path,
+        {"kafka_config": {"min.insync.replicas": wanted}},
+        snapshot={"cluster_id": "AAAA", "on_default_min_isr": topics},
+        current={"min.insync.replicas": "1"},
+    )
+    assert finding.check == "replication.min_insync_raised"
+    assert expected in finding.reason and finding.reason.endswith("and 2 more")
+    assert finding.remedy == (
+        "set kafka_config: {min.insync.replicas: 1} until these topics have 3 replicas"
+    )

@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""No inventory, however broken, may break the preflight: it has to tell all mistakes at once."""
+
+from __future__ import annotations
+
+import tempfile
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import declared
+from tests.unit.plugins.module_utils.preflight import good_inventory as ground
+
+with tempfile.TemporaryDirectory() as DIRECTORY:
+    RAWS, INVENTORY, GROUPS = ground.gather(ground.good(), DIRECTORY)
+# With addresses: without them the checks of what a listener is bound to would not run.
+FACTS = {
+    raw.name: dict(
+        ground.good_facts(ground.read_member(raw)[0], []), addresses=["192.0.2.1", "2001:db8::1"]
+    )
+    for raw in RAWS
+}
+# Every variable of every role, whether the good inventory has it or not.
+VARIABLES = sorted({name for raw in RAWS for name in raw.settings} | set(declared()))
+EXTRA = ["kafka_finalize", "ansible_host", "ansible_port", "ansible_connection"]
+TOPIC = {"name": "orders", "partitions": "many", "replication_factor": [], "retention_size": {}}
+LISTENER = {"name": 7, "port": "x", "protocol": None, "bind": [], "advertised": {}, "audience": 3}
+BOUND = {"name": "A", "port": 1, "bind": "fe80:::1", "advertised": "1:2:3"}
+JUNK = st.one_of(
+    st.sampled_from(
+        [None, "", " ", "x", "a:b:c", "http://x:1", "0", -1, 0, 2**70, 3.5, True, False]
+    ),
+    st.sampled_from(
+        [float("inf"), float("nan"), "fe80:::1", "1:2:3", "[::1]", "[", "%", "::%", "{{"]
+    ),
+    st.dates() | st.datetimes(),
+    st.sampled_from(
+        [[], [None], [[]], [1], [""], [TOPIC], [LISTENER], [BOUND], ["SASL_SSL"], {}, {"": ""}]
+    ),
+    st.sampled_from(
+        [{"a": {"b": []}}, {1: 2}, {None: None}, {"mechanisms": {"x": 1}}, TOPIC, LISTENER]
+    ),
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+        max_leaves=5,
+    ),
+)
+
+
+def verdict_with(junk, host=None):
+    """The verdict over the good inventory with some settings replaced, on one host or on all."""
+    spoilt = []
+    for raw in RAWS:
+        hit = host is None or raw.name == host
+        changed = dict(raw.settings, **junk) if hit else raw.settings
+        spoilt.append(type(raw)(**dict(raw.__dict__, settings=changed, facts=FACTS[raw.name])))
+    return ground.judge(spoilt, ground.VERSIONS)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.dictionaries(st.sampled_from(VARIABLES + EXTRA), JUNK, max_size=4),
+    st.sampled_from([None, *(raw.name for raw in RAWS)]),
+)
+def test_junk_for_any_variable_is_judged(junk, host):
+    verdict = verdict_with(junk, host)
+    for finding in verdict.findings:
+        assert "\n" not in finding.line()
+        assert finding.subjects
+
+
+def test_junk_for_each_variable_alone():
+    """Every variable once with every odd value: what random sampling may miss."""
+    odd = [
+        None,
+        "",
+        "x",
+        -1,
+        3.5,
+        True,
+        [],
+        [None],
+        {},
+        {"a": 1},
+        [TOPIC],
+        [LISTENER],
+        [BOUND],
+        "1:2:3",
+        float("inf"),
+        TOPIC,
+        LISTENER,
+    ]
+    for variable in VARIABLES + EXTRA:
+        for value in odd:
+            verdict_with({variable: value})
+
+
+def test_the_order_of_hosts_makes_no_difference():
+    spoil = {"kafka_config": {"num.partitons": 1}, "zookeeper_client_port": 9092}
+    spoilt = [type(raw)(**dict(raw.__dict__, settings=dict(raw.settings, **spoil))) for raw in RAWS]
+    one = ground.judge(spoilt, ground.VERSIONS)
+    other = ground.judge(list(reversed(spoilt)), ground.VERSIONS)
+    assert one.findings == other.findings
+    assert one.result == other.result
+    assert one.findings

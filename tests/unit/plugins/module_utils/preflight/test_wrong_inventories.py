@@ -1,0 +1,221 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The inventories of wrong_inventories.yml: the whole verdict has to be right, nothing missing, nothing more."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+import yaml
+
+from tests.unit.plugins.module_utils.preflight import good_inventory as ground
+
+TABLE = pathlib.Path(__file__).with_name("wrong_inventories.yml")
+CASES = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+
+
+def spoilt(everywhere=None, brokers=None, servers=None, hosts=None, document=None):
+    """The good inventory with variables laid over it, as the table writes them."""
+    groups = {"kafka": {"vars": brokers, "hosts": {}}, "zookeeper": {"vars": servers, "hosts": {}}}
+    for host, variables in (hosts or {}).items():
+        groups[host.rsplit("-", 1)[0]]["hosts"][host] = variables
+    for group in groups.values():
+        group["vars"] = group["vars"] or {}
+    result = ground.merge(ground.good(), {"all": {"vars": everywhere or {}, "children": groups}})
+    return ground.merge(result, document)
+
+
+def said(verdict):
+    """check id -> hosts, over all findings of a verdict."""
+    told = {}
+    for each in verdict.findings:
+        told.setdefault(each.check, set()).update(each.subjects)
+    return {check: sorted(hosts) for check, hosts in told.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_wrong_inventory(name, tmp_path):
+    case = CASES[name]
+    verdict = ground.verdict_of(
+        spoilt(**(case.get("spoil") or {})),
+        tmp_path,
+        facts=case.get("facts"),
+        snapshot=_snapshot(case.get("snapshot")),
+        raw=case.get("raw"),
+        unprotected=case.get("unprotected", False),
+    )
+    lines = "\n".join(each.line() for each in verdict.findings)
+    assert said(verdict) == case["expect"], lines
+
+
+def _snapshot(written):
+    if not written:
+        return None
+    brokers = {
+        number: tuple(tuple(each) for each in endpoints)
+        for number, endpoints in (written.get("brokers") or {}).items()
+    }
+    return dict(written, brokers=brokers, replicas=frozenset(written.get("replicas") or ()))
+
+
+def test_the_good_inventory_has_no_findings(tmp_path):
+    assert ground.verdict_of(ground.good(), tmp_path).findings == ()
+
+
+def test_there_are_at_least_forty_wrong_inventories():
+    assert len(CASES) >= 40
+
+
+def test_memory_maps_that_the_roles_raise_are_no_finding(tmp_path):
+    facts = {"kafka-1": {"limits/max_map_count": 100}}
+    assert said(ground.verdict_of(spoilt(), tmp_path, facts=facts)) == {}
+
+
+ONE = {"broker.id": "3", "log.dirs": "/srv/a"}
+TWO = ["/srv/a", "/srv/b"]
+
+
+@pytest.mark.parametrize(
+    "log_dirs, facts",
+    [
+        # a first start that failed before Kafka wrote anything: staged and current, never answered
+        (TWO, {"kafka/current": {"broker.id": "3", "log.dirs": "/srv/a,/srv/b"}}),
+        # the record of a start alone, as after a first start whose process was killed
+        (TWO, {"kafka/started/recorded": True}),
+        # a directory that the running configuration does not have yet
+        (TWO, {"kafka/answered": ONE, "kafka/current": ONE, "kafka/log_dirs/0/meta": ONE}),
+        # the same, staged and never started
+        (TWO, {"kafka/answered": ONE, "kafka/staged": ONE, "kafka/log_dirs/0/meta": ONE}),
+        # everything in its place
+        (["/srv/a"], {"kafka/answered": ONE, "kafka/log_dirs/0/meta": ONE}),
+    ],
+)
+def test_no_data_is_missed_where_none_was(tmp_path, log_dirs, facts):
+    wrong = spoilt(brokers={"kafka_log_dirs": log_dirs})
+    verdict = ground.verdict_of(wrong, tmp_path, facts={"kafka-3": facts})
+    assert said(verdict) == {}
+
+
+def test_a_disk_that_was_replaced_on_purpose_can_be_accepted(tmp_path):
+    facts = {"kafka-3": {"kafka/answered": ONE}}
+    snapshot = {"cluster_id": "AAAA", "replicas": frozenset({3})}
+    accepted = ground.verdict_of(
+        spoilt(brokers={"kafka_log_dirs": ["/srv/a"]}),
+        tmp_path,
+        facts=facts,
+        snapshot=snapshot,
+        accept=["directories.emptied"],
+    )
+    assert not accepted.errors
+    # and the host stays the broker that it was
+    assert accepted.result["ids"]["kafka-3"]["broker_id"] == 3
+
+
+def test_damage_cannot_be_accepted(tmp_path):
+    facts = {"kafka-3": {"kafka/log_dirs/0/meta_broken": "it is empty"}}
+    verdict = ground.verdict_of(spoilt(), tmp_path, facts=facts, accept=["identity.broken_meta"])
+    assert [each.check for each in verdict.errors] == ["identity.broken_meta"]
+
+
+HAS_DATA = {"zookeeper/data/has_data": True}
+ENSEMBLE = {"zookeeper-1": HAS_DATA, "zookeeper-2": HAS_DATA}
+
+
+def on_disk(number):
+    """Facts of a host whose disk holds the data of a broker."""
+    return {"kafka/log_dirs/0/meta": {"broker.id": str(number), "cluster.id": "AAAA"}}
+
+
+def staged(number):
+    """Facts of a host for which an id was staged, and nothing else happened."""
+    return {"kafka/staged": {"broker.id": str(number), "log.dirs": "/var/lib/kafka/data"}}
+
+
+@pytest.mark.parametrize(
+    "facts, snapshot, hosts, ids",
+    [
+        # a first installation
+        ({}, None, {}, [1, 2, 3]),
+        # one that was killed before any broker began, ZooKeeper stopped since
+        (ENSEMBLE, None, {}, [1, 2, 3]),
+        (dict(ENSEMBLE, **{"kafka-1": staged(1), "kafka-2": staged(2)}), None, {}, [1, 2, 3]),
+        # one that was killed while the brokers began
+        (
+            dict(ENSEMBLE, **{"kafka-1": staged(1), "kafka-2": on_disk(2), "kafka-3": staged(3)}),
+            None,
+            {},
+            [1, 2, 3],
+        ),
+        # the cluster answers
+        (
+            dict(ENSEMBLE, **{"kafka-1": on_disk(1), "kafka-2": on_disk(2)}),
+            {"cluster_id": "AAAA"},
+            {},
+            [1, 2, 3],
+        ),
+        # everything is down, and everybody has an id
+        (
+            dict(ENSEMBLE, **{"kafka-1": on_disk(5), "kafka-2": on_disk(6), "kafka-3": on_disk(7)}),
+            None,
+            {},
+            [5, 6, 7],
+        ),
+        # the new host has one in the inventory
+        (
+            dict(ENSEMBLE, **{"kafka-1": on_disk(1), "kafka-2": on_disk(2)}),
+            None,
+            {"kafka-3": {"kafka_broker_id": 8}},
+            [1, 2, 8],
+        ),
+    ],
+)
+def test_ids_that_may_be_given(tmp_path, facts, snapshot, hosts, ids):
+    verdict = ground.verdict_of(spoilt(hosts=hosts), tmp_path, facts=facts, snapshot=snapshot)
+    assert said(verdict) == {}
+    given = verdict.result["ids"]
+    assert [given[f"kafka-{index}"]["broker_id"] for index in (1, 2, 3)] == ids
+
+
+def test_a_staged_id_that_another_broker_has_is_not_given_again(tmp_path):
+    facts = dict(ENSEMBLE, **{"kafka-1": on_disk(1), "kafka-2": on_disk(2), "kafka-3": staged(2)})
+    verdict = ground.verdict_of(spoilt(), tmp_path, facts=facts)
+    assert said(verdict) == {"identity.unknown_ids_in_use": ["kafka-3"]}
+
+
+def test_who_replaces_a_dead_broker_is_told_which_id_to_write(tmp_path):
+    facts = dict(ENSEMBLE, **{"kafka-1": on_disk(1), "kafka-2": on_disk(2)})
+    snapshot = {"cluster_id": "AAAA", "replicas": frozenset({1, 2, 3})}
+    wrong = spoilt(
+        document={
+            "all": {
+                "children": {
+                    "kafka": {
+                        "hosts": {
+                            "kafka-3": None,
+                            "kafka-9": {"ansible_host": "kafka-9.example.com"},
+                        }
+                    }
+                }
+            }
+        }
+    )
+    (finding,) = ground.verdict_of(wrong, tmp_path, facts=facts, snapshot=snapshot).findings
+    assert finding.check == "identity.missing_broker"
+    assert (
+        "set kafka_broker_id: 3 on the host that replaces it (kafka-9 has no id yet)"
+        in finding.remedy
+    )
+
+
+def test_topics_have_as_many_partitions_as_the_brokers_make_by_default(tmp_path):
+    """3 topics of 1000 partitions, 3 replicas on 3 brokers, and Kafka's own 100: 3100 a broker."""
+    settings = {
+        "jvm_service_open_files": 3000,
+        "kafka_config": {"num.partitions": 1000},
+        "=kafka_topics": [{"name": name} for name in "abc"],
+    }
+    verdict = ground.verdict_of(spoilt(brokers=settings), tmp_path)
+    (error,) = verdict.errors
+    assert error.check == "host.open_files"
+    assert error.reason == "3100 replicas need at least 4100 open files"

@@ -1,0 +1,82 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files are written whole or not at all, also where somebody plants links; one lock at a time."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils import files
+
+
+def test_a_file_is_replaced_with_its_mode_and_nothing_is_left_beside_it(tmp_path):
+    path = tmp_path / "a.properties"
+    path.write_text("old")
+    files.write_atomically(str(path), "new", mode=0o600)
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert os.listdir(tmp_path) == ["a.properties"]
+
+
+def test_a_planted_link_is_replaced_and_never_followed(tmp_path):
+    victim = tmp_path / "shadow"
+    victim.write_text("precious")
+    directory = tmp_path / "conf"
+    directory.mkdir()
+    (directory / "a").symlink_to(victim)
+    # what the old temporary name could be guessed as
+    (directory / f"a.{os.getpid()}.tmp").symlink_to(victim)
+    files.write_atomically(str(directory / "a"), b"new")
+    assert victim.read_text() == "precious"
+    assert (directory / "a").read_bytes() == b"new"
+    assert not (directory / "a").is_symlink()
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+    path = tmp_path / "a"
+    path.write_text("old")
+
+    def full(_stream):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "flush", full)
+    with pytest.raises(OSError, match="No space"):
+        files.write_atomically(str(path), "new")
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_what_a_killed_run_left_is_removed(tmp_path):
+    (tmp_path / f"{files.PARTIAL}a.x1").write_text("half")
+    (tmp_path / "a").write_text("whole")
+    assert files.remove_partials(str(tmp_path)) == [f"{files.PARTIAL}a.x1"]
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_the_second_waits_for_the_lock_and_says_so(tmp_path):
+    path = str(tmp_path / ".lock")
+    order = []
+    waits = threading.Event()
+
+    def second():
+        with files.exclusive(path, on_wait=waits.set):
+            order.append("second")
+
+    with files.exclusive(path):
+        thread = threading.Thread(target=second)
+        thread.start()
+        assert waits.wait(10)
+        order.append("first")
+    thread.join(10)
+    assert order == ["first", "second"]
+
+
+def test_a_lock_does_not_follow_a_planted_link(tmp_path):
+    (tmp_path / ".lock").symlink_to(tmp_path / "victim")
+    with pytest.raises(OSError), files.exclusive(str(tmp_path / ".lock")):
+        pass
+    assert not (tmp_path / "victim").exists()

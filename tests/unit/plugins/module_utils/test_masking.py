@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Secrets are hidden wherever they stand; what is none stays readable."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
+    HIDDEN,
+    is_secret,
+    masked,
+    masked_text,
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ssl.keystore.password",
+        "ssl.quorum.keyStore.password",
+        "javax.net.ssl.keyStorePassword",
+        "listener.name.internal.plain.sasl.jaas.config",
+        "rsm.config.fs.s3a.access.key",
+        "rsm.config.fs.s3a.secret.key",
+        "kafka_ssl_key_password",
+        "AWS_SECRET_ACCESS_KEY",
+        "delegation.token.master.key",
+        "zookeeper.DigestAuthenticationProvider.superDigest",
+    ],
+)
+def test_secrets_are_known_by_name(name):
+    assert is_secret(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["num.io.threads", "delegation.token.max.lifetime.ms", "ssl.keystore.location", "key", "host"],
+)
+def test_other_settings_stay_readable(name):
+    assert not is_secret(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://bob:s3cret@mirror/x", f"https://bob:{HIDDEN}@mirror/x"),
+        ("https://mirror:8443/x", "https://mirror:8443/x"),
+        ("-Djavax.net.ssl.keyStorePassword=abc", f"-Djavax.net.ssl.keyStorePassword={HIDDEN}"),
+        ("-Xmx1g -Dssl.password=a -Da=b", f"-Xmx1g -Dssl.password={HIDDEN} -Da=b"),
+        ("-javaagent:a.jar=7070:password=a", f"-javaagent:a.jar=7070:password={HIDDEN}"),
+        ("-agentpath:a.so=x=1,key.password=a", f"-agentpath:a.so=x=1,key.password={HIDDEN}"),
+        ('jaas.config="a b"; x=1', f"jaas.config={HIDDEN}; x=1"),
+        ("num.io.threads 8 -> 16", "num.io.threads 8 -> 16"),
+    ],
+)
+def test_secrets_inside_text_are_hidden(text, shown):
+    assert masked_text(text) == shown
+
+
+def test_structures_keep_their_shape():
+    settings = {
+        "ssl.keystore.password": "abc",
+        "options": ["-Xmx1g", "-Dkey.password=abc"],
+        "deep": {"secret.key": "abc", "empty.password": "", "n": 3},
+    }
+    assert masked("kafka_config", settings) == {
+        "ssl.keystore.password": HIDDEN,
+        "options": ["-Xmx1g", f"-Dkey.password={HIDDEN}"],
+        "deep": {"secret.key": HIDDEN, "empty.password": "", "n": 3},
+    }

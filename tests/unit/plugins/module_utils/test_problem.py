@@ -1,0 +1,30 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One problem is one line, whatever it concerns."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        (
+            {"subjects": ("a", "b"), "setting": "kafka_broker_id", "value": "2"},
+            "[x.y] a, b: kafka_broker_id=2: why. Remedy: do it.",
+        ),
+        ({"subjects": ("orders",)}, "[x.y] orders: why. Remedy: do it."),
+        ({"setting": "url", "value": "x"}, "[x.y] url=x: why. Remedy: do it."),
+        ({"setting": "partitions"}, "[x.y] partitions: why. Remedy: do it."),
+        ({}, "[x.y] why. Remedy: do it."),
+        ({"reason": "line one\n  line two."}, "[x.y] line one line two. Remedy: do it."),
+        ({"remedy": "run `this`"}, "[x.y] why. Remedy: run `this`"),
+    ],
+)
+def test_a_problem_is_one_line(fields, line):
+    problem = Problem(**{"check": "x.y", "reason": "why", "remedy": "do it", **fields})
+    assert problem.line() == line == str(problem) == str(ProblemError(problem))
+    assert problem.to_dict()["line"] == line

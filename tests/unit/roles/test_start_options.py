@@ -1,0 +1,121 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a broker and a server are started with: garbage collector, crash files, environment, secrets."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.role_variables import evaluated
+
+ROOT = Path(__file__).resolve().parents[3]
+PRODUCTS = ("kafka", "zookeeper")
+
+
+def generation(product, **given):
+    """The generation that the role stages, with variables of an inventory."""
+    named = {f"{product}_{name}": value for name, value in given.items()}
+    return evaluated(product, f"__{product}_generation", named)
+
+
+def shown(staged):
+    """Everything of a generation that the module's log and -vvv show."""
+    hidden = ("secrets", "secret_environment")
+    return json.dumps({key: value for key, value in staged.items() if key not in hidden})
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_the_garbage_collector_of_the_product(product):
+    options = generation(product)["jvm_options"]
+    assert "-XX:+UseG1GC" in options and "-XX:MaxGCPauseMillis=20" in options
+    assert "-XX:InitiatingHeapOccupancyPercent=35" in options
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_another_collector_replaces_ours(product):
+    """Java refuses to start with two."""
+    options = generation(product, jvm_options=["-XX:+UseZGC", "-Xlog:async"])["jvm_options"]
+    assert "-XX:+UseZGC" in options and "-Xlog:async" in options
+    assert "-XX:+UseG1GC" not in options and "-XX:MaxGCPauseMillis=20" not in options
+    options = generation(product, gc_options=["-XX:+UseSerialGC"])["jvm_options"]
+    assert "-XX:+UseSerialGC" in options and "-XX:+UseG1GC" not in options
+
+
+def test_a_server_started_by_hand_has_the_same_options():
+    launcher = (ROOT / "roles/jvm_service/files/launcher/launch").read_text()
+    branch = re.search(r"^ +daemon\)(.*?);;", launcher, re.DOTALL | re.MULTILINE)[1]
+    for product in PRODUCTS:
+        assert re.findall(r"-XX:\S+\w", branch) == evaluated(product, f"{product}_gc_options")
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_files_of_a_crash_have_one_name_each(product):
+    """A name with the process id would be a new file at each of a row of crashes."""
+    logs = f"/var/log/{product}"
+    options = generation(product)["jvm_options"]
+    assert "-XX:+ExitOnOutOfMemoryError" in options
+    assert f"-XX:ErrorFile={logs}/jvm-crash.log" in options
+    dump = options.index("-XX:+HeapDumpOnOutOfMemoryError")
+    assert options[dump + 1] == f"-XX:HeapDumpPath={logs}/heap-dump.hprof"
+    assert not [
+        text
+        for text in generation(product, heap_dump_file="")["jvm_options"]
+        if "Heap" in text and "Dump" in text
+    ]
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_options_with_a_password_are_in_a_file(product):
+    secret = "-Djavax.net.ssl.keyStorePassword=hunter 2"
+    agent = "-javaagent:/a.jar=user=x,password=hunter3"
+    staged = generation(product, jvm_options=[secret, "-Dmine=yes", agent])
+    assert "hunter" not in shown(staged)
+    assert "-Dmine=yes" in staged["jvm_options"]
+    assert f"@/etc/{product}/current/jvm.options" in staged["jvm_options"]
+    assert staged["secrets"]["jvm.options"] == f'"{secret}"\n"{agent}"\n'
+    staged = generation(product, jvm_options=["-Dmine=yes"])
+    assert "jvm.options" not in json.dumps(staged)
+
+
+@pytest.mark.skipif(not shutil.which("java"), reason="no Java")
+def test_java_reads_the_file_as_it_was_written(tmp_path):
+    value = 'a "b" \\c #d\'e'
+    text = generation("kafka", jvm_options=[f"-Dmy.password={value}"])["secrets"]["jvm.options"]
+    (tmp_path / "jvm.options").write_text(text)
+    said = subprocess.run(
+        ["java", f"@{tmp_path}/jvm.options", "-XshowSettings:properties", "-version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stderr
+    assert f"my.password = {value}\n" in said
+
+
+def test_passwords_of_zookeeper_are_no_part_of_what_is_shown():
+    settings = {"ssl.quorum.keyStore.password": "hunter2", "initLimit": 30}
+    staged = generation("zookeeper", config=settings)
+    assert "hunter" not in shown(staged)
+    assert "initLimit=30\n" in staged["files"]["zoo.cfg"]
+    assert staged["secrets"]["zoo.cfg"] == "ssl.quorum.keyStore.password=hunter2\n"
+
+
+def test_a_password_in_an_address_is_no_part_of_what_is_shown():
+    staged = generation(
+        "kafka", listeners=[{"name": "A", "port": 1}], config={"a.url": "http://bob:hunter2@x/"}
+    )
+    assert "hunter" not in shown(staged) and "hunter2" in staged["secrets"]["server.properties"]
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_environment(product):
+    given = {"AWS_REGION": "eu-1", "AWS_SECRET_ACCESS_KEY": "hunter2", "DEBUG": True, "N": 3}
+    staged = generation(product, environment=given)
+    assert staged["environment"] == {"AWS_REGION": "eu-1", "DEBUG": "true", "N": "3"}
+    assert staged["secret_environment"] == {"AWS_SECRET_ACCESS_KEY": "hunter2"}
+    assert "hunter" not in shown(staged)

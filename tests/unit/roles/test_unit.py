@@ -1,0 +1,138 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The systemd unit that a role writes, and the logging configuration beside it."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.unit import (
+    mount_units,
+    unit_word,
+)
+from tests.support.role_variables import evaluated
+
+PRODUCTS = ("kafka", "zookeeper")
+
+
+def unit(product, **given):
+    """The unit's settings, (section, key) -> values."""
+    named = {f"{product}_{name}": value for name, value in given.items()}
+    text = evaluated(product, f"__{product}_generation", named)["unit_text"]
+    section, found = "", {}
+    for line in text.splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif line and not line.startswith("#"):
+            key, _equals, value = line.partition("=")
+            found.setdefault((section, key), []).append(value)
+    return found
+
+
+def test_a_broker_starts_without_one_of_its_disks():
+    """Kafka takes a failed log directory out of use; the unit must let it."""
+    found = unit("kafka", log_dirs=["/data/1/kafka", "/data/2/kafka"])
+    mounts = [
+        "data.mount",
+        "data-1.mount",
+        "data-1-kafka.mount",
+        "data-2.mount",
+        "data-2-kafka.mount",
+    ]
+    assert [name for name in found["Unit", "Wants"] if name.endswith(".mount")] == mounts
+    assert set(mounts) < set(found["Unit", "After"])
+    assert found["Unit", "RequiresMountsFor"] == ["/var/log/kafka"]
+    assert {"-/data/1/kafka", "-/data/2/kafka"} < set(found["Service", "ReadWritePaths"])
+
+
+@pytest.mark.parametrize(
+    "product, data", [("kafka", "/var/lib/kafka/data"), ("zookeeper", "/var/lib/zookeeper")]
+)
+def test_nothing_starts_without_its_only_disk(product, data):
+    """It would start with an empty directory."""
+    assert unit(product)["Unit", "RequiresMountsFor"] == [f"/var/log/{product} {data}"]
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_nothing_is_killed(product):
+    found = unit(product)
+    assert found["Service", "SendSIGKILL"] == ["no"]
+    assert found["Service", "TimeoutStopSec"] == ["300"]
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_settings_of_the_inventory_come_last(product):
+    given = {
+        "Service": {"OOMScoreAdjust": -500, "ExecStartPre": ["/bin/a", "/bin/b"]},
+        "Unit": {"OnFailure": "x.service"},
+    }
+    found = unit(product, unit_options=given)
+    assert found["Service", "OOMScoreAdjust"] == ["-500"]
+    assert found["Service", "ExecStartPre"][-2:] == ["/bin/a", "/bin/b"]
+    assert found["Unit", "OnFailure"] == ["x.service"]
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_the_console_log_stays_small(product):
+    (before,) = unit(product)["Service", "ExecStartPre"]
+    assert f"/var/log/{product}/console.log -size +10M" in before
+
+
+@pytest.mark.parametrize(
+    "path, expected",
+    [
+        ("/", []),
+        ("/data/my-disk", ["data.mount", r"data-my\x2ddisk.mount"]),
+        ("/.hidden/ü", [r"\x2ehidden.mount", r"\x2ehidden-\xc3\xbc.mount"]),
+    ],
+)
+def test_names_of_mount_units(path, expected):
+    assert mount_units([path]) == expected
+
+
+def test_words_of_a_unit():
+    assert unit_word("/var/log/kafka") == "/var/log/kafka"
+    assert unit_word("/a b/50%") == '"/a b/50%%"'
+
+
+def test_levels_of_single_loggers_of_kafka():
+    given = {
+        "kafka.controller": "debug",
+        "kafka.request.logger": False,
+        "kafka.zk.KafkaZkClient": "ERROR",
+    }
+    staged = evaluated("kafka", "__kafka_generation", {"kafka_loggers": given})
+    lines = staged["files"]["log4j.properties"].splitlines()
+    levels = dict(line.split("=", 1) for line in lines if line.startswith("log4j.logger."))
+    assert levels["log4j.logger.kafka.controller"] == "DEBUG"
+    assert levels["log4j.logger.kafka.request.logger"] == "OFF"
+    assert levels["log4j.logger.kafka.zk.KafkaZkClient"] == "INFO", "the guard reads it"
+    # the file is no reason to restart, so that the option has to be one
+    assert any("kafka.controller=DEBUG" in text for text in staged["jvm_options"])
+    plain = evaluated("kafka", "__kafka_generation", {})
+    assert "kafkaops.loggers" not in str(plain["jvm_options"])
+
+
+def test_levels_of_single_loggers_of_zookeeper():
+    given = {"org.apache.zookeeper.server": "WARN"}
+    staged = evaluated("zookeeper", "__zookeeper_generation", {"zookeeper_loggers": given})
+    root = xml.etree.ElementTree.fromstring(staged["files"]["logback.xml"])
+    assert [(item.get("name"), item.get("level")) for item in root.iter("logger")] == [
+        *given.items()
+    ]
+    assert any("org.apache.zookeeper.server=WARN" in text for text in staged["jvm_options"])
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_what_an_operator_chooses_is_a_setting_of_the_generation(product):
+    """Its change is a reason to restart; that of the unit's text alone is not."""
+    given = {f"{product}_unit_options": {"Service": {"OOMScoreAdjust": -500}}}
+    service = evaluated(product, f"__{product}_generation", given)["service"]
+    assert service["Service"] == {"OOMScoreAdjust": -500}
+    found = unit(product, unit_options=given[f"{product}_unit_options"])
+    for name in ("User", "LimitNOFILE", "TimeoutStopSec"):
+        assert found["Service", name] == [str(service[name])]
+    paths = " ".join(path.lstrip("-") for path in found["Service", "ReadWritePaths"])
+    assert service["ReadWritePaths"] == paths
