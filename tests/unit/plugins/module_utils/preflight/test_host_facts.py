@@ -114,7 +114,7 @@ WHOLE = "#\n#Sat Nov 21 10:00:00 UTC 2026\ncluster.id=wJ9ZqC3b\nversion=1\nbroke
         (WHOLE.replace("broker.id", "node.id").encode(), ""),
         (b"", "it is empty"),
         (b"\n \n", "it is empty"),
-        (os.urandom(32) + b"\xff", "it is not text"),
+        (bytes(range(128, 160)) + b"\xff", "it is not text"),
         (b"\0" * 90, "it is not text"),
         (b"\\uqqqq=1\n", "it is not text"),
         (b"garbage\n", "it has no version and no broker.id and no cluster.id"),
