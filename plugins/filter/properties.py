@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import re
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.roll import roll_order
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.roll import (
+    roll_order,
+    turn_events,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.status import (
     left_undone,
     status,
@@ -122,6 +125,7 @@ class FilterModule:
             "public_settings": public_settings,
             "public_text": public_text,
             "roll_order": roll_order,
+            "turn_events": turn_events,
             "secret_options_text": secret_options_text,
             "secret_settings": secret_settings,
             "secret_text": secret_text,

@@ -49,6 +49,11 @@ options:
       - In check mode it need not exist yet, since nothing was staged.
     type: str
     default: ""
+  restart:
+    description:
+      - With O(state=started), start the process anew although it runs what is desired.
+    type: bool
+    default: false
   manager:
     description: Service manager.
     type: str
@@ -260,6 +265,11 @@ restart_reasons:
   elements: str
   returned: always
   sample: ["server.properties: num.io.threads 8 -> 16"]
+took:
+  description: When the turn began and ended (C(from_ms), C(to_ms), by the host's clock, since 1970), and whether the process ran before.
+  type: dict
+  returned: when O(state=started) has started it
+  sample: {from_ms: 1763884800000, to_ms: 1763884804200, restarted: true}
 answers:
   description: What the running instance answered to the probes of O(ready) that send something.
   type: list
@@ -315,6 +325,7 @@ SPEC = {
     },
     "configuration": {"type": "str", "default": "staged", "choices": ["staged", "in_effect"]},
     "fingerprint": {"type": "str", "default": ""},
+    "restart": {"type": "bool", "default": False},
     "manager": {"type": "str", "required": True, "choices": ["systemd", "supervisor"]},
     "supervisor_dir": {"type": "path"},
     "config_dir": {"type": "path", "required": True},

@@ -23,6 +23,7 @@ ONCE_FOR_ALL = {
     "roles/kafka/tasks/obtain_plugins.yml",
     "roles/flow_validation/tasks/fetch.yml",
     "playbooks/start.yml",
+    "playbooks/phases/broker.yml",
     "playbooks/teardown.yml",
 }
 

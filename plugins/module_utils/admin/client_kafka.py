@@ -69,7 +69,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 
 CONFLUENT_IMPORT_ERROR = None
 try:
-    from confluent_kafka import KafkaError, KafkaException, TopicPartition
+    from confluent_kafka import ElectionType, KafkaError, KafkaException, TopicPartition
     from confluent_kafka.admin import (
         AdminClient,
         AlterConfigOpType,
@@ -618,6 +618,49 @@ class KafkaClient:
             if wrong:
                 waiting[change.subject] = f"{', '.join(sorted(wrong))} not yet in force"
         return waiting
+
+    # ------------------------------------------------------------ leaders
+
+    def elect_preferred(
+        self, partitions: Sequence[PartitionKey], deadline: float
+    ) -> Dict[PartitionKey, Tuple[str, str]]:
+        """Elect the preferred leader of each partition; those that failed, with text and code.
+
+        One request for BATCH partitions. What already has its preferred leader has not failed.
+        """
+        failed: Dict[PartitionKey, Tuple[str, str]] = {}
+        for start in range(0, len(partitions), BATCH):
+            pending = list(partitions[start : start + BATCH])
+            while pending:
+                timeout = min(TIMEOUT_MAX_SECONDS, max(1.0, deadline - self._clock()))
+                self.requests["elect_leaders"] += 1
+                try:
+                    future = self._admin.elect_leaders(
+                        ElectionType.PREFERRED,
+                        [TopicPartition(*key) for key in pending],
+                        request_timeout=timeout,
+                        operation_timeout=max(0.5, timeout - 1),
+                    )
+                    self._await([future])
+                    found = {
+                        (part.topic, part.partition): error.args[0] if error else None
+                        for part, error in future.result().items()
+                    }
+                except KafkaException as error:
+                    found = dict.fromkeys(pending, error.args[0])
+                again = []
+                for key, answer in found.items():
+                    if answer is None or answer.code() == KafkaError.ELECTION_NOT_NEEDED:
+                        continue
+                    if _passing(answer) and self._clock() < deadline:
+                        again.append(key)
+                    else:
+                        failed[key] = (self._explained(answer), answer.name())
+                pending = again
+                if pending:
+                    self._renew()
+                    self._sleep(POLL_SECONDS)
+        return failed
 
 
 # ---------------------------------------------------------------- pure parts

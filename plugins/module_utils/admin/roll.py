@@ -8,7 +8,7 @@ Private to the collection: names may change without notice.
 
 from __future__ import annotations
 
-from typing import Any, Iterable, List, Mapping
+from typing import Any, Dict, Iterable, List, Mapping
 
 
 def roll_order(members: Iterable[Mapping[str, Any]]) -> List[str]:
@@ -28,3 +28,18 @@ def roll_order(members: Iterable[Mapping[str, Any]]) -> List[str]:
         ),
     )
     return [member["host"] for member in ordered]
+
+
+def turn_events(turns: Iterable[Mapping[str, Any]]) -> List[Dict[str, Any]]:
+    """Return what the report of a proof draws: dicts `from_ms`, `to_ms` (since 1970) and `label`.
+
+    `turns`: dicts `host`, `from_ms`, `to_ms`, `restarted` (whether it ran before).
+    """
+    return [
+        {
+            "from_ms": turn["from_ms"],
+            "to_ms": turn["to_ms"],
+            "label": f"{turn['host']} {'restarted' if turn['restarted'] else 'started'}",
+        }
+        for turn in turns
+    ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
+import time
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generation import (
@@ -157,9 +158,18 @@ def _start(params: Params, check_mode: bool, instance: Instance) -> Result:
     if wanted and wanted != name:
         raise ProblemError(_another_one(params, name))
     pending = instance.restart_reasons(instance.store.meaning(name))
-    if pending and not check_mode:
-        instance.turn(name, _rules(params))
-    return {"changed": bool(pending), "reasons_before": pending}
+    if params["restart"]:
+        pending = pending or ["asked for"]
+    if not pending or check_mode:
+        return {"changed": bool(pending), "reasons_before": pending}
+    restarted, began = instance.process() is not None, _now_ms()
+    instance.turn(name, _rules(params))
+    took = {"from_ms": began, "to_ms": _now_ms(), "restarted": restarted}
+    return {"changed": True, "reasons_before": pending, "took": took}
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
 
 
 def _stop(params: Params, check_mode: bool, instance: Instance, manager: ServiceManager) -> Result:

@@ -76,6 +76,8 @@ BOUNDS = {
     "flow_validation_expected_brokers": (0, COUNT_MAX),
     "flow_validation_min_isr": (0, COUNT_MAX),
     "flow_validation_probe_margin_seconds": (0, 10**6),
+    "flow_validation_prove_rate": (1, 10**6),
+    "flow_validation_prove_minutes": (1, 7 * 24 * 60),
 }
 HEAP = re.compile(r"^(\d+)([kKmMgG]?)$")
 HEAP_FACTOR = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}

@@ -41,6 +41,32 @@ def arguments(argv: list) -> argparse.Namespace:
     parser.add_argument("--topic", help="default: a topic of its own, kafkaops-flow-RUN")
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--record-size", type=int, default=100, metavar="BYTES")
+    parser.add_argument(
+        "--rate",
+        type=float,
+        default=0,
+        metavar="RECORDS",
+        help="a second, over all producers; default: as fast as it goes",
+    )
+    parser.add_argument(
+        "--until",
+        default="",
+        metavar="FILE",
+        help="run, produce: end as soon as it exists, before all --records are written",
+    )
+    parser.add_argument(
+        "--beside",
+        type=int,
+        default=0,
+        metavar="PID",
+        help="end also when this process is gone; with --until",
+    )
+    parser.add_argument(
+        "--events",
+        default="",
+        metavar="FILE",
+        help='run: drawn into the report; JSON, [{"from_ms", "to_ms", "label"}, ...], read at the end',
+    )
     parser.add_argument("--partitions", type=int, help="of a new topic; default: 2 a broker")
     parser.add_argument("--producers", type=int, help="produce tasks; default: Spark's parallelism")
     parser.add_argument(
@@ -122,6 +148,14 @@ def arguments(argv: list) -> argparse.Namespace:
         parser.error(f"{chosen.mode} needs --output")
     if chosen.records < 1 or chosen.record_size < 48 or chosen.record_size > 1_000_000:
         parser.error("--records must be at least 1, --record-size from 48 to 1000000")
+    if chosen.rate < 0:
+        parser.error("--rate must not be negative; 0 is as fast as it goes")
+    if chosen.until and not chosen.rate:
+        parser.error("--until needs --rate")
+    if chosen.beside and not chosen.until:
+        parser.error("--beside needs --until")
+    if chosen.rate and chosen.transactional:
+        parser.error("--rate does not go with --transactional")
     if chosen.mode == "verify" and chosen.transactional:
         parser.error("verify knows from the ledger whether there were transactions; leave it out")
     for option in ("listener", "listener_config"):

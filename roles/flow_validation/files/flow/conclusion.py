@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 
@@ -71,6 +72,7 @@ def conclude(judging: Judge, results: Results) -> int:
         "listeners": plan.listeners,
         "probes": [each.to_json() for each in results.probes],
         "timing": timing.to_json(results.seen, _acknowledgements(attempts)),
+        "events": events(judging.options.events),
         "errors": ledger.errors(attempts),
         "versions": versions(judging.spark),
         "timings": judging.watch.total(),
@@ -87,6 +89,22 @@ def _silence(plan: files.Plan, rows: list, results: Results) -> list:
     if not silent:
         return []
     return [f"broker{'s' * (len(silent) > 1)} {', '.join(map(str, silent))} acknowledged nothing"]
+
+
+def events(path: str) -> list:
+    """What happened to the cluster meanwhile, as whoever did it has written down; it judges nothing.
+
+    A file that is absent or spoilt costs the drawing and no verdict.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = [
+                {"from_ms": int(e["from_ms"]), "to_ms": int(e["to_ms"]), "label": str(e["label"])}
+                for e in json.load(file)
+            ]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return sorted(found, key=lambda event: event["from_ms"])
 
 
 def publish(output: str, name: str, document: dict, page_name: str, page: str) -> int:

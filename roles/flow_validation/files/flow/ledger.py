@@ -112,6 +112,7 @@ class Attempt:
     # partition -> [[s, s, error], ...], a transaction each; no error: aborted on purpose
     aborted: dict = field(default_factory=dict)
     errors: dict = field(default_factory=dict)  # error text -> count, of all outcomes
+    position: int = 0  # records of each partition that were handed over, or were to be next
     epochs: int = 1  # in which its producer wrote, as far as it noticed
     seconds: float = 0.0
     acknowledgements: dict = field(default_factory=dict)  # timing.Acknowledgements.to_json

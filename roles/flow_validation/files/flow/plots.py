@@ -141,14 +141,21 @@ def latency(measured: dict, width: int) -> str:
 
 
 def rate(
-    series: dict, bucket_ms: int, pause: Optional[dict], acknowledged: Optional[dict], width: int
+    series: dict,
+    bucket_ms: int,
+    pause: Optional[dict],
+    acknowledged: Optional[dict],
+    width: int,
+    events: Sequence[dict] = (),
 ) -> str:
     """Records a second over time: `series` is `timing.series` of the verdict, with records.
 
-    `pause`: the longest one (from_ms, to_ms, ms), or None; `acknowledged`: that of the verdict.
+    `pause`: the longest one (from_ms, to_ms, ms), or None; `acknowledged`: that of the verdict;
+    `events`: those of the verdict, drawn as bands that carry their numbers, from 1.
     """
     start, counts = series["start_ms"], series["records"]
-    frame = Frame(width, 250 + _HEAD, 52, _HEAD + 6, width - 14, 206 + _HEAD)
+    head = _HEAD * (2 if events else 1)
+    frame = Frame(width, 250 + head, 52, head + 6, width - 14, 206 + head)
     length = len(counts) * bucket_ms
     rates = [count * 1000 / bucket_ms for count in counts]
     acks, acks_start, acks_ms = [], 0, 1
@@ -168,10 +175,10 @@ def rate(
             drawn.append(f"V{up(value):.1f}H{across(begin + (number + 1) * step):.1f}")
         return "".join([*drawn, f"V{frame.bottom:.1f}"])
 
-    shapes = [f"<path class='area' d='{stairs(rates, 0, bucket_ms)}'/>"]
+    bands, labels = _bands(frame, events, start, whole, across)
+    shapes = [*bands, f"<path class='area' d='{stairs(rates, 0, bucket_ms)}'/>"]
     if acks:
         shapes.append(f"<path class='acks' d='{stairs(acks, acks_start, acks_ms)}'/>")
-    labels = []
     if pause:
         left, right = across(pause["from_ms"] - start), across(pause["to_ms"] - start)
         shapes.append(
@@ -182,12 +189,27 @@ def rate(
         half = BOLD * len(said) / 2
         # beside the title of the axis
         middle = min(max(middle, half + LETTER * 10), width - half)
-        labels.append(_text(middle, frame.top - 8, said, "middle", "over label"))
+        row = frame.top - 8 - (_HEAD if events else 0)
+        labels.append(_text(middle, row, said, "middle", "over label"))
     x_ticks = _time_ticks(across, whole, width)
     y_ticks = [(up(v), short(v)) for v in y_values]
     lines, titles = _axes(frame, x_ticks[0], y_ticks, x_ticks[1], "records/s")
     said = f"Records a second over {span(length)}, at most {short(max(rates))}"
     return _svg(frame, said, [*lines, *shapes, *titles, *labels])
+
+
+def _bands(frame: Frame, events: Sequence[dict], start: int, whole: float, across) -> tuple:
+    """(shapes, labels) of events, milliseconds since 1970; what lies outside the plot is left out."""
+    shapes, labels = [], []
+    for number, event in enumerate(events, 1):
+        begin, end = event["from_ms"] - start, event["to_ms"] - start
+        if end < 0 or begin > whole:
+            continue
+        left, right = across(max(begin, 0)), across(min(end, whole))
+        band = (left, frame.top, max(right - left, 2), frame.bottom - frame.top)
+        shapes.append(_rect(*band, "event"))
+        labels.append(_text((left + right) / 2, frame.top - 8, str(number), "middle", "over label"))
+    return shapes, labels
 
 
 def lanes(partitions: Sequence[dict], width: int) -> str:

@@ -37,6 +37,11 @@ QUEUE_KBYTES = 128 * 1024
 SAVE_SECONDS = 1.0
 STATISTICS_MS = 100  # how often the client tells its epoch, among other things
 LOOK_SECONDS = 0.02  # a fifth of the steps in which acknowledgements are told
+# With a rate: how much of it is handed over in one go, and how far the plan that an attempt writes down
+# is ahead of what it has sent.
+TURN_SECONDS = 0.1
+AHEAD_SECONDS = 10.0
+END = "end"  # file beside the attempts' own: how many records of each partition the run shall have
 
 # Refused by the broker or the client before anything was appended. Every other error (a timeout
 # above all) leaves open whether the record is in the log, and is therefore `unknown`.
@@ -67,7 +72,8 @@ def produce(settings: dict, producer_number: int, attempt_number: int) -> Attemp
     `settings`: client (librdkafka configuration), topic, run_id (hex), partitions, producers,
     records, record_size, delivery_timeout (seconds), transaction_records (of a partition in each
     transaction; 0: no transactions), transaction_timeout (seconds), directory (for the attempts'
-    files).
+    files), rate (records a second of this task, 0: as fast as it goes). With a rate the run may be
+    ended early, by the file END.
     The file is written before the first record, so that an attempt that is killed is known to have
     run; whatever it sent since its last save is unknown, not phantom.
     """
@@ -83,10 +89,16 @@ class _Task:
         shares = (settings["partitions"], settings["producers"])
         planned = share(*shares, producer_number, settings["records"])
         self._settings = settings
-        self._state = Attempt(producer_number, attempt_number, False, planned)
+        self._whole = planned
+        self._rate = settings.get("rate", 0) * len(planned) / settings["partitions"]
+        # What is to be sent may never be, where somebody else decides when to end; an attempt that is
+        # killed must not leave millions in doubt that it never sent.
+        self._ahead = int(self._rate * AHEAD_SECONDS / max(1, len(planned))) + 1
+        self._state = Attempt(producer_number, attempt_number, False, self._promised(0))
         save(self._state, settings["directory"])
         self._started = self._saved = self._looked = time.monotonic()
         self._known = _Known(planned)
+        self._sent = 0
         self._acks, self._counted = Acknowledgements(), 0
         self._error = KafkaException
         self._epochs: set = set()  # (producer id, epoch) of what was sent
@@ -100,7 +112,7 @@ class _Task:
 
     def run(self) -> Attempt:
         """Send, and wait until all is settled."""
-        rounds = _rounds(self._state.planned, _turn_of(self._settings, len(self._state.planned)))
+        rounds = _rounds(self._whole, _turn_of(self._settings, len(self._whole)))
         try:
             if self._settings["transaction_records"]:
                 self._insist(self._client.init_transactions)
@@ -108,12 +120,48 @@ class _Task:
                     self._transact(number, turns)
             else:
                 for turns in rounds:
+                    turns = self._until_the_end(turns)
+                    if not turns:
+                        break
                     self._send(turns)
+                    self._keep_the_rate(turns)
         except self._error as error:  # the client will not send any more
             self._note(error)
         self._flush()
         self._hear_of_last_epoch()
         return self._snapshot(True)
+
+    def _promised(self, position: int) -> dict:
+        """What the attempt's file says is planned while records up to `position` are handed over."""
+        if not self._rate:
+            return self._whole
+        return {p: min(count, position + self._ahead) for p, count in self._whole.items()}
+
+    def _until_the_end(self, turns: list) -> list:
+        """The turns as far as the run goes; nothing where it has ended."""
+        if not self._rate:
+            return turns
+        end = end_of(self._settings["directory"])
+        if end is not None:
+            # Never less than what is sent already: those records must be judged.
+            end = max(end, self._state.position)
+            self._whole = {p: min(count, end) for p, count in self._whole.items()}
+            turns = [(p, range(s.start, min(s.stop, end))) for p, s in turns if s.start < end]
+        position = max((s.stop for _p, s in turns), default=self._state.position)
+        self._state.position = position
+        if any(position > self._state.planned[p] for p, s in turns if s.stop == position):
+            self._state.planned = self._promised(position)
+            save(self._state, self._settings["directory"])
+        return turns
+
+    def _keep_the_rate(self, turns: list) -> None:
+        """Wait until these records may have been sent; what was held up is caught up with at once."""
+        self._sent += sum(len(s) for _p, s in turns)
+        while self._rate:
+            left = self._started + self._sent / self._rate - time.monotonic()
+            if left <= 0:
+                return
+            self._listen(min(left, 0.05))
 
     def _learn_epoch(self, statistics: str) -> None:
         """librdkafka's stats_cb."""
@@ -206,6 +254,7 @@ class _Task:
         self._look()
         state = self._state
         state.complete = complete
+        state.planned = self._whole if complete else self._promised(state.position)
         state.acknowledgements = self._acks.to_json()
         self._known.tell(state)
         state.epochs = max(1, len(self._epochs))
@@ -335,7 +384,20 @@ def _turn_of(settings: dict, partitions: int) -> int:
         return block
     share = QUEUE_RECORDS // 2 // max(1, partitions)
     batch = min(BATCH_RECORDS, BATCH_BYTES // settings["record_size"])
-    return max(block, power_of_two(min(batch, share)))
+    turn = max(block, power_of_two(min(batch, share)))
+    if settings.get("rate"):
+        of_each = settings["rate"] * TURN_SECONDS / settings["partitions"]
+        turn = min(turn, max(1, int(of_each)))
+    return turn
+
+
+def end_of(directory: str) -> Optional[int]:
+    """What the file END in the attempts' directory says, None while it is not there."""
+    try:
+        with open(os.path.join(directory, END), encoding="utf-8") as file:
+            return int(file.read())
+    except FileNotFoundError:
+        return None
 
 
 def _rounds(planned: dict, turn: int) -> Iterator:

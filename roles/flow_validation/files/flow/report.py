@@ -17,7 +17,7 @@ from flow.verdict import FAIL, INCONCLUSIVE, MEANING, PASS
 _NARROW, _WIDE = 328, 780  # widths that plots are drawn for: a phone's, and everything else's
 
 _NOTABLE_MS = 200  # pauses below it are how clients fill their batches; none is drawn
-_IDS = {"broker", "leader", "partition", "producer", "attempt"}  # numbers that are names
+_IDS = {"event", "broker", "leader", "partition", "producer", "attempt"}  # numbers that are names
 _BROKER_COLUMNS = ("broker", "address", "led", "acked", "read", "longest_pause")
 _LISTENER_COLUMNS = ("listener", "broker", "address", "found")
 _PROBE_COLUMNS = ("probe", "found", "measured", "seconds", "topic")
@@ -25,6 +25,7 @@ _PARTITION_COLUMNS = (
     "partition", "leader", "replicas", "isr", "start", "end", "acked", "read", "unknown",
     "longest_pause",
 )  # fmt: skip
+_EVENT_COLUMNS = ("event", "told", "began", "took")
 _INSPECTED_COLUMNS = ("partition", "leader", "replicas", "isr", "start", "end", "read")
 _SIGN = {PASS: "✓", FAIL: "✕", INCONCLUSIVE: "?"}
 
@@ -78,6 +79,7 @@ svg .over { paint-order: stroke; stroke: var(--ground); stroke-width: 5px; }
 .halo { stroke: var(--ground); stroke-width: 4; } .mark { stroke: var(--ink); stroke-width: 1.5; }
 .m0 { stroke-dasharray: none; } .m1 { stroke-dasharray: 7 3; } .m2 { stroke-dasharray: 3 3; }
 .m3 { stroke-dasharray: 1 3; }
+.event { fill: var(--line); stroke: var(--muted); stroke-dasharray: 2 3; }
 .hatch { fill: var(--hatch); } .ground { fill: var(--ground); }
 .pause { fill: url(#hatch); stroke: var(--hatch); }
 .narrow { display: none; }
@@ -127,7 +129,13 @@ def page(verdict: dict) -> str:
         _checks(verdict["checks"], MEANING),
         _witnesses(verdict["checks"], verdict["topic"]["name"]),
         _latency(verdict["timing"]),
-        _rate(verdict["timing"]),
+        _rate(verdict["timing"], verdict.get("events", [])),
+        _table(
+            "Meanwhile",
+            _meanwhile(verdict.get("events", []), verdict["timing"]["first_ms"]),
+            _EVENT_COLUMNS,
+            "The bands in the plot above, by their numbers.",
+        ),
         _lanes(
             verdict["timing"],
             verdict["partitions"],
@@ -375,7 +383,20 @@ def _latency(timing: dict) -> str:
     return _figure(title, lambda width: plots.latency(measured, width), says)
 
 
-def _rate(timing: dict) -> str:
+def _meanwhile(events: Iterable[dict], first_ms: Optional[int]) -> list:
+    """Rows of the table of events: number, what it was, seconds since the first record, length."""
+    return [
+        {
+            "event": number,
+            "told": each["label"],
+            "began": plots.span(max(0, each["from_ms"] - first_ms)) if first_ms else "–",
+            "took": plots.span(each["to_ms"] - each["from_ms"]),
+        }
+        for number, each in enumerate(events, 1)
+    ]
+
+
+def _rate(timing: dict, events: Sequence[dict] = ()) -> str:
     title, series, bucket_ms = "Records over time", timing["series"], timing["bucket_ms"]
     if timing["first_ms"] is None:
         return f"<h2>{title}</h2><p class='note'>Nothing of this run was read.</p>"
@@ -401,7 +422,9 @@ def _rate(timing: dict) -> str:
         )
     drawn = pause if pause and pause["ms"] >= _NOTABLE_MS else None
     return _figure(
-        title, lambda width: plots.rate(series, bucket_ms, drawn, acknowledged, width), says
+        title,
+        lambda width: plots.rate(series, bucket_ms, drawn, acknowledged, width, events),
+        says,
     )
 
 

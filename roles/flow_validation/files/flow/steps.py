@@ -36,6 +36,7 @@ from flow import (
     trial,
 )
 from flow.cluster import MIN_ISR, TIMESTAMP_TYPE, CannotRun, Cluster, spread
+from flow.ending import ending
 from flow.produce import longest_block
 from flow.produce import produce as produce_task
 from flow.timing import APPENDED
@@ -186,6 +187,7 @@ def _produce(spark, options, plan: files.Plan, cluster: Cluster, settings: dict,
         "transaction_records": plan.transaction_records,
         "transaction_timeout": plan.transaction_timeout,
         "directory": os.path.abspath(files.attempts_directory(options.ledger)),
+        "rate": options.rate,
     }
 
     def one(number, _nothing):
@@ -198,13 +200,15 @@ def _produce(spark, options, plan: files.Plan, cluster: Cluster, settings: dict,
         return sum(attempt.acknowledged for attempt in files.load_attempts(options.ledger))
 
     following = progress.following(options.output or "", "written", plan.records, acknowledged)
-    with watch.step("produce"), following:
+    early = ending(options, plan)
+    with watch.step("produce"), following, early:
         numbers = spark.sparkContext.parallelize(range(plan.producers), plan.producers)
         try:
             numbers.mapPartitionsWithIndex(one).collect()
         except Exception as error:  # what the attempts wrote down so far is still worth judging
             plan.produce_error = stack_trace.reason(str(error))
         plan.after = cluster.positions(plan.topic, wait=options.timeout)
+    plan.records = early.records()
     plan.produce_seconds = watch.seconds["produce"]
     files.save_plan(options.ledger, plan)
     attempts = files.load_attempts(options.ledger)
