@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""rolling_restart.yml: what is pending, or one broker on purpose; leaders come back; a proof meanwhile."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.local.watching import Watch, cluster_is_whole
+from tests.support import verdict_schema
+from tests.support.outside import wait_until
+
+TOPIC = "orders"
+
+
+def changed(before, after):
+    """Return the names whose process is another one."""
+    return {name for name in before if before[name] != after[name]}
+
+
+def led_by_others(cluster):
+    """Return the partitions of all topics that another broker leads than the preferred one."""
+    topics = cluster.admin().list_topics(timeout=30).topics.values()
+    return [
+        (topic.topic, part.id)
+        for topic in topics
+        for part in topic.partitions.values()
+        if part.replicas[0] != part.leader
+    ]
+
+
+def test_an_id_that_nobody_has_is_refused(cluster):
+    before = cluster.processes()
+    run = cluster.play("rolling_restart.yml", "-e", "broker=9", code=2)
+    assert (
+        "[broker.unknown] broker=9: no broker of this run has this id; there are 1, 2, 3"
+        in run.text
+    )
+    assert cluster.processes() == before
+
+
+def test_check_mode_says_what_would_be_restarted_and_restarts_nothing(cluster):
+    before = cluster.processes()
+    run = cluster.play("rolling_restart.yml", "-e", "broker=2", "--check")
+    assert "asked for with -e broker=2" in run.text
+    assert cluster.processes() == before
+
+
+@pytest.mark.smoke
+def test_one_broker_on_purpose_with_a_proof_meanwhile(cluster):
+    """Nothing is pending; exactly one process is new; its partitions are its own again; all is proven."""
+    before = cluster.processes()
+    broker = cluster.brokers["kafka-2"]
+    with Watch(cluster) as watch:
+        run = cluster.play("rolling_restart.yml", "-e", f"broker={broker}", "-e", "prove=true")
+    assert watch.check() == ["kafka-2"]
+    assert changed(before, cluster.processes()) == {"kafka-2"}
+    assert led_by_others(cluster) == []
+    (report,) = (cluster.home / "reports" / cluster.name).glob("2*")
+    verdict = verdict_schema.read(report / "verdict.json")
+    assert verdict["verdict"] == "pass" and "PASS" in run.text
+    (event,) = verdict["events"]
+    assert event["label"] == "kafka-2 restarted" and event["from_ms"] < event["to_ms"]
+    assert verdict["timing"]["first_ms"] < event["from_ms"], "records flowed before"
+    acknowledged = verdict["timing"]["acknowledged"]
+    last = acknowledged["start_ms"] + acknowledged["bucket_ms"] * len(acknowledged["records"])
+    assert last > event["to_ms"], "and afterwards"
+    assert not list(report.glob(".client*")), "no password stays behind"
+    assert json.loads((report / "events.json").read_text()) == [event]
+
+
+def test_a_proof_that_cannot_begin_stops_everything_before_the_change(cluster):
+    before = cluster.processes()
+    arguments = ["-e", "broker=1", "-e", "prove=true", "-e", "flow_validation_partitions=1"]
+    run = cluster.play(
+        "rolling_restart.yml", *arguments, "-e", "flow_validation_jars=/nowhere", code=2
+    )
+    assert "[validation.not_begun]" in run.text and "/nowhere" in run.text, run.text
+    assert cluster.processes() == before
+
+
+def test_what_is_pending_is_rolled_and_a_second_run_does_nothing(cluster):
+    before = cluster.processes()
+    cluster.configure("kafka", kafka_config={"num.replica.fetchers": 2})
+    controller = wait_until(lambda: cluster_is_whole(cluster), 60, "whole").controller
+    with Watch(cluster) as watch:
+        cluster.play("rolling_restart.yml")
+    order = watch.check()
+    assert sorted(order) == sorted(cluster.brokers)
+    assert order[-1] == cluster.name_of(controller)
+    assert changed(before, cluster.processes()) == set(cluster.brokers)
+    assert led_by_others(cluster) == [], "Kafka itself would take five minutes"
+    again = cluster.play("rolling_restart.yml")
+    assert again.changed() == 0, again.text
