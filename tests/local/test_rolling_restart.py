@@ -6,13 +6,9 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.local.watching import Watch, cluster_is_whole
 from tests.support import verdict_schema
 from tests.support.outside import wait_until
-
-TOPIC = "orders"
 
 
 def changed(before, after):
@@ -48,7 +44,6 @@ def test_check_mode_says_what_would_be_restarted_and_restarts_nothing(cluster):
     assert cluster.processes() == before
 
 
-@pytest.mark.smoke
 def test_one_broker_on_purpose_with_a_proof_meanwhile(cluster):
     """Nothing is pending; exactly one process is new; its partitions are its own again; all is proven."""
     before = cluster.processes()

@@ -160,11 +160,12 @@ def test_a_hidden_member_out_of_reach_without_an_id(preflight):
 def test_an_id_on_the_disk_stays_and_newcomers_get_the_next(preflight):
     data = preflight.home / "clusters" / "local" / "kafka-2" / "data"
     data.mkdir(parents=True)
-    (data / "meta.properties").write_text("version=0\nbroker.id=7\n")
+    (data / "meta.properties").write_text("version=0\nbroker.id=7\ncluster.id=wJ9ZqC3b\n")
     hosts = preflight.inventory / "hosts.yml"
     hosts.write_text(re.sub(r"\{kafka_broker_id: [23]\}", "{}", hosts.read_text()))
     code, found, text = preflight.run()
-    assert (code, found) == (0, {}), text
+    # the disk is of a cluster that is not there; its id is kept all the same
+    assert (code, found) == (2, {"identity.foreign_cluster": ["kafka-2"]}), text
     ids = json.loads(preflight.report.read_text())["ids"]
     assert [ids["kafka-%d" % number]["broker_id"] for number in (1, 2, 3)] == [1, 7, 2]
 
