@@ -283,17 +283,12 @@ def _cluster_ids(cluster: Cluster) -> Iterator[Problem]:
         if not empty and (expected is None or value == expected):
             continue
         if empty:
-            reason = "the ensemble is empty and would make up another cluster id than this disk's"
+            why = "the ensemble is empty and would make up another one"
         else:
-            reason = "this disk belongs to another cluster; %s is %s" % (source, expected)
+            why = f"it belongs to another cluster; {source} is {expected}"
         for host, path in places:
-            yield found(
-                "identity.foreign_cluster",
-                host,
-                "cluster.id in %s/meta.properties" % path,
-                value,
-                reason,
-            )
+            reason = f"the disk has the cluster id {value}; {why}"
+            yield found("identity.foreign_cluster", host, "kafka_log_dirs", path, reason)
 
 
 def _registrations(cluster: Cluster) -> Iterator[Problem]:
