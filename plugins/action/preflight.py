@@ -14,11 +14,13 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import tempfile
 import time
 from collections.abc import Mapping
 
 from ansible import constants as C
+from ansible import context
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
@@ -67,12 +69,19 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.tables 
     load_versions,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.tls import examine
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.upgrades import (
+    FINALIZE,
+    ROLLING_BACK,
+    ROLLING_UPGRADE,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import (
     WITHOUT_EFFECT,
     declared,
     meant,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    DEPLOY,
+    PURPOSES,
     Controller,
     Snapshot,
     World,
@@ -123,6 +132,7 @@ class ActionModule(ActionBase):
                 "accept": {"type": "list", "elements": "str", "default": []},
                 "enforce": {"type": "bool", "default": True},
                 "leave_absent": {"type": "bool", "default": False},
+                "purpose": {"type": "str", "choices": list(PURPOSES), "default": DEPLOY},
             }
         )
         inventory = _Inventory(self._templar, self._loader, task_vars)
@@ -226,6 +236,8 @@ class ActionModule(ActionBase):
             ),
             misspelt=_misspelt_everywhere(inventory, raws),
             accept=arguments["accept"] + list(NOT_FOR_START) * arguments["leave_absent"],
+            purpose=arguments["purpose"],
+            commands=_commands(task_vars["playbook_dir"]),
         )
         findings = in_order(list(verdict.findings) + _not_asked(asked))
         result = dict(verdict.result)
@@ -330,6 +342,33 @@ class ActionModule(ActionBase):
                 entry["snapshot"], entry["controller"] = _snapshot(answer)
             asked[cluster.name] = entry
         return asked
+
+
+def _commands(playbooks):
+    """What people run next, as they ran this: inventories, --limit and extra variables alike."""
+    options = []
+    for inventory in context.CLIARGS.get("inventory") or ():
+        options += ["-i", _short(inventory)]
+    for each in context.CLIARGS.get("extra_vars") or ():
+        if masked_text(each) == each and FINALIZE not in each and "_version" not in each:
+            options += ["-e", each]
+    home = os.environ.get("KAFKAOPS_HOME")
+    begin = [f"KAFKAOPS_HOME={home}"] if home else []
+
+    def command(playbook, *more):
+        path = _short(os.path.join(playbooks, os.path.basename(playbook)))
+        return shlex.join([*begin, "ansible-playbook", path, *options, *more])
+
+    return {
+        "finalize": command(ROLLING_UPGRADE, "-e", f"{FINALIZE}=true"),
+        "upgrade": command(ROLLING_UPGRADE),
+        "rollback": command(ROLLING_BACK),
+    }
+
+
+def _short(path):
+    """A path as seen from here, where that is shorter."""
+    return min(os.path.relpath(path), str(path), key=len) if os.path.exists(path) else str(path)
 
 
 def _groups(gathered, absent=False):

@@ -45,6 +45,15 @@ options:
     description: Whether hosts that do not answer are only warned about.
     type: bool
     default: false
+  purpose:
+    description:
+      - What the run is for, as far as versions go.
+      - With V(deploy) the versions of the inventory have to be those that run, or were installed last.
+      - With V(keep), for playbooks that change no version, other ones are only warned about.
+      - With V(upgrade) and V(rollback) the way from what runs to the inventory's versions is checked.
+    type: str
+    choices: [deploy, keep, upgrade, rollback]
+    default: deploy
 attributes:
   check_mode:
     description: It only reads, so check mode makes no difference but for the report.
@@ -136,6 +145,22 @@ cluster_first:
   returned: with phase judge
   type: dict
   sample: {local: kafka-1}
+protocols:
+  description: By broker, the C(inter.broker.protocol.version) that its configuration is to name, empty for none.
+  returned: with phase judge
+  type: dict
+  sample: {kafka-1: "3.8", kafka-2: "3.8", kafka-3: "3.8"}
+versions:
+  description:
+    - By cluster, in words, what is half done as to versions (C(state)), what this run is about to do about it (C(before)),
+      and what holds when it has ended well (C(after)).
+  returned: with phase judge
+  type: dict
+  sample:
+    local:
+      state: ["Mixed versions of Kafka: 3.8.1: kafka-2, kafka-3; 3.9.2: kafka-1."]
+      before: ["Kafka 3.8.1 -> 3.9.2: kafka-2, kafka-3; one at a time."]
+      after: ["Kafka: every member of this run runs 3.9.2."]
 report:
   description: Path of preflight.json by cluster.
   returned: with phase judge, where it was written

@@ -167,3 +167,31 @@ class Watch(threading.Thread):
                 turns += [] if turns[-1:] == [name] else [name]
                 whole = False
         return turns
+
+
+class InSync(threading.Thread):
+    """Looks at one topic ten times a second with a client of its own: how few replicas were in sync.
+
+    `fewest` is the smallest ISR of any of its partitions in any answer; `looks` counts the answers.
+    """
+
+    def __init__(self, cluster, topic):
+        super().__init__(daemon=True)
+        self._admin, self._topic, self._done = cluster.admin(), topic, threading.Event()
+        self.fewest, self.looks = None, 0
+
+    def run(self):
+        while not self._done.wait(0.1):
+            with contextlib.suppress(KafkaException):
+                found = self._admin.list_topics(self._topic, timeout=5).topics[self._topic]
+                now = min(len(each.isrs) for each in found.partitions.values())
+                self.fewest = now if self.fewest is None else min(self.fewest, now)
+                self.looks += 1
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_exc):
+        self._done.set()
+        self.join(60)

@@ -13,6 +13,10 @@ from __future__ import annotations
 
 import re
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.protocol import (
+    KEY as PROTOCOL_KEY,
+)
+
 # Keys that follow from structured variables. Setting one of them by hand would let the file disagree
 # with what the preflight has checked; the value names the variable to use instead.
 OWNED_KEYS = {
@@ -185,6 +189,7 @@ def broker_properties(
     sasl=None,
     authorizer=False,
     super_users=(),
+    protocol="",
     config=None,
     host_config=None,
 ):
@@ -193,7 +198,8 @@ def broker_properties(
     `listeners`: list of dicts `name port protocol bind advertised audience`; `log_dirs`: list of paths;
     `brokers`: number of brokers of the cluster; `config_dir`: the instance's configuration directory,
     where PEM files are found below `current`; `ssl`: dict `certificate key ca client_auth`; `sasl`: dict
-    `mechanisms inter_broker_mechanism inter_broker_user inter_broker_password users`.
+    `mechanisms inter_broker_mechanism inter_broker_user inter_broker_password users`; `protocol`: the
+    protocol version to pin (see configuration.protocol), "" for the release's own.
     The input must have passed the preflight: a missing key raises KeyError.
     """
     replication, min_isr = shrink_to_fit(brokers)
@@ -229,6 +235,8 @@ def broker_properties(
         "log.retention.hours": 168,
         "zookeeper.session.timeout.ms": 18000,
     }
+    if protocol:
+        properties[PROTOCOL_KEY] = protocol
     if rack:
         properties["broker.rack"] = rack
     if ssl:

@@ -24,6 +24,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import 
     network,
     storage,
     tls,
+    upgrades,
     versions_and_keys,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
@@ -41,6 +42,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variabl
     nearest,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    DEPLOY,
     Cluster,
     Controller,
     Snapshot,
@@ -69,6 +71,7 @@ CHECKS = (
     storage.check_hosts,
     jvm.check_jvm_options,
     versions_and_keys.check_versions,
+    upgrades.check_paths,
     versions_and_keys.check_config,
     versions_and_keys.check_replication,
     versions_and_keys.check_topics,
@@ -85,11 +88,17 @@ NEVER_ACCEPTED = frozenset(
         "identity.foreign_cluster",
         "listeners.duplicate",
         "settings.undefined",
+        # Consent would make an unpinned upgrade of it, or a start of what cannot read the data.
+        "version.finalize_early",
+        "version.illegal_path",
+        "version.needs_upgrade",
+        "version.protocol",
     )
 )
 
 
 NO_CONTROLLER = Controller()
+NO_COMMANDS: Mapping[str, str] = dict.fromkeys(("finalize", "upgrade", "rollback"), "")
 
 
 @dataclass(frozen=True)
@@ -114,11 +123,14 @@ def judge(
     group_names: AbstractSet[str] = frozenset(),
     misspelt: Optional[Mapping[str, Mapping[str, str]]] = None,
     accept: Sequence[str] = (),
+    purpose: str = DEPLOY,
+    commands: Mapping[str, str] = NO_COMMANDS,
 ) -> Verdict:
     """The verdict over all members of an inventory.
 
     `snapshots`: cluster name -> what the running cluster says; `accept`: ids of checks whose errors
-    somebody consents to, which makes warnings of them (not of those in NEVER_ACCEPTED).
+    somebody consents to, which makes warnings of them (not of those in NEVER_ACCEPTED); `purpose`:
+    what the run is for, one of world.PURPOSES; `commands`: see upgrades.after_lines.
     """
     findings: List[Problem] = []
     members = []
@@ -134,6 +146,7 @@ def judge(
         host_names=frozenset(host_names),
         group_names=frozenset(group_names),
         misspelt=misspelt or {},
+        purpose=purpose,
     )
     for check in CHECKS:
         findings += list(check(world))
@@ -143,7 +156,7 @@ def judge(
         _as_warning(each) if each.level == ERROR and each.check in consented else each
         for each in findings
     ]
-    return Verdict(tuple(merged(in_order(findings))), result_of(world))
+    return Verdict(tuple(merged(in_order(findings))), result_of(world, commands))
 
 
 def _told_of_the_home(raw: Raw, problems: Sequence[Problem]) -> List[Problem]:
@@ -173,7 +186,7 @@ def _unknown_ids(accept: Sequence[str], hosts: Sequence[str]) -> List[Problem]:
     return problems
 
 
-def result_of(world: World) -> Dict[str, Any]:
+def result_of(world: World, commands: Mapping[str, str] = NO_COMMANDS) -> Dict[str, Any]:
     """What later plays need: ids, lists of servers and brokers, who is first, who runs."""
     result: Dict[str, Any] = {
         "ids": {},
@@ -193,6 +206,9 @@ def result_of(world: World) -> Dict[str, Any]:
         },
         "products": versions_and_keys.products(world.members),
         "cluster_ids": {},
+        # host -> inter.broker.protocol.version to write, "" for none
+        "protocols": {},
+        "versions": {},
     }
     for cluster in world.clusters:
         broker_ids, server_ids = identity.identities(cluster)
@@ -220,6 +236,8 @@ def result_of(world: World) -> Dict[str, Any]:
         result["cluster_ids"][cluster.name] = (
             cluster.snapshot.cluster_id if cluster.snapshot else None
         )
+        result["protocols"].update(upgrades.protocols(cluster, world.purpose))
+        result["versions"][cluster.name] = upgrades.told(cluster, world.purpose, commands)
         in_play = [member for member in cluster.brokers if member.in_play]
         reached = [member for member in in_play if not member.unreachable]
         if in_play:

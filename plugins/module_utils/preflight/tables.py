@@ -10,7 +10,9 @@ import glob
 import json
 import os
 import re
-from typing import Any, List
+from typing import Any, Dict, List
+
+from ansible.module_utils.common.yaml import yaml_load
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration import kafka, zookeeper
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import (
@@ -29,6 +31,19 @@ def _load(path: str) -> Any:
 
 def _number_parts(version: str) -> List[int]:
     return [int(part) for part in version.split(".")]
+
+
+def _known_bad(path: str) -> Dict[str, Any]:
+    """version -> {bug, what, remedy} of a role's known-bad-versions.yml."""
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as source:
+        entries = yaml_load(source)
+    return {
+        version: {key: entry[key] for key in ("bug", "what", "remedy")}
+        for entry in entries
+        for version in entry["versions"]
+    }
 
 
 def load_versions(roles: str) -> Versions:
@@ -52,6 +67,10 @@ def load_versions(roles: str) -> Versions:
         zookeeper=tuple(sorted(known["zookeeper"], key=_number_parts)),
         broker_tables=tables,
         topic_keys=topic_keys,
+        known_bad={
+            product: _known_bad(os.path.join(roles, product, "files", "known-bad-versions.yml"))
+            for product in known
+        },
         zookeeper_table=(
             zookeeper_table(_load(zookeeper_path), zookeeper.OWNED_KEYS)
             if os.path.exists(zookeeper_path)

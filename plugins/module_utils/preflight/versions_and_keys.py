@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import (
     Any,
     Callable,
@@ -16,7 +15,6 @@ from typing import (
     List,
     Mapping,
     Optional,
-    Sequence,
     Tuple,
 )
 
@@ -52,6 +50,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.storage import (
     planned_replicas,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.upgrades import (
+    OLDEST_ZOOKEEPER,
+    ZOOKEEPER_MODE_ENDS,
+    parts,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     Cluster,
     Versions,
@@ -65,10 +68,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     Problem,
 )
 
-ZOOKEEPER_MODE_ENDS = (4, 0, 0)
-# Kafka 3.9 brings a ZooKeeper client of 3.8.4 and asks for servers of 3.8.3 or newer.
-OLDEST_ZOOKEEPER = (3, 8, 3)
-RELEASE_VERSION = re.compile(r"-(\d+\.\d+\.\d+)$")
 PARTITIONS_PER_BROKER = 4000
 WHITELIST = "4lw.commands.whitelist"
 WANTED_WORDS = ("mntr", "srvr")
@@ -79,19 +78,14 @@ INTERNAL_FACTORS = (
 )
 
 
-def parts(version: str) -> Tuple[int, ...]:
-    """3.9.2 as (3, 9, 2)."""
-    return tuple(int(part) for part in version.split("."))
-
-
 # ---------------------------------------------------------------- versions
 
 
 def check_versions(world: World) -> Iterator[Problem]:
-    """Known versions, legal paths from what runs, and both products together."""
+    """Known versions, and both products together."""
     for cluster in world.clusters:
         for member in cluster.brokers:
-            yield from _product(member, "kafka", world.versions.kafka)
+            yield from _product(member, "kafka", world.versions)
             version = member.text("kafka_version")
             if VERSION.match(version) and parts(version) >= ZOOKEEPER_MODE_ENDS:
                 yield found(
@@ -103,7 +97,7 @@ def check_versions(world: World) -> Iterator[Problem]:
                     "stay on 3.9, the bridge release; migrate to KRaft from there",
                 )
         for member in cluster.servers:
-            yield from _product(member, "zookeeper", world.versions.zookeeper)
+            yield from _product(member, "zookeeper", world.versions)
             version = member.text("zookeeper_version")
             if VERSION.match(version) and parts(version) < OLDEST_ZOOKEEPER:
                 yield found(
@@ -116,9 +110,15 @@ def check_versions(world: World) -> Iterator[Problem]:
                 )
 
 
-def _product(member: Member, product: str, released: Sequence[str]) -> Iterator[Problem]:
+def _product(member: Member, product: str, versions: Versions) -> Iterator[Problem]:
     variable = f"{product}_version"
     version = member.text(variable)
+    released = versions.kafka if product == "kafka" else versions.zookeeper
+    bad = versions.known_bad.get(product, {}).get(version)
+    if bad:
+        reason = f"known to be bad, {bad['bug']}: {bad['what']}"
+        yield found("version.known_bad", member.name, variable, version, reason, bad["remedy"])
+        return
     # What the next check refuses is not offered.
     known = [each for each in released if parts(each) < ZOOKEEPER_MODE_ENDS]
     if not version:
@@ -146,32 +146,6 @@ def _product(member: Member, product: str, released: Sequence[str]) -> Iterator[
             "this release of the collection has no lock for it",
             "choose one of %s, or set distribution_source: archive" % ", ".join(known),
         )
-    release = member.product_facts(product).get("release")
-    match = RELEASE_VERSION.search(release or "")
-    if not match or match.group(1) == version or not legal_line:
-        return
-    running = match.group(1)
-    alive = (member.product_facts(product).get("started") or {}).get("alive")
-    state = "runs" if alive else "was installed and has data of"
-    if parts(version) < parts(running):
-        yield found(
-            "version.illegal_path",
-            member.name,
-            variable,
-            version,
-            "a downgrade: the host %s %s, and the older release may not read its data"
-            % (state, running),
-            f"set {variable}: {running}",
-        )
-    else:
-        yield found(
-            "version.needs_upgrade",
-            member.name,
-            variable,
-            version,
-            "the host %s %s" % (state, running),
-            f"set {variable}: {running}; this release of the collection does not upgrade",
-        )
 
 
 # ---------------------------------------------------------------- keys
@@ -192,6 +166,8 @@ def check_config(world: World) -> Iterator[Problem]:
     for member in world.members:
         if member.is_broker:
             table = broker_table_for(member, world.versions)
+            if table is None:
+                yield from _unchecked(member)
             for variable in ("kafka_config", "kafka_host_config"):
                 if table is not None:
                     prefixes = tuple(str(each) for each in member.items("kafka_plugin_prefixes"))
@@ -199,6 +175,15 @@ def check_config(world: World) -> Iterator[Problem]:
         if member.is_server and world.versions.zookeeper_table is not None:
             yield from _keys(member, "zookeeper_config", world.versions.zookeeper_table)
             yield from _forbidden_words(member)
+
+
+def _unchecked(member: Member) -> Iterator[Problem]:
+    version = member.text("kafka_version")
+    # What has neither a table nor an archive is refused anyway.
+    own_archive = member.of_product("distribution_source", "kafka") == "archive"
+    if own_archive and VERSION.match(version) and parts(version) < ZOOKEEPER_MODE_ENDS:
+        reason = "keys not checked: this release of the collection has no table of its keys"
+        yield found("config.unchecked", member.name, "kafka_version", version, reason)
 
 
 def _forbidden_words(member: Member) -> Iterator[Problem]:

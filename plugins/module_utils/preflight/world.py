@@ -22,6 +22,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
     Member,
 )
 
+# What a run is for, as far as versions go: to bring the inventory into effect (versions stay), to do
+# without any change of versions, to upgrade, to go back.
+DEPLOY, KEEP, UPGRADE, ROLLBACK = "deploy", "keep", "upgrade", "rollback"
+PURPOSES = (DEPLOY, KEEP, UPGRADE, ROLLBACK)
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -51,6 +56,8 @@ class Versions:
     broker_tables: Mapping[str, KeyTable] = field(default_factory=dict)
     topic_keys: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     zookeeper_table: Optional[KeyTable] = None
+    # product -> version -> {bug, what, remedy}
+    known_bad: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,8 @@ class World:
     group_names: FrozenSet[str] = frozenset()
     # variable -> {host: nearest known variable}
     misspelt: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # One of PURPOSES.
+    purpose: str = DEPLOY
 
     @property
     def clusters(self) -> Tuple[Cluster, ...]:

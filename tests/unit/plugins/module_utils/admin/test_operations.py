@@ -245,6 +245,14 @@ def test_the_last_line_of_the_status_sums_up(servers, cluster, last, good):
     assert (told["lines"][-1], told["good"]) == (last, good)
 
 
+def test_the_status_tells_of_an_upgrade_that_is_not_over():
+    rows = [instance("k1", "kafka", 1, running())]
+    cluster = {"reachable": True, "controller": 1, "brokers": [{"id": 1}]}
+    told = status(rows, [], cluster, ["Pinned to protocol version 3.8, not finalised: k1."])
+    assert "Pinned to protocol version 3.8, not finalised: k1." in told["lines"]
+    assert told["lines"][-1] == "All 1 instances run." and told["good"]
+
+
 UNREACHABLE = {"unreachable": True, "msg": "Task failed: ssh: no route to host."}
 
 

@@ -31,6 +31,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.tables 
     load_versions,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    DEPLOY,
     Controller,
     Snapshot,
 )
@@ -215,12 +216,14 @@ def verdict_of(
     accept=(),
     controller=None,
     unprotected=False,
+    purpose=DEPLOY,
 ):
     """The verdict over an inventory document.
 
     `facts`: {host: {path/to/fact: value}} over good facts, "all" for every host; `snapshot`:
     arguments of Snapshot; `raw`: {host: {field: value}} over the raw members; `unprotected`: with the
-    warnings that the good inventory, which needs no certificates, would have everywhere.
+    warnings that the good inventory, which needs no certificates, would have everywhere; `purpose`: of
+    the run, see world.PURPOSES.
     """
     return judge_gathered(
         gather(document, directory_path),
@@ -230,11 +233,19 @@ def verdict_of(
         accept,
         controller,
         unprotected,
+        purpose,
     )
 
 
 def judge_gathered(
-    gathered, facts=None, snapshot=None, raw=None, accept=(), controller=None, unprotected=False
+    gathered,
+    facts=None,
+    snapshot=None,
+    raw=None,
+    accept=(),
+    controller=None,
+    unprotected=False,
+    purpose=DEPLOY,
 ):
     """The verdict over what `gather` or `gather_files` returned; see `verdict_of`."""
     raws, inventory, groups = gathered
@@ -262,6 +273,8 @@ def judge_gathered(
         group_names=frozenset(groups),
         misspelt=action._misspelt_everywhere(inventory, judged),
         accept=accept,
+        purpose=purpose,
+        commands={"finalize": "FINALIZE", "upgrade": "UPGRADE", "rollback": "ROLLBACK"},
     )
     if unprotected:
         return verdict

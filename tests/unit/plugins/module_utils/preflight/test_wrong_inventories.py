@@ -44,6 +44,7 @@ def test_wrong_inventory(name, tmp_path):
         snapshot=_snapshot(case.get("snapshot")),
         raw=case.get("raw"),
         unprotected=case.get("unprotected", False),
+        purpose=case.get("purpose", "deploy"),
     )
     lines = "\n".join(each.line() for each in verdict.findings)
     assert said(verdict) == case["expect"], lines

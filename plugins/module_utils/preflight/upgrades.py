@@ -1,0 +1,402 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""The way from the releases that run to those that the inventory names, and back. Pure.
+
+Facts of every host say which release and which protocol version are in force there, so a run that
+was killed half way is an ordinary case: some hosts have gone the way, others have not.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
+
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration import protocol
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
+    found,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids import natural_key
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
+    VERSION,
+    Member,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    KEEP,
+    ROLLBACK,
+    UPGRADE,
+    Cluster,
+    World,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
+    ERROR,
+    WARNING,
+    Problem,
+)
+
+RELEASE_VERSION = re.compile(r"-(\d+\.\d+\.\d+)$")
+ZOOKEEPER_MODE_ENDS = (4, 0, 0)
+# Kafka 3.9 brings a ZooKeeper client of 3.8.4 and asks for servers of 3.8.3 or newer.
+OLDEST_ZOOKEEPER = (3, 8, 3)
+FINALIZE = "kafka_finalize"
+# Lines of ZooKeeper whose newer data the older release was seen to read.
+ZOOKEEPER_WAYS_BACK = frozenset((((3, 9), (3, 8)),))
+ROLLING_UPGRADE, ROLLING_BACK = "playbooks/rolling_upgrade.yml", "playbooks/rollback.yml"
+
+
+def parts(version: str) -> Tuple[int, ...]:
+    """3.9.2 as (3, 9, 2)."""
+    return tuple(int(part) for part in version.split("."))
+
+
+def running_version(member: Member, product: str) -> str:
+    """The version of the release in force: that of the process, else of its last start; or ""."""
+    match = RELEASE_VERSION.search(member.product_facts(product).get("release") or "")
+    return match.group(1) if match else ""
+
+
+def speaker(member: Member) -> protocol.Speaker:
+    """What decides which protocol a broker speaks."""
+    current = member.product_facts("kafka").get("current") or {}
+    release = running_version(member, "kafka")
+    # A configuration without a release is one that never ran.
+    return protocol.Speaker(release, current.get(protocol.KEY, "") if release else "")
+
+
+def finalize_wanted(cluster: Cluster, purpose: str) -> bool:
+    """Whether this run is to raise the cluster's protocol version."""
+    asked = [boolean(each.get(FINALIZE, False), strict=False) for each in cluster.brokers]
+    return purpose == UPGRADE and bool(asked) and all(asked)
+
+
+def protocols(cluster: Cluster, purpose: str) -> Dict[str, str]:
+    """host -> the protocol version that its configuration is to name, "" for none."""
+    speakers = [speaker(each) for each in cluster.brokers]
+    finalize = finalize_wanted(cluster, purpose)
+    return {
+        member.name: protocol.pin(own, speakers, member.text("kafka_version"), finalize)
+        for member, own in zip(cluster.brokers, speakers)
+    }
+
+
+# ---------------------------------------------------------------- checks
+
+
+def check_paths(world: World) -> Iterator[Problem]:
+    """Whether what runs may become what the inventory names, in a run for this purpose."""
+    for cluster in world.clusters:
+        for product in ("kafka", "zookeeper"):
+            members = cluster.brokers if product == "kafka" else cluster.servers
+            for member in members:
+                yield from _path(world.purpose, cluster, member, product)
+            if world.purpose in (UPGRADE, ROLLBACK):
+                yield from _nothing_there(members, product)
+        if world.purpose == UPGRADE:
+            yield from _zookeeper_first(cluster)
+        yield from _finalize(world.purpose, cluster)
+        yield from _by_hand(world.purpose, cluster)
+
+
+def _path(purpose: str, cluster: Cluster, member: Member, product: str) -> Iterator[Problem]:
+    variable = f"{product}_version"
+    running, wanted = running_version(member, product), member.text(variable)
+    if not running or running == wanted or not VERSION.match(wanted):
+        return
+    if parts(wanted) >= ZOOKEEPER_MODE_ENDS:
+        return  # its own finding
+    alive = (member.product_facts(product).get("started") or {}).get("alive")
+    state = f"the host {'runs' if alive else 'was installed and has data of'} {running}"
+    forwards = parts(wanted) > parts(running)
+    barred = _barred(cluster, product, running, wanted)
+    back = f"set {variable}: {running}"
+    if not barred and purpose == (UPGRADE if forwards else ROLLBACK):
+        return
+    # Where no version changes, another one in the inventory does no harm.
+    level = WARNING if purpose == KEEP else ERROR
+    if forwards and not barred:
+        check = "version.illegal_path" if purpose == ROLLBACK else "version.needs_upgrade"
+        reason = f"an upgrade: {state}" if purpose == ROLLBACK else state
+        remedy = f"run {ROLLING_UPGRADE}, which upgrades one host at a time; or {back}"
+    elif forwards:
+        check, reason, remedy = "version.illegal_path", f"{state}, and {barred}", back
+    else:
+        check = "version.illegal_path"
+        reason = f"a downgrade: {state}, and {barred or 'only a rollback takes it back'}"
+        remedy = back if barred else f"run {ROLLING_BACK}, one host at a time; or {back}"
+    yield found(check, member.name, variable, wanted, reason, remedy, level)
+
+
+def _barred(cluster: Cluster, product: str, running: str, wanted: str) -> str:
+    """Why nobody may go from one version to the other, "" where one may."""
+    here, there = protocol.line(running), protocol.line(wanted)
+    if here is None or there is None or here == there:
+        return ""
+    if here[0] != there[0] or here[0] != 3:
+        return "only ways from one release 3.x to another are known to work"
+    if there > here:
+        return ""
+    if product == "zookeeper":
+        known = (here, there) in ZOOKEEPER_WAYS_BACK
+        return "" if known else "nobody has seen this older ZooKeeper read the newer one's data"
+    newer = [each.name for each in cluster.brokers if (speaker(each).speaks or there) > there]
+    if not newer:
+        return ""
+    spoken = protocol.text(max(speaker(each).speaks or there for each in cluster.brokers))
+    return (
+        f"{', '.join(newer)} speak{'s' if len(newer) == 1 else ''} protocol version {spoken}, which"
+        f" is finalised and which {wanted} does not know: there is no way back"
+    )
+
+
+def _nothing_there(members: Sequence[Member], product: str) -> Iterator[Problem]:
+    """An upgrade is no installation: brokers may join one, but somebody has to run."""
+    if (
+        members
+        and product == "kafka"
+        and not any(running_version(each, product) for each in members)
+    ):
+        yield found(
+            "version.nothing_installed",
+            [each.name for each in members],
+            f"{product}_version",
+            members[0].text(f"{product}_version"),
+            "nothing is installed yet that could change its version",
+        )
+
+
+def _zookeeper_first(cluster: Cluster) -> Iterator[Problem]:
+    """Servers outside of this run stay as they are, so they must be new enough already."""
+    for member in cluster.servers:
+        running = running_version(member, "zookeeper")
+        if running and not member.in_play and parts(running) < OLDEST_ZOOKEEPER:
+            yield found(
+                "version.illegal_path",
+                member.name,
+                "zookeeper_version",
+                running,
+                "it runs, and Kafka 3.8 and 3.9 need ZooKeeper 3.8.3 or newer",
+                "upgrade ZooKeeper first: run the playbook without --limit, or for its hosts",
+            )
+
+
+def _finalize(purpose: str, cluster: Cluster) -> Iterator[Problem]:
+    asked = [each for each in cluster.brokers if boolean(each.get(FINALIZE, False), strict=False)]
+    if not asked:
+        return
+    hosts = [each.name for each in asked]
+    if purpose != UPGRADE:
+        reason = f"only {ROLLING_UPGRADE} reads it"
+        yield found("settings.no_effect", hosts, FINALIZE, True, reason)
+        return
+    if len(asked) < len(cluster.brokers):
+        reason = "a protocol version is raised for all brokers of a cluster, or for none"
+        remedy = f"give it to all of them: -e {FINALIZE}=true"
+        yield found("version.finalize_early", hosts, FINALIZE, True, reason, remedy)
+        return
+    late = [
+        each
+        for each in cluster.brokers
+        if protocol.line(running_version(each, "kafka"))
+        != protocol.line(each.text("kafka_version"))
+        and VERSION.match(each.text("kafka_version"))
+    ]
+    for member in late:
+        running = running_version(member, "kafka")
+        yield found(
+            "version.finalize_early",
+            member.name,
+            FINALIZE,
+            True,
+            f"the host runs {running or 'no Kafka'}, not {member.text('kafka_version')}: other"
+            " brokers that speak the newer protocol would not let it into any ISR",
+        )
+
+
+def _by_hand(purpose: str, cluster: Cluster) -> Iterator[Problem]:
+    """A protocol version that somebody wrote into kafka_config: only the one in force may stand there."""
+    finalize = finalize_wanted(cluster, purpose)
+    speakers = [speaker(each) for each in cluster.brokers]
+    lowest = protocol.oldest(speakers)
+    for member, own in zip(cluster.brokers, speakers):
+        for variable in ("kafka_host_config", "kafka_config"):
+            if protocol.KEY not in member.mapping(variable):
+                continue
+            written = str(member.mapping(variable)[protocol.KEY])
+            wanted = protocol.line(member.text("kafka_version"))
+            line = protocol.line(written)
+            if line is None or wanted is None:
+                break  # the table of keys says so
+            spoken = own.speaks or lowest
+            ready = finalize and protocol.may_finalise(speakers, member.text("kafka_version"))
+            reason = ""
+            if line > wanted:
+                reason = f"Kafka {member.text('kafka_version')} does not know it"
+            elif ready and line != wanted:
+                reason = f"it keeps the cluster from speaking {protocol.text(wanted)}"
+            elif not ready and spoken is not None and line > spoken:
+                reason = (
+                    f"the cluster speaks {protocol.text(spoken)}: raising it is what"
+                    f" {ROLLING_UPGRADE} -e {FINALIZE}=true does, when every broker knows it"
+                )
+            elif not ready and spoken is not None and line < spoken:
+                reason = f"the cluster speaks {protocol.text(spoken)}, and there is no way back"
+            if reason:
+                where = f"{variable}.{protocol.KEY}"
+                yield found("version.protocol", member.name, where, written, reason)
+            break  # the host's own wins
+
+
+# ---------------------------------------------------------------- what people are told
+
+
+def _hosts_by_version(members: Iterable[Member], product: str) -> Dict[str, List[str]]:
+    found_versions: Dict[str, List[str]] = {}
+    for member in sorted(members, key=lambda each: natural_key(each.name)):
+        version = running_version(member, product)
+        if version:
+            found_versions.setdefault(version, []).append(member.name)
+    return dict(sorted(found_versions.items(), key=lambda item: parts(item[0])))
+
+
+TITLES = {"kafka": "Kafka", "zookeeper": "ZooKeeper"}
+
+
+def state_lines(cluster: Cluster) -> List[str]:
+    """What is half done in a cluster as to versions, for a table of its status; empty if nothing is."""
+    lines = []
+    for product, members in (("zookeeper", cluster.servers), ("kafka", cluster.brokers)):
+        versions = _hosts_by_version(members, product)
+        if len(versions) > 1:
+            told = "; ".join(
+                f"{version}: {', '.join(names)}" for version, names in versions.items()
+            )
+            lines.append(f"Mixed versions of {TITLES[product]}: {told}.")
+    if lines:
+        lines.append(f"  Go on with {ROLLING_UPGRADE}, or back with {ROLLING_BACK}.")
+    return lines + _protocol_lines([(each.name, speaker(each)) for each in cluster.brokers])
+
+
+def _protocol_lines(speakers: Sequence[Tuple[str, protocol.Speaker]]) -> List[str]:
+    """Which brokers are pinned below their release."""
+    known = [
+        (name, each, each.speaks or (), protocol.line(each.release) or ())
+        for name, each in speakers
+        if each.release
+    ]
+    pinned = [name for name, _each, speaks, own in known if speaks < own]
+    if not pinned:
+        return []
+    newest = max(own for _name, _each, _speaks, own in known)
+    low = protocol.text(min(speaks for _name, _each, speaks, _own in known))
+    raised = [name for name, each, speaks, _own in known if each.key and speaks == newest]
+    others = [name for name, _each, speaks, _own in known if speaks != newest]
+    if raised:
+        return [
+            f"Finalising is half done: {', '.join(raised)} speak{'s' if len(raised) == 1 else ''}"
+            f" protocol version {protocol.text(newest)}, {', '.join(others)} still {low}.",
+            f"  Go on with {ROLLING_UPGRADE} -e {FINALIZE}=true; there is no way back.",
+        ]
+    return [
+        f"Pinned to protocol version {low}, not finalised: {', '.join(pinned)}.",
+        f"  It stays so until {ROLLING_UPGRADE} -e {FINALIZE}=true; {ROLLING_BACK} goes back until"
+        " then.",
+    ]
+
+
+def plan_lines(cluster: Cluster, purpose: str) -> List[str]:
+    """What a run for this purpose is about to do; said before it begins."""
+    lines: List[str] = []
+    for product, members in (("zookeeper", cluster.servers), ("kafka", cluster.brokers)):
+        moves: Dict[Tuple[str, str], List[str]] = {}
+        for member in members:
+            running, wanted = running_version(member, product), member.text(f"{product}_version")
+            if running and running != wanted and member.in_play:
+                moves.setdefault((running, wanted), []).append(member.name)
+        for (running, wanted), names in sorted(moves.items()):
+            lines.append(
+                f"{TITLES[product]} {running} -> {wanted}: {', '.join(names)}; one at a time."
+            )
+    before = {each.name: speaker(each) for each in cluster.brokers}
+    after = protocols(cluster, purpose)
+    if finalize_wanted(cluster, purpose):
+        raised = [name for name, own in before.items() if own.key and after[name] != own.key]
+        if not raised:
+            return lines + ["Nothing is pinned: there is nothing to finalise."]
+        target = protocol.text(protocol.line(after[raised[0]]) or ())
+        low = protocol.text(protocol.oldest(before.values()) or ())
+        return lines + [
+            f"FINALISING: protocol version {low} -> {target}: {', '.join(raised)}; one at a time.",
+            "THERE IS NO WAY BACK from the first restart on: rollback.yml is refused from then on.",
+        ]
+    pinned = sorted(
+        {after[name] for name, own in before.items() if after[name] and own.release},
+        key=lambda each: protocol.line(each) or (),
+    )
+    if lines and purpose == UPGRADE and pinned:
+        lines.append(
+            f"Brokers go on to speak protocol version {', '.join(pinned)}, so {ROLLING_BACK} goes back."
+        )
+    return lines or ["Every member of this run has the inventory's versions: nothing to do."]
+
+
+def after_lines(cluster: Cluster, purpose: str, commands: Mapping[str, str]) -> List[str]:
+    """What holds when a run for this purpose has ended well, and what comes next.
+
+    `commands`: `finalize`, `upgrade`, `rollback` -> the exact command.
+    """
+    after = protocols(cluster, purpose)
+    lines = [
+        f"{TITLES[product]}: every member of this run runs {', '.join(versions)}."
+        for product, versions in (
+            ("zookeeper", _wanted_versions(cluster.servers, "zookeeper")),
+            ("kafka", _wanted_versions(cluster.brokers, "kafka")),
+        )
+        if versions
+    ]
+    will = [
+        (each.name, protocol.Speaker(_release_after(each), after[each.name]))
+        for each in cluster.brokers
+    ]
+    outside = [
+        each.name
+        for each in cluster.brokers
+        if not each.in_play
+        and running_version(each, "kafka") not in ("", each.text("kafka_version"))
+    ]
+    if outside:
+        lines.append(f"Not in this run, and still on another version: {', '.join(outside)}.")
+    told = _protocol_lines(will)
+    if not told:
+        return lines + [
+            "No broker is pinned to an older protocol version: the upgrade is final."
+        ] * (purpose == UPGRADE)
+    if told[0].startswith("Pinned"):
+        low = protocol.text(protocol.oldest(each for _name, each in will) or ())
+        lines += [
+            told[0],
+            f"  To finalise, after some days: {commands['finalize']}",
+            f"  To go back to a {low} release: set kafka_version back, then {commands['rollback']}",
+        ]
+    else:
+        lines += [told[0], f"  To go on: {commands['finalize']}; there is no way back."]
+    return lines
+
+
+def _release_after(member: Member) -> str:
+    return member.text("kafka_version") if member.in_play else running_version(member, "kafka")
+
+
+def _wanted_versions(members: Sequence[Member], product: str) -> List[str]:
+    return sorted({each.text(f"{product}_version") for each in members if each.in_play})
+
+
+def told(cluster: Cluster, purpose: str, commands: Mapping[str, str]) -> Dict[str, Any]:
+    """What the preflight tells later plays of a cluster's versions: {state, before, after} as lines."""
+    return {
+        "state": state_lines(cluster),
+        "before": plan_lines(cluster, purpose),
+        "after": after_lines(cluster, purpose, commands),
+    }
