@@ -199,7 +199,7 @@ def test_zookeeper_goes_first_and_back(upgraded):
     assert order.index(leader) == 2 and set(order[:3]) == set(upgraded.zookeepers), order
     assert ensemble_runs(upgraded) == {NEW_ZOOKEEPER} and in_force(upgraded) == {(NEW, "3.8")}
     for name in upgraded.zookeepers:
-        (copy,) = (upgraded.instance(name) / "run").glob(f"before-*{NEW_ZOOKEEPER}*")
+        copy = upgraded.instance(name) / "data" / f"before-{NEW_ZOOKEEPER}"
         assert list(copy.rglob("snapshot.*")) and list(copy.rglob("log.*"))
     wants(upgraded, NEW, OLD_ZOOKEEPER)
     with under_load(upgraded, f"ZooKeeper {NEW_ZOOKEEPER} -> {OLD_ZOOKEEPER}"):
