@@ -125,7 +125,7 @@ def test_values_of_the_local_cluster_are_those_of_its_inventory():
 
 # Files that users copy commands from, and the names that must exist for these to work.
 # What the preflight recommends before it exists; the names are fixed (see docs/preflight.md).
-ANNOUNCED = {f"playbooks/{name}.yml" for name in ("scale_in", "scale_out", "rolling_upgrade")}
+ANNOUNCED = {f"playbooks/{name}.yml" for name in ("scale_in", "scale_out")}
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
