@@ -78,8 +78,8 @@ def pin(own: Speaker, cluster: Iterable[Speaker], wanted: str, finalize: bool = 
     cluster, target = tuple(cluster), line(wanted)
     if target is None:
         return own.key
-    if finalize and own.key and line(own.key) != target and may_finalise(cluster, wanted):
-        return text(target)
+    if finalize and may_finalise(cluster, wanted):
+        return text(target) if own.key and line(own.key) != target else own.key
     if own.key:
         return own.key
     lowest = oldest(cluster)
