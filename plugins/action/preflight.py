@@ -135,7 +135,7 @@ class ActionModule(ActionBase):
                 "purpose": {"type": "str", "choices": list(PURPOSES), "default": DEPLOY},
             }
         )
-        inventory = _Inventory(self._templar, self._loader, task_vars)
+        inventory = Inventory(self._templar, self._loader, task_vars)
         if arguments["phase"] == "collect":
             result.update(self._collect(inventory, arguments["host"], task_vars))
         else:
@@ -383,7 +383,7 @@ def _groups(gathered, absent=False):
 # ---------------------------------------------------------------- the inventory's variables
 
 
-class _Inventory:
+class Inventory:
     """Settings of any host of the inventory: role defaults below what the inventory says."""
 
     def __init__(self, templar, loader, task_vars):
@@ -420,6 +420,16 @@ class _Inventory:
         variables.update(self.raw_variables(host))
         variables.update(extra or {})
         return self._templar.copy_with_new_env(available_variables=variables), variables
+
+    def evaluated(self, host, names):
+        """{name: plain value} of some settings of a host; those that are not set are left out.
+
+        Raises AnsibleError where one cannot be evaluated.
+        """
+        templar, variables = self._templar_for(host)
+        return {
+            name: plain(templar.template(variables[name])) for name in names if name in variables
+        }
 
     def group(self, host, product):
         """The name of the group of brokers or servers, as this host sees it."""

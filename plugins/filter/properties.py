@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.roll import (
@@ -39,6 +40,14 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.zoo
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
     is_secret,
     masked_text,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.decision import (
+    told_by_status,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import (
+    Owner,
+    is_gone,
+    owner_of,
 )
 
 
@@ -99,6 +108,17 @@ def logger_levels(loggers):
     )
 
 
+def cluster_status(instances, servers=(), cluster=None, versions=()):
+    """Return the status of one cluster, with the run that holds its lock; see the documentation."""
+    instances = list(instances)
+    locks = [
+        (str(item["name"]), Owner.from_dict(item["lock"])) for item in instances if item.get("lock")
+    ]
+    here = owner_of(os.getpid(), "", "", 0)
+    gone = {holder.id for _name, holder in locks if here and is_gone(holder, here)}
+    return status(instances, servers, cluster, [*versions, *told_by_status(locks, gone)])
+
+
 def plugin_path(plugin, directory):
     """Return where a plug-in of `name sha512` lies below a directory; another digest, another path."""
     name = re.sub(r"[^\w.-]", "_", str(plugin["name"]))
@@ -113,7 +133,7 @@ class FilterModule:
         return {
             "client_listeners": client_listeners,
             "client_properties": client_properties,
-            "cluster_status": status,
+            "cluster_status": cluster_status,
             "kafka_bootstrap": bootstrap_servers,
             "kafka_properties": kafka_properties,
             "left_undone": left_undone,

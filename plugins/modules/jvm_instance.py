@@ -54,6 +54,22 @@ options:
       - With O(state=started), start the process anew although it runs what is desired.
     type: bool
     default: false
+  lock:
+    description:
+      - The lock of the cluster that this run holds on the host, as P(kafkaops.cluster.run_lock#module) has told it; empty for none.
+      - Nothing is started, stopped or removed if another run holds it by then.
+    type: dict
+    default: {}
+    suboptions:
+      directory:
+        description: Directory of the locks.
+        type: path
+      cluster:
+        description: Name of the cluster.
+        type: str
+      owner:
+        description: The run.
+        type: str
   manager:
     description: Service manager.
     type: str
@@ -277,6 +293,8 @@ answers:
   returned: always
 """
 
+from typing import Any, Mapping
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import (
@@ -292,6 +310,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.states i
     service_manager,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import check_held
 
 PROBE = {
     "host": {"type": "str", "required": True},
@@ -326,6 +345,15 @@ SPEC = {
     "configuration": {"type": "str", "default": "staged", "choices": ["staged", "in_effect"]},
     "fingerprint": {"type": "str", "default": ""},
     "restart": {"type": "bool", "default": False},
+    "lock": {
+        "type": "dict",
+        "default": {},
+        "options": {
+            "directory": {"type": "path"},
+            "cluster": {"type": "str"},
+            "owner": {"type": "str"},
+        },
+    },
     "manager": {"type": "str", "required": True, "choices": ["systemd", "supervisor"]},
     "supervisor_dir": {"type": "path"},
     "config_dir": {"type": "path", "required": True},
@@ -344,6 +372,11 @@ SPEC = {
 }
 
 
+def _check_lock(lock: Mapping[str, Any]) -> None:
+    if lock.get("owner"):
+        check_held(lock["directory"], lock["cluster"], lock["owner"])
+
+
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
@@ -358,7 +391,9 @@ def main() -> None:
     manager = service_manager(params, module.run_command)
     try:
         instance = Instance(layout(params, check_mode), manager)
-        result = carry_out(params, check_mode, instance, manager)
+        result = carry_out(
+            params, check_mode, instance, manager, lambda: _check_lock(params["lock"])
+        )
     except StartFailed as error:
         # Something was stopped and something started, whatever has come of it.
         module.fail_json(msg=f"{error} Its last lines:\n{error.journal}", changed=True)

@@ -80,6 +80,18 @@ options:
         description: The server's C(dataLogDir).
         type: path
         required: true
+  lock:
+    description: The lock of the cluster on this host, to tell which run holds it.
+    type: dict
+    suboptions:
+      directory:
+        description: Directory of the locks.
+        type: path
+        required: true
+      cluster:
+        description: Name of the cluster.
+        type: str
+        required: true
   names:
     description: Host names to resolve from this host.
     type: list
@@ -151,6 +163,7 @@ facts:
           meta_broken: ""
       other_log_dirs: []
     zookeeper: null
+    lock: null
     ports:
       - {port: 9092, address: "::", pid: 4711, command: /usr/bin/java, ours: true}
     names:
@@ -190,6 +203,13 @@ def main():
                 "zoo.cfg",
                 data_dir=dict(type="path", required=True),
                 data_log_dir=dict(type="path", required=True),
+            ),
+            lock=dict(
+                type="dict",
+                options=dict(
+                    directory=dict(type="path", required=True),
+                    cluster=dict(type="str", required=True),
+                ),
             ),
             names=dict(type="list", elements="str", default=[]),
             java_home=dict(type="str", default=""),

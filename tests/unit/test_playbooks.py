@@ -22,6 +22,8 @@ ONCE_FOR_ALL = {
     "roles/jvm_service/tasks/obtain.yml",
     "roles/kafka/tasks/obtain_plugins.yml",
     "roles/flow_validation/tasks/fetch.yml",
+    "playbooks/phases/lock.yml",
+    "playbooks/phases/unlock.yml",
     "playbooks/start.yml",
     "playbooks/phases/broker.yml",
     "playbooks/teardown.yml",

@@ -42,14 +42,14 @@ def status(
     instances: Iterable[Mapping[str, Any]],
     servers: Optional[Iterable[Mapping[str, Any]]] = (),
     cluster: Optional[Mapping[str, Any]] = None,
-    versions: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> Dict[str, Any]:
     """Return the status of one cluster: {lines, good}.
 
     `instances`: dicts `name role id asked process`. `process` is the result of jvm_instance, without
     `running` where the host could not be asked; `asked` is false for hosts outside of the run.
     `servers`: the result list of zookeeper_info; `cluster`: the result of kafka_cluster_info, or None;
-    `versions`: lines about an upgrade that is not over (see preflight.upgrades).
+    `notes`: lines about an upgrade that is not over (see preflight.upgrades), and who holds the lock.
     The last line sums up; `good` is whether every instance runs and every partition is in sync.
     """
     cluster = cluster or {}
@@ -85,8 +85,8 @@ def status(
         lines += ["Restart pending:"] + [f"  {line}" for line in pending] + [""]
     if seen_only:
         lines += [f"Seen by the others only: {', '.join(seen_only)}.", ""]
-    if versions:
-        lines += [*versions, ""]
+    if notes:
+        lines += [*notes, ""]
     partitions = _partitions(cluster)
     lines += partitions or (
         ["Every partition has all of its replicas in sync."]

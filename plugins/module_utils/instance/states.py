@@ -10,7 +10,7 @@ import contextlib
 import os
 import pwd
 import time
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generation import (
     Generation,
@@ -110,16 +110,23 @@ def _settings(given: Mapping[str, Any], prefix: str = "") -> Iterator[Tuple[str,
 
 
 def carry_out(
-    params: Params, check_mode: bool, instance: Instance, manager: ServiceManager
+    params: Params,
+    check_mode: bool,
+    instance: Instance,
+    manager: ServiceManager,
+    allowed: Callable[[], None] = lambda: None,
 ) -> Result:
     """Bring about the wanted state (in check mode: tell what would be); return the module's result.
 
-    Raises StartFailed, ServiceError, ProblemError or OSError.
+    `allowed()` raises ProblemError where this run must start and stop nothing any more. It is asked
+    while nobody else works on the instance. Raises StartFailed, ServiceError, ProblemError or OSError.
     """
     state = params["state"]
     reads_only = check_mode or state == "probe"
     alone = contextlib.nullcontext() if reads_only else instance.locked(state == "staged")
     with alone:
+        if not reads_only and state != "staged":
+            allowed()
         if state == "staged":
             result = _stage(params, check_mode, instance, manager)
         elif state == "started":

@@ -31,6 +31,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
     HIDDEN,
     is_secret,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import holder_of
 
 PARTITION_DIRECTORY = re.compile(r"^(?P<topic>[A-Za-z0-9._-]+)-(?P<partition>\d+)$")
 # A listening socket in /proc/net/tcp (include/net/tcp_states.h).
@@ -563,12 +564,21 @@ def without_secrets(properties: Optional[Dict[str, str]]) -> Optional[Dict[str, 
     return {key: HIDDEN if is_secret(key) else value for key, value in properties.items()}
 
 
+def lock_holder(spec: Optional[Dict[str, str]]) -> Optional[Dict[str, Any]]:
+    """Which run holds the lock of the cluster here; None for nobody, and for what may not be read."""
+    try:
+        holder = holder_of(spec["directory"], spec["cluster"]) if spec else None
+    except OSError:
+        return None
+    return holder.to_dict() if holder else None
+
+
 def host_facts(spec: Dict[str, Any], proc: str = "/proc") -> Dict[str, Any]:
     """Everything the preflight wants to know of one host, for one inventory name.
 
     `spec`: {kafka: {config_dir, properties, started, instance, log_dirs} or None,
     zookeeper: {..., data_dir, data_log_dir} or None, names: [str], java_home: str,
-    java_minimum: int, java_maximum: int}.
+    java_minimum: int, java_maximum: int, lock: {directory, cluster} or None}.
     """
     facts: Dict[str, Any] = {
         "hostname": socket.gethostname(),
@@ -587,6 +597,7 @@ def host_facts(spec: Dict[str, Any], proc: str = "/proc") -> Dict[str, Any]:
         ),
         "kafka": None,
         "zookeeper": None,
+        "lock": lock_holder(spec.get("lock")),
     }
     pids, paths = [], []
     refusals: Dict[Tuple[str, ...], Optional[str]] = {}

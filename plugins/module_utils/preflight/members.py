@@ -337,6 +337,8 @@ def facts_request(member: Member, names: Sequence[str]) -> Dict[str, Any]:
     for name in ("java_minimum", "java_maximum"):
         if isinstance(member.get(name), int):
             request[name] = member.get(name)
+    if member.text("kafkaops_lock_dir"):
+        request["lock"] = {"directory": member.text("kafkaops_lock_dir"), "cluster": member.cluster}
     if member.is_broker and member.text("kafka_config_dir"):
         request["kafka"] = {
             "instance": member.text("kafka_instance"),

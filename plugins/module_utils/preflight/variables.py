@@ -42,7 +42,7 @@ _ROLES = os.path.join(os.path.dirname(__file__), "../../../roles")
 # Judged by functions of their own, with ids of their own, which also take values of other types.
 OWN_CHECKS = ("kafka_broker_id", "zookeeper_myid", "kafka_cluster_name", "kafka_zookeeper_chroot")
 # Names of the published interface that no playbook of this release reads.
-WITHOUT_EFFECT = ("kafka_accept_unavailable", "kafkaops_break_lock")
+WITHOUT_EFFECT = ("kafka_accept_unavailable",)
 # Lists of words, of which a single one may be written without brackets: whoever reads it can.
 ONE_WORD_WILL_DO = (
     "kafka_listeners.audience",

@@ -253,6 +253,11 @@ def test_the_status_tells_of_an_upgrade_that_is_not_over():
     assert told["lines"][-1] == "All 1 instances run." and told["good"]
 
 
+def test_the_status_tells_what_is_noted_above_its_last_lines():
+    lines = status([], notes=["Locked on k1: site.yml."])["lines"]
+    assert lines.index("Locked on k1: site.yml.") < lines.index("No broker answers.")
+
+
 UNREACHABLE = {"unreachable": True, "msg": "Task failed: ssh: no route to host."}
 
 

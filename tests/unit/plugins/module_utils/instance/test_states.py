@@ -67,12 +67,12 @@ class Module:
             "files": {"server.properties": text},
         }
 
-    def run(self, state, check_mode=False, **params):
+    def run(self, state, check_mode=False, allowed=lambda: None, **params):
         """Run the module; return its result."""
         params = {**defaults(SPEC), **self.fixed, "state": state, **params}
         manager = states.service_manager(params, None)
         instance = Instance(states.layout(params, check_mode), manager)
-        return states.carry_out(params, check_mode, instance, manager)
+        return states.carry_out(params, check_mode, instance, manager, allowed)
 
     def tree(self):
         """Everything on disk, and when it was touched."""
@@ -113,6 +113,25 @@ def test_a_life(module):
     assert module.run("probe")["restart_reasons"] == ["not running"]
     assert module.run("probe")["deployed"]
     assert not module.run("removed")["changed"]
+
+
+def test_a_run_that_has_lost_the_lock_starts_and_stops_nothing(module):
+    class Lost(Exception):
+        """What the check of the lock raises."""
+
+    def lost():
+        raise Lost
+
+    staged = module.run("staged", generation=module.generation(threads=8), allowed=lost)
+    with pytest.raises(Lost):
+        module.run("started", fingerprint=staged["fingerprint"], allowed=lost)
+    assert not module.run("probe", allowed=lost)["running"]
+    pid = module.run("started", fingerprint=staged["fingerprint"])["pid"]
+    for state in ("started", "stopped", "removed"):
+        with pytest.raises(Lost):
+            module.run(state, allowed=lost)
+        module.run(state, allowed=lost, check_mode=True)
+    assert module.run("probe")["pid"] == pid
 
 
 def test_check_mode_tells_the_same_and_touches_nothing(module):

@@ -197,7 +197,7 @@ def gather_files(path, secrets=None):
         "ansible_playbook_python": "/usr/bin/python3",
         "inventory_dir": str(path),
     }
-    inventory = action._Inventory(Templar(loader=loader, variables=task_vars), loader, task_vars)
+    inventory = action.Inventory(Templar(loader=loader, variables=task_vars), loader, task_vars)
     raws = []
     for host in hostvars:
         gathered = inventory.gather(host)

@@ -42,6 +42,7 @@ CONTRACT = {
     "ensemble.size",
     "directories.emptied",
     "identity.broken_meta",
+    "run.locked",
 }
 ID = re.compile(r"^[a-z_]+\.[a-z_]+$")
 # The id at the beginning of a line of the form `[check.id] SUBJECT: ...`

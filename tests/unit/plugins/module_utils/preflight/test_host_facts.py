@@ -358,6 +358,16 @@ def test_facts_of_an_installed_broker(tmp_path):
     json.dumps(facts)
 
 
+def test_the_run_that_holds_the_lock_is_a_fact(tmp_path):
+    spec = {"directory": str(tmp_path), "cluster": "local"}
+    assert host.host_facts({"names": []})["lock"] is None
+    assert host.host_facts({"names": [], "lock": spec})["lock"] is None
+    (tmp_path / "local.json").write_text("{")
+    found = host.host_facts({"names": [], "lock": spec})["lock"]
+    assert found["owner"] == "unreadable:0:0"
+    json.dumps(found)
+
+
 def test_a_missing_mode_bit_is_no_reason_to_fail(tmp_path):
     closed = tmp_path / "closed"
     closed.mkdir()

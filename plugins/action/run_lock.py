@@ -1,0 +1,270 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lock of a cluster between runs: its edge to Ansible.
+
+An action, because the owner of the lock is the controller's process of ansible-playbook, and because
+only on the controller can be seen whether the process that left a lock still runs.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+
+from ansible import constants as C
+from ansible import context
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.kafkaops.cluster.plugins.action.preflight import (
+    COLLECTED,
+    OUTSIDE,
+    Inventory,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.decision import (
+    Answer,
+    Member,
+    Place,
+    plan,
+    replacement,
+    verdict,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import give_back, take
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import (
+    Owner,
+    is_gone,
+    owner_of,
+)
+
+FIRST, OTHERS = "kafkaops_lock_first", "kafkaops_lock_others"
+BREAK = "kafkaops_break_lock"
+SETTINGS = (
+    "kafkaops_lock_dir",
+    "ansible_connection",
+    "ansible_host",
+    "ansible_port",
+)
+INSTANCES = {"kafka": "kafka_config_dir", "zookeeper": "zookeeper_config_dir"}
+
+
+class ActionModule(ActionBase):
+    """Plan, ask each place, judge, give back; documented in plugins/modules/run_lock.py."""
+
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp=None, task_vars=None):
+        """Run one phase; see the module's documentation for what comes back."""
+        result = super().run(tmp, task_vars)
+        del tmp
+        _validation, arguments = self.validate_argument_spec(
+            argument_spec={
+                "phase": {
+                    "type": "str",
+                    "choices": ["plan", "take", "judge", "give_back"],
+                    "required": True,
+                },
+                "place": {"type": "dict"},
+            },
+            required_if=[("phase", "take", ["place"]), ("phase", "give_back", ["place"])],
+        )
+        result["changed"] = False
+        if self._task.check_mode:
+            result["skipped"] = True
+        elif arguments["phase"] in ("plan", "judge"):
+            found = self._plan(task_vars)
+            result.update(_told(found) if arguments["phase"] == "plan" else {})
+            if arguments["phase"] == "judge":
+                result.update(self._judge(found, task_vars))
+        else:
+            place = Place.from_dict(arguments["place"])
+            if arguments["phase"] == "take":
+                result.update(self._take(place, task_vars).to_dict())
+            else:
+                result.update(self._give_back(place, task_vars))
+        return result
+
+    # ------------------------------------------------------------ where
+
+    def _plan(self, task_vars):
+        inventory = Inventory(self._templar, self._loader, task_vars)
+        in_play = task_vars["ansible_play_hosts_all"]
+        groups = {
+            product: set(
+                task_vars["groups"].get(
+                    inventory.group(task_vars["inventory_hostname"], product), []
+                )
+            )
+            for product in INSTANCES
+        }
+        hosts = sorted(groups["kafka"] | groups["zookeeper"])
+        absent = _absent(inventory, hosts, task_vars)
+        members = []
+        for host in hosts:
+            cluster = inventory.evaluated(host, ("kafka_cluster_name",))["kafka_cluster_name"]
+            instances = [INSTANCES[product] for product in INSTANCES if host in groups[product]]
+            settings = {}
+            try:
+                settings = inventory.evaluated(host, (*SETTINGS, *instances))
+            except AnsibleError as error:
+                # The way to a host that this run may have nothing to do with.
+                absent.setdefault(host, f"its variables cannot be read: {_reason(error)}")
+            members.append(
+                Member(
+                    name=host,
+                    cluster=str(cluster),
+                    address=_address(host, settings),
+                    directory=str(settings.get("kafkaops_lock_dir") or ""),
+                    # what jvm_instance holds while it works
+                    instances=tuple(
+                        os.path.join(str(settings.get(name) or ""), ".lock") for name in instances
+                    ),
+                    absent=absent.get(host, ""),
+                    in_play=host in in_play,
+                )
+            )
+        return plan(members, task_vars["ansible_play_hosts"])
+
+    # ------------------------------------------------------------ each place
+
+    def _take(self, place, task_vars):
+        owner = _this_run(place.cluster)
+        holder, replaced = None, ""
+        # Once to ask, once to replace; whoever was quicker with the latter is told instead.
+        for _attempt in range(2):
+            try:
+                granted, found = self._ask(place, owner, holder, task_vars)
+            except (AnsibleError, OSError) as error:
+                return Answer(place, False, unanswered=_reason(error))
+            if granted:
+                return Answer(place, True, holder, replaced)
+            holder, replaced = found, ""
+            replaced = replacement(
+                found, is_gone(found, owner), str(task_vars.get(BREAK) or "").strip()
+            )
+            if not replaced:
+                break
+        return Answer(place, False, holder)
+
+    def _ask(self, place, owner, instead_of, task_vars):
+        """(granted, holder); raises AnsibleError or OSError where the host does not answer."""
+        wait_for = list(place.instances) if instead_of else []
+        if self._is_here():
+            directory = os.path.expanduser(place.directory)
+            paths = [os.path.expanduser(path) for path in wait_for]
+            taken = take(directory, place.cluster, owner, instead_of, paths)
+            return taken.granted, taken.holder
+        arguments = {"owner": owner.to_dict(), "wait_for": wait_for}
+        if instead_of:
+            arguments["instead_of"] = instead_of.to_dict()
+        answer = self._host_lock("taken", place, arguments, task_vars)
+        return bool(answer["granted"]), Owner.from_dict(answer["holder"])
+
+    def _give_back(self, place, task_vars):
+        owner = _this_run(place.cluster)
+        try:
+            if self._is_here():
+                granted = give_back(os.path.expanduser(place.directory), place.cluster, owner)
+            else:
+                arguments = {"owner": owner.to_dict()}
+                granted = self._host_lock("free", place, arguments, task_vars)["granted"]
+        except (AnsibleError, OSError) as error:
+            # Our process ends soon, and then it is as good as given back for the next run from here.
+            self._display.warning(
+                f"the lock of cluster {place.cluster} was not given back on {place.host}: {_reason(error)}"
+            )
+            granted = False
+        return {"granted": bool(granted)}
+
+    def _is_here(self):
+        """Whether this process itself may do what a module would: on its own machine, as its own user."""
+        return self._connection.transport == "local" and not self._connection.become
+
+    def _host_lock(self, state, place, arguments, task_vars):
+        answer = self._execute_module(
+            module_name="kafkaops.cluster.host_lock",
+            module_args=dict(
+                arguments, state=state, directory=place.directory, cluster=place.cluster
+            ),
+            task_vars=task_vars,
+        )
+        if answer.get("failed") or "granted" not in answer:
+            told = answer.get("module_stderr") or answer.get("msg") or "the module did not answer"
+            raise AnsibleError(str(told))
+        return answer
+
+    # ------------------------------------------------------------ all of them
+
+    def _judge(self, found, task_vars):
+        told = list((task_vars.get(FIRST) or {}).get("results") or [])
+        for host in task_vars["ansible_play_hosts_all"]:
+            of_host = task_vars["hostvars"].raw_get(host).get(OTHERS) or {}
+            told += of_host.get("results") or []
+        answers = [Answer.from_dict(each) for each in told if "granted" in each]
+        judged = verdict(found, answers, _this_run(""), str(task_vars.get(BREAK) or "").strip())
+        for each in judged.warnings:
+            self._display.display(f"{each.level}: {each.line()}", color=C.COLOR_WARN)
+        for line in judged.notes:
+            self._display.display(f"    {line}")
+        return {
+            "granted": judged.granted,
+            "told": "\n".join(each.line() for each in judged.errors),
+            "fences": {name: dict(fence) for name, fence in judged.fences.items()},
+        }
+
+
+def _told(found):
+    def plain(shares):
+        return {worker: [place.to_dict() for place in places] for worker, places in shares.items()}
+
+    return {
+        "first": [place.to_dict() for place in found.first],
+        "others": plain(found.others),
+        "shares": plain(found.shares),
+    }
+
+
+def _this_run(cluster):
+    """The Owner that this run is: the process that Ansible's workers are forked from.
+
+    A worker that has outlived its run has another parent by now, and must not take a lock in its name.
+    """
+    parent = multiprocessing.parent_process()
+    pid = (parent and parent.pid) or os.getppid()
+    arguments = context.CLIARGS
+    words = [os.path.basename(str(each)) for each in arguments.get("args") or ()]
+    if arguments.get("subset"):
+        words += ["--limit", str(arguments["subset"])]
+    owner = owner_of(pid, " ".join(words) or "a playbook", cluster, time.time())
+    if owner is None or pid != os.getppid():
+        raise AnsibleActionFail("the run that this task belongs to has ended")
+    return owner
+
+
+def _absent(inventory, hosts, task_vars):
+    """host -> why it does not answer, of those of which the preflight knows it."""
+    entries = {host: inventory.raw_variables(host).get(COLLECTED) for host in hosts}
+    for entry in (task_vars.get(OUTSIDE) or {}).get("results") or []:
+        entries[entry.get("item")] = entry
+    return {
+        host: str(entry["unreachable_reason"])
+        for host, entry in entries.items()
+        if entry and entry.get("unreachable_reason")
+    }
+
+
+def _address(host, settings):
+    """Equal for inventory names that lead to one machine, as far as the inventory tells."""
+    if settings.get("ansible_connection") == "local":
+        return "local"
+    return f"{settings.get('ansible_host') or host}:{settings.get('ansible_port') or ''}"
+
+
+def _reason(error):
+    """Why a host did not answer, on one line."""
+    if isinstance(error, OSError):
+        return f"{error.filename or 'the lock'}: {error.strerror or error}"
+    text = str(getattr(error, "message", None) or error).strip()
+    line = (text.splitlines() or ["no reason given"])[-1][:300]
+    return f"it cannot be reached: {line}" if isinstance(error, AnsibleConnectionFailure) else line

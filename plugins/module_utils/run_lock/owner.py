@@ -1,0 +1,142 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""Who holds a cluster's lock: one run of ansible-playbook, by controller, process and start time.
+
+Standard library only: members of a cluster read it, too.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import socket
+import time
+from dataclasses import asdict, dataclass
+from typing import Any, Dict, Mapping, Optional
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
+
+# Stands for a holder whose file nobody can read.
+UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A run that holds, or wants, the lock of one cluster.
+
+    `host`: the controller's name; `place`: its boot and process name space, which tell two containers
+    of one name apart, and a process from one before a reboot; `pid`, `start_ticks`: the process of
+    ansible-playbook, and its start in clock ticks since boot; `taken_at`: seconds since the epoch.
+    """
+
+    host: str
+    place: str
+    pid: int
+    start_ticks: int
+    user: str
+    playbook: str
+    cluster: str
+    taken_at: int
+
+    @property
+    def id(self) -> str:
+        """What `kafkaops_break_lock` has to be: one word that no other run has."""
+        return f"{self.host}:{self.pid}:{self.start_ticks}"
+
+    def is_same(self, other: Optional[Owner]) -> bool:
+        """Whether both are the same process; when they took which lock does not matter."""
+        return other is not None and (self.id, self.place) == (other.id, other.place)
+
+    def described(self) -> str:
+        """The owner in words, without what it does."""
+        if self.host == UNREADABLE:
+            return "somebody (the file of the lock cannot be read)"
+        when = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(self.taken_at))
+        return f"{self.playbook} (process {self.pid} of {self.user} on {self.host}, since {when})"
+
+    def to_dict(self) -> Dict[str, Any]:
+        """As it is written."""
+        return {**asdict(self), "owner": self.id}
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Owner:
+        """Return the owner that was written; raises ValueError, KeyError or TypeError."""
+        return cls(
+            host=str(found["host"]),
+            place=str(found["place"]),
+            pid=int(found["pid"]),
+            start_ticks=int(found["start_ticks"]),
+            user=str(found["user"]),
+            playbook=str(found["playbook"]),
+            cluster=str(found["cluster"]),
+            taken_at=int(found["taken_at"]),
+        )
+
+
+def place_of(proc: str = "/proc") -> str:
+    """Return boot id and process name space of this machine or container, "" where they are unknown."""
+    try:
+        with open(f"{proc}/sys/kernel/random/boot_id", encoding="utf-8") as source:
+            boot = source.read().strip()
+        space = os.readlink(f"{proc}/self/ns/pid")
+    except OSError:
+        return ""
+    return f"{boot}/{re.sub('[^0-9]', '', space)}"
+
+
+def user_name() -> str:
+    """Return the name of the user, or its number where it has none, as in some containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
+def owner_of(
+    pid: int, playbook: str, cluster: str, taken_at: float, proc: str = "/proc"
+) -> Optional[Owner]:
+    """Return the Owner that a running process of this machine is; None if it has ended."""
+    ticks = start_ticks(pid, proc)
+    if ticks is None:
+        return None
+    return Owner(
+        host=re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname()) or "unnamed",
+        place=place_of(proc),
+        pid=pid,
+        start_ticks=ticks,
+        user=user_name(),
+        playbook=playbook,
+        cluster=cluster,
+        taken_at=int(taken_at),
+    )
+
+
+def can_be_seen(holder: Owner, viewer: Owner) -> bool:
+    """Whether the viewer's machine can tell if the holder still runs."""
+    here = (viewer.host, viewer.place)
+    return bool(viewer.place) and (holder.host, holder.place) == here
+
+
+def has_ended(pid: int, ticks: int, proc: str = "/proc") -> bool:
+    """Whether the process that started at `ticks` has certainly ended; a zombie has.
+
+    Where /proc shows nobody the processes of others (hidepid), a process that is there counts as it.
+    """
+    found = start_ticks(pid, proc)
+    if found is not None or os.access(f"{proc}/{pid}/stat", os.R_OK):
+        return found != ticks
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return False
+    except ProcessLookupError:
+        return True
+    return True  # ours, and it ended between the two looks
+
+
+def is_gone(holder: Owner, viewer: Owner) -> bool:
+    """Whether the holder has certainly ended. Of another machine or container that is never certain."""
+    return can_be_seen(holder, viewer) and has_ended(holder.pid, holder.start_ticks)

@@ -1,0 +1,165 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lock on one host: one holder, compared and replaced in one step, by processes at the same time."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.files import exclusive
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import (
+    check_held,
+    give_back,
+    holder_of,
+    path_of,
+    take,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import Owner
+from tests.support.outside import wait_until
+
+
+def owner(pid, host="ctl"):
+    return Owner(host, "boot/1", pid, pid * 7, "alice", "site.yml", "c", 1795256400)
+
+
+A, B, C = owner(1), owner(2), owner(3)
+
+
+@pytest.fixture
+def directory(tmp_path):
+    """A directory that is not there yet, nor the one above it."""
+    return str(tmp_path / "var" / "locks")
+
+
+def test_the_first_has_it_and_the_second_is_told_who(directory):
+    assert take(directory, "c", A).granted
+    refused = take(directory, "c", B)
+    assert (refused.granted, refused.holder) == (False, A)
+    assert holder_of(directory, "c") == A
+    # two inventory names of one machine, and a playbook that imports another
+    assert take(directory, "c", A).granted
+
+
+def test_given_back_it_is_free_and_leaves_nothing_behind(directory):
+    take(directory, "c", A)
+    assert not give_back(directory, "c", B)
+    assert holder_of(directory, "c") == A
+    assert give_back(directory, "c", A)
+    assert not os.path.exists(directory)
+    assert not give_back(directory, "c", A)
+    assert holder_of(directory, "c") is None
+    assert take(directory, "c", B).granted
+
+
+def test_two_clusters_on_a_machine_have_two_locks(directory):
+    assert take(directory, "c", A).granted and take(directory, "d", B).granted
+    give_back(directory, "c", A)
+    assert holder_of(directory, "d") == B
+
+
+def test_only_the_holder_that_was_seen_is_replaced(directory):
+    take(directory, "c", B)
+    refused = take(directory, "c", C, instead_of=A)
+    assert (refused.granted, refused.holder) == (False, B)
+    assert take(directory, "c", C, instead_of=B).granted
+    assert holder_of(directory, "c") == C
+
+
+def test_a_file_that_nobody_can_read_is_held_by_somebody(directory):
+    os.makedirs(directory)
+    for text in ("", "{", "[]", "{}", '{"host": 1}'):
+        with open(path_of(directory, "c"), "w", encoding="utf-8") as target:
+            target.write(text)
+        refused = take(directory, "c", A)
+        assert not refused.granted and refused.holder.id == "unreadable:0:0"
+    assert take(directory, "c", A, instead_of=refused.holder).granted
+
+
+@pytest.mark.parametrize("name", ["../../etc/x", "a b", "ä", ".", ".."])
+def test_no_name_of_a_cluster_leads_out_of_the_directory(directory, name):
+    assert take(directory, name, A).granted
+    assert (
+        len(os.listdir(directory)) == 2 and os.path.dirname(path_of(directory, name)) == directory
+    )
+    give_back(directory, name, A)
+
+
+def test_what_a_killed_writer_has_left_is_removed(directory):
+    take(directory, "c", A)
+    with open(os.path.join(directory, ".partial-c.json.x"), "w", encoding="utf-8") as target:
+        target.write("{")
+    give_back(directory, "c", A)
+    assert not os.path.exists(directory)
+
+
+def test_a_directory_that_cannot_be_made_is_an_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError):
+        take(str(tmp_path / "file" / "locks"), "c", A)
+    assert holder_of(str(tmp_path / "file" / "locks"), "c") is None
+
+
+def test_who_replaces_a_run_waits_for_the_module_that_it_has_left_running(directory, tmp_path):
+    busy, absent = str(tmp_path / "busy"), str(tmp_path / "absent" / ".lock")
+    done = threading.Event()
+    take(directory, "c", A)
+
+    def replace():
+        take(directory, "c", B, instead_of=A, wait_for=[absent, busy])
+        done.set()
+
+    thread = threading.Thread(target=replace)
+    with exclusive(busy):
+        thread.start()
+        # the lock is taken first, so that what has not begun yet is turned away
+        wait_until(lambda: holder_of(directory, "c") == B, 30, "B has the lock")
+        assert not done.is_set()
+        with pytest.raises(ProblemError):
+            check_held(directory, "c", A.id)
+    assert done.wait(30)
+    thread.join()
+
+
+def test_who_has_lost_the_lock_may_start_nothing(directory):
+    take(directory, "c", A)
+    check_held(directory, "c", A.id)
+    take(directory, "c", B, instead_of=A)
+    with pytest.raises(ProblemError, match=r"\[run.lock_lost\].*process 2 of alice on ctl"):
+        check_held(directory, "c", A.id)
+    give_back(directory, "c", B)
+    with pytest.raises(ProblemError, match="nobody has it"):
+        check_held(directory, "c", A.id)
+
+
+def _contend(directory, number, rounds, barrier, wins):
+    """Take and give back; count, and fail where somebody else was in between."""
+    me = owner(number)
+    barrier.wait()
+    for _round in range(rounds):
+        if take(directory, "c", me).granted:
+            held = holder_of(directory, "c")
+            assert held == me, held
+            with wins.get_lock():
+                wins.value += 1
+            assert give_back(directory, "c", me)
+
+
+def test_processes_that_take_and_give_back_at_once(directory):
+    """The directory comes and goes meanwhile; nobody sees anybody else's lock as his own."""
+    context = multiprocessing.get_context("fork")
+    wins, barrier = context.Value("i", 0), context.Barrier(4)
+    processes = [
+        context.Process(target=_contend, args=(directory, number, 50, barrier, wins))
+        for number in range(1, 5)
+    ]
+    for each in processes:
+        each.start()
+    for each in processes:
+        each.join(120)
+    assert [each.exitcode for each in processes] == [0, 0, 0, 0]
+    assert wins.value > 0 and not os.path.exists(directory)

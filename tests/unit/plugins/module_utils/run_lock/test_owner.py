@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who a run is, and whether it is gone: with processes that live, end, and are not waited for."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import (
+    Owner,
+    can_be_seen,
+    has_ended,
+    is_gone,
+    owner_of,
+)
+from tests.support.outside import wait_until
+
+
+@pytest.fixture
+def child():
+    """A process that lives until it is killed."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def here(pid):
+    found = owner_of(pid, "site.yml", "local", 1795256400)
+    assert found is not None
+    return found
+
+
+def test_a_process_is_gone_when_it_has_ended_and_not_before(child):
+    me, holder = here(os.getpid()), here(child.pid)
+    assert not is_gone(holder, me) and not is_gone(me, me)
+    os.kill(child.pid, signal.SIGSTOP)  # it may go on at any moment
+    assert not is_gone(holder, me)
+    os.kill(child.pid, signal.SIGKILL)
+    # still a zombie, since nobody has waited for it
+    wait_until(lambda: is_gone(holder, me), 30, "the killed process counts as gone")
+    child.wait()
+    assert is_gone(holder, me)
+    assert owner_of(child.pid, "", "", 0) is None
+
+
+def test_a_process_that_proc_does_not_show_is_not_gone(tmp_path):
+    """Mounted with hidepid, /proc hides the processes of other users; the run of a colleague is one."""
+    nobody = os.fork()
+    if not nobody:
+        if os.geteuid() == 0:
+            os.setuid(65534)
+        os._exit(1 if has_ended(1, 5, proc=str(tmp_path)) else 0)
+    assert os.waitpid(nobody, 0)[1] == 0
+    assert has_ended(nobody, 5, proc=str(tmp_path))
+
+
+def test_another_process_with_the_same_pid_is_somebody_else(child):
+    me, now = here(os.getpid()), here(child.pid)
+    earlier = dataclasses.replace(now, start_ticks=now.start_ticks - 1)
+    assert is_gone(earlier, me) and not now.is_same(earlier)
+    assert now.is_same(dataclasses.replace(now, taken_at=0, cluster="other", playbook="x.yml"))
+    assert not now.is_same(None)
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [{"host": "other"}, {"place": "another boot/4026531836"}, {"place": ""}],
+    ids=["another host", "another boot or container", "a place that is unknown"],
+)
+def test_of_elsewhere_nobody_can_tell(child, elsewhere):
+    me = here(os.getpid())
+    child.kill()
+    child.wait()
+    holder = dataclasses.replace(here(os.getpid()), pid=child.pid, **elsewhere)
+    assert not can_be_seen(holder, me) and not is_gone(holder, me)
+
+
+def test_without_a_place_of_its_own_a_run_sees_nobody():
+    me = dataclasses.replace(here(os.getpid()), place="")
+    assert not is_gone(dataclasses.replace(me, pid=1, start_ticks=-1), me)
+
+
+def test_the_id_is_one_word_for_a_command_line():
+    me = here(os.getpid())
+    assert me.id == f"{me.host}:{os.getpid()}:{me.start_ticks}"
+    assert " " not in me.id and me.id == me.to_dict()["owner"]
+
+
+def test_what_is_written_is_read_back():
+    me = here(os.getpid())
+    assert Owner.from_dict(json.loads(json.dumps(me.to_dict()))) == me
+
+
+def test_a_machine_without_proc_has_no_place(tmp_path):
+    assert owner_of(os.getpid(), "", "", 0, proc=str(tmp_path)) is None
