@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every remedy exists: playbooks and variables that any message, doc or task names are there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import yaml
+
+from scripts import generate_docs
+
+ROOT = Path(__file__).resolve().parents[2]
+PLAYBOOKS = {path.stem for path in (ROOT / "playbooks").glob("*.yml")}
+# Names that the public contract fixes: a message may not name one of them before it is there.
+CONTRACT = set(
+    "site preflight fetch topics validate status start stop teardown rolling_restart rolling_upgrade"
+    " rollback scale_out scale_in replace_broker state export lag inspect drill benchmark client"
+    " aws_provision aws_teardown migrate_to_kraft migrate_back".split()
+)
+SPOKEN = [
+    *ROOT.glob("plugins/**/*.py"),
+    *ROOT.glob("plugins/**/*.yml"),
+    *ROOT.glob("roles/*/tasks/*.yml"),
+    *ROOT.glob("roles/*/meta/*.yml"),
+    *ROOT.glob("roles/*/README.md"),
+    *ROOT.glob("roles/flow_validation/files/**/*.py"),
+    *ROOT.glob("playbooks/**/*.yml"),
+    *ROOT.glob("docs/*.md"),
+    ROOT / "meta" / "problems.yml",
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "quickstart.sh",
+]
+TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in SPOKEN}
+
+
+def variables():
+    """Return every variable of a role, and each that a playbook reads without one."""
+    known = {
+        name
+        for role in generate_docs.roles()
+        for name in generate_docs.variables_entry(role)["options"]
+    }
+    for path in [*ROOT.glob("playbooks/**/*.yml"), *ROOT.glob("roles/*/tasks/*.yml")]:
+        text = path.read_text(encoding="utf-8")
+        known |= set(re.findall(r"\b([a-z_]+) (?:\| default|is (?:not )?defined)", text))
+        known |= set(re.findall(r"# -e ([a-z_]+)=", text))
+    for path in ROOT.glob("inventories/*/group_vars/*.yml"):
+        known |= set(yaml.safe_load(path.read_text(encoding="utf-8")) or ())
+    for path in ROOT.glob("inventories/*/hosts.yml"):
+        known |= set(re.findall(r"\b(local_[a-z_]+)\b", path.read_text(encoding="utf-8")))
+    return known
+
+
+def test_every_playbook_that_is_named_exists():
+    missing = {}
+    for name, text in TEXTS.items():
+        named = set(re.findall(r"\bplaybooks/([a-z_]+)\.yml", text))
+        named |= set(re.findall(r"\bkafkaops\.cluster\.([a-z_]+)\b", text)) & CONTRACT
+        named |= set(re.findall(r"(?<![\w/])([a-z_]+)\.yml", text)) & CONTRACT
+        if named - PLAYBOOKS:
+            missing[name] = sorted(named - PLAYBOOKS)
+    assert len(TEXTS) > 150 and not missing
+
+
+def test_every_variable_that_is_to_be_given_exists():
+    known, missing = variables(), {}
+    for name, text in TEXTS.items():
+        given = set(re.findall(r"-e '?\"?\{?\s*\"?([a-z][a-z_]+)\"?(?:=|:)", text))
+        if given - known:
+            missing[name] = sorted(given - known)
+    assert len(known) > 100 and not missing
+
+
+def test_every_id_that_is_printed_is_in_the_catalogue():
+    problems = yaml.safe_load((ROOT / "meta" / "problems.yml").read_text(encoding="utf-8"))
+    families, missing = {check.partition(".")[0] for check in problems}, {}
+    for name, text in TEXTS.items():
+        printed = set(re.findall(r"\[([a-z_]+\.[a-z_]+)\] (?!=)", text))
+        printed = {check for check in printed if check.partition(".")[0] in families}
+        if printed - set(problems):
+            missing[name] = sorted(printed - set(problems))
+    assert not missing
