@@ -638,8 +638,8 @@ class KafkaClient:
                     future = self._admin.elect_leaders(
                         ElectionType.PREFERRED,
                         [TopicPartition(*key) for key in pending],
+                        # with operation_timeout too, confluent-kafka 2.16.1 fails: "takes at most 4"
                         request_timeout=timeout,
-                        operation_timeout=max(0.5, timeout - 1),
                     )
                     self._await([future])
                     found = {
