@@ -6,25 +6,13 @@ from __future__ import annotations
 
 import json
 
-from tests.local.watching import Watch, cluster_is_whole
+from tests.local.watching import Watch, led_by_others
 from tests.support import verdict_schema
-from tests.support.outside import wait_until
 
 
 def changed(before, after):
     """Return the names whose process is another one."""
     return {name for name in before if before[name] != after[name]}
-
-
-def led_by_others(cluster):
-    """Return the partitions of all topics that another broker leads than the preferred one."""
-    topics = cluster.admin().list_topics(timeout=30).topics.values()
-    return [
-        (topic.topic, part.id)
-        for topic in topics
-        for part in topic.partitions.values()
-        if part.replicas[0] != part.leader
-    ]
 
 
 def test_an_id_that_nobody_has_is_refused(cluster):
@@ -74,18 +62,3 @@ def test_a_proof_that_cannot_begin_stops_everything_before_the_change(cluster):
     )
     assert "[validation.not_begun]" in run.text and "/nowhere" in run.text, run.text
     assert cluster.processes() == before
-
-
-def test_what_is_pending_is_rolled_and_a_second_run_does_nothing(cluster):
-    before = cluster.processes()
-    cluster.configure("kafka", kafka_config={"num.replica.fetchers": 2})
-    controller = wait_until(lambda: cluster_is_whole(cluster), 60, "whole").controller
-    with Watch(cluster) as watch:
-        cluster.play("rolling_restart.yml")
-    order = watch.check()
-    assert sorted(order) == sorted(cluster.brokers)
-    assert order[-1] == cluster.name_of(controller)
-    assert changed(before, cluster.processes()) == set(cluster.brokers)
-    assert led_by_others(cluster) == [], "Kafka itself would take five minutes"
-    again = cluster.play("rolling_restart.yml")
-    assert again.changed() == 0, again.text

@@ -71,6 +71,16 @@ def cluster_is_whole(cluster):
     return found if whole else None
 
 
+def led_by_others(cluster):
+    """Return the partitions of all topics that another broker leads than the preferred one."""
+    return [
+        (topic.topic, part.id)
+        for topic in cluster.admin().list_topics(timeout=30).topics.values()
+        for part in topic.partitions.values()
+        if part.replicas[0] != part.leader
+    ]
+
+
 @contextlib.contextmanager
 def zookeeper(cluster):
     """A connected kazoo client of the cluster's ensemble, below the chroot that the role sets by default."""

@@ -632,14 +632,12 @@ class KafkaClient:
         for start in range(0, len(partitions), BATCH):
             pending = list(partitions[start : start + BATCH])
             while pending:
-                timeout = min(TIMEOUT_MAX_SECONDS, max(1.0, deadline - self._clock()))
                 self.requests["elect_leaders"] += 1
                 try:
+                    # Without timeouts of ours: confluent-kafka 2.16.1 takes none of them, in spite of
+                    # its documentation (SystemError, "more argument specifiers"). It is a minute.
                     future = self._admin.elect_leaders(
-                        ElectionType.PREFERRED,
-                        [TopicPartition(*key) for key in pending],
-                        # with operation_timeout too, confluent-kafka 2.16.1 fails: "takes at most 4"
-                        request_timeout=timeout,
+                        ElectionType.PREFERRED, [TopicPartition(*key) for key in pending]
                     )
                     self._await([future])
                     found = {
