@@ -66,6 +66,44 @@ def test_what_is_done_once_for_each_cluster_is_not_done_once_for_all():
     assert once - ONCE_FOR_ALL == set()
 
 
+STARTS_OR_STOPS = {"start.yml", "start_together.yml", "stop.yml", "teardown.yml", "turn.yml"}
+
+
+def parts_of(path):
+    """Yield (what, tags) of a playbook in its order: `lock`, `unlock`, or `acts` where it starts or stops something."""
+    for play in yaml.safe_load(path.read_text(encoding="utf-8")):
+        imported = play.get("ansible.builtin.import_playbook")
+        tags = frozenset(play.get("tags") or ())
+        if imported in ("phases/lock.yml", "phases/unlock.yml"):
+            yield Path(imported).stem, tags
+        elif imported and Path(imported).parent.name == "phases":
+            inner = list(parts_of(ROOT / "playbooks" / imported))
+            yield from [("acts", tags | more) for what, more in inner if what == "acts"]
+        elif imported is None:
+            included = (
+                task.get("ansible.builtin.include_role") or {} for task in play.get("tasks") or ()
+            )
+            if any(each.get("tasks_from") in STARTS_OR_STOPS for each in included):
+                yield "acts", tags
+
+
+def test_what_starts_or_stops_something_does_it_between_lock_and_unlock():
+    acting = set()
+    for path in sorted(ROOT.glob("playbooks/*.yml")):
+        parts = list(parts_of(path))
+        whats = [what for what, _tags in parts]
+        if "acts" not in whats:
+            assert whats == [], path
+            continue
+        acting.add(path.stem)
+        assert (whats[0], whats[-1]) == ("lock", "unlock"), path
+        assert set(whats[1:-1]) == {"acts"}, path
+        # whichever tag makes it act makes it lock
+        (tags,) = {tags for what, tags in parts if what != "acts"}
+        assert all(more == tags for what, more in parts if what == "acts"), path
+    assert {"site", "start", "stop", "teardown", "rolling_restart", "rolling_upgrade"} <= acting
+
+
 @pytest.mark.parametrize("product", ["zookeeper", "kafka"])
 @pytest.mark.parametrize(
     ("facts", "expected"),
