@@ -65,7 +65,7 @@ class Wish:
 
     `drain`: brokers that shall hold nothing; `spread`: even counts on all brokers; `onto`: the only
     brokers that may get replicas, empty for all; `replication_factor`: of every partition, None: as it
-    is; `topics`: the only topics that may change, None for all.
+    is; `topics`: the only topics that may change, and whose replicas are counted, None for all.
     """
 
     drain: FrozenSet[int] = frozenset()
@@ -294,13 +294,15 @@ class _Placement:
             broker: (layout.racks.get(broker) if aware else None) or f"\0{broker}"
             for broker in {*layout.brokers, *(b for replicas in self.before for b in replicas)}
         }
-        self.held: Dict[int, int] = {broker: 0 for broker in self.rack}
+        self.held: Dict[int, int] = dict.fromkeys(self.rack, 0)
         self.of_topic: Dict[str, Dict[int, int]] = {}
         # How many replicas a topic has; right while replicas are exchanged, not while they are added.
         self.of_topics: Dict[str, int] = {}
         for number, replicas in enumerate(self.now):
-            for broker in replicas:
-                self._note(number, broker, 1)
+            # What may not change is not counted either: the chosen topics are to be even.
+            if self.chosen[number]:
+                for broker in replicas:
+                    self._note(number, broker, 1)
 
     def _note(self, number: int, broker: int, more: int) -> None:
         self.held[broker] += more
@@ -435,9 +437,9 @@ class _Placement:
         Costs no bytes. In a spread any chosen partition may be reordered, else only those that
         change anyway.
         """
-        leads: Dict[int, int] = {broker: 0 for broker in self.rack}
-        for replicas in self.now:
-            if replicas:
+        leads: Dict[int, int] = dict.fromkeys(self.rack, 0)
+        for number, replicas in enumerate(self.now):
+            if replicas and self.chosen[number]:
                 leads[replicas[0]] += 1
         members = set(self.members)
         # (leader, other replica) to partitions; those that change anyway come last and go first.
@@ -468,12 +470,12 @@ class _Placement:
                 continue
             progress = True
             for giver, taker in zip(path, path[1:]):
-                number = self._led(giver, taker, pairs)
-                assert number is not None
-                replicas = self.now[number]
+                led = self._led(giver, taker, pairs)
+                assert led is not None  # the path goes over it
+                replicas = self.now[led]
                 place = replicas.index(taker)
                 replicas[0], replicas[place] = replicas[place], replicas[0]
-                self._pair([number], pairs, members)
+                self._pair([led], pairs, members)
             leads[path[0]] -= 1
             leads[path[-1]] += 1
 
@@ -588,7 +590,9 @@ class _Where:
         heap, topics = self.queues[(source, needy)]
         most = self.placement.held[source] - 2
         most = min(most, self.average - 1) if needy else most
-        targets = [broker for broker in self.placement.targets if self.placement.held[broker] <= most]
+        targets = [
+            broker for broker in self.placement.targets if self.placement.held[broker] <= most
+        ]
         while heap and targets:
             topic = heapq.heappop(heap)[2]
             numbers = topics[topic]

@@ -137,8 +137,17 @@ def _look(resource: Resource, outcome: Outcome) -> Dict[str, str]:
     return outcome.unsettled
 
 
-def report(module: Any, outcome: Outcome, seconds: float, **results: Any) -> None:
-    """End the module: exit_json, or fail_json that says what was done and what was not."""
+def report(
+    module: Any,
+    outcome: Outcome,
+    seconds: float,
+    failed: str = "refused by the cluster",
+    **results: Any,
+) -> None:
+    """End the module: exit_json, or fail_json that says what was done and what was not.
+
+    `failed` is the heading of the failures.
+    """
     plan = outcome.plan
     for warning in plan.warnings:
         module.warn(warning)
@@ -158,7 +167,7 @@ def report(module: Any, outcome: Outcome, seconds: float, **results: Any) -> Non
         module.fail_json(msg=f"nothing was changed, refused:\n{lines}", **results)
     sections = []
     if outcome.failures:
-        sections.append(f"refused by the cluster:\n{_some(outcome.failures)}")
+        sections.append(f"{failed}:\n{_some(outcome.failures)}")
     if unsettled:
         sections.append(
             f"made, but not visible on every broker yet:\n{_some(unsettled)}\n"

@@ -10,7 +10,11 @@ import pytest
 import yaml
 
 from ansible_collections.kafkaops.cluster.plugins.doc_fragments.kafka import ModuleDocFragment
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import cluster_info, topics
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import (
+    cluster_info,
+    reassignment,
+    topics,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
     connection_from,
     join_address,
@@ -49,7 +53,11 @@ def test_the_fragment_documents_the_connection():
 
 @pytest.mark.parametrize(
     "name, options",
-    [("kafka_topics", topics.TOPIC_OPTIONS), ("kafka_cluster_info", cluster_info.OPTIONS)],
+    [
+        ("kafka_topics", topics.TOPIC_OPTIONS),
+        ("kafka_cluster_info", cluster_info.OPTIONS),
+        ("kafka_reassignment", reassignment.OPTIONS),
+    ],
 )
 def test_modules_document_their_own(name, options):
     compare(options, documented(name))

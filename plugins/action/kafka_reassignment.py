@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the module kafka_reassignment, and say meanwhile how far it is.
+
+An action and not a module, because a module's output appears when it ends, and moves take hours.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.kafkaops.cluster.plugins.action.flow_job import (
+    LOOK_SECONDS,
+    SAY_SECONDS,
+    line_of,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
+
+
+class ActionModule(ActionBase):
+    """Wraps the module of the same name."""
+
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp=None, task_vars=None):
+        """Run the module with its arguments; return its result."""
+        result = super().run(tmp, task_vars)
+        del tmp
+        arguments = dict(self._task.args)
+        # elsewhere the file could only be had through the connection that waits for the module
+        if self._connection.transport != "local" or arguments.get("progress"):
+            result.update(self._execute(arguments, task_vars))
+            return result
+        with tempfile.TemporaryDirectory(prefix="kafkaops-") as directory:
+            path = os.path.join(directory, "progress.json")
+            over = threading.Event()
+            watcher = threading.Thread(target=self._watch, args=(path, over), daemon=True)
+            watcher.start()
+            try:
+                result.update(self._execute({**arguments, "progress": path}, task_vars))
+            finally:
+                over.set()
+                watcher.join()
+        return result
+
+    def _execute(self, arguments, task_vars):
+        return self._execute_module(
+            module_name="kafkaops.cluster.kafka_reassignment",
+            module_args=arguments,
+            task_vars=task_vars,
+        )
+
+    def _watch(self, path, over):
+        progress = Progress(emit=self._tell, every=SAY_SECONDS)
+        said = None
+        progress.tell("")  # from now on
+        while not over.wait(LOOK_SECONDS):
+            line = line_of(path)
+            if line and line != said:
+                said = line
+                progress.tell(line)
+
+    def _tell(self, line):
+        self._display.display(f"    {line}")

@@ -1,0 +1,649 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where replicas are, as a Resource: what the runner needs to know to move them, or to stop moving.
+
+Private to this collection. The glue between `plan_moves`, which decides, and `client_moves`, which
+does. All that a run knows is read from the cluster, so a killed one is gone on with by the next:
+what is under way is waited for, what is missing is started, throttles that are left are removed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils import files
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import checked_seconds
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_moves import (
+    RATES,
+    REPLICAS,
+    Key,
+    MovesClient,
+    Running,
+    Throttles,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Snapshot
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
+    AdminError,
+    Change,
+    Failure,
+    Plan,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_moves import (
+    Layout,
+    Move,
+    Moves,
+    Wish,
+    plan_moves,
+    some_keys,
+    useful,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
+    UNLIMITED,
+    approximate_size,
+    parse_size_bytes,
+)
+
+APPLIED, CANCELLED = "applied", "cancelled"
+# Kinds of changes. A reordering copies nothing: it changes who is preferred as leader.
+MOVE, REORDER, FINISH, CANCEL, UNTHROTTLE = "move", "reorder", "finish", "cancel", "unthrottle"
+OPERATION_MAX_SECONDS = 30 * 86400
+POLL_SECONDS = 0.5
+# Between two looks at sizes and two lines about progress.
+TELL_SECONDS = 5.0
+# How long brokers may need to learn of a change that is made.
+SETTLE_SECONDS = 30.0
+# Reorderings in one request; they are done at once.
+REORDERINGS = 500
+LEAST_RATE = 1024
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was read: the cluster, what is under way, sizes in bytes, and throttles."""
+
+    snapshot: Snapshot
+    racks: Mapping[int, Optional[str]] = field(default_factory=dict)
+    running: Mapping[Key, Running] = field(default_factory=dict)
+    sizes: Mapping[Key, int] = field(default_factory=dict)
+    throttles: Throttles = Throttles()
+    minimums: Mapping[str, int] = field(default_factory=dict)
+
+    def layout(self, settled: Callable[[Running], Tuple[int, ...]]) -> Layout:
+        """The layout once what is under way has been settled, by Running.target or Running.origin."""
+        replicas, in_sync = {}, {}
+        for name, topic in self.snapshot.topics.items():
+            for part in topic.partitions:
+                key = (name, part.id)
+                running = self.running.get(key)
+                replicas[key] = settled(running) if running else part.replicas
+                in_sync[key] = part.isr
+        alive = tuple(sorted(broker.id for broker in self.snapshot.brokers))
+        return Layout(replicas, alive, self.racks, self.sizes, in_sync)
+
+
+def wish_from(params: Mapping[str, Any]) -> Wish:
+    """The Wish of a module's parameters; AdminError if nothing is asked for."""
+    onto = frozenset(params["onto"] or ())
+    drain = frozenset(params["drain"] or ())
+    factor = params["replication_factor"]
+    # Brokers to be filled and nothing else: that is a spread.
+    spread = params["spread"] or bool(onto and not drain and factor is None)
+    if not (drain or spread or factor is not None):
+        raise AdminError(
+            Problem(
+                "reassignment.nothing_asked",
+                "nothing is asked for",
+                "give drain, spread, onto or replication_factor, or state: cancelled",
+            )
+        )
+    if factor is not None and factor < 1:
+        raise AdminError(
+            Problem(
+                "options.range",
+                "must be at least 1",
+                "choose a number of replicas",
+                setting="replication_factor",
+                value=str(factor),
+            )
+        )
+    topics = None if params["topics"] is None else frozenset(params["topics"])
+    return Wish(drain, spread, onto, factor, topics)
+
+
+def rate_from(text: Any) -> int:
+    """Bytes a second of the option `throttle`, -1 for unlimited; AdminError for what is unclear."""
+    try:
+        rate = parse_size_bytes(text)
+        if 0 <= rate < LEAST_RATE:
+            raise ValueError("less than 1KiB a second would never end")
+        return rate
+    except ValueError as error:
+        raise AdminError(
+            Problem(
+                "options.range",
+                str(error),
+                'write bytes a second such as "50MiB", or unlimited',
+                setting="throttle",
+                value=str(text),
+            )
+        ) from error
+
+
+def plan_reassignment(found: Found, wish: Wish) -> Tuple[Plan, Moves]:
+    """What to do, and the moves in it. Pure."""
+    before, after = found.layout(_origin), found.layout(_target)
+    moves = plan_moves(after, wish)
+    refusals = list(moves.refusals)
+    unknown = sorted((wish.topics or frozenset()) - set(found.snapshot.topics))
+    if unknown:
+        refusals.append(
+            Problem(
+                "reassignment.unknown_topic",
+                "there is no such topic",
+                "name topics of this cluster",
+                tuple(unknown),
+                "topics",
+            )
+        )
+    if found.running and not refusals and not useful(before, after, wish):
+        refusals.append(
+            Problem(
+                "reassignment.running",
+                f"a reassignment is under way that goes elsewhere: {some_keys(sorted(found.running))}",
+                "wait until it is over, or end it with kafka_reassignment and state: cancelled",
+            )
+        )
+    refusals += _unable(found, moves)
+    warnings = list(moves.warnings)
+    if found.throttles.foreign:
+        warnings.append(
+            f"{', '.join(found.throttles.foreign[:5])}: somebody has throttled all replicas (*), so "
+            "the rates of the brokers are left as they are"
+        )
+    changes = [
+        Change(
+            FINISH,
+            _name(key),
+            {"replicas": list(running.origin)},
+            {"replicas": list(running.target)},
+            "under way already",
+        )
+        for key, running in sorted(found.running.items())
+    ]
+    for move in moves.moves:
+        note = ""
+        if move.adding:
+            size = "an unknown size" if move.size is None else approximate_size(move.bytes)
+            note = f"{size} to broker {', '.join(map(str, move.adding))}"
+        kind = MOVE if move.adding or move.removing else REORDER
+        changes.append(
+            Change(
+                kind,
+                _name(move.key),
+                {"replicas": list(move.before)},
+                {"replicas": list(move.after)},
+                note,
+            )
+        )
+    if not changes:
+        changes += _unthrottling(found.throttles)
+    return Plan(tuple(changes), tuple(refusals), tuple(warnings)), moves
+
+
+def plan_cancelling(found: Found) -> Plan:
+    """The way back for everything that is under way. Pure."""
+    changes = [
+        Change(
+            CANCEL,
+            _name(key),
+            {"replicas": list(running.target)},
+            {"replicas": list(running.origin)},
+        )
+        for key, running in sorted(found.running.items())
+    ]
+    return Plan(tuple(changes) + tuple(_unthrottling(found.throttles)))
+
+
+def throttled_lists(moves: Mapping[Key, Tuple[Sequence[int], Sequence[int]]]) -> Dict[str, Any]:
+    """Topic to its throttle settings, for partitions with (who may send, who receives). Pure."""
+    lists: Dict[str, Tuple[List[str], List[str]]] = {}
+    for (topic, partition), (senders, receivers) in sorted(moves.items()):
+        if receivers:
+            leaders, followers = lists.setdefault(topic, ([], []))
+            leaders += [f"{partition}:{broker}" for broker in senders]
+            followers += [f"{partition}:{broker}" for broker in receivers]
+    return {
+        topic: dict(zip(REPLICAS, (",".join(leaders), ",".join(followers))))
+        for topic, (leaders, followers) in lists.items()
+    }
+
+
+def _origin(running: Running) -> Tuple[int, ...]:
+    return running.origin
+
+
+def _target(running: Running) -> Tuple[int, ...]:
+    return running.target
+
+
+def _name(key: Key) -> str:
+    return f"{key[0]}-{key[1]}"
+
+
+def _unable(found: Found, moves: Moves) -> List[Problem]:
+    """Moves that could not end, or after which nobody could write."""
+    problems = []
+    led = {
+        (name, part.id): part.leader is not None
+        for name, topic in found.snapshot.topics.items()
+        for part in topic.partitions
+    }
+    dark = [move.key for move in moves.moves if move.adding and not led[move.key]]
+    if dark:
+        problems.append(
+            Problem(
+                "reassignment.offline",
+                f"without a leader nothing can be copied: {some_keys(dark)}",
+                "bring the brokers with the last in-sync replicas back, see playbooks/status.yml",
+            )
+        )
+    low: Dict[str, int] = {}
+    for move in moves.moves:
+        minimum = found.minimums.get(move.key[0], 1)
+        if len(move.after) < len(move.before) and minimum > 1 and len(move.after) <= minimum:
+            low[move.key[0]] = minimum
+    if low:
+        told = ", ".join(f"{topic} ({minimum})" for topic, minimum in sorted(low.items())[:5])
+        problems.append(
+            Problem(
+                "reassignment.below_min_isr",
+                f"not above min.insync.replicas, so each restart of a broker would stop writes: {told}",
+                "lower min.insync.replicas of these topics first (kafka_topics), or keep more replicas",
+                (),
+                "replication_factor",
+                str(min(len(move.after) for move in moves.moves if move.key[0] in low)),
+            )
+        )
+    return problems
+
+
+def _unthrottling(throttles: Throttles) -> List[Change]:
+    brokers, topics = _removals(throttles)
+    changes = [
+        Change(UNTHROTTLE, f"broker {broker}", throttles.brokers[broker], dict(keys))
+        for broker, keys in sorted(brokers.items())
+    ]
+    return changes + [
+        Change(UNTHROTTLE, f"topic {topic}", throttles.topics[topic], dict(keys))
+        for topic, keys in sorted(topics.items())
+    ]
+
+
+def _removals(
+    throttles: Throttles,
+) -> Tuple[Dict[int, Dict[str, Optional[str]]], Dict[str, Dict[str, Optional[str]]]]:
+    """What to set so that no throttle is left, but those of somebody else."""
+    foreign = set(throttles.foreign)
+    topics: Dict[str, Dict[str, Optional[str]]] = {
+        topic: dict.fromkeys(keys)
+        for topic, keys in throttles.topics.items()
+        if topic not in foreign
+    }
+    brokers: Dict[int, Dict[str, Optional[str]]] = {}
+    if not foreign:
+        brokers = {broker: dict.fromkeys(keys) for broker, keys in throttles.brokers.items()}
+    return brokers, topics
+
+
+class Reassignment(Resource):
+    """The replicas of one cluster, for one task. `tell` gets a line now and then."""
+
+    def __init__(
+        self,
+        client: MovesClient,
+        params: Mapping[str, Any],
+        tell: Callable[[str], None] = lambda line: None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ):
+        checked_seconds("operation_timeout", params["operation_timeout"], OPERATION_MAX_SECONDS)
+        self.client = client
+        self.cancelling = params["state"] == CANCELLED
+        self.wish = Wish() if self.cancelling else wish_from(params)
+        self.rate = rate_from(params["throttle"])
+        if params["batch"] < 1:
+            raise AdminError(
+                Problem(
+                    "options.range",
+                    "must be at least 1",
+                    "choose how many partitions move at the same time",
+                    setting="batch",
+                    value=str(params["batch"]),
+                )
+            )
+        self.batch = params["batch"]
+        self.moves = Moves()
+        self._found = Found(Snapshot())
+        self._tell, self._clock, self._sleep = tell, clock, sleep
+
+    # ------------------------------------------------------------ the runner's questions
+
+    def read(self) -> Found:
+        """The cluster as it is; a number of requests that depends on brokers, not on topics."""
+        running = self.client.fetch_running()
+        snapshot = self.client.fetch_metadata()
+        names = sorted(snapshot.topics)
+        alive = [broker.id for broker in snapshot.brokers]
+        sizes: Dict[Key, int] = {}
+        minimums: Dict[str, int] = {}
+        if not self.cancelling:
+            for (_broker, key), size in self.client.fetch_replica_sizes(names).items():
+                sizes[key] = max(size, sizes.get(key, 0))
+            if self.wish.replication_factor is not None:
+                chosen = [n for n in names if self.wish.topics is None or n in self.wish.topics]
+                for name, entries in self.client.fetch_configs(chosen).items():
+                    value = entries["min.insync.replicas"].value
+                    minimums[name] = int(value) if value else 1
+        return Found(
+            snapshot,
+            self.client.fetch_racks(),
+            running,
+            sizes,
+            self.client.fetch_throttles(alive, names),
+            minimums,
+        )
+
+    def plan(self, snapshot: Found) -> Plan:
+        """The Plan; the cluster is not asked again."""
+        self._found = snapshot
+        if self.cancelling:
+            return plan_cancelling(snapshot)
+        plan, self.moves = plan_reassignment(snapshot, self.wish)
+        return plan
+
+    def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
+        """Move in small batches under the throttle, or cancel; wait; remove the throttle."""
+        try:
+            failures = self._cancel(deadline) if self.cancelling else self._carry_out(deadline)
+        except AdminError as error:
+            # Something may have been started: what was not is found by the next run.
+            return [
+                Failure(
+                    change.subject, f"{error.problem.reason}; {_AGAIN}", change.kind, "interrupted"
+                )
+                for change in changes
+            ]
+        return failures
+
+    def results(self, outcome: Outcome) -> Dict[str, Any]:
+        """What the module returns about the moves."""
+        return {
+            "cluster_id": outcome.snapshot.snapshot.cluster_id,
+            "summary": self.summary(),
+            "bytes": self.moves.bytes,
+            "copies": self.moves.copies,
+            "under_way": [_name(key) for key in sorted(outcome.snapshot.running)],
+        }
+
+    def summary(self) -> str:
+        """One line for people."""
+        running = len(self._found.running)
+        under_way = f"{running} reassignment{'' if running == 1 else 's'} under way"
+        if self.cancelling:
+            return f"{under_way}, to be cancelled" if running else "nothing to cancel"
+        told = self.moves.summary()
+        if running:
+            told = f"{under_way}, which this goes on with; then {told}"
+        if self.moves.copies and self.rate != UNLIMITED:
+            told += f", at most {approximate_size(self.rate)} a second from and to each broker"
+        return told
+
+    # ------------------------------------------------------------ doing it
+
+    def _carry_out(self, deadline: float) -> List[Failure]:
+        found = self._found
+        self._throttle_on()
+        copies = [move for move in self.moves.moves if move.adding or move.removing]
+        reorderings = [move for move in self.moves.moves if not (move.adding or move.removing)]
+        waiting: Dict[Key, Optional[Move]] = dict.fromkeys(found.running)
+        failures = self._move(deque(copies), waiting, self.batch, deadline)
+        # Reordered by now or refused: a few hundred at once cost nothing.
+        if not any(failure.code == "timeout" for failure in failures):
+            failures += self._move(deque(reorderings), {}, REORDERINGS, deadline)
+        late = [failure for failure in failures if failure.code == "timeout"]
+        if late:
+            return failures
+        self._throttle_off()
+        failures += self._differences({(failure.subject) for failure in failures})
+        return failures
+
+    def _move(
+        self,
+        pending: Deque[Move],
+        waiting: Dict[Key, Optional[Move]],
+        batch: int,
+        deadline: float,
+    ) -> List[Failure]:
+        """Keep up to `batch` partitions moving until all are done; `waiting` are under way already."""
+        failures: List[Failure] = []
+        total = len(pending) + len(waiting)
+        told_at = self._clock()
+        while pending or waiting:
+            running = self.client.fetch_running()
+            for key in [key for key in waiting if key not in running]:
+                del waiting[key]
+            room = max(0, batch - len(waiting))
+            chosen = []
+            for _ in range(min(room, len(pending))):
+                move = pending.popleft()
+                # Somebody's reassignment of the same partition: ours comes after it.
+                (pending if move.key in running else chosen).append(move)
+            if chosen:
+                refused = self.client.alter({move.key: move.after for move in chosen})
+                for move in chosen:
+                    if move.key in refused:
+                        kind = MOVE if move.adding or move.removing else REORDER
+                        failures.append(
+                            Failure(_name(move.key), refused[move.key], kind, "refused")
+                        )
+                    else:
+                        waiting[move.key] = move
+            if not (pending or waiting):
+                break
+            now = self._clock()
+            if now >= deadline:
+                return failures + self._late(pending, waiting)
+            if now - told_at >= TELL_SECONDS:
+                told_at = now
+                done = total - len(pending) - len(waiting)
+                self._tell(self._line(done, total, pending, running))
+            # What is done at once need not be waited for; the first look comes soon.
+            self._sleep(POLL_SECONDS)
+        return failures
+
+    def _line(
+        self,
+        done: int,
+        total: int,
+        pending: Sequence[Move],
+        running: Mapping[Key, Running],
+    ) -> str:
+        """How far it is: partitions, and bytes that are still to be copied."""
+        on_disk = self.client.fetch_replica_sizes(sorted({key[0] for key in running}))
+        left = sum(move.bytes for move in pending)
+        for key, entry in running.items():
+            size = self._found.sizes.get(key, 0)
+            left += sum(max(0, size - on_disk.get((broker, key), 0)) for broker in entry.adding)
+        line = f"{done} of {total} partitions moved, {approximate_size(left)} left"
+        alive = {broker.id for broker in self.client.fetch_metadata().brokers}
+        lost = sorted({broker for entry in running.values() for broker in entry.adding} - alive)
+        if lost:
+            line += f"; waiting for broker {', '.join(map(str, lost))}, which is not alive"
+        return line
+
+    def _late(
+        self, pending: Sequence[Move], waiting: Mapping[Key, Optional[Move]]
+    ) -> List[Failure]:
+        under_way = "still under way, under its throttle; " + _AGAIN
+        return [
+            Failure(_name(key), under_way, MOVE if move else FINISH, "timeout")
+            for key, move in sorted(waiting.items())
+        ] + [
+            Failure(
+                _name(move.key),
+                f"not started; {_AGAIN}",
+                MOVE if move.adding or move.removing else REORDER,
+                "timeout",
+            )
+            for move in pending
+        ]
+
+    def _differences(self, known: Set[str]) -> List[Failure]:
+        """Moves that were made and cannot be seen; and preferred leaders get their partitions."""
+        moves = [move for move in self.moves.moves if _name(move.key) not in known]
+        until = self._clock() + SETTLE_SECONDS
+        while True:
+            snapshot = self.client.fetch_metadata()
+            now = {
+                (name, part.id): part
+                for name, topic in snapshot.topics.items()
+                for part in topic.partitions
+            }
+            # A topic that was deleted meanwhile has nothing to be moved.
+            wrong = [m for m in moves if m.key in now and now[m.key].replicas != m.after]
+            if not wrong or self._clock() >= until:
+                break
+            self._sleep(POLL_SECONDS)
+        wanted = [
+            move.key
+            for move in moves
+            if move.key in now
+            and now[move.key].leader != move.after[0]
+            and move.after[0] in now[move.key].isr
+        ]
+        if wanted:
+            # Kafka itself would do it within minutes: what is refused here is no failure.
+            self.client.elect_preferred(wanted, self._clock() + SETTLE_SECONDS)
+        return [
+            Failure(
+                _name(move.key),
+                f"its replicas are {list(now[move.key].replicas)} and not {list(move.after)}: "
+                "somebody else has changed them",
+                MOVE if move.adding or move.removing else REORDER,
+                "changed",
+            )
+            for move in wrong
+        ]
+
+    def _cancel(self, deadline: float) -> List[Failure]:
+        failures: List[Failure] = []
+        running = self.client.fetch_running()
+        if running:
+            refused = self.client.alter(dict.fromkeys(running))
+            failures = [
+                Failure(_name(key), why, CANCEL, "refused") for key, why in sorted(refused.items())
+            ]
+            while set(self.client.fetch_running()) - set(refused):
+                if self._clock() >= deadline:
+                    return failures + [
+                        Failure(_name(key), f"still under way; {_AGAIN}", CANCEL, "timeout")
+                        for key in sorted(running)
+                        if key not in refused
+                    ]
+                self._sleep(POLL_SECONDS)
+        self._throttle_off()
+        return failures
+
+    # ------------------------------------------------------------ throttles
+
+    def _throttle_on(self) -> None:
+        """Throttle what moves, before it moves. What a killed run has left is overwritten."""
+        found = self._found
+        concerned: Dict[Key, Tuple[Sequence[int], Sequence[int]]] = {
+            key: (running.replicas, running.adding) for key, running in found.running.items()
+        }
+        for move in self.moves.moves:
+            if move.adding:
+                senders, receivers = concerned.get(move.key, ((), ()))
+                concerned[move.key] = (
+                    tuple(dict.fromkeys([*senders, *move.before])),
+                    tuple(dict.fromkeys([*receivers, *move.adding])),
+                )
+        wanted = throttled_lists(concerned)
+        if not wanted:
+            return
+        if self.rate == UNLIMITED:
+            self._throttle_off()
+            return
+        foreign = set(found.throttles.foreign)
+        topics = {
+            topic: keys
+            for topic, keys in wanted.items()
+            if topic not in foreign and found.throttles.topics.get(topic) != keys
+        }
+        rates = {key: str(self.rate) for key in RATES}
+        brokers = {
+            broker.id: rates
+            for broker in found.snapshot.brokers
+            if not foreign and found.throttles.brokers.get(broker.id) != rates
+        }
+        self.client.set_throttles(brokers, topics)
+
+    def _throttle_off(self) -> None:
+        """Remove every throttle of ours, and see that it is gone."""
+        found = self._found
+        alive = [broker.id for broker in self.client.fetch_metadata().brokers]
+        names = sorted(found.snapshot.topics)
+        until = self._clock() + SETTLE_SECONDS
+        while True:
+            left = self.client.fetch_throttles(alive, names)
+            brokers, topics = _removals(left)
+            if not (brokers or topics):
+                return
+            self.client.set_throttles(brokers, topics)
+            if self._clock() >= until:
+                raise AdminError(
+                    Problem(
+                        "reassignment.throttle_left",
+                        "throttles could not be removed: "
+                        + ", ".join([*(f"broker {b}" for b in brokers), *topics][:10]),
+                        "run the task again",
+                    )
+                )
+            self._sleep(POLL_SECONDS)
+
+
+_AGAIN = "run the task again to go on, or with state: cancelled to go back"
+
+
+def told_into(path: Optional[str], log: Callable[[str], None]) -> Callable[[str], None]:
+    """A function for lines about progress: into the log, and as {"line": ...} into a file."""
+
+    def tell(line: str) -> None:
+        log(line)
+        if path:
+            files.write_atomically(path, json.dumps({"line": line}).encode(), mode=0o600)
+
+    return tell
+
+
+# The module's own options; their documentation is in the module.
+OPTIONS = dict(
+    state=dict(type="str", choices=[APPLIED, CANCELLED], default=APPLIED),
+    drain=dict(type="list", elements="int", default=[]),
+    spread=dict(type="bool", default=False),
+    onto=dict(type="list", elements="int", default=[]),
+    replication_factor=dict(type="int"),
+    topics=dict(type="list", elements="str"),
+    throttle=dict(type="str", default="50MiB"),
+    batch=dict(type="int", default=20),
+    operation_timeout=dict(type="float", default=86400.0),
+    progress=dict(type="path"),
+)

@@ -1,0 +1,250 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_reassignment
+short_description: Move replicas of Kafka from, onto and between brokers
+version_added: 0.2.0
+description:
+  - Empties brokers, spreads replicas evenly over all brokers or onto new ones, and changes the
+    replication factor, in one plan.
+  - The plan is the same every time, and copies no more replicas than even counts need. Replicas that
+    need not move stay. Each partition keeps its replicas on as many racks as before, or on more.
+    Which brokers are preferred as leaders is evened out by the order of replicas, which copies
+    nothing.
+  - Moves a few partitions at a time, under a throttle that it removes at the end, and waits until all
+    of it is done. The preferred leaders of what was moved are elected then.
+  - A second run goes on with what a killed one has left, its throttles included. It refuses while a
+    reassignment of somebody else is under way that goes elsewhere.
+options:
+  state:
+    description:
+      - V(applied) brings replicas to where the other options want them.
+      - V(cancelled) ends all reassignments that are under way, whoever began them, and removes the
+        throttles. Partitions that have been moved by then stay where they are.
+    type: str
+    choices: [applied, cancelled]
+    default: applied
+  drain:
+    description:
+      - Ids of brokers that shall hold no replica. They need not be alive.
+      - Refused while some partition has more replicas than there are other brokers.
+    type: list
+    elements: int
+    default: []
+  spread:
+    description: Whether all brokers shall hold the same number of replicas, give or take one.
+    type: bool
+    default: false
+  onto:
+    description:
+      - Ids of the only brokers that may get replicas; all live ones by default.
+      - Alone, it means O(spread=true).
+    type: list
+    elements: int
+    default: []
+  replication_factor:
+    description:
+      - How many replicas each partition shall have. Without it each keeps its number.
+      - Refused if it is not above the C(min.insync.replicas) of a topic that has more now.
+    type: int
+  topics:
+    description:
+      - Names of the only topics that may change; all by default, internal ones included.
+      - Only their replicas are counted, then, when they are spread.
+    type: list
+    elements: str
+  throttle:
+    description:
+      - How many bytes a second a broker may send and receive for the moves, such as V(50MiB), or
+        V(unlimited).
+      - It must be more than what producers write into the partitions that move, or they never catch
+        up.
+      - A topic of which somebody has throttled all replicas (V(*)) keeps that, and then brokers keep
+        their rates, too.
+    type: str
+    default: 50MiB
+  batch:
+    description: How many partitions move at the same time.
+    type: int
+    default: 20
+  operation_timeout:
+    description:
+      - Seconds within which all of it must be done. Then the module fails, and what is under way goes
+        on, under its throttle.
+    type: float
+    default: 86400.0
+  progress:
+    description:
+      - A file into which the module writes how far it is, as JSON with the key C(line).
+      - With the connection V(local) the task makes a file of its own, and Ansible shows its line every
+        ten seconds.
+    type: path
+extends_documentation_fragment:
+  - kafkaops.cluster.kafka
+  - kafkaops.cluster.attributes
+  - kafkaops.cluster.attributes.actiongroup_kafka
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+notes:
+  - Needs confluent-kafka and kafka-python.
+  - Sizes are those of the log directories. If they cannot be read, replicas are counted as empty.
+  - Brokers that have no rack while others have one switch the care for racks off.
+seealso:
+  - module: kafkaops.cluster.kafka_topics
+  - module: kafkaops.cluster.kafka_cluster_info
+author:
+  - kafkaops.cluster contributors (@kafkaops)
+"""
+
+EXAMPLES = r"""
+- name: Say what would move, and how many bytes
+  kafkaops.cluster.kafka_reassignment:
+    bootstrap_servers: kafka-1:9092,kafka-2:9092
+    spread: true
+  check_mode: true
+  register: plan
+
+- name: Give brokers 4 and 5 their part
+  kafkaops.cluster.kafka_reassignment:
+    bootstrap_servers: kafka-1:9092,kafka-2:9092
+    onto: [4, 5]
+    throttle: 100MiB
+
+- name: Empty broker 3
+  kafkaops.cluster.kafka_reassignment:
+    bootstrap_servers: kafka-1:9092,kafka-2:9092
+    drain: [3]
+
+- name: Three replicas for one topic
+  kafkaops.cluster.kafka_reassignment:
+    bootstrap_servers: kafka-1:9092,kafka-2:9092
+    topics: [orders]
+    replication_factor: 3
+
+- name: Stop moving
+  kafkaops.cluster.kafka_reassignment:
+    bootstrap_servers: kafka-1:9092,kafka-2:9092
+    state: cancelled
+"""
+
+RETURN = r"""
+cluster_id:
+  description: Id of the cluster.
+  returned: when the cluster was reached
+  type: str
+  sample: RO6sGagMRYWu7VnngZhBAA
+summary:
+  description: What moves, in one sentence.
+  returned: when the cluster was reached
+  type: str
+  sample: >-
+    9 partitions change, 9 replicas are copied, 4.4 GiB in all (4.4 GiB to broker 4), at most 50.0 MiB a second from
+    and to each broker
+bytes:
+  description: Bytes that are copied between brokers.
+  returned: when the cluster was reached
+  type: int
+  sample: 4724464025
+copies:
+  description: Number of replicas that are copied.
+  returned: when the cluster was reached
+  type: int
+  sample: 9
+under_way:
+  description: Partitions that were moving already when the module began.
+  returned: when the cluster was reached
+  type: list
+  elements: str
+  sample: [orders-3]
+plan:
+  description: What is to be done.
+  returned: when the cluster was reached
+  type: dict
+  contains:
+    changes:
+      description:
+        - Each with C(kind) (V(move), V(reorder), V(finish) for what is under way already, V(cancel),
+          V(unthrottle)), C(subject), C(before), C(after) and C(note).
+      type: list
+      elements: dict
+    refusals:
+      description: Why nothing was done, each with C(check), C(reason), C(remedy) and C(line).
+      type: list
+      elements: dict
+  sample:
+    changes:
+      - kind: move
+        subject: orders-3
+        before: {replicas: [1, 2, 3]}
+        after: {replicas: [4, 2, 3]}
+        note: 512.0 MiB to broker 4
+    refusals: []
+failed_items:
+  description: What was not done, each with C(name), C(error), C(kind) and C(code).
+  returned: when the cluster was reached
+  type: list
+  elements: dict
+  sample: []
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
+    KAFKA_RULES,
+    connection_from,
+    kafka_argument_spec,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_moves import (
+    MovesClient,
+    require_both_clients,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.reassignment import (
+    OPTIONS,
+    Reassignment,
+    told_into,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import (
+    fail,
+    reconcile,
+    report,
+)
+
+
+def main() -> None:
+    """Entry point."""
+    module = AnsibleModule(
+        argument_spec=kafka_argument_spec(**OPTIONS), supports_check_mode=True, **KAFKA_RULES
+    )
+    require_both_clients(module)
+    params = module.params
+    try:
+        client = MovesClient(connection_from(params))
+        tell = told_into(params["progress"], module.log)
+        reassignment = Reassignment(client, params, tell)
+        client.connect()
+        outcome = reconcile(reassignment, module.check_mode, params["operation_timeout"])
+    except AdminError as error:
+        fail(module, error)
+    else:
+        report(
+            module,
+            outcome,
+            params["operation_timeout"],
+            failed="not done",
+            **reassignment.results(outcome),
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,314 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""kafka_reassignment against a real cluster of three brokers: drain, spread, factor, cancel, resume."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as Place
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
+from kafka import KafkaAdminClient, TopicPartition
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+KEYS = [f"{side}.replication.throttled" for side in ("leader", "follower")]
+
+
+@pytest.fixture
+def reassign(modules, name):
+    """The module, for the test's own topic."""
+    from tests.support.run_module import run_module
+
+    def call(check=False, **options):
+        arguments = {"bootstrap_servers": modules.bootstrap_servers, "timeout": 20}
+        if options.get("state") != "cancelled":
+            arguments["topics"] = [name]
+        return run_module("kafka_reassignment", {**arguments, **options}, check)
+
+    return call
+
+
+@pytest.fixture
+def place(admin, name):
+    """Make the test's topic with given replicas and bytes in each partition; returns its name."""
+
+    def call(replicas, size=0, **config):
+        config = {key.replace("_", "."): str(value) for key, value in config.items()}
+        topic = NewTopic(name, replica_assignment=replicas, config=config)
+        admin.create_topics([topic])[name].result(30)
+        wait_until(lambda: len(now(admin, name)) == len(replicas), 20)
+        return name
+
+    return call
+
+
+@pytest.fixture
+def other(cluster):
+    """A client of the other library, for what confluent-kafka has no call."""
+    client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def nothing_left(admin, other, reassign):
+    """After the test nothing moves and nothing is throttled, whatever became of it."""
+    yield
+    if other.list_partition_reassignments() or throttles(admin):
+        reassign(state="cancelled")
+
+
+def now(admin, name):
+    """Partition to its replicas, as a foreign client sees it."""
+    topic = admin.list_topics(timeout=10).topics.get(name)
+    return {part.id: list(part.replicas) for part in topic.partitions.values()} if topic else {}
+
+
+def in_sync(admin, name):
+    """Whether all replicas of a topic are in sync."""
+    parts = admin.list_topics(timeout=10).topics[name].partitions.values()
+    return all(set(part.isrs) == set(part.replicas) for part in parts)
+
+
+def throttles(admin):
+    """Every throttle that somebody has set, on brokers and topics: (name, key) to value."""
+    kinds = ConfigResource.Type
+    known = admin.list_topics(timeout=10)
+    found = {}
+    asked = [[ConfigResource(kinds.BROKER, str(broker))] for broker in known.brokers]
+    asked.append([ConfigResource(kinds.TOPIC, topic) for topic in known.topics])
+    for resources in asked:
+        for resource, future in admin.describe_configs(resources).items():
+            for entry in future.result(20).values():
+                if entry.name.startswith(tuple(KEYS)) and entry.value and entry.source in (1, 2):
+                    found[(resource.name, entry.name)] = entry.value
+    return found
+
+
+def write(cluster, name, partitions, size, value=100_000):
+    """Write about `size` bytes into each partition; returns the number of records."""
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all"})
+    records = size // value
+    for number in range(partitions):
+        for index in range(records):
+            producer.produce(name, b"%d" % index + os.urandom(value - 10), partition=number)
+            producer.poll(0)
+        producer.flush(60)
+    return partitions * records
+
+
+def read(cluster, name, partitions):
+    """How many records can be read."""
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "unused"})
+    total = 0
+    for number in range(partitions):
+        low, high = consumer.get_watermark_offsets(Place(name, number), timeout=20)
+        total += high - low
+    consumer.close()
+    return total
+
+
+def moving(other, name):
+    """Partitions of the topic that move."""
+    return {key.partition for key in other.list_partition_reassignments() if key.topic == name}
+
+
+# ------------------------------------------------------------------ plain life
+
+
+def test_drain_then_again(reassign, place, admin, cluster):
+    name = place([[1, 3], [2, 3], [3, 1], [1, 2]])
+    records = write(cluster, name, 4, 400_000)
+    plan = reassign(check=True, drain=[3])
+    assert plan.changed and plan.copies == 3
+    assert plan.bytes > 3 * 390_000
+    assert now(admin, name)[0] == [1, 3]  # check mode
+    done = reassign(drain=[3])
+    assert not done.failed, done.values
+    assert done.plan == plan.plan and done.diff == plan.diff
+    after = now(admin, name)
+    assert all(3 not in replicas for replicas in after.values())
+    assert after[3] == [1, 2]
+    assert in_sync(admin, name)
+    assert throttles(admin) == {}
+    assert read(cluster, name, 4) == records
+    assert reassign(drain=[3]).changed is False
+
+
+def test_spread_evens_replicas_and_leaders(reassign, place, admin):
+    name = place([[1, 2]] * 6)
+    done = reassign(spread=True)
+    assert not done.failed, done.values
+    after = now(admin, name)
+    assert [sum(broker in each for each in after.values()) for broker in (1, 2, 3)] == [4, 4, 4]
+    parts = admin.list_topics(timeout=10).topics[name].partitions.values()
+    assert {part.id: part.leader for part in parts} == {
+        number: replicas[0] for number, replicas in after.items()  # elected
+    }
+    assert sorted(replicas[0] for replicas in after.values()) == [1, 1, 2, 2, 3, 3]
+    assert reassign(spread=True).changed is False
+
+
+def test_more_and_fewer_replicas(reassign, place, admin):
+    name = place([[1], [2], [3]])
+    up = reassign(replication_factor=3)
+    assert not up.failed, up.values
+    assert {len(set(replicas)) for replicas in now(admin, name).values()} == {3}
+    assert in_sync(admin, name)
+    down = reassign(replication_factor=1)
+    assert not down.failed, down.values
+    assert {len(replicas) for replicas in now(admin, name).values()} == {1}
+    assert down.bytes == 0
+
+
+def test_refusals_change_nothing(reassign, place, admin):
+    name = place([[1, 2, 3]] * 2, min_insync_replicas=2)
+    before = now(admin, name)
+    nowhere = reassign(drain=[1])
+    assert nowhere.failed and "reassignment.nowhere_to_go" in nowhere.msg
+    below = reassign(replication_factor=2)
+    assert below.failed and "reassignment.below_min_isr" in below.msg
+    assert "reassignment.unknown_broker" in reassign(drain=[9]).msg
+    assert "reassignment.nothing_asked" in reassign().msg
+    assert now(admin, name) == before
+
+
+# ------------------------------------------------------------------ throttle, cancel, resume
+
+
+@pytest.fixture
+def slow(place, cluster, nothing_left):
+    """A topic of 2 partitions with 8 MB each on brokers 1 and 2: half a minute at 512 KiB a second."""
+    name = place([[1, 2], [2, 1]])
+    return name, write(cluster, name, 2, 8_000_000)
+
+
+class Background:
+    """The module in a process of its own, which can be killed."""
+
+    def __init__(self, arguments):
+        code = (
+            "import json, sys; sys.path.insert(0, sys.argv[1])\n"
+            "from tests.support import collection_finder; collection_finder.install()\n"
+            "from tests.support.run_module import run_module\n"
+            "print(json.dumps(run_module('kafka_reassignment', json.loads(sys.argv[2])).values))\n"
+        )
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code, str(CHECKOUT), json.dumps(arguments)],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=CHECKOUT,
+        )
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(20)
+
+
+@pytest.fixture
+def background(modules, slow):
+    """The module draining broker 2 of the slow topic, killed at the end if it still runs."""
+    name, _records = slow
+    running = Background(
+        {
+            "bootstrap_servers": modules.bootstrap_servers,
+            "topics": [name],
+            "drain": [2],
+            "throttle": "512KiB",
+        }
+    )
+    yield running
+    if running.process.poll() is None:
+        running.kill()
+
+
+def test_killed_half_way_and_gone_on_with(reassign, slow, background, admin, other, cluster):
+    """The throttle is there while it moves, is left by the kill, and gone when a second run is done."""
+    name, records = slow
+    assert wait_until(lambda: moving(other, name), 30) == {0, 1}
+    background.kill()
+    left = throttles(admin)
+    assert left[("1", "leader.replication.throttled.rate")] == str(512 * 1024)
+    assert left[("3", "follower.replication.throttled.rate")] == str(512 * 1024)
+    assert left[(name, "follower.replication.throttled.replicas")] == "0:3,1:3"
+    assert moving(other, name) == {0, 1}
+
+    plan = reassign(check=True, drain=[2])
+    assert {kind for kind, _subject in plan.kinds} == {"finish"}
+    done = reassign(drain=[2], throttle="unlimited")
+    assert not done.failed, done.values
+    assert sorted(sorted(replicas) for replicas in now(admin, name).values()) == [[1, 3], [1, 3]]
+    assert in_sync(admin, name)
+    assert throttles(admin) == {}
+    assert read(cluster, name, 2) == records
+
+
+def test_cancelled(reassign, slow, background, admin, other):
+    name, _records = slow
+    assert wait_until(lambda: moving(other, name), 30)
+    background.kill()
+    assert reassign(check=True, state="cancelled").changed
+    assert moving(other, name)
+    done = reassign(state="cancelled")
+    assert not done.failed, done.values
+    assert not moving(other, name)
+    assert now(admin, name) == {0: [1, 2], 1: [2, 1]}
+    assert throttles(admin) == {}
+    assert reassign(state="cancelled").changed is False
+
+
+def test_too_late_says_how_to_go_on(reassign, slow, admin, other):
+    name, _records = slow
+    late = reassign(drain=[2], throttle="512KiB", operation_timeout=3)
+    assert late.failed
+    assert "still under way" in late.msg and "state: cancelled" in late.msg
+    assert moving(other, name)
+    assert {item["code"] for item in late.failed_items} == {"timeout"}
+
+
+def test_a_reassignment_of_somebody_else_is_refused(reassign, slow, admin, other):
+    """Towards broker 3 it is what is wanted, away from where it is wanted it is not."""
+    name, _records = slow
+    own = throttled(admin, name)
+    other.alter_partition_reassignments({TopicPartition(name, 0): [2, 3]})
+    assert wait_until(lambda: moving(other, name), 10)
+    refused = reassign(drain=[3])
+    assert refused.failed and "reassignment.running" in refused.msg
+    assert f"{name}-0" in refused.msg
+    assert throttles(admin).keys() == own.keys()
+
+
+def throttled(admin, name):
+    """Throttle the moves of a topic as somebody would by hand, so that they last."""
+    rate = {f"{key}.rate": str(256 * 1024) for key in KEYS}
+    lists = {f"{KEYS[0]}.replicas": "0:1,0:2", f"{KEYS[1]}.replicas": "0:3"}
+    kinds = ConfigResource.Type
+    asked = [(kinds.BROKER, broker, rate) for broker in "123"] + [(kinds.TOPIC, name, lists)]
+    for kind, subject, keys in asked:
+        entries = [
+            ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+            for key, value in keys.items()
+        ]
+        resource = ConfigResource(kind, subject, incremental_configs=entries)
+        for future in admin.incremental_alter_configs([resource]).values():
+            future.result(20)
+    return throttles(admin)
+
+
+def test_kraft(kraft, request):
+    """The same calls on KRaft, as far as one broker goes: nothing to move, nothing left."""
+    from tests.support.run_module import run_module
+
+    asked = {"bootstrap_servers": kraft.bootstrap_servers, "timeout": 20}
+    done = run_module("kafka_reassignment", {**asked, "spread": True})
+    assert not done.failed and done.changed is False, done.values
+    assert run_module("kafka_reassignment", {**asked, "state": "cancelled"}).changed is False
