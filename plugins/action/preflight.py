@@ -133,6 +133,7 @@ class ActionModule(ActionBase):
                 "enforce": {"type": "bool", "default": True},
                 "leave_absent": {"type": "bool", "default": False},
                 "purpose": {"type": "str", "choices": list(PURPOSES), "default": DEPLOY},
+                "replaced": {"type": "str", "default": ""},
             }
         )
         inventory = Inventory(self._templar, self._loader, task_vars)
@@ -238,6 +239,7 @@ class ActionModule(ActionBase):
             accept=arguments["accept"] + list(NOT_FOR_START) * arguments["leave_absent"],
             purpose=arguments["purpose"],
             commands=_commands(task_vars["playbook_dir"]),
+            replaced=int(arguments["replaced"]) if arguments["replaced"].isdigit() else None,
         )
         findings = in_order(list(verdict.findings) + _not_asked(asked))
         result = dict(verdict.result)

@@ -13,6 +13,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.roll import
     turn_events,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.status import (
+    idle_brokers,
     left_undone,
     status,
     what_started,
@@ -136,6 +137,7 @@ class FilterModule:
             "cluster_status": cluster_status,
             "kafka_bootstrap": bootstrap_servers,
             "kafka_properties": kafka_properties,
+            "idle_brokers": idle_brokers,
             "left_undone": left_undone,
             "logger_levels": logger_levels,
             "mount_units": mount_units,

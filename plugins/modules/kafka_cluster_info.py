@@ -56,6 +56,10 @@ options:
         description: Whether every partition of every topic must have all its replicas in sync.
         type: bool
         default: false
+      gone:
+        description: Ids that must not be registered any more.
+        type: list
+        elements: int
       controller:
         description: Whether there must be a controller, and it must be alive.
         type: bool

@@ -54,6 +54,12 @@ options:
     type: str
     choices: [deploy, keep, upgrade, rollback]
     default: deploy
+  replaced:
+    description:
+      - Id of a broker whose log directories may be empty, because its host or its disks were replaced. It counts only
+        while no broker of this id is registered.
+    type: str
+    default: ""
 attributes:
   check_mode:
     description: It only reads, so check mode makes no difference but for the report.

@@ -124,8 +124,6 @@ def test_values_of_the_local_cluster_are_those_of_its_inventory():
 
 
 # Files that users copy commands from, and the names that must exist for these to work.
-# What the preflight recommends before it exists; the names are fixed (see docs/preflight.md).
-ANNOUNCED = {f"playbooks/{name}.yml" for name in ("scale_in", "scale_out")}
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
@@ -186,6 +184,4 @@ def test_playbooks_and_links_of_a_page_exist(page):
     for target in re.findall(r"\]\(([^)#\s]+)", text):
         if "://" not in target and not (page.parent / target).exists():
             missing.append(target)
-    if page.name == "preflight.md":
-        missing = [name for name in missing if name not in ANNOUNCED]
     assert not missing

@@ -26,6 +26,7 @@ ONCE_FOR_ALL = {
     "playbooks/phases/unlock.yml",
     "playbooks/start.yml",
     "playbooks/phases/broker.yml",
+    "playbooks/phases/one_broker.yml",
     "playbooks/teardown.yml",
 }
 

@@ -39,6 +39,7 @@ def goal_from(params: Optional[Mapping[str, Any]]) -> Optional[Goal]:
         brokers=tuple(params["brokers"] or ()),
         in_sync=tuple(params["in_sync"] or ()),
         full_isr=params["full_isr"],
+        gone=tuple(params["gone"] or ()),
         controller=params["controller"],
         quiet_seconds=params["quiet_seconds"],
         timeout=params["timeout"],
@@ -236,6 +237,7 @@ OPTIONS = dict(
         options=dict(
             brokers=dict(type="list", elements="int"),
             in_sync=dict(type="list", elements="int"),
+            gone=dict(type="list", elements="int"),
             full_isr=dict(type="bool", default=False),
             controller=dict(type="bool", default=True),
             quiet_seconds=dict(type="float", default=0.0),

@@ -27,12 +27,14 @@ Named = Tuple[str, Partition]
 @dataclass(frozen=True)
 class Goal:
     """What to wait for. `brokers`: ids that must be registered; `in_sync`: ids whose replicas must all
-    be in sync; `full_isr`: those of all brokers; `quiet_seconds`: for how long all of it must hold.
+    be in sync; `full_isr`: those of all brokers; `gone`: ids that must not be registered;
+    `quiet_seconds`: for how long all of it must hold.
     """
 
     brokers: Tuple[int, ...] = ()
     in_sync: Tuple[int, ...] = ()
     full_isr: bool = False
+    gone: Tuple[int, ...] = ()
     controller: bool = False
     quiet_seconds: float = 0.0
     timeout: float = 120.0
@@ -147,6 +149,9 @@ def unmet(snapshot: Snapshot, goal: Goal) -> List[str]:
     missing = sorted(set(goal.brokers) - alive)
     if missing:
         reasons.append(f"not registered: {_ids(missing)}")
+    present = sorted(set(goal.gone) & alive)
+    if present:
+        reasons.append(f"still registered: {_ids(present)}")
     if goal.controller and (snapshot.controller is None or snapshot.controller not in alive):
         reasons.append("there is no controller")
     if goal.full_isr:

@@ -441,8 +441,7 @@ class Reassignment(Resource):
                 del waiting[key]
             room = max(0, batch - len(waiting))
             chosen = []
-            for _ in range(min(room, len(pending))):
-                move = pending.popleft()
+            for move in [pending.popleft() for each in range(min(room, len(pending)))]:
                 # Somebody's reassignment of the same partition: ours comes after it.
                 (pending if move.key in running else chosen).append(move)
             if chosen:

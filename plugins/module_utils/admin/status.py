@@ -93,6 +93,7 @@ def status(
         if cluster.get("reachable")
         else ["No broker answers."]
     )
+    lines += idle_brokers(cluster.get("brokers") or ())
     good = not amiss and not partitions and bool(cluster.get("reachable"))
     if good:
         summary = f"All {len(rows)} instances run."
@@ -102,6 +103,19 @@ def status(
         told += ["no broker answers"] if not cluster.get("reachable") and not amiss else []
         summary = f"ATTENTION: {'; '.join(told)}."
     return {"lines": lines + ["", summary], "good": good}
+
+
+def idle_brokers(brokers: Iterable[Mapping[str, Any]]) -> List[str]:
+    """Return a sentence about brokers that hold nothing while others do; an empty list if there are none."""
+    held = {int(each["id"]): int(each.get("replicas") or 0) for each in brokers}
+    idle = [str(broker) for broker, replicas in sorted(held.items()) if not replicas]
+    if not idle or not any(held.values()):
+        return []
+    verb, they = ("holds", "it gets its") if len(idle) == 1 else ("hold", "they get their")
+    return [
+        f"Broker {', '.join(idle)} {verb} no replica: {they} part with ansible-playbook"
+        " playbooks/scale_out.yml."
+    ]
 
 
 def _seen(

@@ -320,9 +320,9 @@ def _registrations(cluster: Cluster) -> Iterator[Problem]:
         remedy = ""
         if newcomers and value not in snapshot.brokers:
             remedy = (
-                "set kafka_broker_id: %d on the host that replaces it (%s has no id yet) and accept"
-                " directories.emptied for that run, or add the host that is missing"
-                % (value, ", ".join(newcomers))
+                "set kafka_broker_id: %d on the host that replaces it (%s has no id yet) and run"
+                " playbooks/replace_broker.yml -e broker=%d, or add the host that is missing"
+                % (value, ", ".join(newcomers), value)
             )
         yield found(
             "identity.missing_broker",

@@ -14,7 +14,18 @@ Pure: facts come in, a verdict goes out. Invariants:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import AbstractSet, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import (
+    AbstractSet,
+    Any,
+    Dict,
+    FrozenSet,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import (
     identity,
@@ -97,6 +108,7 @@ NEVER_ACCEPTED = frozenset(
 )
 
 
+EMPTIED = "directories.emptied"
 NO_CONTROLLER = Controller()
 NO_COMMANDS: Mapping[str, str] = dict.fromkeys(("finalize", "upgrade", "rollback"), "")
 
@@ -125,12 +137,14 @@ def judge(
     accept: Sequence[str] = (),
     purpose: str = DEPLOY,
     commands: Mapping[str, str] = NO_COMMANDS,
+    replaced: Optional[int] = None,
 ) -> Verdict:
     """The verdict over all members of an inventory.
 
     `snapshots`: cluster name -> what the running cluster says; `accept`: ids of checks whose errors
     somebody consents to, which makes warnings of them (not of those in NEVER_ACCEPTED); `purpose`:
-    what the run is for, one of world.PURPOSES; `commands`: see upgrades.after_lines.
+    what the run is for, one of world.PURPOSES; `commands`: see upgrades.after_lines; `replaced`: id of
+    a broker whose directories may be empty, once no broker of this id is registered.
     """
     findings: List[Problem] = []
     members = []
@@ -151,12 +165,28 @@ def judge(
     for check in CHECKS:
         findings += list(check(world))
     findings += _unknown_ids(accept, [raw.name for raw in world.members])
+    emptied = _may_be_empty(world, replaced)
+    findings = [
+        _as_warning(each) if each.check == EMPTIED and set(each.subjects) <= emptied else each
+        for each in findings
+    ]
     consented = frozenset(accept) - NEVER_ACCEPTED
     findings = [
         _as_warning(each) if each.level == ERROR and each.check in consented else each
         for each in findings
     ]
     return Verdict(tuple(merged(in_order(findings))), result_of(world, commands))
+
+
+def _may_be_empty(world: World, replaced: Optional[int]) -> FrozenSet[str]:
+    """The hosts of the broker that is replaced, where its id is known not to be registered."""
+    return frozenset(
+        host
+        for cluster in world.clusters
+        if replaced is not None and cluster.snapshot and replaced not in cluster.snapshot.brokers
+        for host, number in identity.identities(cluster)[0].items()
+        if number == replaced
+    )
 
 
 def _told_of_the_home(raw: Raw, problems: Sequence[Problem]) -> List[Problem]:

@@ -81,6 +81,8 @@ def test_loads_count_dead_holders_too():
 UNMET = [
     (GOOD, Goal((1, 2, 3), True, True), ""),
     (GOOD, Goal((1, 4, 5)), "not registered: brokers 4, 5"),
+    (GOOD, Goal(gone=(2, 3)), "still registered: brokers 2, 3"),
+    (GOOD, Goal(gone=(4,)), ""),
     (LAGGING, Goal(full_isr=True), "1 partition not fully in sync: t-1 lacks 1"),
     (OFFLINE, Goal(full_isr=True), "1 partition offline: t-1"),
     (LAGGING, Goal(full_isr=False), ""),

@@ -18,6 +18,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.four_letter
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.roll import roll_order
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.status import (
+    idle_brokers,
     left_undone,
     status,
     what_started,
@@ -334,3 +335,27 @@ def test_java_in_the_range_is_found_and_an_explicit_home_is_the_only_candidate(t
     assert found["home"] == str(tmp_path / "good") and "11.0.2" in found["seen"][0]
     explicit = find(17, 23, java_home=str(tmp_path / "old"), environment=environment)
     assert explicit["home"] is None
+
+
+@pytest.mark.parametrize(
+    ("held", "told"),
+    [
+        ({1: 4, 2: 4}, ""),
+        ({1: 0, 2: 0}, ""),
+        ({1: 4, 2: 4, 4: 0}, "Broker 4 holds no replica: it gets its part"),
+        ({1: 4, 5: 0, 4: 0}, "Broker 4, 5 hold no replica: they get their part"),
+    ],
+)
+def test_brokers_that_hold_nothing_are_told_with_the_playbook_that_fills_them(held, told):
+    lines = idle_brokers([{"id": broker, "replicas": count} for broker, count in held.items()])
+    assert bool(lines) == bool(told)
+    assert all(line.startswith(told) and "playbooks/scale_out.yml" in line for line in lines)
+    assert lines == [
+        line
+        for line in status(
+            [],
+            (),
+            {"brokers": [{"id": broker, "replicas": count} for broker, count in held.items()]},
+        )["lines"]
+        if "scale_out" in line
+    ]

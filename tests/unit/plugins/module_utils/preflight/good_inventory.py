@@ -217,6 +217,7 @@ def verdict_of(
     controller=None,
     unprotected=False,
     purpose=DEPLOY,
+    replaced=None,
 ):
     """The verdict over an inventory document.
 
@@ -234,6 +235,7 @@ def verdict_of(
         controller,
         unprotected,
         purpose,
+        replaced,
     )
 
 
@@ -246,6 +248,7 @@ def judge_gathered(
     controller=None,
     unprotected=False,
     purpose=DEPLOY,
+    replaced=None,
 ):
     """The verdict over what `gather` or `gather_files` returned; see `verdict_of`."""
     raws, inventory, groups = gathered
@@ -275,6 +278,7 @@ def judge_gathered(
         accept=accept,
         purpose=purpose,
         commands={"finalize": "FINALIZE", "upgrade": "UPGRADE", "rollback": "ROLLBACK"},
+        replaced=replaced,
     )
     if unprotected:
         return verdict

@@ -113,6 +113,28 @@ def test_a_disk_that_was_replaced_on_purpose_can_be_accepted(tmp_path):
     assert accepted.result["ids"]["kafka-3"]["broker_id"] == 3
 
 
+@pytest.mark.parametrize(
+    "replaced, registered, accepted",
+    [(3, False, True), (3, True, False), (2, False, False), (None, False, False)],
+)
+def test_a_replaced_broker_may_be_empty_once_its_id_is_not_registered(
+    tmp_path, replaced, registered, accepted
+):
+    """As replace_broker.yml asks: for this broker alone, and not while somebody else has its id."""
+    verdict = ground.verdict_of(
+        spoilt(brokers={"kafka_log_dirs": ["/srv/a"]}),
+        tmp_path,
+        facts={"kafka-3": {"kafka/answered": ONE}},
+        snapshot={
+            "cluster_id": "AAAA",
+            "replicas": frozenset({3}),
+            "brokers": {3: (("10.0.0.3", 9092),)} if registered else {},
+        },
+        replaced=replaced,
+    )
+    assert ("directories.emptied" not in {each.check for each in verdict.errors}) is accepted
+
+
 def test_damage_cannot_be_accepted(tmp_path):
     facts = {"kafka-3": {"kafka/log_dirs/0/meta_broken": "it is empty"}}
     verdict = ground.verdict_of(spoilt(), tmp_path, facts=facts, accept=["identity.broken_meta"])
