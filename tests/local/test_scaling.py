@@ -1,0 +1,162 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One broker more and one less, and a broker with a new disk, while a client writes; nothing is lost."""
+
+from __future__ import annotations
+
+import collections
+import os
+import random
+import shutil
+import signal
+import subprocess
+
+import pytest
+import yaml
+from confluent_kafka.admin import ConfigResource, NewTopic
+
+from tests.local.watching import cluster_is_whole
+from tests.support.outside import wait_until
+from tests.support.traffic import Traffic
+
+TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
+
+
+@pytest.fixture
+def grown(cluster):
+    """The shared cluster's inventory with kafka-4 in it, until the end of the test."""
+    hosts = cluster.overlay / "hosts.yml"
+    before = hosts.read_text()
+    more = {"kafka": {"hosts": {"kafka-4": {"kafka_broker_id": 4}}}}
+    hosts.write_text(yaml.safe_dump({"all": {"children": more}}))
+    cluster.brokers["kafka-4"] = 4
+    yield cluster
+    hosts.write_text(before)
+    cluster.brokers.pop("kafka-4", None)
+
+
+def held(cluster):
+    """Broker id to the number of its replicas; those that hold none are left out."""
+    topics = cluster.admin().list_topics(timeout=60).topics.values()
+    return collections.Counter(
+        broker for topic in topics for part in topic.partitions.values() for broker in part.replicas
+    )
+
+
+def throttles(cluster):
+    """Every throttle of replication that is set on a broker or a topic."""
+    admin, found = cluster.admin(), {}
+    known = admin.list_topics(timeout=60)
+    asked = [ConfigResource(ConfigResource.Type.BROKER, str(broker)) for broker in known.brokers]
+    asked += [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in known.topics]
+    for resource in asked:
+        (future,) = admin.describe_configs([resource]).values()
+        for entry in future.result(30).values():
+            if ".replication.throttled" in entry.name and entry.value and entry.source in (1, 2):
+                found[(resource.name, entry.name)] = entry.value
+    return found
+
+
+def registered(cluster):
+    """The ids of the live brokers."""
+    return set(cluster.admin().list_topics(timeout=60).brokers)
+
+
+def test_one_more_and_one_less_while_a_client_writes(grown):
+    """The new broker gets its part, the old ones run on; then it gives it back, and leaves."""
+    before = {name: grown.process(name) for name in grown.names}
+    with Traffic(grown, TOPIC) as traffic:
+        wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
+        run = grown.play("scale_out.yml")
+        assert "replicas are copied" in run.text and "to broker 4" in run.text, run.text
+        counts = held(grown)
+        assert max(counts.values()) - min(counts.values()) <= 1 and counts[4] > 0, counts
+        after = {name: grown.process(name) for name in grown.names}
+        assert after.pop("kafka-4") and before.pop("kafka-4") is None
+        assert after == before, "nothing that ran was restarted"
+        assert throttles(grown) == {}
+        assert 4 in {replica for _, each, _ in grown.partitions(TOPIC).values() for replica in each}
+        assert grown.play("scale_out.yml").changed() == 0
+
+        run = grown.play("scale_in.yml", "-e", "broker=4")
+        assert "Take kafka-4 out of the inventory" in run.text, run.text
+        sent = len(traffic.acknowledged)
+        wait_until(lambda: len(traffic.acknowledged) > sent, 60, "acknowledgements afterwards")
+    assert registered(grown) == {1, 2, 3} == set(held(grown))
+    assert grown.process("kafka-4") is None
+    assert throttles(grown) == {}
+    assert not traffic.failed and traffic.lost() == []
+    print(f"\nlongest pause of a partition: {traffic.longest_pause:.2f} s")
+
+
+def test_a_broker_is_kept_while_its_replicas_have_nowhere_to_go(cluster):
+    """Three replicas need three brokers; and the inventory without kafka-4 is a good one."""
+    before = held(cluster)
+    run = cluster.play("scale_in.yml", "-e", "broker=3", code=2)
+    assert "reassignment.nowhere_to_go" in run.text and f"{TOPIC}-0" in run.text, run.text
+    assert "broker.unknown" in cluster.play("scale_in.yml", "-e", "broker=4", code=2).text
+    assert "broker.missing" in cluster.play("scale_in.yml", code=2).text
+    assert held(cluster) == before and cluster.process("kafka-3")
+
+
+def test_a_broker_whose_disk_was_deleted_is_replaced(cluster):
+    """Refused by every other playbook, and while it has the last copy; then it copies everything anew."""
+    admin = cluster.admin()
+    admin.create_topics([NewTopic("alone", replica_assignment=[[3], [1]])])["alone"].result(30)
+    wait_until(lambda: len(cluster.partitions("alone")) == 2, 30, "the topic with one replica")
+    others = {name: cluster.process(name) for name in cluster.names if name != "kafka-3"}
+    with Traffic(cluster, TOPIC) as traffic:
+        wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
+        cluster.supervisorctl("stop", "kafka-3")
+        wait_until(lambda: registered(cluster) == {1, 2}, 60, "broker 3 is not registered")
+        shutil.rmtree(cluster.instance("kafka-3") / "data")
+        refused = cluster.play("site.yml", "-e", "flow_validation=never", code=2).text
+        assert "directories.emptied" in refused and "replace_broker.yml" in refused, refused
+        refused = cluster.play("replace_broker.yml", "-e", "broker=3", code=2).text
+        assert "broker.last_copy" in refused and "alone-0" in refused, refused
+        assert "alone-1" not in refused and cluster.process("kafka-3") is None
+
+        accepted = '{"kafkaops_preflight_accept": ["directories.emptied"]}'
+        cluster.play("replace_broker.yml", "-e", "broker=3", "-e", accepted)
+        wait_until(lambda: cluster_is_whole(cluster), 60, "every replica is in sync")
+        sent = len(traffic.acknowledged)
+        wait_until(lambda: len(traffic.acknowledged) > sent, 60, "acknowledgements afterwards")
+    assert registered(cluster) == {1, 2, 3}
+    assert {name: cluster.process(name) for name in others} == others, "others were left alone"
+    leaders = {leader for leader, _replicas, _isr in cluster.partitions(TOPIC).values()}
+    assert leaders == {1, 2, 3}, "leadership was given back"
+    assert not traffic.failed and traffic.lost() == []
+    admin.delete_topics(["alone"])["alone"].result(30)
+
+
+@pytest.mark.soak
+def test_killed_while_it_spreads_and_run_again(grown):
+    """Wherever it is killed, a second run ends with even counts, no throttle, and nothing lost."""
+    chance = random.Random(seed := random.randrange(10**6))
+    print(f"\nseed {seed}")
+    with Traffic(grown, TOPIC) as traffic:
+        wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
+        slow = ("-e", "kafka_reassignment_throttle=64KiB", "-e", "kafka_reassignment_batch=3")
+        with grown.playing("scale_out.yml", *slow) as (process, _log):
+            wait_until(
+                lambda: throttles(grown) or process.poll() is not None, 300, "the moves have begun"
+            )
+            if not ends_within(process, chance.uniform(0, 5)):
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait(30)
+        grown.play("scale_out.yml")
+        counts = held(grown)
+        assert max(counts.values()) - min(counts.values()) <= 1 and counts[4] > 0, counts
+        assert throttles(grown) == {}
+        grown.play("scale_in.yml", "-e", "broker=4")
+    assert registered(grown) == {1, 2, 3} == set(held(grown))
+    assert not traffic.failed and traffic.lost() == []
+
+
+def ends_within(process, seconds):
+    """Whether the process ends within these seconds."""
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True

@@ -1,0 +1,218 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""In which steps replicas move: batches, throttles, what a killed run leaves; with a clock of our own.
+
+The cluster here is a model: what a real one does is in tests/integration/topics.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_moves import (
+    Running,
+    Throttles,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Broker,
+    Partition,
+    Snapshot,
+    Topic,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.reassignment import (
+    OPTIONS,
+    Reassignment,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import reconcile
+
+
+class Killed(Exception):
+    """The run ends here."""
+
+
+class Model:
+    """A cluster whose copies take a second each; it notes what it saw. `kill_after`: requests."""
+
+    def __init__(self, replicas, brokers=(1, 2, 3, 4), seconds=1.0):
+        self.replicas = {("t", number): tuple(each) for number, each in enumerate(replicas)}
+        self.brokers = brokers
+        self.running, self.ends = {}, {}
+        self.rates, self.lists = {}, {}
+        self.now, self.seconds = 0.0, seconds
+        self.most, self.unthrottled = 0, []
+        self.kill_after = None
+
+    def clock(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+    def _request(self):
+        if self.kill_after is not None:
+            self.kill_after -= 1
+            if self.kill_after < 0:
+                raise Killed
+        for key in [key for key, end in self.ends.items() if end <= self.now]:
+            self.replicas[key] = self.running.pop(key).target
+            del self.ends[key]
+
+    def fetch_metadata(self):
+        self._request()
+        parts = tuple(
+            Partition(key[1], each[0], each, each)
+            for key, each in sorted(
+                {
+                    **self.replicas,
+                    **{key: each.replicas for key, each in self.running.items()},
+                }.items()
+            )
+        )
+        brokers = tuple(Broker(broker, "h", 1) for broker in self.brokers)
+        return Snapshot("id", 1, brokers, {"t": Topic("t", parts)})
+
+    def fetch_running(self):
+        self._request()
+        return dict(self.running)
+
+    def fetch_racks(self):
+        return {}
+
+    def fetch_replica_sizes(self, _names):
+        return {(broker, key): 5 for key, each in self.replicas.items() for broker in each}
+
+    def fetch_configs(self, _names):
+        return {}
+
+    def fetch_throttles(self, _brokers, _names):
+        self._request()
+        return Throttles(
+            {broker: keys for broker, keys in self.rates.items() if keys},
+            {topic: keys for topic, keys in self.lists.items() if keys},
+        )
+
+    def set_throttles(self, brokers, topics):
+        self._request()
+        for now, wanted in ((self.rates, brokers), (self.lists, topics)):
+            for subject, keys in wanted.items():
+                both = {**now.get(subject, {}), **keys}
+                now[subject] = {key: value for key, value in both.items() if value is not None}
+
+    def alter(self, wanted):
+        self._request()
+        for key, target in wanted.items():
+            before = self.replicas[key]
+            if target is None:
+                self.running.pop(key, None)
+                self.ends.pop(key, None)
+                continue
+            adding = tuple(broker for broker in target if broker not in before)
+            removing = tuple(broker for broker in before if broker not in target)
+            if not adding and not removing:
+                self.replicas[key] = tuple(target)
+                continue
+            self.running[key] = Running((*target, *removing), adding, removing)
+            self.ends[key] = self.now + self.seconds
+            if adding and not (self.rates.get(1) and self.lists.get("t")):
+                self.unthrottled.append(key)
+        self.most = max(self.most, len(self.running))
+        return {}
+
+    def elect_preferred(self, _keys, _deadline):
+        return {}
+
+
+def parameters(**options):
+    """The module's parameters as they are if nothing is said."""
+    return {**{name: option.get("default") for name, option in OPTIONS.items()}, **options}
+
+
+def run(model, seconds=1000.0, lines=None, **options):
+    tell = (lines if lines is not None else []).append
+    resource = Reassignment(model, parameters(**options), tell, model.clock, model.sleep)
+    return reconcile(resource, False, seconds, model.clock, model.sleep)
+
+
+def no_throttle(model):
+    return not any(model.rates.values()) and not any(model.lists.values())
+
+
+MOVING = [(1, 2), (2, 3), (3, 1)] * 4
+
+
+def test_never_more_than_a_batch_moves_and_all_of_it_under_the_throttle():
+    model = Model(MOVING)
+    outcome = run(model, spread=True, batch=2, throttle="1MiB")
+    assert not outcome.failures
+    assert model.most == 2 and model.unthrottled == []
+    assert no_throttle(model)
+    counts = [sum(b in each for each in model.replicas.values()) for b in model.brokers]
+    assert counts == [6, 6, 6, 6]
+
+
+def test_unlimited_sets_no_throttle():
+    model = Model(MOVING)
+    assert not run(model, spread=True, throttle="unlimited").failures
+    assert model.unthrottled and no_throttle(model)
+
+
+def test_it_says_now_and_then_how_far_it_is():
+    lines = []
+    assert not run(Model(MOVING, seconds=20.0), lines=lines, spread=True, batch=2).failures
+    assert lines[0].startswith("0 of ") and "left" in lines[0] and len(lines) > 3
+
+
+def test_at_the_deadline_what_moves_goes_on_under_its_throttle():
+    model = Model(MOVING, seconds=100.0)
+    outcome = run(model, seconds=10.0, spread=True, batch=2)
+    assert {failure.code for failure in outcome.failures} == {"timeout"}
+    assert model.running and not no_throttle(model)
+
+
+@given(st.integers(0, 60), st.booleans())
+def test_killed_anywhere_and_run_again(requests, drain):
+    """The second run ends where one that was not killed would: placed, and without a throttle."""
+    asked = {"drain": [3]} if drain else {"spread": True}
+    model = Model(MOVING)
+    model.kill_after = requests
+    try:
+        run(model, batch=3, **asked)
+    except Killed:
+        pass
+    model.kill_after = None
+    outcome = run(model, batch=3, **asked)
+    assert not outcome.plan.refusals and not outcome.failures
+    assert no_throttle(model) and not model.running
+    if drain:
+        assert not any(3 in each for each in model.replicas.values())
+    again = run(model, batch=3, **asked)
+    assert not again.plan
+
+
+@given(st.integers(0, 60))
+def test_killed_anywhere_and_cancelled(requests):
+    model = Model(MOVING)
+    model.kill_after = requests
+    try:
+        run(model, batch=3, spread=True)
+    except Killed:
+        pass
+    model.kill_after = None
+    outcome = run(model, state="cancelled")
+    assert not outcome.failures
+    assert no_throttle(model) and not model.running
+    assert all(len(each) == 2 for each in model.replicas.values())
+    assert not run(model, state="cancelled").plan
+
+
+@pytest.mark.parametrize("state", ["applied", "cancelled"])
+def test_a_throttle_of_somebody_else_is_left(state):
+    model = Model(MOVING)
+    model.lists["t"] = {"leader.replication.throttled.replicas": "*"}
+    model.rates = {1: {"leader.replication.throttled.rate": "9999"}}
+    asked = {"spread": True} if state == "applied" else {"state": state}
+    assert not run(model, **asked).failures
+    assert model.rates == {1: {"leader.replication.throttled.rate": "9999"}}
+    assert model.lists["t"] == {"leader.replication.throttled.replicas": "*"}
