@@ -8,7 +8,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: kafka_reassignment
 short_description: Move replicas of Kafka from, onto and between brokers
-version_added: 0.2.0
+version_added: 0.1.0
 description:
   - Empties brokers, spreads replicas evenly over all brokers or onto new ones, and changes the
     replication factor, in one plan.
