@@ -102,7 +102,7 @@ def test_a_broker_is_kept_while_its_replicas_have_nowhere_to_go(cluster):
 def test_a_broker_whose_disk_was_deleted_is_replaced(cluster):
     """Refused by every other playbook, and while it has the last copy; then it copies everything anew."""
     admin = cluster.admin()
-    admin.create_topics([NewTopic("alone", replica_assignment=[[3], [1]])])["alone"].result(30)
+    admin.create_topics([NewTopic("alone", 2, replica_assignment=[[3], [1]])])["alone"].result(30)
     wait_until(lambda: len(cluster.partitions("alone")) == 2, 30, "the topic with one replica")
     others = {name: cluster.process(name) for name in cluster.names if name != "kafka-3"}
     with Traffic(cluster, TOPIC) as traffic:
