@@ -75,7 +75,7 @@ def test_one_more_and_one_less_while_a_client_writes(grown):
         assert after.pop("kafka-4") and before.pop("kafka-4") is None
         assert after == before, "nothing that ran was restarted"
         assert throttles(grown) == {}
-        assert 4 in {replica for _, each, _ in grown.partitions(TOPIC).values() for replica in each}
+        assert 4 in {replica for found in grown.partitions(TOPIC).values() for replica in found[1]}
         assert grown.play("scale_out.yml").changed() == 0
 
         run = grown.play("scale_in.yml", "-e", "broker=4")
