@@ -239,7 +239,7 @@ def _nowhere(layout: Layout, wish: Wish) -> List[Problem]:
             Problem(
                 "reassignment.nowhere_to_go",
                 f"{_count(len(keys), 'partition')} with {_count(wanted, 'replica')} each would have "
-                f"{_count(len(targets), 'broker')} to go to: {some_keys(keys)}",
+                f"{_count(len(targets), 'broker')} to go to: {_some_topics(keys)}",
                 "add a broker first (playbooks/scale_out.yml), or lower the replication factor of "
                 "these topics (kafka_reassignment with topics and replication_factor)",
                 (),
@@ -636,6 +636,15 @@ def some_keys(keys: Sequence[Key]) -> str:
     """A few partitions as text."""
     shown = ", ".join(f"{topic}-{partition}" for topic, partition in keys[:EXAMPLES])
     return shown + (f" and {len(keys) - EXAMPLES} more" if len(keys) > EXAMPLES else "")
+
+
+def _some_topics(keys: Sequence[Key]) -> str:
+    """A few topics, each with the number of its partitions, as text."""
+    topics = collections.Counter(topic for topic, _partition in keys)
+    told = [f"{topic} ({count})" for topic, count in sorted(topics.items())]
+    return ", ".join(told[:EXAMPLES]) + (
+        f" and {len(told) - EXAMPLES} more topics" if len(told) > EXAMPLES else ""
+    )
 
 
 def _count(number: int, noun: str) -> str:

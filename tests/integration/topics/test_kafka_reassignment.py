@@ -159,7 +159,7 @@ def test_spread_evens_replicas_and_leaders(reassign, place, admin):
 
 
 def test_more_and_fewer_replicas(reassign, place, admin):
-    name = place([[1], [2], [3]])
+    name = place([[1], [2], [3]], min_insync_replicas=1)
     up = reassign(replication_factor=3)
     assert not up.failed, up.msg
     assert {len(set(replicas)) for replicas in now(admin, name).values()} == {3}
@@ -262,7 +262,10 @@ def test_cancelled(reassign, slow, background, admin, other):
     assert not done.failed, done.msg
     assert not moving(other, name)
     # Kafka puts those that stay before those that come back.
-    assert {number: set(each) for number, each in now(admin, name).items()} == {0: {1, 2}, 1: {1, 2}}
+    assert {number: set(each) for number, each in now(admin, name).items()} == {
+        0: {1, 2},
+        1: {1, 2},
+    }
     assert throttles(admin) == {}
     assert reassign(state="cancelled").changed is False
 

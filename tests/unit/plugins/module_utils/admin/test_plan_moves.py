@@ -146,7 +146,7 @@ def test_a_dead_broker_can_be_drained():
     "wish, check, words",
     [
         (Wish(drain=frozenset({3})), "reassignment.nowhere_to_go", "3 replicas each"),
-        (Wish(replication_factor=4), "reassignment.nowhere_to_go", "orders-0"),
+        (Wish(replication_factor=4), "reassignment.nowhere_to_go", "orders (6)"),
         (Wish(drain=frozenset({7})), "reassignment.unknown_broker", "1, 2, 3"),
         (Wish(spread=True, onto=frozenset({8})), "reassignment.unknown_broker", "broker 8"),
         (Wish(drain=frozenset({1}), onto=frozenset({1})), "reassignment.contradiction", "filled"),
