@@ -99,6 +99,7 @@ def test_a_broker_is_kept_while_its_replicas_have_nowhere_to_go(cluster):
     assert held(cluster) == before and cluster.process("kafka-3")
 
 
+@pytest.mark.soak
 def test_a_broker_whose_disk_was_deleted_is_replaced(cluster):
     """Refused by every other playbook, and while it has the last copy; then it copies everything anew."""
     alone = NewTopic("alone", 2, replica_assignment=[[3], [1]])
