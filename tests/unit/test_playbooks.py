@@ -67,7 +67,9 @@ def test_what_is_done_once_for_each_cluster_is_not_done_once_for_all():
     assert once - ONCE_FOR_ALL == set()
 
 
-STARTS_OR_STOPS = {"start.yml", "start_together.yml", "stop.yml", "teardown.yml", "turn.yml"}
+STARTS_OR_STOPS = {
+    *("start.yml", "start_together.yml", "stop.yml", "retire.yml", "teardown.yml", "turn.yml"),
+}
 
 
 def parts_of(path):
