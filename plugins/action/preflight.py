@@ -51,6 +51,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.host_fa
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import (
     identities,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.in_force import (
+    addresses_in_effect,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.judge import judge
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.jvm import (
     options_to_try,
@@ -624,8 +627,10 @@ def _question(cluster, brokers, servers, hostvars):
         for member in some
     ]
     admin = some[0].text("kafka_admin_listener")
+    # Where they are now, and where they will be: a port may be about to change, or half changed.
+    places = [*addresses_in_effect(some), *bootstrap_servers(listeners, admin).split(",")]
     question = {
-        "bootstrap_servers": bootstrap_servers(listeners, admin),
+        "bootstrap_servers": list(dict.fromkeys(places)),
         "timeout": ASK_SECONDS,
         "missing_ok": True,
     }

@@ -167,6 +167,13 @@ versions:
       state: ["Mixed versions of Kafka: 3.8.1: kafka-2, kafka-3; 3.9.2: kafka-1."]
       before: ["Kafka 3.8.1 -> 3.9.2: kafka-2, kafka-3; one at a time."]
       after: ["Kafka: every member of this run runs 3.9.2."]
+in_effect:
+  description:
+    - Where the brokers of each cluster are to be asked now, by the configuration that each has in force. Differs from
+      the inventory's addresses while a listener is being changed.
+  returned: with phase judge
+  type: dict
+  sample: {local: ["127.0.0.1:9092", "127.0.0.1:9093", "127.0.0.1:9094"]}
 report:
   description: Path of preflight.json by cluster.
   returned: with phase judge, where it was written

@@ -121,6 +121,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.four_letter
     server_state,
     unmet,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 SERVER = {
@@ -176,7 +177,24 @@ def main() -> None:
     result = {"servers": states, "whole": not unmet(states), "missing": missing}
     if params["wait"] and missing:
         reasons = "; ".join(missing)
-        module.fail_json(msg=f"Waited {params['timeout']} s for ZooKeeper: {reasons}.", **result)
+        told = f"Waited {params['timeout']} s for ZooKeeper: {reasons}."
+        if params["stopping"] is not None:
+            remedy = (
+                "bring back what is missing (playbooks/status.yml shows it), then run it again, it"
+                " goes on from here"
+            )
+            if not any(state["serving"] for state in states):
+                remedy = (
+                    "none serves, so that turns cannot help: run playbooks/stop.yml, then"
+                    " playbooks/site.yml, which starts them together"
+                )
+            told = Problem(
+                "gate.waiting",
+                f"waited {params['timeout']} s, and it may not be stopped yet: {reasons}. It was not stopped",
+                remedy,
+                (f"server {params['stopping']}",),
+            ).line()
+        module.fail_json(msg=told, **result)
     if params["wait"]:
         for state in states:
             if state["error"]:

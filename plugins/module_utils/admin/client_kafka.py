@@ -57,6 +57,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
     AdminError,
     Change,
     Failure,
+    FinalError,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.reach import (
     Trouble,
@@ -88,6 +89,8 @@ BATCH = 500
 POLL_SECONDS = 0.25
 WATCH_SECONDS = 3.0
 VIEW_ATTEMPTS = 25
+VIEWS_AT_ONCE = 8
+OTHER_SECONDS = 5.0
 
 T = TypeVar("T")
 # (topic, partition)
@@ -136,6 +139,7 @@ class KafkaClient:
         self._wall_clock = wall_clock
         self._trouble = Trouble()
         self._admin: Any = None
+        self._other: Any = None  # kafka-python's
 
     # ------------------------------------------------------------ reaching the cluster
 
@@ -213,9 +217,10 @@ class KafkaClient:
                 last = error.args[0]
                 self._admin.poll(0)
             if self._clock() >= deadline or not _passing(last):
-                if last.code() in _denied_codes():
+                denied = last.code() in _denied_codes()
+                if denied:
                     remedy = f"grant this user what {what} needs: Describe and DescribeConfigs"
-                raise AdminError(
+                raise (FinalError if denied else AdminError)(
                     Problem(
                         "cluster.read",
                         f"{what} failed: {self._explained(last)}",
@@ -252,30 +257,112 @@ class KafkaClient:
             )
         return snapshot
 
-    def fetch_every_view(self, snapshot: Snapshot) -> Dict[int, Optional[Snapshot]]:
+    def fetch_view_of_others(self, broker: int) -> Snapshot:
+        """The metadata that another broker than this one has, one that knows itself to be registered.
+
+        A broker that lost touch answers, too, with what it knew last or with an empty cluster. Which
+        one is asked is librdkafka's choice, so that fresh clients are made until it was another one.
+        AdminError if none is.
+        """
+        for _attempt in range(VIEW_ATTEMPTS):
+            snapshot = self.fetch_metadata()
+            told = {each.id for each in snapshot.brokers}
+            if snapshot.answered_by != broker and snapshot.answered_by in told:
+                return snapshot
+            self._renew()
+        raise AdminError(
+            Problem(
+                "cluster.read",
+                f"only broker {broker} itself answers, or brokers that are not registered",
+                "start the other brokers (playbooks/start.yml starts what is down)",
+                (self.connection.bootstrap,),
+            )
+        )
+
+    def fetch_every_view(
+        self, snapshot: Snapshot, besides: Optional[int] = None
+    ) -> Dict[int, Optional[Snapshot]]:
         """The metadata that each live broker has: broker id to Snapshot, None if it is silent.
 
         Brokers learn of changes one after another. A fresh client whose only address is that broker
         sticks to it or to another one, about every second time (measured), and the answer says who
-        gave it: so fresh clients are made until one has asked the right broker.
+        gave it: so fresh clients are made until one has asked the right broker. `besides` is the id of
+        a broker that is left out. Several are asked at once.
         """
-        views: Dict[int, Optional[Snapshot]] = {}
-        for broker in snapshot.brokers:
-            alone = replace(self.connection, addresses=((broker.host, broker.port),), timeout=5.0)
-            views[broker.id] = None
-            for _attempt in range(VIEW_ATTEMPTS):
-                client = KafkaClient(alone, self._clock, self._sleep, self._wall_clock)
-                try:
-                    client.connect()
-                    metadata = client._list_topics(alone.timeout)
-                except (AdminError, KafkaException):
-                    break
-                finally:
-                    self.requests.update(client.requests)
-                if metadata.orig_broker_id == broker.id:
-                    views[broker.id] = _snapshot(metadata)
-                    break
-        return views
+        asked = [broker for broker in snapshot.brokers if broker.id != besides]
+        with concurrent.futures.ThreadPoolExecutor(VIEWS_AT_ONCE) as pool:
+            answers = list(pool.map(self._view, asked))
+        for _view, requests in answers:
+            self.requests.update(requests)
+        return {broker.id: view for broker, (view, _requests) in zip(asked, answers)}
+
+    def _view(self, broker: Broker) -> Tuple[Optional[Snapshot], collections.Counter[str]]:
+        """(the metadata of one broker, None if it is silent; how many requests that took)."""
+        alone = replace(self.connection, addresses=((broker.host, broker.port),), timeout=5.0)
+        requests: collections.Counter[str] = collections.Counter()
+        for _attempt in range(VIEW_ATTEMPTS):
+            client = KafkaClient(alone, self._clock, self._sleep, self._wall_clock)
+            try:
+                client.connect()
+                metadata = client._list_topics(alone.timeout)
+            except (AdminError, KafkaException):
+                break
+            finally:
+                requests.update(client.requests)
+            if metadata.orig_broker_id == broker.id:
+                return _snapshot(metadata), requests
+        return None, requests
+
+    def fetch_reassignments(self) -> List[PartitionKey]:
+        """Partitions that are being moved, sorted; one request, to the controller.
+
+        librdkafka has no call for it, metadata show added replicas as any other, and ZooKeeper would
+        have to be asked for every topic: since Kafka 2.6 the state is in the topics' nodes. So
+        kafka-python asks; its connection stays open until `close`. AdminError if the controller does
+        not answer.
+        """
+        from kafka import KafkaAdminClient
+        from kafka.errors import ClusterAuthorizationFailedError
+        from kafka.errors import KafkaError as OtherError
+
+        self.requests["list_reassignments"] += 1
+        doing = "listing the reassignments"
+        try:
+            if self._other is None:
+                with kafka_python_settings(self.connection) as settings:
+                    seconds = min(self.connection.timeout, OTHER_SECONDS)
+                    settings["bootstrap_timeout_ms"] = settings["request_timeout_ms"] = int(
+                        seconds * 1000
+                    )
+                    self._other = KafkaAdminClient(**settings)
+            return sorted(
+                (key.topic, key.partition) for key in self._other.list_partition_reassignments()
+            )
+        except ClusterAuthorizationFailedError as error:
+            raise FinalError(
+                Problem(
+                    "cluster.read",
+                    f"{doing} failed: the user may not",
+                    "grant this user Describe on the cluster",
+                    (self.connection.bootstrap,),
+                )
+            ) from error
+        except (OtherError, OSError, ValueError, AssertionError) as error:
+            self.close()
+            raise AdminError(
+                Problem(
+                    "cluster.read",
+                    f"{doing} failed: {type(error).__name__}: {error}",
+                    "run it again once the controller answers",
+                    (self.connection.bootstrap,),
+                )
+            ) from error
+
+    def close(self) -> None:
+        """End what kafka-python runs; librdkafka's client ends by itself."""
+        if self._other is not None:
+            other, self._other = self._other, None
+            other.close()
 
     def fetch_racks(self) -> Dict[int, Optional[str]]:
         """Broker id to rack; metadata as librdkafka shows it has none."""
@@ -299,6 +386,29 @@ class KafkaClient:
         """Effective settings of one broker, None without the right to see them; one request."""
         configs = self._describe_configs("broker", [str(broker_id)], denied_ok=True)
         return configs.get(str(broker_id))
+
+    def fetch_broker_settings(self, brokers: Iterable[int], key: str) -> Dict[int, str]:
+        """One setting of each of these brokers, as it told it itself; all are asked at once.
+
+        Who does not answer within a few seconds, or may not tell, is left out.
+        """
+        asked = {}
+        for broker in brokers:
+            self.requests["describe_broker_configs"] += 1
+            resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
+            asked[broker] = self._admin.describe_configs(
+                [resource], request_timeout=min(self.connection.timeout, OTHER_SECONDS)
+            )
+        told = {}
+        for broker, futures in asked.items():
+            for future in futures.values():
+                try:
+                    entry = future.result().get(key)
+                except KafkaException:
+                    continue
+                if entry is not None and entry.value is not None:
+                    told[broker] = str(entry.value)
+        return told
 
     def _describe_configs(
         self, kind: str, names: Sequence[str], denied_ok: bool = False
@@ -687,7 +797,8 @@ def _snapshot(metadata: Any) -> Snapshot:
         for node in sorted(metadata.brokers.values(), key=lambda entry: entry.id)
     )
     controller = metadata.controller_id if metadata.controller_id >= 0 else None
-    return Snapshot(metadata.cluster_id, controller, brokers, topics)
+    asked = metadata.orig_broker_id if metadata.orig_broker_id >= 0 else None
+    return Snapshot(metadata.cluster_id, controller, brokers, topics, answered_by=asked)
 
 
 def _waiting(snapshot: Snapshot, changes: Sequence[Change]) -> Dict[str, str]:

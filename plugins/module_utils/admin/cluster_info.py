@@ -18,6 +18,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_zook
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import Goal
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.until_quiet import (
+    until_quiet,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 if TYPE_CHECKING:
@@ -25,10 +28,6 @@ if TYPE_CHECKING:
         KafkaClient,
     )
     from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Snapshot
-
-POLL_SECONDS = 0.25
-# Between two lines of progress in the log.
-TELL_SECONDS = 5.0
 
 
 def goal_from(params: Optional[Mapping[str, Any]]) -> Optional[Goal]:
@@ -61,53 +60,32 @@ def wait_for(
     `quiet_seconds`, and at the end in the view of every live broker, because brokers learn of
     changes one after another and the next module may ask any of them.
     """
-    started = clock()
-    deadline = started + goal.timeout
-    client: Optional[KafkaClient] = None
-    met_since: Optional[float] = None
-    polls, told_at = 0, started
-    while True:
-        polls += 1
-        try:
-            if client is None:
-                fresh = make_client()
-                fresh.connect()
-                client = fresh
-            snapshot = client.fetch_metadata()
-            reasons = health.unmet(snapshot, goal)
-        except AdminError as error:
-            if client is None and error.reachable:
-                raise  # wrong credentials do not become right by waiting
-            client, reasons = None, [f"{', '.join(error.problem.subjects)}: {error.problem.reason}"]
-        now = clock()
-        met_since = None if reasons else now if met_since is None else met_since
-        if client is not None and met_since is not None:
-            if now - met_since >= goal.quiet_seconds:
-                reasons = _dissent(client, snapshot, goal)
-                if not reasons:
-                    return {
-                        "waited_seconds": round(now - started, 2),
-                        "polls": polls,
-                        "not_waited_for": health.not_waited_for(snapshot, goal),
-                    }
-        if now >= deadline:
-            if not reasons and met_since is not None:
-                reasons = [
-                    f"the state has been good for {now - met_since:.1f} s only, "
-                    f"{goal.quiet_seconds:g} s were asked for"
-                ]
-            raise AdminError(
-                Problem(
-                    "cluster.not_ready",
-                    f"waited {goal.timeout:g} s: {'; '.join(reasons)}",
-                    "see playbooks/status.yml and the brokers' logs, or raise the timeout",
-                ),
-                reachable=client is not None,
-            )
-        if now - told_at >= TELL_SECONDS:
-            told_at = now
-            log(f"waiting for {now - started:.0f} s: {'; '.join(reasons) or 'quiet so far'}")
-        sleep(POLL_SECONDS)
+    seen: List[Snapshot] = []
+
+    def look(client: KafkaClient) -> List[str]:
+        seen[:] = [client.fetch_metadata()]
+        return health.unmet(seen[0], goal)
+
+    waited = until_quiet(
+        make_client,
+        look,
+        lambda client: _dissent(client, seen[0], goal),
+        lambda reasons: Problem(
+            "cluster.not_ready",
+            f"waited {goal.timeout:g} s: {'; '.join(reasons)}",
+            "see playbooks/status.yml and the brokers' logs, or raise the timeout",
+        ),
+        goal.quiet_seconds,
+        goal.timeout,
+        clock,
+        sleep,
+        log,
+    )
+    return {
+        "waited_seconds": waited.seconds,
+        "polls": waited.polls,
+        "not_waited_for": health.not_waited_for(seen[0], goal),
+    }
 
 
 def _dissent(client: KafkaClient, snapshot: Snapshot, goal: Goal) -> List[str]:

@@ -134,6 +134,8 @@ def unmet(
         f"{_name(state)}: it is a {state['role']} and knows {another}"
         for state in states
         if not state["error"] and (state["role"] == "standalone") != alone
+        # What is about to be mended may think what it likes.
+        and (stopping is None or alone or state["id"] != stopping)
     ]
     if reasons or alone:
         return reasons
@@ -146,7 +148,9 @@ def unmet(
         reasons = [f"{_name(state)}: {state['error']}" for state in states if state["error"]]
         without = "" if stopping is None else f" without server {stopping}"
         return reasons + [f"{len(staying)} of {len(states)} serve{without}, {needed} are needed"]
-    leaders = [state for state in voters if state["role"] == "leader"]
+    leaders = [state for state in staying if state["role"] == "leader"]
+    # The one that stops may be the leader; beside another one it only believes so.
+    leaders = leaders or [state for state in voters if state["role"] == "leader"]
     if len(leaders) != 1:
         return [f"{len(leaders)} servers lead" if leaders else "no server leads"]
     synced = leaders[0]["synced_followers"]

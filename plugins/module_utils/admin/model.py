@@ -115,7 +115,8 @@ class Snapshot:
     `broker_defaults` are effective broker settings (`min.insync.replicas`, `num.partitions`, ...);
     `known_keys` the topic settings that the brokers know, None if that could not be learned;
     `stakes` maps topic names to Stake, for changes that need one; `defaults_denied` says that the
-    user may not see `broker_defaults`; `assumed` that no broker was asked.
+    user may not see `broker_defaults`; `assumed` that no broker was asked; `answered_by` is the id of
+    the broker that was, None if unknown.
     """
 
     cluster_id: Optional[str] = None
@@ -127,6 +128,7 @@ class Snapshot:
     stakes: Mapping[str, Stake] = field(default_factory=dict)
     defaults_denied: bool = False
     assumed: bool = False
+    answered_by: Optional[int] = None
 
 
 # ---------------------------------------------------------------- what people ask for

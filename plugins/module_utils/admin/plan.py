@@ -35,6 +35,15 @@ class AdminError(ProblemError):
         """Whether somebody answered."""
         return self.details.get("reachable", True)
 
+    # Whether waiting cannot cure it, so that nobody should.
+    final = False
+
+
+class FinalError(AdminError):
+    """A problem that ends a wait at once, also one that was under way."""
+
+    final = True
+
 
 @dataclass(frozen=True)
 class Change:

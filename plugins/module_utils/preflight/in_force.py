@@ -9,7 +9,7 @@ The brokers' own configuration files say what is in force, so a stopped cluster 
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Mapping, Tuple
+from typing import Dict, Iterable, Iterator, List, Mapping, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
     found,
@@ -50,6 +50,31 @@ def check_in_force(world: World) -> Iterator[Problem]:
 
 def _current(member: Member) -> Mapping[str, str]:
     return member.product_facts("kafka").get("current") or {}
+
+
+def addresses_in_effect(members: Iterable[Member]) -> List[str]:
+    """Where brokers are to be asked now, as host:port: their admin listener as their configuration in
+    force has it, or with another name the first one of its protocol. Brokers of which nothing is
+    known are left out."""
+    found = []
+    for member in members:
+        properties = _current(member)
+        if not properties or not member.listeners:
+            continue
+        name = member.text("kafka_admin_listener")
+        wanted = [each for each in member.listeners if each.name == name] or [member.listeners[0]]
+        protocols = listeners_of(properties)
+        texts = properties.get("advertised.listeners") or properties.get("listeners", "")
+        places = {}
+        for text in texts.split(","):
+            listener, _slashes, address = text.strip().partition("://")
+            if listener.upper() in protocols and address.rpartition(":")[0]:
+                places[listener.upper()] = address
+        alike = [each for each in places if protocols[each][0] == wanted[0].protocol]
+        own = wanted[0].name.upper()
+        if own in places or alike:
+            found.append(places[own] if own in places else places[alike[0]])
+    return list(dict.fromkeys(found))
 
 
 def _alive(member: Member) -> bool:

@@ -239,6 +239,7 @@ def result_of(world: World, commands: Mapping[str, str] = NO_COMMANDS) -> Dict[s
         # host -> inter.broker.protocol.version to write, "" for none
         "protocols": {},
         "versions": {},
+        "in_effect": {},
     }
     for cluster in world.clusters:
         broker_ids, server_ids = identity.identities(cluster)
@@ -255,6 +256,7 @@ def result_of(world: World, commands: Mapping[str, str] = NO_COMMANDS) -> Dict[s
             result["unwritten"][member.name] = unwritten
         result["servers"][cluster.name] = _servers(cluster, server_ids)
         result["brokers"][cluster.name] = _brokers(cluster, broker_ids)
+        result["in_effect"][cluster.name] = in_force.addresses_in_effect(cluster.brokers)
         result["ensembles"][cluster.name] = dict(
             identity.ensemble_state(cluster),
             unstarted=[

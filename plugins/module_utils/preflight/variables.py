@@ -42,9 +42,10 @@ _ROLES = os.path.join(os.path.dirname(__file__), "../../../roles")
 # Judged by functions of their own, with ids of their own, which also take values of other types.
 OWN_CHECKS = ("kafka_broker_id", "zookeeper_myid", "kafka_cluster_name", "kafka_zookeeper_chroot")
 # Names of the published interface that no playbook of this release reads.
-WITHOUT_EFFECT = ("kafka_accept_unavailable",)
+WITHOUT_EFFECT: Tuple[str, ...] = ()
 # Lists of words, of which a single one may be written without brackets: whoever reads it can.
 ONE_WORD_WILL_DO = (
+    "kafka_accept_unavailable",
     "kafka_listeners.audience",
     "kafka_topics_allow",
     "kafkaops_preflight_accept",
@@ -66,6 +67,7 @@ COUNT_MAX = 2**31 - 1
 BOUNDS = {
     "_seconds": (1, 10**6),
     "port": (1, 65535),
+    "kafka_gate_quiet_seconds": (0, 3600),
     "java_minimum": (8, 999),
     "java_maximum": (8, 999),
     "jvm_service_open_files": (1, COUNT_MAX),

@@ -143,6 +143,9 @@ class World:
         self.connects += 1
         self.current()
 
+    def close(self):
+        pass
+
     def fetch_metadata(self):
         return self.current()
 

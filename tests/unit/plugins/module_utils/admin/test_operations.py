@@ -156,6 +156,16 @@ FIVE = [server(1, "leader", 3), FOLLOWER, server(3, "follower"), server(4, "foll
         ([server(1, "standalone")], {"stopping": 1}, ""),
         ([LEADER, FOLLOWER], {"stopping": 1}, ""),
         ([LEADER, server(2, None)], {"stopping": 1}, "0 of 2 serve without server 1"),
+        # the one that stops is the one to be mended: whatever is wrong with it is not waited for
+        ([LEADER, FOLLOWER, server(3, "standalone")], {"stopping": 3}, ""),
+        ([LEADER, FOLLOWER, server(3, "standalone")], {"stopping": 2}, "is a standalone"),
+        ([LEADER, FOLLOWER, server(3, "leader", 0)], {"stopping": 3}, "synced followers of 2"),
+        ([server(1, "leader", 2), FOLLOWER, server(3, "leader", 0)], {"stopping": 3}, ""),
+        ([server(1, "leader", 2), FOLLOWER, server(3, "leader", 0)], {"stopping": 2}, "2 servers lead"),
+        ([LEADER, FOLLOWER, server(3, "follower", error="it is server 2, not 3")], {"stopping": 3}, ""),
+        ([LEADER, FOLLOWER, server(3, "observer")], {"stopping": 3}, ""),
+        # a follower that is not synced is not known by name: it may be one of the others
+        ([LEADER, FOLLOWER, server(3, "follower")], {"stopping": 3}, "1 synced followers of 2"),
     ],
 )  # fmt: skip
 def test_what_an_ensemble_lacks(states, asked, told):

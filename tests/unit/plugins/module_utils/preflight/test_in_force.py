@@ -78,3 +78,55 @@ def test_more_in_sync_replicas_than_topics_can_spare(tmp_path, wanted, replicas,
     assert finding.remedy == (
         "set kafka_config: {min.insync.replicas: 1} until these topics have 3 replicas"
     )
+
+
+def in_effect(tmp_path, listeners, current, admin=""):
+    """The addresses at which the preflight says that the cluster is to be asked now."""
+    facts = {
+        f"kafka-{number}": {"kafka/current": each} for number, each in enumerate(current, 1) if each
+    }
+    variables = {"kafka_listeners": listeners, "kafka_admin_listener": admin}
+    document = ground.merge(ground.good(), {"all": {"children": {"kafka": {"vars": variables}}}})
+    (cluster,) = ground.verdict_of(document, tmp_path, facts).result["in_effect"].values()
+    return cluster
+
+
+def listener(name, port, protocol="PLAINTEXT"):
+    return {"name": name, "port": port, "protocol": protocol, "advertised": "{{ ansible_host }}"}
+
+
+def current(advertised, protocols="A:PLAINTEXT,B:SSL"):
+    """What decides in a server.properties; listeners bind to every address."""
+    listeners = ",".join(
+        f"{name}://:{address.rpartition(':')[2]}"
+        for name, _slashes, address in (each.partition("://") for each in advertised.split(","))
+    )
+    return {
+        "listeners": listeners,
+        "advertised.listeners": advertised,
+        "listener.security.protocol.map": protocols,
+    }
+
+
+OLD = current("A://k:9092,B://k:9093")
+
+
+@pytest.mark.parametrize(
+    "listeners, files, admin, expected",
+    [
+        # a new port, and one broker that has it already
+        ([listener("A", 9192)], [OLD, current("A://k2:9192"), None], "", ["k:9092", "k2:9192"]),
+        # the listener that admins use, not the first
+        ([listener("A", 1), listener("B", 2, "SSL")], [OLD], "B", ["k:9093"]),
+        # a new name: the one that speaks the same
+        ([listener("C", 9092)], [OLD], "", ["k:9092"]),
+        ([listener("C", 9092, "SASL_SSL")], [OLD], "", []),
+        ([listener("A", 9092)], [current("A://[2001:db8::1]:9092")], "", ["[2001:db8::1]:9092"]),
+        # nothing is known, or nothing can be made of it
+        ([listener("A", 9092)], [None], "", []),
+        ([listener("A", 9092)], [{"listeners": "A://:9092"}], "", []),
+        ([listener("A", 9092)], [{**OLD, "advertised.listeners": "A://:9092"}], "", []),
+    ],
+)  # fmt: skip
+def test_brokers_are_asked_where_they_are_now(tmp_path, listeners, files, admin, expected):
+    assert in_effect(tmp_path, listeners, files, admin) == expected

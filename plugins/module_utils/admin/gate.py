@@ -1,0 +1,403 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""May a broker be stopped now? Pure: no I/O, no clock. Private to this collection.
+
+The rule, for each partition with a replica on broker b, internal topics too, where m is the
+partition's effective min.insync.replicas:
+
+| state                                              | verdict                                    |
+|----------------------------------------------------|--------------------------------------------|
+| at least m replicas are in sync without b          | go                                         |
+| b in sync, fewer than m replicas on other brokers  | cannot pass; accepted: go once the others  |
+|                                                    | are in sync                                |
+| b in sync, otherwise                               | wait                                       |
+| b out of sync, fewer than m in sync                | wait: b may be the one that catches up     |
+| b out of sync, otherwise                           | go: its stop takes nothing away            |
+
+Besides, for the whole cluster: a partition is offline, there is no controller, another broker is
+missing, a reassignment runs: wait.
+
+The gate protects the *other* replicas and never waits for the broker that is about to be mended: one
+that is not registered, or that is alone (with a wrong password, certificate or listener it is up and
+registered, and in no ISR together with another broker). Nothing of the cluster holds such a broker
+back, and nothing that it has to catch up with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import (
+    AbstractSet,
+    Any,
+    Collection,
+    Dict,
+    FrozenSet,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import own_setting
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    ConfigEntry,
+    Partition,
+    Snapshot,
+    Topic,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+
+GO, WAIT, CANNOT_PASS = "go", "wait", "cannot_pass"
+MIN_INSYNC = "min.insync.replicas"
+EVERYTHING = "all"
+# So many partitions are named in a message, and so many topics in an option to copy.
+SHOWN = 10
+SHOWN_TOPICS = 30
+# topic, partition, and what is the matter with it
+Told = Tuple[str, int, str]
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The topics that may be unavailable while a broker restarts."""
+
+    names: FrozenSet[str] = frozenset()
+    everything: bool = False
+
+    def covers(self, topic: str) -> bool:
+        """Whether somebody has consented for this topic."""
+        return self.everything or topic in self.names
+
+
+NOTHING = Accepted()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is decided of one broker.
+
+    `verdict`: GO, WAIT or CANNOT_PASS; `reasons`: sentences, what it waits for; `doomed`: partitions
+    that no waiting helps, with why; `topics`: their topics; `consent`: topics for which consent would
+    end the waiting; `partitions`: how many have a replica on the broker; `mending`: why nothing holds
+    it back, "" for a broker that works.
+    """
+
+    broker: int
+    verdict: str
+    reasons: Tuple[str, ...] = ()
+    doomed: Tuple[Told, ...] = ()
+    topics: FrozenSet[str] = frozenset()
+    consent: FrozenSet[str] = frozenset()
+    partitions: int = 0
+    mending: str = ""
+
+    def to_dict(self) -> Dict[str, Any]:
+        """As returned to the playbook."""
+        return {
+            "broker": self.broker,
+            "verdict": self.verdict,
+            "reasons": list(self.reasons),
+            "cannot_pass": [
+                {"topic": name, "partition": number, "reason": why}
+                for name, number, why in self.doomed
+            ],
+            "partitions": self.partitions,
+            "mending": self.mending,
+        }
+
+
+def parse_accepted(values: Optional[Iterable[str]]) -> Accepted:
+    """The consent of an option: names of topics or `all`, each text one or several with commas."""
+    names = {name.strip() for text in values or () for name in str(text).split(",")} - {""}
+    return Accepted(frozenset(names - {EVERYTHING}), EVERYTHING in names)
+
+
+def minimums_of(
+    configs: Mapping[str, Mapping[str, ConfigEntry]], defaults: Iterable[int] = ()
+) -> Dict[str, int]:
+    """Topic to its effective min.insync.replicas.
+
+    `configs`: effective settings by topic, as one broker tells them; `defaults`: what single brokers
+    have as default. It is the leader that enforces the setting, and while a new default is rolled out
+    leaders differ: for a topic without a value of its own the highest one counts.
+    """
+    highest = max(defaults, default=0)
+    found = {}
+    for name, entries in configs.items():
+        entry = entries.get(MIN_INSYNC)
+        if entry is None or entry.value is None:
+            continue
+        own = own_setting(Topic(name, (), entries), MIN_INSYNC)
+        found[name] = int(entry.value) if own else max(int(entry.value), highest)
+    return found
+
+
+def judge(
+    snapshot: Snapshot,
+    broker: int,
+    minimums: Mapping[str, int],
+    expected: Collection[int] = (),
+    accepted: Accepted = NOTHING,
+    reassigning: Collection[Tuple[str, int]] = (),
+) -> Verdict:
+    """The verdict of one broker; see judge_each."""
+    return judge_each(snapshot, (broker,), minimums, expected, accepted, reassigning)[broker]
+
+
+def judge_each(
+    snapshot: Snapshot,
+    brokers: Collection[int],
+    minimums: Mapping[str, int],
+    expected: Collection[int] = (),
+    accepted: Accepted = NOTHING,
+    reassigning: Collection[Tuple[str, int]] = (),
+) -> Dict[int, Verdict]:
+    """Broker id to Verdict, each as if it alone were stopped now.
+
+    `minimums`: topic -> effective min.insync.replicas (`minimums_of`); a topic that is not in it is
+    not known yet, and waited for; `expected`: ids of all brokers of the cluster; `reassigning`:
+    partitions that are being moved. One pass over the partitions, however many brokers.
+    """
+    alive = {each.id for each in snapshot.brokers}
+    offline, isolated = _survey(snapshot, alive)
+    files = {broker: _File(broker, broker in alive, broker in isolated) for broker in brokers}
+    for name, topic in snapshot.topics.items():
+        least, consented = minimums.get(name), accepted.covers(name)
+        for part in topic.partitions:
+            for broker in part.replicas:
+                if broker in files:
+                    files[broker].add(name, part, least, consented)
+    wide = [] if snapshot.controller in alive else ["there is no controller"]
+    if reassigning:
+        moved = [(name, number, "") for name, number in reassigning]
+        wide.append(f"{_count(moved)} being reassigned: {_some(moved)}")
+    return {
+        broker: each.verdict(wide, sorted(set(expected) - alive), offline)
+        for broker, each in files.items()
+    }
+
+
+def _survey(
+    snapshot: Snapshot, alive: AbstractSet[int]
+) -> Tuple[List[Tuple[str, Partition]], AbstractSet[int]]:
+    """(partitions without a leader, ids of brokers that are in no ISR together with another one
+    although they share partitions with live ones)."""
+    offline: List[Tuple[str, Partition]] = []
+    accompanied, lonely = set(), set()
+    for name, topic in snapshot.topics.items():
+        for part in topic.partitions:
+            isr = part.isr
+            if part.leader is None:
+                offline.append((name, part))
+            if len(isr) > 1:
+                accompanied.update(isr)
+            if len(isr) < len(part.replicas):
+                lonely.update(each for each in part.replicas if each not in isr)
+                # Others are there and do not follow it. If they were dead, it would be the last.
+                if len(isr) == 1 and any(
+                    each in alive for each in part.replicas if each not in isr
+                ):
+                    lonely.update(isr)
+    return offline, (lonely - accompanied) & alive
+
+
+class _File:
+    """What is gathered about one broker, partition by partition."""
+
+    def __init__(self, broker: int, registered: bool, isolated: bool):
+        self.broker = broker
+        self.registered = registered
+        self.isolated = isolated
+        self.partitions = 0
+        self.doomed: List[Told] = []
+        self.below: List[Told] = []
+        self.incomplete: List[Told] = []
+        self.catching_up: List[Told] = []
+        self.only_here: List[Told] = []
+        self.unknown: List[Told] = []
+
+    def add(self, name: str, part: Partition, least: Optional[int], consented: bool) -> None:
+        """Take one partition with a replica on this broker into account."""
+        self.partitions += 1
+        if not self.registered:
+            return
+        inside = self.broker in part.isr
+        others, elsewhere = len(part.isr) - inside, len(part.replicas) - 1
+        if part.leader is None and inside and not others:
+            return  # nobody uses it now, and nobody but this broker can bring it back
+        if not inside and self.isolated:
+            return
+        if least is None:
+            self.unknown.append((name, part.id, ""))
+        elif others >= least:
+            return
+        elif not inside:
+            # Where there are not so many replicas at all, catching up does not help.
+            if len(part.replicas) >= least:
+                self.catching_up.append((name, part.id, f"{others} of {least}"))
+        elif elsewhere < least:
+            if not consented:
+                self.doomed.append((name, part.id, _why_doomed(part, least)))
+            elif others < elsewhere and not self.isolated:
+                self.incomplete.append((name, part.id, f"{others} of {elsewhere} others"))
+        elif not self.isolated:
+            self.below.append((name, part.id, f"{others} of {least}"))
+        elif not consented:
+            self.only_here.append((name, part.id, ""))
+
+    def verdict(
+        self,
+        wide: Sequence[str],
+        missing: Sequence[int],
+        offline: Sequence[Tuple[str, Partition]],
+    ) -> Verdict:
+        """The verdict, with what holds for the whole cluster."""
+        reasons = []
+        if self.below:
+            reasons.append(
+                f"{_count(self.below)} below {MIN_INSYNC} in sync without broker {self.broker}:"
+                f" {_some(self.below)}"
+            )
+        if self.incomplete:
+            reasons.append(
+                f"{_count(self.incomplete)} accepted, but not in sync on all other brokers yet:"
+                f" {_some(self.incomplete)}"
+            )
+        if self.catching_up:
+            reasons.append(
+                f"{_count(self.catching_up)} below {MIN_INSYNC} in sync, and broker {self.broker}"
+                f" may be catching up: {_some(self.catching_up)}"
+            )
+        if self.only_here:
+            reasons.append(
+                f"{_count(self.only_here)} in sync on broker {self.broker} alone, and no other"
+                f" broker follows it: {_some(self.only_here)}"
+            )
+        if self.unknown:
+            reasons.append(f"{_count(self.unknown)} of unknown settings: {_some(self.unknown)}")
+        mending = ""
+        if not self.registered:
+            mending = "it is not registered"
+        elif self.isolated:
+            mending = "it is in sync with no other broker"
+        else:
+            reasons += self._of_the_cluster(wide, missing, offline)
+        kind = CANNOT_PASS if self.doomed else WAIT if reasons else GO
+        return Verdict(
+            broker=self.broker,
+            verdict=kind,
+            reasons=tuple(reasons),
+            doomed=tuple(sorted(self.doomed)),
+            topics=frozenset(name for name, _number, _why in self.doomed),
+            consent=frozenset(name for name, _number, _why in self.only_here),
+            partitions=self.partitions,
+            mending=mending,
+        )
+
+    def _of_the_cluster(
+        self,
+        wide: Sequence[str],
+        missing: Sequence[int],
+        offline: Sequence[Tuple[str, Partition]],
+    ) -> List[str]:
+        reasons = []
+        if missing:
+            ids = ", ".join(map(str, missing))
+            reasons.append(f"not registered: broker{'s' if len(missing) > 1 else ''} {ids}")
+        reasons += wide
+        # What only this broker can bring back does not keep it from being restarted.
+        lost = [
+            (name, part.id, "")
+            for name, part in offline
+            if set(part.isr) - {self.broker} or not part.isr
+        ]
+        if lost:
+            reasons.append(f"{_count(lost)} offline: {_some(lost)}")
+        return reasons
+
+
+def _why_doomed(part: Partition, least: int) -> str:
+    count = len(part.replicas)
+    if count == 1:
+        return "1 replica"
+    return f"{count} replicas, {MIN_INSYNC} {least}"
+
+
+# ---------------------------------------------------------------- for people
+
+
+def refusal(verdicts: Iterable[Verdict], accepted: Accepted = NOTHING) -> Optional[Problem]:
+    """`gate.cannot_pass` of all brokers that can never pass, None if there is none."""
+    doomed = [each for each in verdicts if each.verdict == CANNOT_PASS]
+    if not doomed:
+        return None
+    told = sorted({each for verdict in doomed for each in verdict.doomed})
+    topics = set().union(*(verdict.topics for verdict in doomed))
+    them = "one of them stops" if len(doomed) > 1 else "it stops"
+    return Problem(
+        "gate.cannot_pass",
+        f"while {them}, {_count(told, 'takes', 'take')} no writes with acks=all, or cannot be reached"
+        f" at all, and waiting does not help: {_some(told)}. Nothing was stopped",
+        "give the topics more replicas or a lower min.insync.replicas, or accept it for this run:"
+        f" add `{option(topics, accepted)}`",
+        tuple(f"broker {each.broker}" for each in doomed),
+    )
+
+
+def waited_in_vain(verdict: Verdict, seconds: float, reasons: Sequence[str]) -> Problem:
+    """`gate.waiting`: the deadline is over. `reasons`: what blocked at the last look."""
+    remedy = (
+        "see playbooks/status.yml: bring back what is missing, let replicas catch up and"
+        " reassignments end, or cancel them; then run it again, it goes on from here"
+    )
+    if verdict.consent:
+        remedy += (
+            "; if no broker can follow this one before it restarts, accept that nobody reaches these"
+            f" topics meanwhile: add `{option(verdict.consent)}`"
+        )
+    return Problem(
+        "gate.waiting",
+        f"waited {seconds:g} s, and it may not be stopped yet: {'; '.join(reasons)}. It was not stopped",
+        remedy,
+        (f"broker {verdict.broker}",),
+    )
+
+
+def option(topics: Collection[str], accepted: Accepted = NOTHING) -> str:
+    """The option that accepts these topics, beside what is accepted already; to be copied."""
+    names = sorted(set(topics) | accepted.names)
+    value = ",".join(names) if len(names) <= SHOWN_TOPICS else EVERYTHING
+    return f"-e kafka_accept_unavailable={value}"
+
+
+def summary(verdict: Verdict) -> str:
+    """One line about one broker: for check mode and plans."""
+    told = {
+        GO: "may stop now",
+        WAIT: "may not stop yet",
+        CANNOT_PASS: "may not be stopped",
+    }[verdict.verdict]
+    held = f"{verdict.partitions} partition{'' if verdict.partitions == 1 else 's'}"
+    why = list(verdict.reasons)
+    if verdict.doomed:
+        why.insert(0, f"{_count(verdict.doomed)} without a way past it: {_some(verdict.doomed)}")
+    if verdict.verdict == GO and verdict.mending:
+        why.append(verdict.mending)
+    return f"broker {verdict.broker} ({held}) {told}{': ' if why else ''}{'; '.join(why)}"
+
+
+def _count(parts: Sequence[Told], one: str = "is", many: str = "are") -> str:
+    return f"{len(parts)} partition{f' {one}' if len(parts) == 1 else f's {many}'}"
+
+
+def _some(parts: Sequence[Told]) -> str:
+    """The first SHOWN of them by name, and how many more."""
+    texts = [
+        f"{name}-{number}{f' ({why})' if why else ''}"
+        for name, number, why in sorted(parts)[:SHOWN]
+    ]
+    more = len(parts) - SHOWN
+    return ", ".join(texts) + (f", and {more} more" if more > 0 else "")
