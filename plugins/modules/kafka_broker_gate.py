@@ -175,10 +175,9 @@ lines:
   sample: ["broker 2 (12 partitions) may stop now"]
 """
 
-import traceback
 from dataclasses import replace
 
-from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import gate
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
@@ -189,6 +188,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec imp
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
     KafkaClient,
     require_kafka,
+    require_kafka_python,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.gatekeeper import (
     Gatekeeper,
@@ -196,12 +196,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.gatekeeper 
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import fail
-
-OTHER_IMPORT_ERROR = None
-try:
-    import kafka  # noqa: F401  pylint: disable=unused-import
-except ImportError:
-    OTHER_IMPORT_ERROR = traceback.format_exc()
 
 OPTIONS = dict(
     broker=dict(type="int"),
@@ -223,11 +217,7 @@ def main() -> None:
         **KAFKA_RULES,
     )
     require_kafka(module)
-    if OTHER_IMPORT_ERROR:
-        module.fail_json(
-            msg=missing_required_lib("kafka-python", reason="to learn of reassignments"),
-            exception=OTHER_IMPORT_ERROR,
-        )
+    require_kafka_python(module)
     params = module.params
     alone = params["broker"] is not None
     question = Question(

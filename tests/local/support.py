@@ -116,6 +116,7 @@ class LocalCluster:
         home=None,
     ):
         self.offset = offset
+        self.moved = 0  # how far a test has moved the brokers' ports
         ephemeral = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
         assert HIGHEST_PORT + offset < ephemeral, f"{offset}: Linux lends such ports to clients"
         self.checkout = Path(checkout)
@@ -299,7 +300,7 @@ class LocalCluster:
 
     def port(self, name):
         """Return the port of a broker by its inventory name."""
-        return 9091 + int(re.search(r"\d+$", name)[0]) + self.offset
+        return 9091 + int(re.search(r"\d+$", name)[0]) + self.offset + self.moved
 
     @property
     def bootstrap_servers(self):

@@ -122,6 +122,17 @@ def require_kafka(module: Any) -> None:
         )
 
 
+def require_kafka_python(module: Any) -> None:
+    """Fail with Ansible's usual sentence if kafka-python is missing."""
+    try:
+        import kafka  # noqa: F401  pylint: disable=unused-import
+    except ImportError:
+        module.fail_json(
+            msg=missing_required_lib("kafka-python", reason="to learn of reassignments"),
+            exception=traceback.format_exc(),
+        )
+
+
 class KafkaClient:
     """One cluster. Use `connect()` first: it tells unreachable from wrong credentials."""
 

@@ -22,6 +22,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec imp
     parse_addresses,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.modules import kafka_broker_gate
 
 FRAGMENT = yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["options"]
 
@@ -57,6 +58,7 @@ def test_the_fragment_documents_the_connection():
         ("kafka_topics", topics.TOPIC_OPTIONS),
         ("kafka_cluster_info", cluster_info.OPTIONS),
         ("kafka_reassignment", reassignment.OPTIONS),
+        ("kafka_broker_gate", kafka_broker_gate.OPTIONS),
     ],
 )
 def test_modules_document_their_own(name, options):

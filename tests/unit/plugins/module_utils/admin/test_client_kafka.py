@@ -332,7 +332,11 @@ class Brokers:
         topic = types.SimpleNamespace(error=None, partitions={0: part})
         node = types.SimpleNamespace(id=1, host="h", port=9092)
         return types.SimpleNamespace(
-            cluster_id="id", controller_id=1, brokers={1: node}, topics={"other": topic}
+            cluster_id="id",
+            controller_id=1,
+            orig_broker_id=1,
+            brokers={1: node},
+            topics={"other": topic},
         )
 
     def describe_configs(self, resources, **_limits):
