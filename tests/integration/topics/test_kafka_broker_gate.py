@@ -33,27 +33,28 @@ def gate(cluster):
 
 
 @pytest.fixture
-def make(modules, name):
-    """Makes topics that are gone at the end: make("single", 1, min_isr=1); returns the full name.
+def make(modules, admin, name):
+    """Makes topics that are gone at the end: make("single", 1, min_insync_replicas=1); returns the name.
 
-    One that is left would be in the way of every other test of this file.
+    One that is left would be in the way of every other test of this file. kafka_topics would refuse most.
     """
+    from confluent_kafka.admin import NewTopic
+
     made = []
 
     def topic(word, replicas, partitions=1, **config):
         full = f"{name}-{word}"
-        settings = {key.replace("_", "."): value for key, value in config.items()}
-        item = {"name": full, "partitions": partitions, "replication_factor": replicas}
-        result = modules.topics([{**item, "config": settings}])
-        assert not result.failed, result.msg
+        settings = {key.replace("_", "."): str(value) for key, value in config.items()}
+        wanted = NewTopic(full, partitions, replicas, config=settings)
+        admin.create_topics([wanted])[full].result(30)
         made.append(full)
+        wait_until(lambda: full in admin.list_topics(timeout=10).topics, 30, full)
         return full
 
     whole = modules.info(wait={"brokers": ALL, "full_isr": True})
     assert not whole.failed, whole.msg
     yield topic
-    gone = [{"name": each, "state": "absent"} for each in made]
-    result = modules.topics(gone, allow=["delete"])
+    result = modules.topics([{"name": each, "state": "absent"} for each in made], allow=["delete"])
     assert not result.failed, result.msg
 
 
@@ -70,6 +71,10 @@ def stopped(cluster, modules, broker, kill=False):
     try:
         yield
     finally:
+        # A registration that outlives its process turns the next start away.
+        wait_until(
+            lambda: broker not in {each["id"] for each in modules.info().brokers}, 60, "its end"
+        )
         instance.start()
         back = modules.info(wait={"brokers": ALL, "full_isr": True, "quiet_seconds": 1})
         assert not back.failed, back.msg
