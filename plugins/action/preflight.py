@@ -78,7 +78,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.upgrade
     ROLLING_UPGRADE,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import (
-    WITHOUT_EFFECT,
     declared,
     meant,
 )
@@ -401,7 +400,7 @@ class Inventory:
                 self._defaults.update(
                     loader.load_from_file(path, cache="all", trusted_as_template=True) or {}
                 )
-        self.known = frozenset(self._defaults) | frozenset(declared()) | frozenset(WITHOUT_EFFECT)
+        self.known = frozenset(self._defaults) | frozenset(declared())
 
     def raw_variables(self, host):
         """The host's variables, untemplated; those of the task for the host of the task itself."""

@@ -24,7 +24,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.finding
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import (
     OWN_CHECKS,
-    WITHOUT_EFFECT,
     declared,
     judged,
 )
@@ -196,12 +195,7 @@ def read_member(raw: Raw) -> Tuple[Member, List[Problem]]:
     for variable in sorted(settings):
         if variable in raw.errors or not is_wanted(variable, raw.is_broker, raw.is_server):
             continue
-        if variable in WITHOUT_EFFECT:
-            reason = "no playbook of this release reads it"
-            findings.append(
-                found("settings.no_effect", raw.name, variable, settings[variable], reason)
-            )
-        elif variable in declared() and variable not in OWN_CHECKS:
+        if variable in declared() and variable not in OWN_CHECKS:
             settings[variable], faults = judged(variable, settings[variable])
             for each in faults:
                 findings.append(

@@ -41,8 +41,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
 _ROLES = os.path.join(os.path.dirname(__file__), "../../../roles")
 # Judged by functions of their own, with ids of their own, which also take values of other types.
 OWN_CHECKS = ("kafka_broker_id", "zookeeper_myid", "kafka_cluster_name", "kafka_zookeeper_chroot")
-# Names of the published interface that no playbook of this release reads.
-WITHOUT_EFFECT: Tuple[str, ...] = ()
 # Lists of words, of which a single one may be written without brackets: whoever reads it can.
 ONE_WORD_WILL_DO = (
     "kafka_accept_unavailable",
@@ -437,6 +435,6 @@ def nearest(name: str, names: Any, cutoff: float) -> Optional[str]:
 @functools.lru_cache(maxsize=None)
 def meant(name: str) -> Optional[str]:
     """The variable that an unknown one was probably meant to be, None if it is like none."""
-    if name in declared() or name in WITHOUT_EFFECT or name.startswith("ansible_"):
+    if name in declared() or name.startswith("ansible_"):
         return None
     return nearest(name, sorted(declared()), cutoff=0.86)
