@@ -150,7 +150,7 @@ class KafkaClient:
         self._wall_clock = wall_clock
         self._trouble = Trouble()
         self._admin: Any = None
-        self._other: Any = None  # kafka-python's
+        self._kafka_python: Any = None  # kafka-python's
 
     # ------------------------------------------------------------ reaching the cluster
 
@@ -324,7 +324,7 @@ class KafkaClient:
                 return _snapshot(metadata), requests
         return None, requests
 
-    def fetch_reassignments(self) -> List[PartitionKey]:
+    def fetch_moving_partitions(self) -> List[PartitionKey]:
         """Partitions that are being moved, sorted; one request, to the controller.
 
         librdkafka has no call for it, metadata show added replicas as any other, and ZooKeeper would
@@ -339,15 +339,16 @@ class KafkaClient:
         self.requests["list_reassignments"] += 1
         doing = "listing the reassignments"
         try:
-            if self._other is None:
+            if self._kafka_python is None:
                 with kafka_python_settings(self.connection) as settings:
                     seconds = min(self.connection.timeout, OTHER_SECONDS)
                     settings["bootstrap_timeout_ms"] = settings["request_timeout_ms"] = int(
                         seconds * 1000
                     )
-                    self._other = KafkaAdminClient(**settings)
+                    self._kafka_python = KafkaAdminClient(**settings)
             return sorted(
-                (key.topic, key.partition) for key in self._other.list_partition_reassignments()
+                (key.topic, key.partition)
+                for key in self._kafka_python.list_partition_reassignments()
             )
         except ClusterAuthorizationFailedError as error:
             raise FinalError(
@@ -358,7 +359,8 @@ class KafkaClient:
                     (self.connection.bootstrap,),
                 )
             ) from error
-        except (OtherError, OSError, ValueError, AssertionError) as error:
+        # RuntimeError: "Failed to find active controller id!"
+        except (OtherError, OSError, ValueError, AssertionError, RuntimeError) as error:
             self.close()
             raise AdminError(
                 Problem(
@@ -371,8 +373,8 @@ class KafkaClient:
 
     def close(self) -> None:
         """End what kafka-python runs; librdkafka's client ends by itself."""
-        if self._other is not None:
-            other, self._other = self._other, None
+        if self._kafka_python is not None:
+            other, self._kafka_python = self._kafka_python, None
             other.close()
 
     def fetch_racks(self) -> Dict[int, Optional[str]]:

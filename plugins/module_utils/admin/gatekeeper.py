@@ -92,7 +92,7 @@ class Gatekeeper:
         if snapshot.controller is None:
             return []
         try:
-            return client.fetch_reassignments()
+            return client.fetch_moving_partitions()
         except AdminError as error:
             if error.final or snapshot.controller not in self.question.brokers:
                 raise

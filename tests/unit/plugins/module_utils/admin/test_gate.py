@@ -358,7 +358,7 @@ class World:
         found.update({broker: views.pop(0) for broker, views in self.views.items() if views})
         return found
 
-    def fetch_reassignments(self):
+    def fetch_moving_partitions(self):
         return list(self._at(self.moving))
 
     def fetch_configs(self, names):
