@@ -91,19 +91,21 @@ def test_one_more_and_one_less_while_a_client_writes(grown):
 
 def test_a_broker_is_kept_while_its_replicas_have_nowhere_to_go(cluster):
     """Three replicas need three brokers; and the inventory without kafka-4 is a good one."""
-    before = held(cluster)
+    before = {number: found[1] for number, found in cluster.partitions(TOPIC).items()}
     run = cluster.play("scale_in.yml", "-e", "broker=3", code=2)
     assert "reassignment.nowhere_to_go" in run.text and f"{TOPIC} (6)" in run.text, run.text
     assert "broker.unknown" in cluster.play("scale_in.yml", "-e", "broker=4", code=2).text
     assert "broker.missing" in cluster.play("scale_in.yml", code=2).text
-    assert held(cluster) == before and cluster.process("kafka-3")
+    assert {number: found[1] for number, found in cluster.partitions(TOPIC).items()} == before
+    assert cluster.process("kafka-3")
 
 
 @pytest.mark.soak
 def test_a_broker_whose_disk_was_deleted_is_replaced(cluster):
     """Refused by every other playbook, and while it has the last copy; then it copies everything anew."""
     alone = NewTopic("alone", 2, replica_assignment=[[3], [1]])
-    cluster.admin().create_topics([alone])["alone"].result(30)
+    admin = cluster.admin()
+    admin.create_topics([alone])["alone"].result(30)
     wait_until(lambda: len(cluster.partitions("alone")) == 2, 30, "the topic with one replica")
     others = {name: cluster.process(name) for name in cluster.names if name != "kafka-3"}
     with Traffic(cluster, TOPIC) as traffic:
@@ -127,7 +129,8 @@ def test_a_broker_whose_disk_was_deleted_is_replaced(cluster):
     leaders = {leader for leader, _replicas, _isr in cluster.partitions(TOPIC).values()}
     assert leaders == {1, 2, 3}, "leadership was given back"
     assert not traffic.failed and traffic.lost() == []
-    cluster.admin().delete_topics(["alone"])["alone"].result(30)
+    admin = cluster.admin()  # the first one may still ask the controller that was
+    admin.delete_topics(["alone"])["alone"].result(30)
 
 
 @pytest.mark.soak
