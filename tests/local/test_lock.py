@@ -343,6 +343,7 @@ def test_two_runs_that_restart_different_brokers_never_both_do(cluster):
     assert holder(cluster) is None
 
 
+@pytest.mark.soak
 def test_a_run_killed_in_a_turn_is_taken_over_when_its_module_is_done(cluster):
     wait_until(lambda: cluster_is_whole(cluster), 120, "whole before")
     setting(cluster, 502)
@@ -360,6 +361,7 @@ def test_a_run_killed_in_a_turn_is_taken_over_when_its_module_is_done(cluster):
     assert cluster.deploy().changed() == 0
 
 
+@pytest.mark.soak
 def test_a_run_whose_lock_was_broken_stops_nothing_any_more(cluster):
     wait_until(lambda: cluster_is_whole(cluster), 120, "whole before")
     setting(cluster, 503)

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.local.watching import Watch, led_by_others
 from tests.support import verdict_schema
 
@@ -54,6 +56,7 @@ def test_one_broker_on_purpose_with_a_proof_meanwhile(cluster):
     assert json.loads((report / "events.json").read_text()) == [event]
 
 
+@pytest.mark.soak
 def test_a_proof_that_cannot_begin_stops_everything_before_the_change(cluster):
     before = cluster.processes()
     arguments = ["-e", "broker=1", "-e", "prove=true", "-e", "flow_validation_partitions=1"]

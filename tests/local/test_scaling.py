@@ -62,6 +62,7 @@ def registered(cluster):
     return set(cluster.admin().list_topics(timeout=60).brokers)
 
 
+@pytest.mark.soak
 def test_one_more_and_one_less_while_a_client_writes(grown):
     """The new broker gets its part, the old ones run on; then it gives it back, and leaves."""
     before = {name: grown.process(name) for name in grown.names}
