@@ -324,8 +324,10 @@ class KafkaClient:
                 return _snapshot(metadata), requests
         return None, requests
 
-    def fetch_moving_partitions(self) -> List[PartitionKey]:
+    def fetch_moving_partitions(self, places: Sequence[Tuple[str, int]]) -> List[PartitionKey]:
         """Partitions that are being moved, sorted; one request, to the controller.
+
+        `places`: the controller's address; another broker, that lost touch, may name none or a wrong one.
 
         librdkafka has no call for it, metadata show added replicas as any other, and ZooKeeper would
         have to be asked for every topic: since Kafka 2.6 the state is in the topics' nodes. So
@@ -340,7 +342,8 @@ class KafkaClient:
         doing = "listing the reassignments"
         try:
             if self._kafka_python is None:
-                with kafka_python_settings(self.connection) as settings:
+                there = replace(self.connection, addresses=tuple(places))
+                with kafka_python_settings(there) as settings:
                     seconds = min(self.connection.timeout, OTHER_SECONDS)
                     settings["bootstrap_timeout_ms"] = settings["request_timeout_ms"] = int(
                         seconds * 1000

@@ -71,13 +71,22 @@ class Gatekeeper:
         if anew:
             self._configs, self._defaults = {}, None
         snapshot = self._snapshot(client)
-        moving = self._moving(client, snapshot)
+        moving, unknown = self._moving(client, snapshot)
         for _attempt in range(SETTLING):
             if self._know(client, snapshot):
                 break
             # A topic was deleted between two answers, or not all brokers know it yet.
             snapshot = self._snapshot(client)
-        return self._judged(snapshot, moving)
+        verdicts = self._judged(snapshot, moving)
+        if unknown and any(not each.mending for each in verdicts.values()):
+            # It matters, unless the controller is who shall be restarted, perhaps for not answering.
+            if snapshot.controller not in self.question.brokers:
+                raise unknown
+            self.unsure = [
+                f"broker {snapshot.controller} is the controller and does not say whether"
+                f" partitions are being reassigned ({unknown.problem.reason})"
+            ]
+        return verdicts
 
     def _snapshot(self, client: KafkaClient) -> Snapshot:
         """Metadata of a broker that is not the one that shall stop: it may know nothing any more."""
@@ -86,22 +95,22 @@ class Gatekeeper:
             return client.fetch_view_of_others(own[0])
         return client.fetch_metadata()
 
-    def _moving(self, client: KafkaClient, snapshot: Snapshot) -> List[Tuple[str, int]]:
-        """Partitions that are being reassigned; only the controller knows."""
+    def _moving(
+        self, client: KafkaClient, snapshot: Snapshot
+    ) -> Tuple[List[Tuple[str, int]], Optional[AdminError]]:
+        """(partitions that are being reassigned, why that is not known); only the controller knows."""
         self.unsure = []
-        if snapshot.controller is None:
-            return []
+        places = [
+            (each.host, each.port) for each in snapshot.brokers if each.id == snapshot.controller
+        ]
+        if not places:
+            return [], None
         try:
-            return client.fetch_moving_partitions()
+            return client.fetch_moving_partitions(places), None
         except AdminError as error:
-            if error.final or snapshot.controller not in self.question.brokers:
+            if error.final:
                 raise
-            # It shall be restarted, perhaps because it does not answer.
-            self.unsure = [
-                f"broker {snapshot.controller} is the controller and does not say whether"
-                f" partitions are being reassigned ({error.problem.reason})"
-            ]
-            return []
+            return [], error
 
     def _know(self, client: KafkaClient, snapshot: Snapshot) -> bool:
         """Read the settings of topics on these brokers that are not known; whether all are, then."""

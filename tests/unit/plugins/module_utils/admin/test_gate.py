@@ -358,7 +358,7 @@ class World:
         found.update({broker: views.pop(0) for broker, views in self.views.items() if views})
         return found
 
-    def fetch_moving_partitions(self):
+    def fetch_moving_partitions(self, _places):
         return list(self._at(self.moving))
 
     def fetch_configs(self, names):
@@ -480,6 +480,12 @@ def test_the_controller_that_shall_restart_need_not_tell_of_reassignments():
     assert World((0, GOOD), moving=((0, no_answer()),)).wait(broker=1).verdict.verdict == GO
     with pytest.raises(AdminError, match="the controller does not answer"):
         World((0, GOOD), moving=((0, no_answer()),)).wait(broker=2, seconds=5)
+
+
+def test_a_sick_broker_need_not_wait_for_a_controller_that_does_not_tell():
+    alone = ((1, 2, 3), (2, 3))
+    world = World((0, cluster(alone, alone, controller=2)), moving=((0, no_answer()),))
+    assert world.wait(broker=1).polls == 1
 
 
 def test_one_broker_alone_asks_nobody_else():
