@@ -204,7 +204,7 @@ def test_of_two_that_start_at_once_one_works(world):
             )
             assert loser.returncode == 2
             assert "[run.locked]" in loser.stdout.read()
-            wait_until(lambda: (world.path / "w").exists(), 120, "the other one works")
+            wait_until((world.path / "w").exists, 120, "the other one works")
             (winner,) = [run for run in runs if run is not loser]
             assert set(world.holders().values()) == {winner.pid} and len(world.holders()) == 3
             (world.path / "w").unlink()

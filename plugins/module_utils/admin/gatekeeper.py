@@ -195,8 +195,8 @@ class Gatekeeper:
                 found = self.look(client, anew=True)[broker]
                 if found.verdict == gate.CANNOT_PASS and doomed & set(found.doomed):
                     problem = gate.refusal([found], self.question.accepted)
-                    assert problem is not None
-                    raise FinalError(problem, gate=found.to_dict())
+                    if problem is not None:
+                        raise FinalError(problem, gate=found.to_dict())
             last[:] = [found]
             return found
 

@@ -348,7 +348,8 @@ class _Placement:
             if self.rack[broker] not in taken:
                 return broker
             fallback = broker if fallback is None else fallback
-        assert fallback is not None  # _nowhere has refused it
+        if fallback is None:
+            raise ValueError("no broker is left for a replica, which _nowhere should have refused")
         return fallback
 
     def _put(
@@ -471,7 +472,8 @@ class _Placement:
             progress = True
             for giver, taker in zip(path, path[1:]):
                 led = self._led(giver, taker, pairs)
-                assert led is not None  # the path goes over it
+                if led is None:
+                    raise ValueError("a path over a pair of brokers that shares no partition")
                 replicas = self.now[led]
                 place = replicas.index(taker)
                 replicas[0], replicas[place] = replicas[place], replicas[0]

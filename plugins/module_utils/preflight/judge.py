@@ -136,7 +136,7 @@ def judge(
     misspelt: Optional[Mapping[str, Mapping[str, str]]] = None,
     accept: Sequence[str] = (),
     purpose: str = DEPLOY,
-    commands: Mapping[str, str] = NO_COMMANDS,
+    commands: Optional[Mapping[str, str]] = None,
     replaced: Optional[int] = None,
 ) -> Verdict:
     """The verdict over all members of an inventory.
@@ -216,7 +216,7 @@ def _unknown_ids(accept: Sequence[str], hosts: Sequence[str]) -> List[Problem]:
     return problems
 
 
-def result_of(world: World, commands: Mapping[str, str] = NO_COMMANDS) -> Dict[str, Any]:
+def result_of(world: World, commands: Optional[Mapping[str, str]] = None) -> Dict[str, Any]:
     """What later plays need: ids, lists of servers and brokers, who is first, who runs."""
     result: Dict[str, Any] = {
         "ids": {},
@@ -269,7 +269,9 @@ def result_of(world: World, commands: Mapping[str, str] = NO_COMMANDS) -> Dict[s
             cluster.snapshot.cluster_id if cluster.snapshot else None
         )
         result["protocols"].update(upgrades.protocols(cluster, world.purpose))
-        result["versions"][cluster.name] = upgrades.told(cluster, world.purpose, commands)
+        result["versions"][cluster.name] = upgrades.told(
+            cluster, world.purpose, commands or NO_COMMANDS
+        )
         in_play = [member for member in cluster.brokers if member.in_play]
         reached = [member for member in in_play if not member.unreachable]
         if in_play:

@@ -52,7 +52,7 @@ def test_every_transaction_after_the_snapshots_is_in_the_copy(snapshots, logs):
 
 def server(path, log_path=None):
     """Directories of a server with two snapshots and logs."""
-    for place in {path, log_path or path}:
+    for place in sorted({path, log_path or path}):
         (place / "version-2").mkdir(parents=True)
     (path / "myid").write_text("1")
     for name in ("snapshot.1", "snapshot.2", "snapshot.3"):
