@@ -149,6 +149,7 @@ class KafkaClient:
         self._sleep = sleep
         self._wall_clock = wall_clock
         self._trouble = Trouble()
+        self._asked = connection.addresses
         self._admin: Any = None
         self._kafka_python: Any = None  # kafka-python's
 
@@ -162,16 +163,16 @@ class KafkaClient:
         # Several addresses: one of them may be right although another is wrong.
         patience = 0 if len(self.connection.addresses) == 1 else 3
         hopeless_since: Optional[float] = None
-        # Short first, so that a hopeless case is reported soon; then long enough for a huge cluster.
-        attempt = 1.0
-        while True:
+        for addresses, seconds in _attempts(self.connection.addresses):
+            if addresses != self._asked:
+                self._asked = addresses
+                self._renew()
             try:
-                self._list_topics(max(0.5, min(attempt, deadline - self._clock())))
+                self._list_topics(max(0.5, min(seconds, deadline - self._clock())))
                 return
             except KafkaException as error:
                 self._admin.poll(0)
                 last = error.args[0]
-            attempt *= 2
             now = self._clock()
             verdict = self._trouble.verdict(last)
             hopeless = verdict
@@ -193,7 +194,7 @@ class KafkaClient:
         logger = logging.Logger("kafkaops.librdkafka")
         logger.addHandler(self._trouble)
         settings = {
-            **librdkafka_settings(self.connection),
+            **librdkafka_settings(replace(self.connection, addresses=self._asked)),
             "error_cb": self._trouble.error,
             "socket.connection.setup.timeout.ms": int(
                 max(1000, min(30, self.connection.timeout) * 1000)
@@ -788,6 +789,24 @@ class KafkaClient:
 
 
 # ---------------------------------------------------------------- pure parts
+
+
+def _attempts(
+    addresses: Tuple[Tuple[str, int], ...],
+) -> Iterator[Tuple[Tuple[Tuple[str, int], ...], float]]:
+    """(addresses to ask, seconds to wait) without end: short first, then long enough for a huge cluster.
+
+    Each address also by itself: a broker that the others do not let in (a wrong password, an expired
+    certificate) accepts clients and knows of no broker, and librdkafka keeps asking it.
+    """
+    yield addresses, 1.0
+    seconds = 2.0
+    while True:
+        yield addresses, seconds
+        if len(addresses) > 1:
+            for address in addresses:
+                yield (address,), min(seconds, 4.0)
+        seconds *= 2
 
 
 def _snapshot(metadata: Any) -> Snapshot:
