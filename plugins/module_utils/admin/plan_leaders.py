@@ -37,7 +37,7 @@ def preferred(partition: Partition) -> Optional[int]:
 def plan_preferred(snapshot: Snapshot, topics: Optional[Collection[str]] = None) -> Plan:
     """The Plan of one preferred election over `topics` (None: all, internal ones included).
 
-    A preferred leader that is not in sync cannot be elected. Its partitions are left as they are and
+    A preferred leader that is dead or not in sync cannot be elected. Its partitions are left as they are and
     named in a warning: they are nothing to fail about, since somebody else leads them.
     """
     refusals = [
@@ -49,6 +49,8 @@ def plan_preferred(snapshot: Snapshot, topics: Optional[Collection[str]] = None)
         )
         for name in sorted(set(topics or ()) - set(snapshot.topics))
     ]
+    # A dead broker may be the last that was in sync, and stays in the ISR.
+    alive = {broker.id for broker in snapshot.brokers}
     changes: List[Change] = []
     waiting: List[str] = []
     for name in sorted(snapshot.topics if topics is None else set(topics) & set(snapshot.topics)):
@@ -57,7 +59,7 @@ def plan_preferred(snapshot: Snapshot, topics: Optional[Collection[str]] = None)
             if wanted is None or wanted == partition.leader:
                 continue
             subject = partition_name(name, partition.id)
-            if wanted in partition.isr:
+            if wanted in alive and wanted in partition.isr:
                 before, after = {"leader": partition.leader}, {"leader": wanted}
                 changes.append(Change(ELECT, subject, before, after))
             else:
@@ -66,7 +68,7 @@ def plan_preferred(snapshot: Snapshot, topics: Optional[Collection[str]] = None)
     if waiting:
         more = f", and {len(waiting) - SHOWN} more" if len(waiting) > SHOWN else ""
         warnings.append(
-            "left with another leader, because the preferred one is not in sync: "
+            "left as they are, because the preferred leader is not there or not in sync: "
             f"{', '.join(waiting[:SHOWN])}{more}"
         )
     return Plan(tuple(changes), tuple(refusals), tuple(warnings))

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Broker,
     Partition,
     Snapshot,
     Topic,
@@ -17,16 +18,19 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_leader
     plan_preferred,
 )
 
+ALIVE = tuple(Broker(number, "", 0) for number in range(1, 6))
+
 
 def cluster(**topics):
     """A Snapshot of topics, each a list of (leader, replicas, isr)."""
     return Snapshot(
+        brokers=ALIVE,
         topics={
             name: Topic(
                 name, tuple(Partition(number, *part) for number, part in enumerate(partitions))
             )
             for name, partitions in topics.items()
-        }
+        },
     )
 
 
@@ -38,6 +42,7 @@ def cluster(**topics):
         ((2, (1, 2, 3), (2, 3)), {}, True),
         ((None, (1, 2), ()), {}, True),
         ((None, (1, 2), (1,)), {"t-0": 1}, False),
+        ((None, (9, 1), (9,)), {}, True),
         ((None, (), ()), {}, False),
     ],
     ids=[
@@ -46,6 +51,7 @@ def cluster(**topics):
         "the preferred one is not in sync",
         "nobody can lead",
         "nobody leads, and it could",
+        "the last that was in sync is dead",
         "no replicas yet",
     ],
 )
@@ -86,5 +92,5 @@ def test_a_second_election_has_nothing_to_do(parts):
         replace(part, leader=leaders.get(f"t-{part.id}", part.leader)) for part in topic.partitions
     )
     assert all(part.leader is None or part.leader in part.isr for part in led)
-    again = plan_preferred(Snapshot(topics={"t": Topic("t", led)}))
+    again = plan_preferred(Snapshot(brokers=ALIVE, topics={"t": Topic("t", led)}))
     assert not again and again.warnings == plan.warnings
