@@ -79,6 +79,7 @@ def listeners(moved):
     return [{"name": "LOCAL", "port": port, **rest, "audience": ["brokers", "clients"]}]
 
 
+@pytest.mark.soak
 def test_the_port_of_a_listener_rolls_while_records_flow(cluster):
     """There and back. Brokers are asked where they are, at the old and the new ports meanwhile."""
     wait_until(lambda: cluster_is_whole(cluster), 60, "whole")
@@ -159,7 +160,7 @@ SPOILT = {
 }
 
 
-@pytest.mark.parametrize("what", SPOILT)
+@pytest.mark.parametrize("what", ["password", pytest.param("certificate", marks=pytest.mark.soak)])
 def test_after_a_wrong_secret_on_one_broker_correcting_it_is_the_whole_cure(guarded, what):
     """It is up, registered and in no ISR; the run fails, and the same playbook mends it."""
     before = guarded.processes()
