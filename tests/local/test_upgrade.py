@@ -214,6 +214,7 @@ def test_zookeeper_goes_first_and_back(upgraded):
     assert TOPIC in upgraded.admin().list_topics(timeout=30).topics
 
 
+@pytest.mark.soak
 def test_finalising_is_the_end_of_the_way_back(upgraded):
     wants(upgraded, NEW, OLD_ZOOKEEPER)
     upgraded.play(
