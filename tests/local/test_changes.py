@@ -41,7 +41,10 @@ def scratch(cluster):
         future.result(30)
     wait_until(lambda: set(wanted) <= set(admin.list_topics(timeout=10).topics), 30, "topics")
     yield sorted(wanted)
-    for future in admin.delete_topics(list(wanted)).values():
+    # A client of its own: after a roll, the other one asks a broker that is controller no more.
+    last = cluster.admin()
+    wait_until(lambda: last.list_topics(timeout=10).controller_id > 0, 30, "a controller")
+    for future in last.delete_topics(list(wanted)).values():
         future.result(30)
 
 

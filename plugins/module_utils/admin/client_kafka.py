@@ -240,8 +240,16 @@ class KafkaClient:
                         (self.connection.bootstrap,),
                     )
                 )
-            self._renew()
+            self._ask_another()
             self._sleep(POLL_SECONDS)
+
+    def _ask_another(self) -> None:
+        """A new client that begins with the next address alone; see _attempts."""
+        addresses = self.connection.addresses
+        if len(addresses) > 1:
+            before = addresses.index(self._asked[0]) if len(self._asked) == 1 else -1
+            self._asked = (addresses[(before + 1) % len(addresses)],)
+        self._renew()
 
     def _explained(self, error: Any) -> str:
         """A broker's error; for local ones with what happened to the connections."""
@@ -254,7 +262,11 @@ class KafkaClient:
 
     def fetch_metadata(self) -> Snapshot:
         """All brokers and topics, without configurations: one request, to any one broker."""
-        snapshot = _snapshot(self._read("reading metadata", self._list_topics))
+        # Short of the whole timeout, so that another address may be asked after one that is silent.
+        patience = max(5.0, self.connection.timeout / 3)
+        snapshot = _snapshot(
+            self._read("reading metadata", lambda left: self._list_topics(min(left, patience)))
+        )
         expected = self.connection.cluster_id
         if expected and snapshot.cluster_id != expected:
             raise AdminError(
@@ -928,5 +940,9 @@ def _denied_codes() -> Tuple[int, ...]:
 
 
 def _passing(error: Any) -> bool:
-    """Whether trying again may help: connections and elections, not refusals."""
-    return error.code() in (*_passing_codes(), KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT)
+    """Whether trying again may help: connections and elections, not refusals.
+
+    _PARTIAL is the answer of a broker that knows of no broker: another one may know.
+    """
+    late = (KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT, KafkaError._PARTIAL)
+    return error.code() in (*_passing_codes(), *late)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import itertools
 import logging
 import socket
 import ssl
@@ -404,3 +405,21 @@ def test_settings_that_do_not_come_point_to_zookeeper():
         AdminError, match="describing topic settings failed.*ZooKeeper has a quorum"
     ):
         client.fetch_topics(["other"])
+
+
+def test_each_address_is_asked_by_itself_and_patience_grows():
+    """librdkafka keeps asking a broker that answers and knows of nobody."""
+    one, two = ("a", 1), ("b", 2)
+    first = list(itertools.islice(client_kafka._attempts((one, two)), 8))
+    assert first == [
+        ((one, two), 1.0),
+        ((one, two), 2.0),
+        ((one,), 2.0),
+        ((two,), 2.0),
+        ((one, two), 4.0),
+        ((one,), 4.0),
+        ((two,), 4.0),
+        ((one, two), 8.0),
+    ]
+    alone = list(itertools.islice(client_kafka._attempts((one,)), 4))
+    assert alone == [((one,), 1.0), ((one,), 2.0), ((one,), 4.0), ((one,), 8.0)]
