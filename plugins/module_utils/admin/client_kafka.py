@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
+import itertools
 import logging
 import time
 import traceback
@@ -88,6 +89,7 @@ except ImportError:
 BATCH = 500
 POLL_SECONDS = 0.25
 WATCH_SECONDS = 3.0
+METADATA_SECONDS = 2.0
 VIEW_ATTEMPTS = 25
 VIEWS_AT_ONCE = 8
 OTHER_SECONDS = 5.0
@@ -262,10 +264,13 @@ class KafkaClient:
 
     def fetch_metadata(self) -> Snapshot:
         """All brokers and topics, without configurations: one request, to any one broker."""
-        # Short of the whole timeout, so that another address may be asked after one that is silent.
-        patience = max(5.0, self.connection.timeout / 3)
+        # Short at first, so that another address is asked after one that knows of nobody; then long
+        # enough for a huge cluster.
+        patience = (METADATA_SECONDS * 2**attempt for attempt in itertools.count())
         snapshot = _snapshot(
-            self._read("reading metadata", lambda left: self._list_topics(min(left, patience)))
+            self._read(
+                "reading metadata", lambda left: self._list_topics(min(left, next(patience)))
+            )
         )
         expected = self.connection.cluster_id
         if expected and snapshot.cluster_id != expected:
@@ -779,15 +784,19 @@ class KafkaClient:
                         ElectionType.PREFERRED, [TopicPartition(*key) for key in pending]
                     )
                     self._await([future])
+                    # None, an error, or an exception around one: the client's own words differ
                     found = {
-                        (part.topic, part.partition): error.args[0] if error else None
+                        (part.topic, part.partition): (
+                            error.args[0] if isinstance(error, KafkaException) else error
+                        )
                         for part, error in future.result().items()
                     }
                 except KafkaException as error:
                     found = dict.fromkeys(pending, error.args[0])
                 again = []
                 for key, answer in found.items():
-                    if answer is None or answer.code() == KafkaError.ELECTION_NOT_NEEDED:
+                    fine = (KafkaError.NO_ERROR, KafkaError.ELECTION_NOT_NEEDED)
+                    if answer is None or answer.code() in fine:
                         continue
                     if _passing(answer) and self._clock() < deadline:
                         again.append(key)
