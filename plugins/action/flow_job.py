@@ -8,15 +8,11 @@ it is into a file; while the command runs on the controller, a thread reads that
 
 from __future__ import annotations
 
-import json
-import threading
+import contextlib
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
-
-LOOK_SECONDS = 1.0
-SAY_SECONDS = 10.0
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import shown
 
 
 class ActionModule(ActionBase):
@@ -35,15 +31,9 @@ class ActionModule(ActionBase):
                 "progress": {"type": "path"},
             }
         )
-        over = threading.Event()
-        watcher = None
         # elsewhere the file could only be had through the connection that waits for the command
-        if arguments["progress"] and self._connection.transport == "local":
-            watcher = threading.Thread(
-                target=self._watch, args=(arguments["progress"], over), daemon=True
-            )
-            watcher.start()
-        try:
+        watched = arguments["progress"] and self._connection.transport == "local"
+        with shown(arguments["progress"], self._tell) if watched else contextlib.nullcontext():
             result.update(
                 self._execute_module(
                     module_name="ansible.legacy.command",
@@ -51,30 +41,7 @@ class ActionModule(ActionBase):
                     task_vars=task_vars,
                 )
             )
-        finally:
-            over.set()
-            if watcher:
-                watcher.join()
         return result
-
-    def _watch(self, path, over):
-        progress = Progress(emit=self._tell, every=SAY_SECONDS)
-        said = None
-        progress.tell("")  # from now on
-        while not over.wait(LOOK_SECONDS):
-            line = line_of(path)
-            if line and line != said:
-                said = line
-                progress.tell(line)
 
     def _tell(self, line):
         self._display.display(f"    {line}")
-
-
-def line_of(path):
-    """Return the line for people out of the job's progress file, None while there is none."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return str(json.load(file)["line"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None

@@ -9,16 +9,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.kafkaops.cluster.plugins.action.flow_job import (
-    LOOK_SECONDS,
-    SAY_SECONDS,
-    line_of,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import shown
 
 
 class ActionModule(ActionBase):
@@ -38,14 +32,8 @@ class ActionModule(ActionBase):
             return result
         with tempfile.TemporaryDirectory(prefix="kafkaops-") as directory:
             path = os.path.join(directory, "progress.json")
-            over = threading.Event()
-            watcher = threading.Thread(target=self._watch, args=(path, over), daemon=True)
-            watcher.start()
-            try:
+            with shown(path, self._tell):
                 result.update(self._execute({**arguments, "progress": path}, task_vars))
-            finally:
-                over.set()
-                watcher.join()
         return result
 
     def _execute(self, arguments, task_vars):
@@ -54,16 +42,6 @@ class ActionModule(ActionBase):
             module_args=arguments,
             task_vars=task_vars,
         )
-
-    def _watch(self, path, over):
-        progress = Progress(emit=self._tell, every=SAY_SECONDS)
-        said = None
-        progress.tell("")  # from now on
-        while not over.wait(LOOK_SECONDS):
-            line = line_of(path)
-            if line and line != said:
-                said = line
-                progress.tell(line)
 
     def _tell(self, line):
         self._display.display(f"    {line}")

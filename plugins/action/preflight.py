@@ -15,7 +15,6 @@ import json
 import os
 import re
 import shlex
-import tempfile
 import time
 from collections.abc import Mapping
 
@@ -735,12 +734,8 @@ def _write_reports(raws, findings, result):
         path = os.path.join(directory, "preflight.json")
         try:
             os.makedirs(directory, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=directory, prefix=".preflight.")
-            with os.fdopen(descriptor, "w", encoding="utf-8") as target:
-                json.dump(document, target, indent=1, sort_keys=True)
-                target.write("\n")
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
+            text = json.dumps(document, indent=1, sort_keys=True)
+            write_atomically(path, text + "\n", 0o644)
         except OSError as error:
             display.warning("cannot write %s: %s" % (path, error))
             continue

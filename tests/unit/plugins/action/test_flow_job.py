@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.kafkaops.cluster.plugins.action.flow_job import line_of
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import line_of
 
 CHECKOUT = Path(__file__).resolve().parents[4]
 # Says how far it is for twelve seconds; Ansible's output has a line every ten.
