@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+# A real run takes seconds; within one tick of the kernel's clock no file is newer than another.
 PLAYBOOK = """#!/bin/sh
+sleep 0.05
 printf '%s\\n' "$*" >"$KAFKAOPS_HOME/asked"
 mkdir -p "$KAFKAOPS_HOME/reports/mine/run"
 [ -z "$VERDICT" ] || printf '{"verdict": "%s"}' "$VERDICT" >"$KAFKAOPS_HOME/reports/mine/run/verdict.json"
