@@ -13,17 +13,12 @@ from confluent_kafka.admin import NewTopic
 
 from tests.local.certificates import make_certificates
 from tests.local.support import LocalCluster, Unsafe
-from tests.local.watching import Watch, cluster_is_whole
+from tests.local.watching import Watch, changed, cluster_is_whole
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
 
 NEVER = ("-e", "flow_validation=never")
 TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
-
-
-def changed(before, after):
-    """Return the names whose process is another one."""
-    return {name for name in before if before[name] != after[name]}
 
 
 # --- topics that cannot spare a broker ---------------------------------------------------------------

@@ -18,7 +18,7 @@ import yaml
 
 from tests.local.support import CHECKOUT as ROOT
 from tests.local.support import what_went_wrong
-from tests.local.watching import Watch, cluster_is_whole
+from tests.local.watching import Watch, changed, cluster_is_whole
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
 
@@ -280,11 +280,6 @@ def test_a_module_does_it_where_this_process_may_not(world):
 def setting(cluster, value):
     """Make a restart of every broker pending: Kafka reads this key only at its start."""
     cluster.configure("kafka", kafka_config={"queued.max.requests": value})
-
-
-def changed(before, after):
-    """Return the names whose process is another one."""
-    return {name for name in before if before[name] != after[name]}
 
 
 def holder(cluster):

@@ -8,13 +8,8 @@ import json
 
 import pytest
 
-from tests.local.watching import Watch, led_by_others
+from tests.local.watching import Watch, changed, led_by_others
 from tests.support import verdict_schema
-
-
-def changed(before, after):
-    """Return the names whose process is another one."""
-    return {name for name in before if before[name] != after[name]}
 
 
 def test_an_id_that_nobody_has_is_refused(cluster):

@@ -10,7 +10,7 @@ import signal
 
 import pytest
 
-from tests.local.watching import Watch, cluster_is_whole, led_by_others, modes
+from tests.local.watching import Watch, changed, cluster_is_whole, led_by_others, modes
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
 
@@ -21,11 +21,6 @@ TOPIC = "orders"  # of inventories/local: three replicas, of which two must be i
 def rolling(cluster):
     """The shared cluster. Its settings change from test to test, and stay changed."""
     return cluster
-
-
-def changed(before, after):
-    """Return the names whose process is another one."""
-    return {name for name in before if before[name] != after[name]}
 
 
 def staged(cluster, name):

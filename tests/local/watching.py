@@ -71,6 +71,11 @@ def cluster_is_whole(cluster):
     return found if whole else None
 
 
+def changed(before, after):
+    """Return the names whose process is another one."""
+    return {name for name in before if before[name] != after[name]}
+
+
 def led_by_others(cluster):
     """Return the partitions of all topics that another broker leads than the preferred one."""
     return [

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 
 from tests.support.outside import replicas_of, wait_until
 from tests.support.run_module import run_module
@@ -16,31 +16,25 @@ def election(cluster, check=False, **options):
     return run_module("kafka_leader_election", arguments, check)
 
 
-def admin(cluster):
-    """A client that is not ours."""
-    return AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-
-
-def led(cluster, topic):
+def led(admin, topic):
     """Return partition -> leader, once all three replicas are in sync."""
-    found = replicas_of(admin(cluster).list_topics(topic, timeout=30), topic)
+    found = replicas_of(admin.list_topics(topic, timeout=30), topic)
     whole = len(found) == 3 and all(len(isr) == 3 for _leader, _all, isr in found.values())
     return {number: leader for number, (leader, _all, _isr) in found.items()} if whole else None
 
 
-def test_leaders_that_a_restart_has_moved_come_back(cluster, name):
+def test_leaders_that_a_restart_has_moved_come_back(cluster, admin, name):
     new = NewTopic(name, 3, replica_assignment=[[1, 2, 3], [2, 3, 1], [3, 1, 2]])
-    client = admin(cluster)  # kept: its end would be the end of the request
-    client.create_topics([new])[name].result(30)
-    wait_until(lambda: led(cluster, name), 30, "created")
+    admin.create_topics([new])[name].result(30)
+    wait_until(lambda: led(admin, name), 30, "created")
     broker = cluster.broker_instances[2]
     broker.stop()
     broker.start()
-    moved = wait_until(lambda: led(cluster, name), 60, "in sync again")
+    moved = wait_until(lambda: led(admin, name), 60, "in sync again")
     assert moved[1] != 2, "nobody gave it back yet"
 
     checked = election(cluster, check=True, topics=[name])
-    assert checked.changed and led(cluster, name) == moved
+    assert checked.changed and led(admin, name) == moved
     assert checked.plan["changes"] == [
         {
             "kind": "elect",
@@ -51,7 +45,7 @@ def test_leaders_that_a_restart_has_moved_come_back(cluster, name):
         }
     ]
     done = election(cluster, topics=[name])
-    assert done.changed and led(cluster, name) == {0: 1, 1: 2, 2: 3}
+    assert done.changed and led(admin, name) == {0: 1, 1: 2, 2: 3}
     assert election(cluster, topics=[name]).changed is False
 
     assert election(cluster).not_preferred == 0, "all topics, the internal ones too"
