@@ -37,8 +37,16 @@ server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 if values.get("listen", "yes") == "yes":
     server.bind(("127.0.0.1", int(values["port"])))
     server.listen()
+# A signal between two system calls is seen after the next one: so none of them may last.
+server.settimeout(0.2)
 while True:
-    signal.pause() if values.get("listen") == "no" else server.accept()[0].close()
+    if values.get("listen") == "no":
+        time.sleep(0.2)
+        continue
+    try:
+        server.accept()[0].close()
+    except socket.timeout:
+        pass
 """
 
 

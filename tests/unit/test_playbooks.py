@@ -122,7 +122,9 @@ def test_hosts_take_turns_unless_it_is_known_that_nothing_is_pending(product, fa
     plays = DataLoader().load_from_file(
         str(ROOT / "playbooks" / "phases" / "run.yml"), trusted_as_template=True
     )
-    (serial,) = [play["serial"] for play in plays if play.get("hosts") == f"kafkaops_{product}_turns"]
+    (serial,) = [
+        play["serial"] for play in plays if play.get("hosts") == f"kafkaops_{product}_turns"
+    ]
     variables = {"groups": {f"kafkaops_{product}_turns": ["a", "b"]}}
     if facts is not None:
         known = {
