@@ -29,6 +29,21 @@ def spark(tmp_path_factory):
     session.stop()
 
 
+@pytest.fixture(autouse=True)
+def left_whole(request):
+    """Fail the test that leaves a broker dead, instead of all that follow it."""
+    yield
+    if "cluster" not in request.fixturenames:
+        return
+    cluster = request.getfixturevalue("cluster")
+    dead = [each.name for each in cluster.broker_instances.values() if not each.running()]
+    if dead:
+        from tests.spark.disturbing import make_whole
+
+        make_whole(cluster)
+        pytest.fail(f"left dead: {dead}")
+
+
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory):
     """Three brokers started by hand."""

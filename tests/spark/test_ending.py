@@ -17,7 +17,7 @@ from flow.produce import END, end_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.spark.disturbing import run_and_disturb
+from tests.spark.disturbing import make_whole, run_and_disturb
 from tests.spark.test_producing import PARTITIONS, contradicted, in_the_log, produced
 
 RUN = ["run", "--bootstrap-servers=a:1", "--ledger=l", "--output=o"]
@@ -74,7 +74,7 @@ def test_a_run_is_ended_by_a_file_while_a_broker_dies(spark, cluster, tmp_path):
     def disturb():
         time.sleep(1)
         cluster.broker_instances[2].kill()
-        cluster.broker_instances[2].start()
+        make_whole(cluster)
         done = {"from_ms": began, "to_ms": int(time.time() * 1000), "label": "<2> restarted"}
         events.write_text(json.dumps([done]))
         until.touch()
