@@ -137,6 +137,7 @@ class LocalCluster:
         }
         self.client_settings = {}  # of confluent-kafka
         self.tool_settings = {}  # of Kafka's tools, as in --command-config
+        self._brokers_have = {}  # keys of server.properties that tests have set
 
     def __enter__(self):
         return self
@@ -150,6 +151,15 @@ class LocalCluster:
         """Set variables of a group or host on top of the inventory, replacing those set here before."""
         kind = "group_vars" if group in ("all", "kafka", "zookeeper") else "host_vars"
         (self.overlay / kind / f"{group}.yml").write_text(yaml.safe_dump(variables))
+
+    def set_brokers(self, settings):
+        """Set keys of server.properties, and keep those that were set here before; None takes one out.
+
+        Tests that share a cluster add to it: what one of them took back would be pending for the next.
+        """
+        merged = {**self._brokers_have, **settings}
+        self._brokers_have = {key: value for key, value in merged.items() if value is not None}
+        self.configure("kafka", kafka_config=self._brokers_have)
 
     # -- playbooks
 

@@ -11,7 +11,7 @@ import pytest
 from tests.local.support import CHECKOUT, LocalCluster
 
 # A setting that Kafka reads only at its start.
-SETTING = {"kafka_config": {"num.recovery.threads.per.data.dir": 3}}
+KEY = "num.recovery.threads.per.data.dir"
 
 
 def everything_below(folder):
@@ -52,9 +52,9 @@ def test_converged(cluster):
 def test_changed_setting(cluster):
     """--check --diff shows the key on every broker, restarts none, and writes nothing."""
     before, files = cluster.processes(), cluster.configuration_times()
-    cluster.configure("kafka", **SETTING)
+    cluster.set_brokers({KEY: 3})
     run = cluster.play("site.yml", "--check", "--diff")
-    cluster.configure("kafka")
+    cluster.set_brokers({KEY: None})
     assert run.text.count("+num.recovery.threads.per.data.dir=3") == 3
     assert run.text.count("-num.recovery.threads.per.data.dir=2") == 3
     for name in cluster.brokers:
@@ -72,7 +72,7 @@ def test_limit(cluster):
     run = cluster.deploy("--limit", "kafka-2")
     assert run.changed() == 0 and list(run.recap) == ["kafka-2"], run.text
 
-    cluster.configure("kafka", **SETTING)
+    cluster.set_brokers({KEY: 3})
     before = cluster.processes()
     run = cluster.deploy("--limit", "kafka-2")
     after = cluster.processes()

@@ -279,7 +279,7 @@ def test_a_module_does_it_where_this_process_may_not(world):
 
 def setting(cluster, value):
     """Make a restart of every broker pending: Kafka reads this key only at its start."""
-    cluster.configure("kafka", kafka_config={"queued.max.requests": value})
+    cluster.set_brokers({"queued.max.requests": value})
 
 
 def holder(cluster):
