@@ -162,6 +162,13 @@ verdicts:
       cannot_pass: []
       partitions: 12
       mending: ""
+controller:
+  description:
+    - Id of the broker that was the controller at the last look; -1 if there was none, or nobody could
+      be asked. It moves with each of its restarts, so a roll restarts it last.
+  returned: always
+  type: int
+  sample: 3
 refusal:
   description: Of all brokers that can never pass, in one line, with the option that accepts it; empty if none.
   returned: always
@@ -253,6 +260,7 @@ def main() -> None:
         result = {**told[0], **waited} if alone else {"verdicts": told}
         module.exit_json(
             changed=False,
+            controller=keeper.controller,
             refusal=refusal.line() if refusal else "",
             lines=[gate.summary(verdict) for verdict in verdicts],
             **result,

@@ -4,13 +4,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from kazoo.exceptions import NoNodeError
 
-from tests.local.watching import Watch, changed, cluster_is_whole, led_by_others, modes
+from tests.local.watching import (
+    Watch,
+    changed,
+    cluster_is_whole,
+    led_by_others,
+    modes,
+    zookeeper,
+)
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
 
@@ -29,10 +40,27 @@ def staged(cluster, name):
     return os.readlink(conf / "next") != os.readlink(conf / "current")
 
 
+def move_controller(cluster, broker):
+    """Have the brokers elect their controller anew until it is this one."""
+    with zookeeper(cluster) as client:
+
+        def moved():
+            with contextlib.suppress(NoNodeError):
+                if json.loads(client.get("/controller")[0])["brokerid"] == broker:
+                    return True
+                client.delete("/controller")
+            return False
+
+        wait_until(moved, 30, f"broker {broker} is the controller")
+
+
 def test_a_changed_broker_setting_survives_an_interruption_and_rolls(rolling):
-    """Killed when everything is staged; still pending; then rolled with full ISR, nothing lost."""
+    """Killed when everything is staged; still pending; then rolled with full ISR, nothing lost.
+
+    When the first broker is back the controller moves to the one whose turn comes next: it is put off.
+    """
     before = rolling.processes()
-    rolling.configure("kafka", kafka_config={"num.io.threads": 5})
+    rolling.set_brokers({"num.io.threads": 5})
     with rolling.playing("site.yml", "-e", "flow_validation=never") as (process, log):
         wait_until(
             lambda: all(staged(rolling, name) for name in rolling.brokers)
@@ -51,17 +79,18 @@ def test_a_changed_broker_setting_survives_an_interruption_and_rolls(rolling):
     controller = rolling.name_of(
         wait_until(lambda: cluster_is_whole(rolling), 60, "whole").controller
     )
-    with Traffic(rolling, TOPIC) as traffic, Watch(rolling) as watch:
+    first, second = (name for name in sorted(rolling.brokers) if name != controller)
+    with Traffic(rolling, TOPIC) as traffic, Watch(rolling) as watch, ThreadPoolExecutor(1) as pool:
         wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
-        run = rolling.deploy()
+        playing = pool.submit(rolling.deploy)
+        wait_until(lambda: watch.is_back(first) or playing.done(), 300, f"{first} is back")
+        move_controller(rolling, rolling.brokers[second])
+        run = playing.result()
         sent = len(traffic.acknowledged)
         wait_until(lambda: len(traffic.acknowledged) > sent, 60, "acknowledgements after the roll")
     order = watch.check()
     assert changed(before, rolling.processes()) == set(rolling.brokers), "ZooKeeper was left alone"
-    assert sorted(order) == sorted(rolling.brokers) and order[-1] == controller, (
-        watch.events,
-        watch.reasons,
-    )
+    assert order == [first, controller, second], (watch.events, watch.reasons)
     assert not traffic.failed and len(traffic.acknowledged) > 100 and traffic.lost() == []
     assert "num.io.threads (unset) -> 5" in " ".join(run.text.split()), "it says why it restarts"
     assert led_by_others(rolling) == [], "Kafka itself would take five minutes"
@@ -87,9 +116,8 @@ def test_a_changed_zookeeper_setting_rolls_the_ensemble_alone(rolling):
 
 def test_a_setting_that_the_broker_refuses_is_put_back_at_the_first(rolling):
     """It passes the tables, as every class name does; the broker does not find the class."""
-    good = {"num.io.threads": 5}
     before = rolling.processes()
-    rolling.configure("kafka", kafka_config={**good, "metric.reporters": "no.such.Reporter"})
+    rolling.set_brokers({"metric.reporters": "no.such.Reporter"})
     failed = rolling.play("site.yml", "-e", "flow_validation=never", code=2)
     (victim,) = changed(before, rolling.processes())
     assert victim in rolling.brokers and rolling.process(victim), "one tried, and runs again"
@@ -103,7 +131,7 @@ def test_a_setting_that_the_broker_refuses_is_put_back_at_the_first(rolling):
     wait_until(lambda: cluster_is_whole(rolling), 120, "all three brokers serve")
 
     before = rolling.processes()
-    rolling.configure("kafka", kafka_config=good)
+    rolling.set_brokers({"metric.reporters": None})
     rolling.deploy()
     assert rolling.processes() == before, "nothing is pending any more, so nothing restarts"
     assert rolling.deploy().changed() == 0

@@ -166,6 +166,11 @@ class Watch(threading.Thread):
         self._done.set()
         self.join(60)
 
+    def is_back(self, name):
+        """Tell whether an instance was down, and everything was whole afterwards."""
+        kinds = [kind if kind == "whole" or name in what else "" for kind, what in self.events]
+        return "down" in kinds and "whole" in kinds[kinds.index("down") :]
+
     def check(self):
         """Fail unless never two instances were down at once, and all was whole between two of them.
 

@@ -8,17 +8,37 @@ import contextlib
 from pathlib import Path
 
 
-def descendants(pid: int) -> set:
-    """Return the pids of all processes that a process has started, and those have, still its own."""
-    children: dict = {}
+def _children() -> dict:
+    """Return pid -> the pids of its children, of all processes of this machine."""
+    found: dict = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 parent = int((entry / "stat").read_text().rpartition(") ")[2].split()[1])
-                children.setdefault(parent, []).append(int(entry.name))
+                found.setdefault(parent, []).append(int(entry.name))
+    return found
+
+
+def children(pid: int) -> list:
+    """Return the pids of the processes that a process has started itself, the newest last."""
+    return sorted(_children().get(pid, []))
+
+
+def command_line(pid: int) -> str:
+    """Return the words of a process, separated by spaces; "" if it is gone."""
+    with contextlib.suppress(OSError):
+        return (
+            Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        )
+    return ""
+
+
+def descendants(pid: int) -> set:
+    """Return the pids of all processes that a process has started, and those have, still its own."""
+    of = _children()
     found, queue = set(), [pid]
     while queue:
-        for child in children.get(queue.pop(), []):
+        for child in of.get(queue.pop(), []):
             found.add(child)
             queue.append(child)
     return found

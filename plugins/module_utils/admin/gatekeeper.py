@@ -61,6 +61,7 @@ class Gatekeeper:
     def __init__(self, question: Question):
         self.question = question
         self.unsure: List[str] = []
+        self.controller = -1  # as the last look saw it
         self._configs: Configs = {}
         self._defaults: Optional[Dict[int, str]] = None
 
@@ -92,8 +93,11 @@ class Gatekeeper:
         """Metadata of a broker that is not the one that shall stop: it may know nothing any more."""
         own = self.question.brokers
         if len(own) == 1 and set(self.question.expected) - set(own):
-            return client.fetch_view_of_others(own[0])
-        return client.fetch_metadata()
+            found = client.fetch_view_of_others(own[0])
+        else:
+            found = client.fetch_metadata()
+        self.controller = found.controller
+        return found
 
     def _moving(
         self, client: KafkaClient, snapshot: Snapshot

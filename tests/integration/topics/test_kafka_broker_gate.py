@@ -80,14 +80,15 @@ def stopped(cluster, modules, broker, kill=False):
         assert not back.failed, back.msg
 
 
-def test_three_replicas_of_which_two_must_have_a_record(gate, make):
-    """Every broker may stop, one at a time, and the module says so at once."""
+def test_three_replicas_of_which_two_must_have_a_record(gate, make, admin):
+    """Every broker may stop, one at a time, and the module says so at once, and who is the controller."""
     topic = make("plain", 3, partitions=6, min_insync_replicas=2)
     for broker in ALL:
         found = gate(broker)
         assert not found.failed, found.msg
         assert (found.verdict, found.reasons, found.mending) == ("go", [], "")
         assert found.partitions >= 6 and found.changed is False
+        assert found.controller == admin.list_topics(timeout=10).controller_id
     plan = gate(ALL)
     assert [each["verdict"] for each in plan.verdicts] == ["go"] * 3 and plan.refusal == ""
     assert topic not in plan.lines[0]

@@ -1,0 +1,115 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rolls that are killed at moments nobody chose, while records flow: the next run goes on, nothing is lost.
+
+The seed is printed; KAFKAOPS_TEST_SEED repeats it. What is killed: the process of ansible-playbook, its
+process group, everything below it, one worker (the connection to a host), or one module at its work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+
+from tests.local.support import LocalCluster
+from tests.local.watching import InSync, Watch, changed, cluster_is_whole, led_by_others
+from tests.support.outside import wait_until
+from tests.support.processes import children, command_line, descendants
+from tests.support.traffic import Traffic
+
+TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
+KILLS = ("playbook", "group", "tree", "worker", "module")
+SECONDS = 40  # about as long as a roll of three brokers takes here
+values = itertools.count(510)
+
+
+def victims(process, how):
+    """Return the pids to kill, of what runs now; none where there is no such process at the moment."""
+    if how == "playbook":
+        return [process.pid]
+    if how == "worker":
+        return children(process.pid)[-1:]
+    below = descendants(process.pid)
+    if how == "module":
+        return [pid for pid in below if "AnsiballZ_" in command_line(pid)]
+    return [process.pid, *below]
+
+
+def kill(process, how):
+    """SIGKILL a run or a part of it, and wait until ansible-playbook is gone."""
+    if how == "group":
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        found = wait_until(
+            lambda: victims(process, how) or process.poll() is not None, 60, f"a {how} to kill"
+        )
+        for pid in found if isinstance(found, list) else []:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    process.wait(300)
+
+
+def kill_one_roll(cluster, moments):
+    """Have every broker rolled by runs of which the first is killed; fail if anybody noticed."""
+    wait_until(lambda: cluster_is_whole(cluster), 120, "whole before")
+    cluster.set_brokers({"queued.max.requests": next(values)})
+    before = cluster.processes()
+    how, moment = moments.choice(KILLS), moments.uniform(1, SECONDS)
+    with (
+        Traffic(cluster, TOPIC) as traffic,
+        Watch(cluster) as watch,
+        InSync(cluster, TOPIC) as seen,
+    ):
+        wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
+        with cluster.playing("rolling_restart.yml") as (process, log):
+            began = time.monotonic()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(moment)
+            over = process.poll() is not None
+            if not over:
+                kill(process, how)
+            done = changed(before, cluster.processes())
+            print(
+                f"{how} killed after {time.monotonic() - began:.1f} s"
+                f"{' (it was over)' if over else ''}; new by then: {sorted(done)}",
+                flush=True,
+            )
+            text = log.read_text()
+        run = cluster.play("rolling_restart.yml")
+        wait_until(lambda: cluster_is_whole(cluster), 120, "whole afterwards")
+    story = (how, moment, watch.events, watch.reasons, text[-3000:], run.text[-3000:])
+    assert set(watch.check()) == set(cluster.brokers), story
+    assert changed(before, cluster.processes()) == set(cluster.brokers), story
+    assert seen.looks > 20 and seen.fewest >= 2, story
+    assert not traffic.failed and traffic.lost() == [], story
+    assert led_by_others(cluster) == [], story
+    assert not list((cluster.home / "locks").glob("*.json")), "the lock is given back"
+    again = cluster.play("rolling_restart.yml")
+    assert again.changed() == 0, again.text
+
+
+@pytest.fixture
+def moments():
+    """The chance of this run; its seed is printed."""
+    seed = int(os.environ.get("KAFKAOPS_TEST_SEED") or random.randrange(2**32))
+    print(f"\nKAFKAOPS_TEST_SEED={seed}", flush=True)
+    return random.Random(seed)
+
+
+def test_a_roll_that_is_killed_at_any_moment_is_completed_by_the_next(cluster, moments):
+    kill_one_roll(cluster, moments)
+
+
+@pytest.mark.soak
+def test_thirty_rolls_that_are_killed_at_any_moment(next_offset, moments):
+    with LocalCluster(next_offset()) as cluster:
+        cluster.deploy()
+        for _kill in range(30):
+            kill_one_roll(cluster, moments)
