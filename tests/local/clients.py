@@ -60,9 +60,12 @@ class Ticker:
 
 
 class Reader:
-    """One consumer in a thread: `values` counts what came, `places` holds (partition, offset, key, value)."""
+    """One consumer in a thread: `values` counts what came, `places` holds (partition, offset, key, value).
 
-    def __init__(self, settings, topic, group):
+    `start`: where a group begins that has committed nothing, earliest or latest.
+    """
+
+    def __init__(self, settings, topic, group, start="earliest"):
         self.values = Counter()
         self.places = []
         self.assigned = set()
@@ -72,7 +75,7 @@ class Reader:
             {
                 **settings,
                 "group.id": group,
-                "auto.offset.reset": "earliest",
+                "auto.offset.reset": start,
                 "session.timeout.ms": 10000,
             }
         )

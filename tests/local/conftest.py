@@ -8,6 +8,7 @@ import itertools
 
 import pytest
 
+from tests.local.load import HEADING, TABLE
 from tests.local.support import OFFSET, LocalCluster
 
 # Every cluster of the session gets ports of its own.
@@ -26,3 +27,11 @@ def cluster(next_offset):
     with LocalCluster(next_offset()) as running:
         running.deploy()
         yield running
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print what clients felt of each operation, beside what they felt when it was done by hand."""
+    if TABLE:
+        terminalreporter.section("operations under load")
+        for line in [HEADING, *(row.line() for row in TABLE)]:
+            terminalreporter.write_line(line)

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from confluent_kafka.admin import ConfigResource, NewTopic
 
+from tests.local.load import Load
 from tests.local.watching import cluster_is_whole
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
@@ -29,7 +30,6 @@ def grown(cluster):
     before = hosts.read_text()
     more = {"kafka": {"hosts": {"kafka-4": {"kafka_broker_id": 4}}}}
     hosts.write_text(yaml.safe_dump({"all": {"children": more}}))
-    cluster.brokers["kafka-4"] = 4
     yield cluster
     hosts.write_text(before)
     cluster.brokers.pop("kafka-4", None)
@@ -65,15 +65,15 @@ def registered(cluster):
 @pytest.mark.soak
 def test_one_more_and_one_less_while_a_client_writes(grown):
     """The new broker gets its part, the old ones run on; then it gives it back, and leaves."""
-    before = {name: grown.process(name) for name in grown.names}
-    with Traffic(grown, TOPIC) as traffic:
-        wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
+    before = grown.processes()
+    with Load(grown, TOPIC, "one broker more, and one less"):
+        grown.brokers["kafka-4"] = 4
         run = grown.play("scale_out.yml")
         assert "replicas are copied" in run.text and "to broker 4" in run.text, run.text
         counts = held(grown)
         assert max(counts.values()) - min(counts.values()) <= 1 and counts[4] > 0, counts
-        after = {name: grown.process(name) for name in grown.names}
-        assert after.pop("kafka-4") and before.pop("kafka-4") is None
+        after = grown.processes()
+        assert after.pop("kafka-4")
         assert after == before, "nothing that ran was restarted"
         assert throttles(grown) == {}
         assert 4 in {replica for found in grown.partitions(TOPIC).values() for replica in found[1]}
@@ -81,13 +81,10 @@ def test_one_more_and_one_less_while_a_client_writes(grown):
 
         run = grown.play("scale_in.yml", "-e", "broker=4")
         assert "Take kafka-4 out of the inventory" in run.text, run.text
-        sent = len(traffic.acknowledged)
-        wait_until(lambda: len(traffic.acknowledged) > sent, 60, "acknowledgements afterwards")
+        del grown.brokers["kafka-4"]
     assert registered(grown) == {1, 2, 3} == set(held(grown))
     assert grown.process("kafka-4") is None
     assert throttles(grown) == {}
-    assert not traffic.failed and traffic.lost() == []
-    print(f"\nlongest pause of a partition: {traffic.longest_pause:.2f} s")
 
 
 def test_a_broker_is_kept_while_its_replicas_have_nowhere_to_go(cluster):
@@ -109,8 +106,7 @@ def test_a_broker_whose_disk_was_deleted_is_replaced(cluster):
     admin.create_topics([alone])["alone"].result(30)
     wait_until(lambda: len(cluster.partitions("alone")) == 2, 30, "the topic with one replica")
     others = {name: cluster.process(name) for name in cluster.names if name != "kafka-3"}
-    with Traffic(cluster, TOPIC) as traffic:
-        wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
+    with Load(cluster, TOPIC, "a broker with a new disk"):
         cluster.supervisorctl("stop", "kafka-3")
         wait_until(lambda: registered(cluster) == {1, 2}, 60, "broker 3 is not registered")
         shutil.rmtree(cluster.instance("kafka-3") / "data")
@@ -123,13 +119,10 @@ def test_a_broker_whose_disk_was_deleted_is_replaced(cluster):
         accepted = '{"kafkaops_preflight_accept": ["directories.emptied"]}'
         cluster.play("replace_broker.yml", "-e", "broker=3", "-e", accepted)
         wait_until(lambda: cluster_is_whole(cluster), 60, "every replica is in sync")
-        sent = len(traffic.acknowledged)
-        wait_until(lambda: len(traffic.acknowledged) > sent, 60, "acknowledgements afterwards")
     assert registered(cluster) == {1, 2, 3}
     assert {name: cluster.process(name) for name in others} == others, "others were left alone"
     leaders = {leader for leader, _replicas, _isr in cluster.partitions(TOPIC).values()}
     assert leaders == {1, 2, 3}, "leadership was given back"
-    assert not traffic.failed and traffic.lost() == []
     admin = cluster.admin()  # the first one may still ask the controller that was
     admin.delete_topics(["alone"])["alone"].result(30)
 
@@ -139,6 +132,7 @@ def test_killed_while_it_spreads_and_run_again(grown):
     """Wherever it is killed, a second run ends with even counts, no throttle, and nothing lost."""
     chance = random.Random(seed := random.randrange(10**6))
     print(f"\nseed {seed}")
+    grown.brokers["kafka-4"] = 4
     with Traffic(grown, TOPIC) as traffic:
         wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
         slow = ("-e", "kafka_reassignment_throttle=64KiB", "-e", "kafka_reassignment_batch=3")

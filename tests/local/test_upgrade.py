@@ -7,26 +7,21 @@ The tests of this file build on each other: each leaves the cluster in the state
 
 from __future__ import annotations
 
-import contextlib
 import os
-import random
 import re
 import signal
 
 import pytest
 
-from tests.local.clients import Reader
+from tests.local.load import Load
 from tests.local.support import OFFSET, LocalCluster
 from tests.local.watching import (
-    InSync,
-    Watch,
     cluster_is_whole,
     ensemble_is_whole,
     modes,
     zookeeper_says,
 )
 from tests.support.outside import wait_until
-from tests.support.traffic import Traffic
 
 TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
 OLD, NEW = "3.8.1", "3.9.2"
@@ -40,10 +35,6 @@ def upgraded():
     with LocalCluster(OFFSET + 1500) as running:
         wants(running, OLD, OLD_ZOOKEEPER)
         running.deploy()
-        # A write that a broker refuses because it leads no more may be in its log, and so in the next leader's.
-        # librdkafka takes it for not written, and may send it again in another batch, which no broker
-        # recognizes; batches of one record are the same again.
-        running.client_settings = {"batch.num.messages": 1}
         yield running
 
 
@@ -87,34 +78,6 @@ def ensemble_runs(cluster):
     }
 
 
-@contextlib.contextmanager
-def under_load(cluster, what):
-    """Records flow and everybody watches; then nothing is lost, and everything was said twice."""
-    group = f"upgrade-{random.getrandbits(32):x}"
-    with (
-        Traffic(cluster, TOPIC) as traffic,
-        Reader(cluster.client(), TOPIC, group) as reader,
-        Watch(cluster) as watch,
-        InSync(cluster, TOPIC) as in_sync,
-    ):
-        wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
-        yield watch
-        sent = len(traffic.acknowledged)
-        wait_until(lambda: len(traffic.acknowledged) > sent + 50, 60, "acknowledgements afterwards")
-    print(
-        f"{what}: {len(traffic.acknowledged)} records, longest pause of a partition"
-        f" {traffic.longest_pause:.2f} s, fewest in sync {in_sync.fewest} in {in_sync.looks} looks"
-    )
-    assert not traffic.failed and traffic.lost() == []
-    assert in_sync.looks and in_sync.fewest >= 2
-    places = {}
-    for partition, offset, _key, value in reader.places:
-        places.setdefault(value, set()).add((partition, offset))
-    twice = {value: where for value, where in places.items() if len(where) > 1}
-    assert twice == {}, "an idempotent producer's records are there once"
-    wait_until(lambda: cluster_is_whole(cluster), 60, "whole")
-
-
 def rolled(cluster, watch, names, last):
     """Check that exactly these instances took turns, the one that leads last."""
     order = [name for name in watch.check() if name in names]
@@ -145,9 +108,9 @@ def test_it_is_upgraded_while_records_flow(upgraded):
     wants(upgraded, NEW, OLD_ZOOKEEPER)
     before = upgraded.processes()
     controller = upgraded.name_of(wait_until(lambda: cluster_is_whole(upgraded), 60, "").controller)
-    with under_load(upgraded, f"upgrade {OLD} -> {NEW}") as watch:
+    with Load(upgraded, TOPIC, "upgrade") as load:
         run = upgraded.play("rolling_upgrade.yml")
-    rolled(upgraded, watch, set(upgraded.brokers), controller)
+    rolled(upgraded, load.watch, set(upgraded.brokers), controller)
     after = upgraded.processes()
     assert all(before[name] == after[name] for name in upgraded.zookeepers)
     assert in_force(upgraded) == {(NEW, "3.8")}
@@ -168,12 +131,12 @@ def test_it_is_taken_back_and_forth_again(upgraded):
     wants(upgraded, OLD, OLD_ZOOKEEPER)
     refused = upgraded.play("site.yml", "-e", "flow_validation=never", code=2)
     assert "playbooks/rollback.yml" in refused.text
-    with under_load(upgraded, f"rollback {NEW} -> {OLD}"):
+    with Load(upgraded, TOPIC, "rollback"):
         upgraded.play("rollback.yml")
     assert in_force(upgraded) == {(OLD, "3.8")}
     assert upgraded.deploy().changed() == 0
     wants(upgraded, NEW, OLD_ZOOKEEPER)
-    with under_load(upgraded, f"upgrade {OLD} -> {NEW} again"):
+    with Load(upgraded, TOPIC, "upgrade again"):
         upgraded.play("rolling_upgrade.yml")
     assert in_force(upgraded) == {(NEW, "3.8")}
 
@@ -184,7 +147,7 @@ def test_a_run_that_was_killed_half_way_goes_on(upgraded, playbook, version):
     """Mixed versions are reported, and not touched by site.yml; the same command ends it."""
     brought_to(upgraded, NEW if version == OLD else OLD)
     wants(upgraded, version, OLD_ZOOKEEPER)
-    with under_load(upgraded, f"{playbook}, killed and resumed") as watch:
+    with Load(upgraded, TOPIC, f"{playbook}, killed and resumed") as load:
         with upgraded.playing(playbook) as (process, log):
             wait_until(
                 lambda: len(configured(upgraded)) == 2 or process.poll() is not None,
@@ -201,7 +164,7 @@ def test_a_run_that_was_killed_half_way_goes_on(upgraded, playbook, version):
         assert "[version." in refused.text
         upgraded.play("topics.yml")
         upgraded.play(playbook)
-    watch.check()
+    load.watch.check()
     assert {release for release, _key in in_force(upgraded)} == {version}
     assert upgraded.play(playbook).changed() == 0
 
@@ -213,16 +176,16 @@ def test_zookeeper_goes_first_and_back(upgraded):
     upgraded.play("rollback.yml")
     (leader,) = [name for name, mode in modes(upgraded).items() if mode == "leader"]
     wants(upgraded, NEW, NEW_ZOOKEEPER)
-    with under_load(upgraded, "upgrade of both") as watch:
+    with Load(upgraded, TOPIC, "upgrade of both products") as load:
         upgraded.play("rolling_upgrade.yml")
-    order = watch.check()
+    order = load.watch.check()
     assert order.index(leader) == 2 and set(order[:3]) == set(upgraded.zookeepers), order
     assert ensemble_runs(upgraded) == {NEW_ZOOKEEPER} and in_force(upgraded) == {(NEW, "3.8")}
     for name in upgraded.zookeepers:
         copy = upgraded.instance(name) / "data" / f"before-{NEW_ZOOKEEPER}"
         assert list(copy.rglob("snapshot.*")) and list(copy.rglob("log.*"))
     wants(upgraded, NEW, OLD_ZOOKEEPER)
-    with under_load(upgraded, f"ZooKeeper {NEW_ZOOKEEPER} -> {OLD_ZOOKEEPER}"):
+    with Load(upgraded, TOPIC, "rollback of ZooKeeper"):
         upgraded.play("rollback.yml")
     assert ensemble_runs(upgraded) == {OLD_ZOOKEEPER}
     wait_until(lambda: ensemble_is_whole(upgraded), 60, "a leader and two followers")
@@ -235,7 +198,7 @@ def test_finalising_is_the_end_of_the_way_back(upgraded):
     upgraded.play(
         "rolling_upgrade.yml"
     )  # where the test above was left out, there is nothing to do
-    with under_load(upgraded, "finalising"):
+    with Load(upgraded, TOPIC, "finalising"):
         run = upgraded.play("rolling_upgrade.yml", "-e", "kafka_finalize=true")
     assert in_force(upgraded) == {(NEW, "3.9")}
     told = run.text.index("THERE IS NO WAY BACK")

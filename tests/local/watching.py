@@ -143,7 +143,7 @@ class Watch(threading.Thread):
         admin, down = self._cluster.admin(), frozenset()
         brokers = frozenset(self._cluster.brokers.values())
         while not self._done.wait(0.03):
-            now = frozenset(name for name in self._cluster.names if not self._runs(name))
+            now = frozenset(name for name in self._ports if not self._runs(name))
             self.looks += 1
             if now != down:
                 down = now

@@ -114,9 +114,13 @@ class Cluster:
         """Return settings of a confluent-kafka client; underscores of names stand for dots."""
         return {**self.settings, **dotted(settings)}
 
+    def admin(self):
+        """Return a confluent-kafka AdminClient."""
+        return AdminClient(self.settings)
+
     def partitions(self, topic):
         """Return {partition: (leader, sorted replicas, sorted isr)}; leader -1 for none."""
-        return replicas_of(AdminClient(self.settings).list_topics(topic, timeout=60), topic)
+        return replicas_of(self.admin().list_topics(topic, timeout=60), topic)
 
     def metadata(self, timeout=15):
         """Return confluent-kafka's ClusterMetadata, or None where nobody answers."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
@@ -14,11 +15,13 @@ class Traffic(threading.Thread):
     """Writes numbered records with acks=all and notes which ones were acknowledged.
 
     `cluster`: has client(**settings), settings of a confluent-kafka client, and partitions(topic).
+    `at_once`: records each 5 ms; `settings`: of the producer, underscores for dots.
     """
 
-    def __init__(self, cluster, topic):
+    def __init__(self, cluster, topic, at_once=1, **settings):
         super().__init__(daemon=True)
         self._cluster, self._topic, self._done = cluster, topic, threading.Event()
+        self._at_once, self._settings = at_once, settings
         self.acknowledged, self.failed = set(), []
         self._last = {}  # partition -> when it acknowledged last
         self.longest_pause = 0.0  # seconds between two acknowledgements of one partition
@@ -32,15 +35,17 @@ class Traffic(threading.Thread):
                 enable_idempotence=True,
                 delivery_timeout_ms=300000,
                 linger_ms=5,
+                **self._settings,
             )
         )
         number = 0
         while not self._done.wait(0.005):
-            producer.produce(
-                self._topic, f"{self._prefix}{number}", str(number), on_delivery=self._note
-            )
+            for _record in range(self._at_once):
+                producer.produce(
+                    self._topic, f"{self._prefix}{number}", str(number), on_delivery=self._note
+                )
+                number += 1
             producer.poll(0)
-            number += 1
         producer.flush(300)
 
     def _note(self, error, message):
@@ -61,8 +66,8 @@ class Traffic(threading.Thread):
         self._done.set()
         self.join(360)
 
-    def lost(self):
-        """Return the acknowledged records that cannot be read any more."""
+    def read_back(self):
+        """Return value -> how often it is there, of the records of this client."""
         consumer = Consumer(
             self._cluster.client(
                 group_id="traffic", enable_auto_commit=False, enable_partition_eof=True
@@ -70,13 +75,17 @@ class Traffic(threading.Thread):
         )
         partitions = self._cluster.partitions(self._topic)
         consumer.assign([TopicPartition(self._topic, number, 0) for number in partitions])
-        open_partitions, read = set(partitions), set()
+        open_partitions, read = set(partitions), Counter()
         while open_partitions:
-            message = consumer.poll(60)
-            assert message is not None, "the broker answers no more"
-            if message.error():
-                open_partitions.discard(message.partition())
-            elif message.value().decode().startswith(self._prefix):
-                read.add(message.value().decode())
+            for message in consumer.consume(1000, 60) or [None]:
+                assert message is not None, "the broker answers no more"
+                if message.error():
+                    open_partitions.discard(message.partition())
+                elif message.value().decode().startswith(self._prefix):
+                    read[message.value().decode()] += 1
         consumer.close()
-        return sorted(self.acknowledged - read)
+        return read
+
+    def lost(self):
+        """Return the acknowledged records that cannot be read any more."""
+        return sorted(self.acknowledged - set(self.read_back()))

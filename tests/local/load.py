@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an operation must not disturb: producers, two groups of consumers, and replicas that are in sync.
+
+::
+
+    with Load(cluster, "orders", "rolling restart") as load:
+        cluster.play("rolling_restart.yml")
+    assert load.watch.check() == [...]
+
+At its end nothing acknowledged may be missing, nothing may have failed, nobody may have seen fewer
+replicas in sync than two; and a line about it joins the table that the session prints at its end.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from tests.local.clients import Reader
+from tests.local.watching import InSync, Watch, cluster_is_whole
+from tests.support.outside import wait_until
+from tests.support.traffic import Traffic
+
+# Longest time without an acknowledgement of one partition, in seconds, where the same was done by hand
+# on two cores: reference/changes-measured.md, sections 2 to 4.
+BY_HAND = {
+    "rolling restart": 1.34,
+    "upgrade": 1.25,
+    "upgrade again": 1.29,
+    "rollback": 1.50,
+    "finalising": 1.36,
+    "grow and shrink ZooKeeper": 0.6,
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was seen during one operation. `pause`: seconds; `twice`: of the producer that batches."""
+
+    what: str
+    records: int
+    pause: float
+    fewest: int
+    looks: int
+    twice: int
+
+    def line(self):
+        """One line of the table."""
+        by_hand = BY_HAND.get(self.what)
+        return (
+            f"{self.what:36} {self.records:>8} {self.pause:>8.2f}"
+            f" {'-' if by_hand is None else f'{by_hand:.2f}':>8} {self.fewest:>7} {self.looks:>6} {self.twice:>6}"
+        )
+
+
+TABLE: list = []
+HEADING = f"{'operation':36} {'records':>8} {'pause s':>8} {'by hand':>8} {'in sync':>7} {'looks':>6} {'twice':>6}"
+
+
+class Load:
+    """Two idempotent producers, two groups of consumers, and two watchers of one topic.
+
+    `exact` sends some 200 records a second, each in a batch of its own, and must find none of them
+    twice. `many` sends some 2800 a second. A write that a broker refuses because it leads no more may be
+    in its log, and so in the next leader's; librdkafka takes it for not written, and may send it again
+    in another batch, which no broker recognizes. So those that it finds twice are counted, not judged.
+    """
+
+    def __init__(self, cluster, topic, what):
+        self._cluster, self._topic, self._what = cluster, topic, what
+        self.exact = Traffic(cluster, topic, batch_num_messages=1)
+        self.many = Traffic(cluster, topic, at_once=14)
+        self.watch = Watch(cluster)
+        self.in_sync = InSync(cluster, topic)
+        self._readers = []
+
+    def __enter__(self):
+        wait_until(lambda: cluster_is_whole(self._cluster), 120, "whole before")
+        for _group in range(2):
+            group = f"load-{random.getrandbits(32):x}"
+            self._readers.append(Reader(self._cluster.client(), self._topic, group, "latest"))
+        wait_until(lambda: all(each.assigned for each in self._readers), 60, "both groups read")
+        for each in (self.exact, self.many):
+            each.start()
+            wait_until(lambda each=each: each.acknowledged, 60, "the first acknowledgement")
+        self.watch.start()
+        self.in_sync.start()
+        return self
+
+    def __exit__(self, failure, *_exc):
+        if failure is None:
+            sent = len(self.exact.acknowledged)
+            wait_until(lambda: len(self.exact.acknowledged) > sent + 50, 60, "and afterwards")
+        for each in (self.in_sync, self.watch, self.many, self.exact):
+            each.__exit__()
+        try:
+            if failure is None:
+                self._judge()
+        finally:
+            for each in self._readers:
+                each.close()
+
+    def _judge(self):
+        both = (self.exact, self.many)
+        found = [each.read_back() for each in both]
+        twice = [[value for value, times in each.items() if times > 1] for each in found]
+        acknowledged = self.exact.acknowledged | self.many.acknowledged
+        row = Row(
+            self._what,
+            len(acknowledged),
+            max(each.longest_pause for each in both),
+            self.in_sync.fewest,
+            self.in_sync.looks,
+            len(twice[1]),
+        )
+        TABLE.append(row)
+        print(f"\n{HEADING}\n{row.line()}", flush=True)
+        assert not self.exact.failed and not self.many.failed
+        assert acknowledged <= set(found[0]) | set(found[1]), "what was acknowledged is there"
+        assert twice[0] == [], "an idempotent producer's records are there once"
+        assert self.in_sync.looks and self.in_sync.fewest >= 2
+        for each in self._readers:
+            each.wait_for(acknowledged)
+        wait_until(lambda: cluster_is_whole(self._cluster), 60, "whole")
