@@ -10,7 +10,7 @@
 #     ./test.sh --list               the parts
 #
 # A part that fails does not stop the others. Exit code 0 if none failed, else 1.
-# Some parts run beside others and show their output afterwards; the long tests run one by one.
+# Parts run in two lanes, of which one shows its output afterwards; the long tests run one by one.
 set -euo pipefail
 
 checkout=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
@@ -63,13 +63,13 @@ else
     done
 fi
 
-# The part that waits more than it computes runs beside the quick ones, which keep one core busy: that
-# saves about ten minutes. Those that deploy, kill and measure pauses have the machine for themselves.
+# Two lanes of about the same length, one for each of two cores: what needs Spark and clusters of this
+# machine runs beside the rest. What is measured has the machine for itself.
 first=() beside=() last=()
 for part in "${chosen[@]}"; do
     case $part in
-        spark) beside+=("$part") ;;
-        smoke | local | molecule | bench) last+=("$part") ;;
+        spark | local) beside+=("$part") ;;
+        smoke | bench) last+=("$part") ;;
         *) first+=("$part") ;;
     esac
 done
@@ -78,12 +78,12 @@ if [ ${#soak[@]} -gt 0 ]; then
 fi
 
 state=$(mktemp -d "${TMPDIR:-/tmp}/kafkaops-test.XXXXXX")
-lane="" nodes=""
+lane=""
 # The lane is a process group of its own: interrupted like this one, it ends its clusters, too.
 end_lane() {
     [ -z "$lane" ] || ! kill -INT -- "-$lane" 2>/dev/null || wait "$lane" || true
 }
-trap 'end_lane; [ -z "$nodes" ] || scripts/nodes.sh down; rm -rf "$state"' EXIT
+trap 'end_lane; rm -rf "$state"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
@@ -123,11 +123,6 @@ if [ ${#first[@]} -gt 0 ] && [ ${#beside[@]} -gt 0 ]; then
     lane=$!
     set +m
     run_parts "${first[@]}"
-    # The images of the nodes are built while the lane goes on; the part says if they cannot be had.
-    if [[ " ${last[*]-} " == *" molecule "* ]]; then
-        nodes=up
-        scripts/nodes.sh up || true
-    fi
     # on to its end, live; a tail without that option shows all at the end
     tail -n +1 -f --pid="$lane" "$state/lane.log" 2>/dev/null || {
         wait "$lane" || true

@@ -169,6 +169,11 @@ controller:
   returned: always
   type: int
   sample: 3
+looked_ms:
+  description: When the last look had ended, by the clock of the host that asked, in ms since 1970.
+  returned: always
+  type: int
+  sample: 1763884800000
 refusal:
   description: Of all brokers that can never pass, in one line, with the option that accepts it; empty if none.
   returned: always
@@ -182,6 +187,7 @@ lines:
   sample: ["broker 2 (12 partitions) may stop now"]
 """
 
+import time
 from dataclasses import replace
 
 from ansible.module_utils.basic import AnsibleModule
@@ -253,6 +259,7 @@ def main() -> None:
             error.problem = replace(error.problem, remedy=remedy)
         fail(module, error)
     else:
+        looked_ms = int(time.time() * 1000)
         for sentence in keeper.unsure:
             module.warn(f"The gate does not know everything: {sentence}.")
         refusal = gate.refusal(verdicts, question.accepted)
@@ -261,6 +268,7 @@ def main() -> None:
         module.exit_json(
             changed=False,
             controller=keeper.controller,
+            looked_ms=looked_ms,
             refusal=refusal.line() if refusal else "",
             lines=[gate.summary(verdict) for verdict in verdicts],
             **result,

@@ -60,12 +60,9 @@ class Ticker:
 
 
 class Reader:
-    """One consumer in a thread: `values` counts what came, `places` holds (partition, offset, key, value).
+    """One consumer in a thread: `values` counts what came, `places` holds (partition, offset, key, value)."""
 
-    `start`: where a group begins that has committed nothing, earliest or latest.
-    """
-
-    def __init__(self, settings, topic, group, start="earliest"):
+    def __init__(self, settings, topic, group):
         self.values = Counter()
         self.places = []
         self.assigned = set()
@@ -75,7 +72,7 @@ class Reader:
             {
                 **settings,
                 "group.id": group,
-                "auto.offset.reset": start,
+                "auto.offset.reset": "earliest",
                 "session.timeout.ms": 10000,
             }
         )

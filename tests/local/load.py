@@ -15,9 +15,11 @@ replicas in sync than two; and a line about it joins the table that the session 
 from __future__ import annotations
 
 import random
+import threading
 from dataclasses import dataclass
 
-from tests.local.clients import Reader
+from confluent_kafka import Consumer
+
 from tests.local.watching import InSync, Watch, cluster_is_whole
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
@@ -58,6 +60,41 @@ TABLE: list = []
 HEADING = f"{'operation':36} {'records':>8} {'pause s':>8} {'by hand':>8} {'in sync':>7} {'looks':>6} {'twice':>6}"
 
 
+class Group(threading.Thread):
+    """A group of one consumer; `values` is the set of what has come since it was `ready`."""
+
+    def __init__(self, cluster, topic):
+        super().__init__(daemon=True)
+        settings = cluster.client(
+            group_id=f"load-{random.getrandbits(32):x}",
+            auto_offset_reset="earliest",
+            session_timeout_ms=10000,
+        )
+        self._consumer, self._topic, self._done = Consumer(settings), topic, threading.Event()
+        self.ready, self.values, self.errors = False, set(), []
+
+    def _begin(self, consumer, partitions):
+        """Begin at the end, by offsets: records that come meanwhile are not missed. Later: as committed."""
+        if not self.ready:
+            for each in partitions:
+                each.offset = consumer.get_watermark_offsets(each, timeout=30)[1]
+            consumer.assign(partitions)
+            self.ready = True
+
+    def run(self):
+        self._consumer.subscribe([self._topic], on_assign=self._begin)
+        while not self._done.is_set():
+            messages = self._consumer.consume(1000, 0.2)
+            self.values.update(each.value() for each in messages if not each.error())
+            self.errors += [each.error() for each in messages if each.error()]
+        self._consumer.close()
+
+    def end(self):
+        """Leave the group."""
+        self._done.set()
+        self.join(60)
+
+
 class Load:
     """Two idempotent producers, two groups of consumers, and two watchers of one topic.
 
@@ -73,14 +110,13 @@ class Load:
         self.many = Traffic(cluster, topic, at_once=14)
         self.watch = Watch(cluster)
         self.in_sync = InSync(cluster, topic)
-        self._readers = []
+        self._groups = [Group(cluster, topic) for _group in range(2)]
 
     def __enter__(self):
         wait_until(lambda: cluster_is_whole(self._cluster), 120, "whole before")
-        for _group in range(2):
-            group = f"load-{random.getrandbits(32):x}"
-            self._readers.append(Reader(self._cluster.client(), self._topic, group, "latest"))
-        wait_until(lambda: all(each.assigned for each in self._readers), 60, "both groups read")
+        for each in self._groups:
+            each.start()
+        wait_until(lambda: all(each.ready for each in self._groups), 60, "both groups read")
         for each in (self.exact, self.many):
             each.start()
             wait_until(lambda each=each: each.acknowledged, 60, "the first acknowledgement")
@@ -98,8 +134,8 @@ class Load:
             if failure is None:
                 self._judge()
         finally:
-            for each in self._readers:
-                each.close()
+            for each in self._groups:
+                each.end()
 
     def _judge(self):
         both = (self.exact, self.many)
@@ -120,6 +156,8 @@ class Load:
         assert acknowledged <= set(found[0]) | set(found[1]), "what was acknowledged is there"
         assert twice[0] == [], "an idempotent producer's records are there once"
         assert self.in_sync.looks and self.in_sync.fewest >= 2
-        for each in self._readers:
-            each.wait_for(acknowledged)
+        wanted = {value.encode() for value in acknowledged}
+        for each in self._groups:
+            wait_until(lambda each=each: len(each.values) >= len(wanted), 120, "a group has all")
+            wait_until(lambda each=each: not wanted - each.values, 10, "a group has each of them")
         wait_until(lambda: cluster_is_whole(self._cluster), 60, "whole")

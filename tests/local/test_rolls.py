@@ -81,7 +81,7 @@ def test_a_changed_broker_setting_survives_an_interruption_and_rolls(rolling):
     )
     first, second = (name for name in sorted(rolling.brokers) if name != controller)
     with Load(rolling, TOPIC, "rolling restart") as load, ThreadPoolExecutor(1) as pool:
-        playing = pool.submit(rolling.deploy)
+        playing = pool.submit(rolling.deploy, "-v")
         wait_until(lambda: load.watch.is_back(first) or playing.done(), 300, f"{first} is back")
         move_controller(rolling, rolling.brokers[second])
         run = playing.result()
@@ -90,8 +90,16 @@ def test_a_changed_broker_setting_survives_an_interruption_and_rolls(rolling):
     assert order == [first, controller, second], (load.watch.events, load.watch.reasons)
     assert "num.io.threads (unset) -> 5" in " ".join(run.text.split()), "it says why it restarts"
     assert led_by_others(rolling) == [], "Kafka itself would take five minutes"
+    print(f"from the gate's last look to SIGTERM: {from_look_to_stop(run.text)} s")
     run = rolling.deploy()
     assert run.changed() == 0, run.text
+
+
+def from_look_to_stop(text):
+    """Return for each turn the seconds between the gate's last look and the stop, from the output of -v."""
+    looks = [int(number) for number in re.findall(r'"looked_ms": (\d+)', text)]
+    stops = [int(number) for number in re.findall(r'"from_ms": (\d+)', text)]
+    return [(stop - max(look for look in looks if look <= stop)) / 1000 for stop in stops]
 
 
 def test_a_changed_zookeeper_setting_rolls_the_ensemble_alone(rolling):
