@@ -76,9 +76,13 @@ class Traffic(threading.Thread):
         partitions = self._cluster.partitions(self._topic)
         consumer.assign([TopicPartition(self._topic, number, 0) for number in partitions])
         open_partitions, read = set(partitions), Counter()
+        heard = time.monotonic()
         while open_partitions:
-            for message in consumer.consume(1000, 60) or [None]:
-                assert message is not None, "the broker answers no more"
+            # waits for all of them: so not for long
+            messages = consumer.consume(1000, 0.2)
+            heard = time.monotonic() if messages else heard
+            assert time.monotonic() - heard < 60, "the broker answers no more"
+            for message in messages:
                 if message.error():
                     open_partitions.discard(message.partition())
                 elif message.value().decode().startswith(self._prefix):
