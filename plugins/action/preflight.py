@@ -631,6 +631,7 @@ def _question(cluster, brokers, servers, hostvars):
         "bootstrap_servers": list(dict.fromkeys(places)),
         "timeout": ASK_SECONDS,
         "missing_ok": True,
+        "overrides": True,
     }
     security = hostvars.get(some[0].name, {}).get("kafka_client_security") or {}
     if isinstance(security, Mapping):
@@ -672,6 +673,10 @@ def _snapshot(answer):
                 int(each["replicas"]): (int(each["topics"]), tuple(each["examples"]))
                 for each in answer.get("on_default_min_isr") or []
             },
+            overrides=tuple(
+                (each["broker"], str(each["name"]), each["value"])
+                for each in answer.get("overrides") or []
+            ),
         ),
         answer.get("controller"),
     )

@@ -30,9 +30,12 @@ options:
         takes long is left running. Both are failures that say so.
       - V(stopped) stops the process with SIGTERM and waits for its exit. It is never killed.
       - V(removed) stops it and removes its unit or program; files stay.
+      - V(noted) notes which O(overrides) are about to be set in the cluster, in addition to those that were noted.
+      - V(adopted) takes the running process for started with what is staged, since the cluster has O(overrides)
+        in effect and nothing else differs. Nothing is started or stopped.
       - V(probe) only reports.
     type: str
-    choices: [staged, started, stopped, removed, probe]
+    choices: [staged, started, stopped, removed, noted, adopted, probe]
     default: staged
   configuration:
     description:
@@ -54,6 +57,12 @@ options:
       - With O(state=started), start the process anew although it runs what is desired.
     type: bool
     default: false
+  overrides:
+    description:
+      - With O(state=noted) and O(state=adopted), the settings by which the process was changed without a restart.
+      - None are left with O(state=adopted) when its own file says all.
+    type: dict
+    default: {}
   lock:
     description:
       - The lock of the cluster that this run holds on the host, as P(kafkaops.cluster.run_lock#module) has told it; empty for none.
@@ -281,6 +290,17 @@ restart_reasons:
   elements: str
   returned: always
   sample: ["server.properties: num.io.threads 8 -> 16"]
+live_changes:
+  description:
+    - What could bring the generation into effect without a restart, if the product allows it. Null where only a
+      restart can, and where there is nothing to do.
+    - C(settings) has what differs from what the process has read at its start, C(own) the overrides that were
+      noted, with the process's own value.
+  type: dict
+  returned: always
+  sample:
+    settings: {num.io.threads: {before: "8", after: "12"}}
+    own: {}
 took:
   description: When the turn began and ended (C(from_ms), C(to_ms), by the host's clock, since 1970), and whether the process ran before.
   type: dict
@@ -340,11 +360,12 @@ SPEC = {
     "state": {
         "type": "str",
         "default": "staged",
-        "choices": ["staged", "started", "stopped", "removed", "probe"],
+        "choices": ["staged", "started", "stopped", "removed", "noted", "adopted", "probe"],
     },
     "configuration": {"type": "str", "default": "staged", "choices": ["staged", "in_effect"]},
     "fingerprint": {"type": "str", "default": ""},
     "restart": {"type": "bool", "default": False},
+    "overrides": {"type": "dict", "default": {}},
     "lock": {
         "type": "dict",
         "default": {},

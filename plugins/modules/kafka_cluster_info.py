@@ -25,6 +25,12 @@ options:
         wrong protocols still fail, because then something is there.
     type: bool
     default: false
+  overrides:
+    description:
+      - Also ask every broker which of its settings do not come from its own file, but were set in the cluster.
+        Brokers that do not answer, or may not tell this user, are left out.
+    type: bool
+    default: false
   zookeeper:
     description:
       - Connect string of the ensemble, with the chroot, as in C(zookeeper.connect). Its contents are
@@ -224,6 +230,25 @@ on_default_min_isr:
     - replicas: 3
       topics: 2
       examples: [clicks, orders]
+overrides:
+  description: Settings of brokers that were set in the cluster and not in their files.
+  returned: with O(overrides), when a broker answered
+  type: list
+  elements: dict
+  contains:
+    broker:
+      description: Id of the broker, V(null) for a setting of all brokers.
+      type: int
+    name:
+      description: Key of the setting.
+      type: str
+    value:
+      description: Its value, V(null) for a secret.
+      type: str
+  sample:
+    - broker: 1
+      name: num.io.threads
+      value: "12"
 missing_brokers:
   description: Those of RV(replica_holders) that are not alive.
   returned: always

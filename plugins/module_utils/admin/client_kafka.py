@@ -444,6 +444,55 @@ class KafkaClient:
                     told[broker] = str(entry.value)
         return told
 
+    def fetch_broker_configs(
+        self, brokers: Iterable[int]
+    ) -> Tuple[Dict[int, Dict[str, ConfigEntry]], Dict[int, str]]:
+        """(effective settings of each of these brokers, why others did not tell theirs).
+
+        All are asked at once: each answers for itself alone.
+        """
+        asked = {}
+        for broker in brokers:
+            self.requests["describe_broker_configs"] += 1
+            resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
+            seconds = min(self.connection.timeout, OTHER_SECONDS)
+            asked[broker] = self._admin.describe_configs([resource], request_timeout=seconds)
+        told: Dict[int, Dict[str, ConfigEntry]] = {}
+        silent: Dict[int, str] = {}
+        for broker, futures in asked.items():
+            for future in futures.values():
+                try:
+                    told[broker] = _entries(future.result())
+                except KafkaException as error:
+                    silent[broker] = self._explained(error.args[0])
+        return told, silent
+
+    def alter_broker_configs(
+        self, changes: Mapping[int, Mapping[str, Optional[str]]], validate_only: bool = False
+    ) -> Dict[int, str]:
+        """Set overrides of brokers, None takes one away; those that refuse, with their words.
+
+        All are asked at once. Each alone can change its own.
+        """
+        sent = {}
+        for broker, settings in changes.items():
+            self.requests["alter_broker_configs"] += 1
+            resource = ConfigResource(
+                ConfigResource.Type.BROKER, str(broker), incremental_configs=_altered(settings)
+            )
+            sent[broker] = self._admin.incremental_alter_configs(
+                [resource],
+                validate_only=validate_only,
+                request_timeout=min(self.connection.timeout, OTHER_SECONDS),
+            )
+        refused = {}
+        for broker, futures in sent.items():
+            for future in futures.values():
+                error = _error_of(future)
+                if error is not None:
+                    refused[broker] = self._explained(error)
+        return refused
+
     def _describe_configs(
         self, kind: str, names: Sequence[str], denied_ok: bool = False
     ) -> Configs:
@@ -465,16 +514,7 @@ class KafkaClient:
                     if denied_ok and code in _denied_codes():
                         continue
                     raise
-                configs[resource.name] = {
-                    entry.name: ConfigEntry(
-                        entry.name,
-                        entry.value,
-                        _SOURCES.get(int(entry.source), "unknown"),
-                        entry.is_sensitive,
-                        entry.is_read_only,
-                    )
-                    for entry in entries.values()
-                }
+                configs[resource.name] = _entries(entries)
             return configs
 
         return self._read(
@@ -715,16 +755,7 @@ class KafkaClient:
             return self._admin.delete_topics([change.subject for change in changes], **limits)
         resources = []
         for change in changes:
-            entries = [
-                AlteredEntry(
-                    key,
-                    value,
-                    incremental_operation=(
-                        AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
-                    ),
-                )
-                for key, value in change.after["config"].items()
-            ]
+            entries = _altered(change.after["config"])
             resources.append(
                 ConfigResource(
                     ConfigResource.Type.TOPIC, change.subject, incremental_configs=entries
@@ -810,6 +841,34 @@ class KafkaClient:
 
 
 # ---------------------------------------------------------------- pure parts
+
+
+def _entries(answer: Mapping[str, Any]) -> Dict[str, ConfigEntry]:
+    """librdkafka's answer to DescribeConfigs, of one resource, as our values."""
+    return {
+        entry.name: ConfigEntry(
+            entry.name,
+            entry.value,
+            _SOURCES.get(int(entry.source), "unknown"),
+            entry.is_sensitive,
+            entry.is_read_only,
+        )
+        for entry in answer.values()
+    }
+
+
+def _altered(config: Mapping[str, Optional[str]]) -> List[Any]:
+    """What librdkafka wants of settings that change; None takes one away."""
+    return [
+        AlteredEntry(
+            key,
+            value,
+            incremental_operation=(
+                AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+            ),
+        )
+        for key, value in config.items()
+    ]
 
 
 def _attempts(

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
         KafkaClient,
     )
-    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Snapshot
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+        ConfigEntry,
+        Snapshot,
+    )
 
 
 def goal_from(params: Optional[Mapping[str, Any]]) -> Optional[Goal]:
@@ -143,6 +146,21 @@ def describe_cluster(client: KafkaClient) -> Dict[str, Any]:
     }
 
 
+def overrides_of(told: Mapping[int, Mapping[str, ConfigEntry]]) -> List[Dict[str, Any]]:
+    """The settings that do not come from a broker's own file, in the order of brokers and keys.
+
+    Those of all brokers are told once, with broker null; a secret without its value.
+    """
+    found: Dict[Any, Dict[str, Any]] = {}
+    for broker, entries in sorted(told.items()):
+        for key, entry in sorted(entries.items()):
+            if entry.source in ("broker", "cluster"):
+                whose = broker if entry.source == "broker" else None
+                value = None if entry.sensitive else entry.value
+                found.setdefault((whose, key), {"broker": whose, "name": key, "value": value})
+    return list(found.values())
+
+
 def nothing_there() -> Dict[str, Any]:
     """The same keys, for a cluster that could not be reached."""
     return {
@@ -178,6 +196,9 @@ def gather(
         client = make_client()
         client.connect()
         results.update(describe_cluster(client))
+        if params["overrides"]:
+            ids = [broker["id"] for broker in results["brokers"]]
+            results["overrides"] = overrides_of(client.fetch_broker_configs(ids)[0])
     except AdminError as error:
         if not lenient or error.reachable:
             raise
@@ -208,6 +229,7 @@ def gather(
 # The module's own options; their documentation is in the module.
 OPTIONS = dict(
     missing_ok=dict(type="bool", default=False),
+    overrides=dict(type="bool", default=False),
     zookeeper=dict(type="str"),
     zookeeper_timeout=dict(type="float"),
     wait=dict(

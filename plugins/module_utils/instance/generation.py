@@ -179,6 +179,30 @@ def _with_service(meaning: Meaning, wanted: Mapping[str, str]) -> Meaning:
     return {**others, "service": {key: " ".join(found) for key, found in values.items()}}
 
 
+def changed_settings(
+    before: Meaning, after: Meaning
+) -> Optional[Dict[str, Dict[str, Optional[str]]]]:
+    """Return the settings that differ, key -> {before, after}, if nothing else does; otherwise None.
+
+    None as a value: not set on that side. None as a result also where it is more than one file, or
+    where a secret differs: nobody may show it.
+    """
+    before = _with_service(before, after.get("service") or {})
+    if any(before.get(name) != after.get(name) for name in {*before, *after} - {"files"}):
+        return None
+    old, new = before.get("files") or {}, after.get("files") or {}
+    names = [name for name in {*old, *new} if old.get(name) != new.get(name)]
+    if not names:
+        return {}
+    one, other = old.get(names[0]), new.get(names[0])
+    if len(names) > 1 or not isinstance(one, dict) or not isinstance(other, dict):
+        return None
+    keys = [key for key in sorted({*one, *other}) if one.get(key) != other.get(key)]
+    if any(is_secret(key) for key in keys):
+        return None
+    return {key: {"before": one.get(key), "after": other.get(key)} for key in keys}
+
+
 # ---------------------------------------------------------------- what may be shown
 
 

@@ -18,7 +18,7 @@ import os
 import re
 import time
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     exclusive,
@@ -27,10 +27,16 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generation import (
     Generation,
     Meaning,
+    changed_settings,
     fingerprint,
     reasons,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.journal import Journal
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.overrides import (
+    Overrides,
+    noted,
+    read_overrides,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.probes import succeeds
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import recorded
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
@@ -145,9 +151,17 @@ class Instance:
         What a turn had only begun to bring into effect when its run was killed does not count.
         """
         process = process or self.process()
-        if process and self.store.meaning(process.fingerprint):
-            return process.fingerprint
+        if process and self.store.meaning(self.as_good_as(process)):
+            return self.as_good_as(process)
         return self.store.linked("fallback") or self.store.linked("current")
+
+    def as_good_as(self, process: Process) -> str:
+        """Return the fingerprint of what `process` was started with, changes without a restart included."""
+        found = read_overrides(self.layout.config_dir)
+        if found and found.concerns(process.pid, process.started_at):
+            if self.store.meaning(found.fingerprint):
+                return found.fingerprint
+        return process.fingerprint
 
     def running_version(self, process: Optional[Process]) -> Optional[str]:
         """Return the version that `process` was started from: the last part of its release's name."""
@@ -162,12 +176,82 @@ class Instance:
         if process is None:
             return ["not running"]
         found = []
-        if process.fingerprint != fingerprint(desired):
-            known = self.store.meaning(process.fingerprint)
+        runs = self.as_good_as(process)
+        if runs != fingerprint(desired):
+            known = self.store.meaning(runs)
             found += reasons(known, desired) if known else ["runs an unknown configuration"]
         if not process.supervised:
             found.append(f"runs outside its service manager (process {process.pid})")
         return found
+
+    def live_changes(self, name: Optional[str]) -> Optional[Dict[str, Any]]:
+        """Return what could bring the generation `name` into effect without a restart, None if nothing.
+
+        {settings: key -> {before, after}, against what the process has read at its start; own: key ->
+        {values, file}, our overrides with the process's own value}. `settings` empty: the process has
+        read it all, and only overrides are left over from before its start. None also where only a
+        restart can do it, and where there is nothing to do.
+        """
+        return self.live_changes_to(self.store.meaning(name))
+
+    def live_changes_to(self, desired: Optional[Meaning]) -> Optional[Dict[str, Any]]:
+        """Return the same for a meaning that need not be staged yet."""
+        process = self.process()
+        started = self.store.meaning(process.fingerprint) if process else None
+        if process is None or not process.supervised or started is None or desired is None:
+            return None
+        name = fingerprint(desired)
+        settings = changed_settings(started, desired)
+        found = read_overrides(self.layout.config_dir)
+        if settings is None or not (settings or found):
+            return None
+        if found and found.concerns(process.pid, process.started_at):
+            if found.fingerprint == name and self.store.linked("current") == name:
+                return None
+        own = {}
+        for key, values in (found.settings if found else {}).items():
+            own[key] = {"values": list(values), "file": self._file_value(started, key)}
+        return {"settings": settings, "own": own}
+
+    @staticmethod
+    def _file_value(meaning: Meaning, key: str) -> Optional[str]:
+        for content in (meaning.get("files") or {}).values():
+            if isinstance(content, dict) and key in content:
+                return str(content[key])
+        return None
+
+    # Changes without a restart
+
+    def note(self, settings: Mapping[str, str]) -> None:
+        """Note which overrides are about to be set, before they are."""
+        found = read_overrides(self.layout.config_dir) or Overrides()
+        settings = noted(found.settings, settings)
+        self.store.write_overrides(
+            Overrides(settings, found.fingerprint, found.pid, found.started_at)
+        )
+
+    def adopt(self, name: str, settings: Mapping[str, str]) -> None:
+        """Take the running process for started with the generation `name`, by these overrides.
+
+        A next start, whoever starts it, uses `name`. ServiceError where the process is not what the
+        overrides were meant for.
+        """
+        process = self.process()
+        if process is None:
+            raise ServiceError(f"{self.layout.name} does not run any more. Run again.")
+        started, desired = self.store.meaning(process.fingerprint), self.store.meaning(name)
+        differing = changed_settings(started, desired) if started and desired else None
+        if differing is None or set(differing) - set(settings):
+            raise ServiceError(f"{self.layout.name} was started anew meanwhile. Run again.")
+        if settings or process.fingerprint != name:
+            values = {key: (value,) for key, value in settings.items()}
+            self.store.write_overrides(Overrides(values, name, process.pid, process.started_at))
+        before = self.store.linked("current")
+        if before != name:
+            self.store.point("previous", before)
+            self.store.point("current", name)
+        if not settings and process.fingerprint == name:
+            self.store.write_overrides(None)
 
     # Staging
 

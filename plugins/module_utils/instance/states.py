@@ -131,6 +131,8 @@ def carry_out(
             result = _stage(params, check_mode, instance, manager)
         elif state == "started":
             result = _start(params, check_mode, instance)
+        elif state in ("noted", "adopted"):
+            result = _change_live(params, check_mode, instance)
         elif state in ("stopped", "removed"):
             result = _stop(params, check_mode, instance, manager)
         else:
@@ -148,7 +150,27 @@ def _stage(params: Params, check_mode: bool, instance: Instance, manager: Servic
         "fingerprint": wanted.fingerprint,
         "restart_pending": bool(pending),
         "restart_reasons": pending,
+        "live_changes": instance.live_changes_to(wanted.meaning()),
     }
+
+
+def _change_live(params: Params, check_mode: bool, instance: Instance) -> Result:
+    """Note overrides before they are set, or take what is staged for what runs afterwards."""
+    settings = {key: str(value) for key, value in params["overrides"].items()}
+    if params["state"] == "noted":
+        if not check_mode:
+            instance.note(settings)
+        return {"changed": False}
+    name, wanted = instance.staged(), params["fingerprint"]
+    if check_mode:
+        return {"changed": True, "restart_pending": False, "restart_reasons": []}
+    if name is None:
+        raise ProblemError(_nothing_to_start(params))
+    if wanted != name:
+        raise ProblemError(_another_one(params, name))
+    before = instance.restart_reasons(instance.store.meaning(name))
+    instance.adopt(name, settings)
+    return {"changed": bool(before), "reasons_before": before}
 
 
 def _start(params: Params, check_mode: bool, instance: Instance) -> Result:
@@ -223,6 +245,7 @@ def _report(params: Params, instance: Instance) -> Result:
         "started_at": process.started_at if process else None,
         "restart_pending": bool(reasons),
         "restart_reasons": reasons,
+        "live_changes": instance.live_changes(target),
         "answers": [answer_of(probe) or "" for probe in ready if probe.get("send")],
     }
 

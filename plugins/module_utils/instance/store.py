@@ -10,6 +10,7 @@
     previous -> generations/...  what `current` was before
     fallback -> generations/...  only while a turn is under way: what ran before it
     answered -> generations/...  what last came up and answered: its data directories are in use
+    overrides.json               what was changed without a restart (see overrides.py)
 
 Directories belong to root where root writes them, the account may only read them: whoever has taken a
 broker over can plant no link where root writes next.
@@ -36,6 +37,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generati
     shown_lines,
     shown_start,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.overrides import (
+    RECORD as OVERRIDES,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.overrides import Overrides
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.launch import (
     GUARD,
     LAUNCH,
@@ -256,6 +261,14 @@ class Store:
         if name:
             os.symlink(os.path.join("generations", name), temporary)
             os.replace(temporary, self.path(link))
+
+    def write_overrides(self, overrides: Optional[Overrides]) -> None:
+        """Write what was changed without a restart; None removes the file."""
+        path = os.path.join(self.layout.config_dir, OVERRIDES)
+        if overrides is not None:
+            write_atomically(path, overrides.text(), 0o640, self._readers())
+        elif os.path.lexists(path):
+            os.unlink(path)
 
     def prune(self, running: Optional[str]) -> None:
         """Keep what a link or the running process needs, and the latest few for a look back."""

@@ -26,6 +26,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils import java
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     parse_properties,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.overrides import (
+    read_overrides,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
     HIDDEN,
@@ -613,6 +616,10 @@ def host_facts(spec: Dict[str, Any], proc: str = "/proc") -> Dict[str, Any]:
                 place = os.path.join(wanted["config_dir"], link)
                 found[fact] = identity_in(place, wanted["properties"])
             found["log_dirs"] = [log_directory_facts(path) for path in wanted["log_dirs"]]
+            noted = read_overrides(wanted["config_dir"])
+            found["overrides"] = (
+                {key: list(values) for key, values in noted.settings.items()} if noted else {}
+            )
             running_with = (found["current"] or {}).get("log.dirs", "")
             dropped = [
                 path.strip()

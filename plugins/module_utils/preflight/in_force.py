@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import Dict, Iterable, Iterator, List, Mapping, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import endpoint
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import HIDDEN
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
     found,
 )
@@ -35,6 +37,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
 
 MIN_INSYNC = "min.insync.replicas"
 SHOWN_TOPICS = 5
+# Set and taken away by whoever moves replicas.
+THROTTLES = (
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+)
 # listener name, as Kafka compares it -> (protocol, port)
 Shape = Mapping[str, Tuple[str, int]]
 
@@ -46,6 +54,7 @@ def check_in_force(world: World) -> Iterator[Problem]:
             yield from _chroot(member)
         yield from _listeners(cluster)
         yield from _min_insync(cluster)
+        yield from _overrides(cluster)
 
 
 def _current(member: Member) -> Mapping[str, str]:
@@ -268,4 +277,37 @@ def _min_insync(cluster: Cluster) -> Iterator[Problem]:
             f"the brokers have {before} now; {harm}: {told}",
             f"set kafka_config: {{{MIN_INSYNC}: {before}}} until these topics have"
             f" {wanted + 1} replicas",
+        )
+
+
+# ---------------------------------------------------------------- overrides
+
+
+def _overrides(cluster: Cluster) -> Iterator[Problem]:
+    """Settings that somebody has set in the cluster: they beat what the inventory says, also after a restart."""
+    if cluster.snapshot is None:
+        return
+    members = {each.broker_id: each for each in cluster.brokers if each.broker_id is not None}
+    places = [each for addresses in cluster.snapshot.brokers.values() for each in addresses]
+    for broker, key, value in cluster.snapshot.overrides:
+        if key in THROTTLES or (broker is not None and broker not in members):
+            continue
+        concerned = [members[broker]] if broker is not None else list(cluster.brokers)
+        known = [each.product_facts("kafka").get("overrides") for each in concerned]
+        # Of a broker whose host did not answer, nobody knows what we have set.
+        if broker is not None and (known[0] is None or value in known[0].get(key, ())):
+            continue
+        own = (cluster.snapshot.brokers.get(broker) if broker is not None else None) or places
+        host, port = own[0] if own else ("HOST", 9092)
+        entity = "--entity-default" if broker is None else f"--entity-name {broker}"
+        yield found(
+            "config.dynamic_override",
+            [each.name for each in concerned],
+            key,
+            HIDDEN if value is None else value,
+            "somebody has set it in the cluster, where it beats what the inventory says, also after a"
+            " restart",
+            f"put the value into kafka_config if it is wanted; `kafka-configs.sh --bootstrap-server"
+            f" {endpoint(host, port)} --alter --entity-type brokers {entity} --delete-config {key}`"
+            " takes it away",
         )

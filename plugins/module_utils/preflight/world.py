@@ -34,13 +34,16 @@ class Snapshot:
 
     `brokers`: id -> [(host, port), ...] of the registered brokers; `replicas`: ids that hold
     replicas of any partition, live or not; `on_default_min_isr`: of the topics whose
-    min.insync.replicas is the brokers' default, replica count -> (number of topics, some names).
+    min.insync.replicas is the brokers' default, replica count -> (number of topics, some names);
+    `overrides`: settings that do not come from a broker's own file.
     """
 
     cluster_id: Optional[str] = None
     brokers: Mapping[int, Tuple[Tuple[str, int], ...]] = field(default_factory=dict)
     replicas: FrozenSet[int] = frozenset()
     on_default_min_isr: Mapping[int, Tuple[int, Tuple[str, ...]]] = field(default_factory=dict)
+    # (broker id, None for all of them; key; value, None for a secret)
+    overrides: Tuple[Tuple[Optional[int], str, Optional[str]], ...] = ()
 
 
 @dataclass(frozen=True)
