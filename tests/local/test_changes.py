@@ -46,7 +46,7 @@ def scratch(cluster):
 def test_what_cannot_spare_a_broker_is_refused_until_it_is_accepted(cluster, scratch):
     """Before the first broker stops, with the option to copy; with it, everybody restarts."""
     before = cluster.processes()
-    cluster.set_brokers({"num.network.threads": 5})
+    cluster.set_brokers({"queued.max.requests": 505})
     run = cluster.play("site.yml", *NEVER, code=2)
     assert "[gate.cannot_pass]" in run.text
     for name, why in (

@@ -60,7 +60,7 @@ def test_a_changed_broker_setting_survives_an_interruption_and_rolls(rolling):
     When the first broker is back the controller moves to the one whose turn comes next: it is put off.
     """
     before = rolling.processes()
-    rolling.set_brokers({"num.io.threads": 5})
+    rolling.set_brokers({"log.retention.check.interval.ms": 299000})
     with rolling.playing("site.yml", "-e", "flow_validation=never") as (process, log):
         wait_until(
             lambda: all(staged(rolling, name) for name in rolling.brokers)
@@ -74,7 +74,10 @@ def test_a_changed_broker_setting_survives_an_interruption_and_rolls(rolling):
     assert rolling.processes() == before, "the configuration of what runs was left alone"
     status = " ".join(rolling.play("status.yml").text.split())  # long lines are wrapped
     for name in rolling.brokers:
-        assert f"{name}: server.properties: num.io.threads (unset) -> 5" in status, status
+        assert (
+            f"{name}: server.properties: log.retention.check.interval.ms (unset) -> 299000"
+            in status
+        ), status
 
     controller = rolling.name_of(
         wait_until(lambda: cluster_is_whole(rolling), 60, "whole").controller
@@ -88,7 +91,9 @@ def test_a_changed_broker_setting_survives_an_interruption_and_rolls(rolling):
     order = load.watch.check()
     assert changed(before, rolling.processes()) == set(rolling.brokers), "ZooKeeper was left alone"
     assert order == [first, controller, second], (load.watch.events, load.watch.reasons)
-    assert "num.io.threads (unset) -> 5" in " ".join(run.text.split()), "it says why it restarts"
+    assert "log.retention.check.interval.ms (unset) -> 299000" in " ".join(
+        run.text.split()
+    ), "it says why it restarts"
     assert led_by_others(rolling) == [], "Kafka itself would take five minutes"
     print(f"from the gate's last look to SIGTERM: {from_look_to_stop(run.text)} s")
     run = rolling.deploy()

@@ -109,17 +109,19 @@ def change(number):
         attempt, said = 0, None
         while said is None:
             attempt += 1
-            threads = 10 + number % 2 * 10 + attempt
+            queued = (
+                500 + number % 2 * 10 + attempt
+            )  # read at the start only: every broker restarts
             changes = (
-                *(*NO_VALIDATION, "-e", f'{{"kafka_config": {{"num.io.threads": {threads}}}}}'),
-                *("-e", f'{{"zookeeper_config": {{"maxClientCnxns": {threads * 10}}}}}'),
+                *(*NO_VALIDATION, "-e", f'{{"kafka_config": {{"queued.max.requests": {queued}}}}}'),
+                *("-e", f'{{"zookeeper_config": {{"maxClientCnxns": {queued * 10}}}}}'),
             )
             said = killed_half_way(moments, *changes)
         after = completed(*changes)
         enough = len(traffic.acknowledged) + 100
         wait_until(lambda: len(traffic.acknowledged) > enough, 120, "acknowledgements afterwards")
     assert after == before
-    assert all(cluster.effective(item)["num.io.threads"] == str(threads) for item in (1, 2, 3))
+    assert all(cluster.effective(item)["queued.max.requests"] == str(queued) for item in (1, 2, 3))
     assert not traffic.failed and traffic.lost() == []
 
 

@@ -287,7 +287,8 @@ def _overrides(cluster: Cluster) -> Iterator[Problem]:
     """Settings that somebody has set in the cluster: they beat what the inventory says, also after a restart."""
     if cluster.snapshot is None:
         return
-    members = {each.broker_id: each for each in cluster.brokers if each.broker_id is not None}
+    # By the id that each has now: the inventory need not name one.
+    members = {number(_current(each).get("broker.id")): each for each in cluster.brokers}
     places = [each for addresses in cluster.snapshot.brokers.values() for each in addresses]
     for broker, key, value in cluster.snapshot.overrides:
         if key in THROTTLES or (broker is not None and broker not in members):

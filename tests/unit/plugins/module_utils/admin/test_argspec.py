@@ -11,6 +11,7 @@ import yaml
 
 from ansible_collections.kafkaops.cluster.plugins.doc_fragments.kafka import ModuleDocFragment
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import (
+    broker_settings,
     cluster_info,
     reassignment,
     topics,
@@ -59,6 +60,7 @@ def test_the_fragment_documents_the_connection():
         ("kafka_cluster_info", cluster_info.OPTIONS),
         ("kafka_reassignment", reassignment.OPTIONS),
         ("kafka_broker_gate", kafka_broker_gate.OPTIONS),
+        ("kafka_broker_settings", broker_settings.OPTIONS),
     ],
 )
 def test_modules_document_their_own(name, options):

@@ -816,3 +816,110 @@ def test_two_runs_do_not_work_on_one_instance_at_once(bench):
     other.join(60)
     assert seen == [True]
     assert os.stat(bench.conf()).st_mode & 0o777 == 0o750
+
+
+# ---------------------------------------------------------------- changes without a restart
+
+
+def settled(bench, **overrides):
+    """Take the process for started with what is staged."""
+    bench.instance.note(overrides)
+    bench.instance.adopt(bench.instance.staged(), overrides)
+
+
+def test_what_was_changed_without_a_restart_is_in_effect_and_goes_with_the_next_start(bench):
+    bench.stage(threads=8)
+    bench.turn()
+    started, process = bench.instance.staged(), bench.instance.process()
+    bench.stage(threads=12)
+    wanted = bench.instance.staged()
+    live = bench.instance.live_changes(wanted)
+    assert live == {"settings": {"threads": {"before": "8", "after": "12"}}, "own": {}}
+    settled(bench, threads="12")
+    assert bench.instance.process() == process
+    assert bench.instance.in_effect() == wanted == bench.instance.store.linked("current")
+    assert bench.instance.store.linked("previous") == started
+    assert bench.reasons == [] and bench.instance.live_changes(wanted) is None
+
+    # Back to what the process has read: nothing differs but the override.
+    bench.stage(threads=8)
+    assert bench.instance.restart_reasons(bench.generation(threads=8).meaning()) == [
+        "server.properties: threads 12 -> 8"
+    ]
+    own = {"threads": {"values": ["12"], "file": "8"}}
+    assert bench.instance.live_changes(started) == {"settings": {}, "own": own}
+    settled(bench)
+    assert not os.path.exists(bench.conf("overrides.json"))
+    assert bench.instance.in_effect() == started and bench.instance.live_changes(started) is None
+
+    # The next start reads the file; the override is left over, and named.
+    bench.stage(threads=12)
+    settled(bench, threads="12")
+    bench.turn(bench.instance.staged())
+    assert bench.instance.process() != process
+    own = {"threads": {"values": ["12"], "file": "12"}}
+    assert bench.instance.live_changes(wanted) == {"settings": {}, "own": own}
+    settled(bench)
+    assert bench.instance.live_changes(wanted) is None
+
+
+def test_a_run_that_is_killed_while_it_changes_is_continued(bench):
+    """Whatever step was the last: the next run is told what may have been set."""
+    bench.stage(threads=8)
+    bench.turn()
+    bench.stage(threads=12)
+    wanted = bench.instance.staged()
+    bench.instance.note({"threads": "12"})
+    own = {"threads": {"values": ["12"], "file": "8"}}
+    settings = {"threads": {"before": "8", "after": "12"}}
+    assert bench.instance.live_changes(wanted) == {"settings": settings, "own": own}
+    assert bench.reasons == ["server.properties: threads 8 -> 12"]
+    bench.stage(threads=16)
+    bench.instance.note({"threads": "16"})
+    assert bench.instance.live_changes(bench.instance.staged())["own"]["threads"]["values"] == [
+        "12",
+        "16",
+    ]
+    # Killed after the record, before the link: not settled, and the same again settles it.
+    settled(bench, threads="16")
+    bench.instance.store.point("current", wanted)
+    assert bench.instance.live_changes(bench.instance.staged()) is not None
+    settled(bench, threads="16")
+    assert bench.instance.live_changes(bench.instance.staged()) is None
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"files": {"other.properties": "a=b"}},
+        {"settings": {"LimitNOFILE": "5"}},
+        {"password": "x"},
+    ],
+)
+def test_what_else_differs_needs_a_restart(bench, changed):
+    bench.stage(threads=8)
+    bench.turn()
+    bench.stage(threads=12, **changed)
+    assert bench.instance.live_changes(bench.instance.staged()) is None
+
+
+def test_another_process_is_not_taken_for_what_it_is_not(bench):
+    bench.stage(threads=8)
+    bench.turn()
+    bench.stage(threads=12, size=4)
+    with pytest.raises(ServiceError, match="started anew meanwhile"):
+        bench.instance.adopt(bench.instance.staged(), {"threads": "12"})
+    bench.instance.stop(10)
+    with pytest.raises(ServiceError, match="does not run any more"):
+        bench.instance.adopt(bench.instance.staged(), {"threads": "12", "size": "4"})
+    assert bench.reasons == ["not running"]
+
+
+def test_a_damaged_note_is_none(bench):
+    bench.stage(threads=8)
+    bench.turn()
+    for text in ("", "[]", '{"settings": {"a": 1}}', "{"):
+        with open(bench.conf("overrides.json"), "w", encoding="utf-8") as handle:
+            handle.write(text)
+        assert bench.reasons == []
+        assert bench.instance.live_changes(bench.instance.staged()) is None

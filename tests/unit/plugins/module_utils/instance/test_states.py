@@ -232,3 +232,24 @@ def test_settings_of_a_section_and_lists_are_words(module):
     module.run("started")
     told = module.run("staged", generation=other)["restart_reasons"]
     assert told == ["service: Service.Nice 1 2 -> 3"]
+
+
+def test_a_change_without_a_restart(module):
+    first = module.run("staged", generation=module.generation(threads=8))
+    started = module.run("started", fingerprint=first["fingerprint"])
+    looked = module.run("staged", check_mode=True, generation=module.generation(threads=12))
+    staged = module.run("staged", generation=module.generation(threads=12))
+    assert looked["live_changes"] == staged["live_changes"]
+    assert staged["live_changes"]["settings"] == {"threads": {"before": "8", "after": "12"}}
+    name, overrides = staged["fingerprint"], {"threads": "12"}
+    before = module.tree()
+    shown = module.run("adopted", check_mode=True, fingerprint=name, overrides=overrides)
+    module.run("noted", check_mode=True, overrides=overrides)
+    assert shown["changed"] and not shown["restart_pending"] and module.tree() == before
+    assert not module.run("noted", overrides=overrides)["changed"]
+    with pytest.raises(ProblemError, match="instance.staged_meanwhile"):
+        module.run("adopted", fingerprint=first["fingerprint"], overrides=overrides)
+    done = module.run("adopted", fingerprint=name, overrides=overrides)
+    assert done["changed"] and done["pid"] == started["pid"] and not done["restart_pending"]
+    assert not module.run("adopted", fingerprint=name, overrides=overrides)["changed"]
+    assert not module.run("started", fingerprint=name)["changed"]

@@ -130,3 +130,60 @@ OLD = current("A://k:9092,B://k:9093")
 )  # fmt: skip
 def test_brokers_are_asked_where_they_are_now(tmp_path, listeners, files, admin, expected):
     assert in_effect(tmp_path, listeners, files, admin) == expected
+
+
+# ---------------------------------------------------------------- overrides
+
+
+def overridden(tmp_path, *overrides, ours=None):
+    """Findings of the good cluster while it runs with overrides."""
+    facts = {f"zookeeper-{n}": {"zookeeper/data/has_data": True} for n in (1, 2, 3)}
+    for number in (1, 2, 3):
+        facts[f"kafka-{number}"] = {
+            "kafka/started/alive": True,
+            "kafka/log_dirs/0/meta": {"broker.id": str(number), "cluster.id": "AAAA"},
+            "kafka/current": {**CURRENT, "broker.id": str(number)},
+            "kafka/overrides": ours or {},
+        }
+    snapshot = {
+        "cluster_id": "AAAA",
+        "brokers": {number: ((f"192.0.2.2{number}", 9092),) for number in (1, 2, 3)},
+        "overrides": tuple(overrides),
+    }
+    found = ground.verdict_of(ground.good(), tmp_path, facts, snapshot).findings
+    return [each for each in found if each.check == "config.dynamic_override"]
+
+
+def test_an_override_that_somebody_else_has_set_is_told_with_the_command_that_takes_it_away(
+    tmp_path,
+):
+    (finding,) = overridden(tmp_path, (2, "num.io.threads", "4"))
+    assert (finding.level, finding.subjects) == ("warning", ("kafka-2",))
+    assert (finding.setting, finding.value) == ("num.io.threads", "4")
+    assert (
+        "`kafka-configs.sh --bootstrap-server 192.0.2.22:9092 --alter --entity-type brokers"
+        " --entity-name 2 --delete-config num.io.threads`"
+    ) in finding.remedy
+
+
+def test_one_of_all_brokers_is_told_once(tmp_path):
+    (finding,) = overridden(tmp_path, (None, "num.io.threads", "4"))
+    assert finding.subjects == ("kafka-1", "kafka-2", "kafka-3")
+    assert "--entity-default --delete-config num.io.threads" in finding.remedy
+
+
+def test_a_secret_is_not_shown(tmp_path):
+    (finding,) = overridden(tmp_path, (1, "ssl.keystore.password", None))
+    assert finding.value == "(hidden)"
+
+
+@pytest.mark.parametrize(
+    "key,value,ours,count",
+    [
+        ("num.io.threads", "12", {"num.io.threads": ["8", "12"]}, 0),
+        ("num.io.threads", "13", {"num.io.threads": ["8", "12"]}, 1),
+        ("leader.replication.throttled.rate", "1000", {}, 0),
+    ],
+)
+def test_our_own_overrides_are_no_finding(tmp_path, key, value, ours, count):
+    assert len(overridden(tmp_path, (1, key, value), ours=ours)) == count
