@@ -225,9 +225,9 @@ class Instance:
     def note(self, settings: Mapping[str, str]) -> None:
         """Note which overrides are about to be set, before they are."""
         found = read_overrides(self.layout.config_dir) or Overrides()
-        settings = noted(found.settings, settings)
+        merged = noted(found.settings, settings)
         self.store.write_overrides(
-            Overrides(settings, found.fingerprint, found.pid, found.started_at)
+            Overrides(merged, found.fingerprint, found.pid, found.started_at)
         )
 
     def adopt(self, name: str, settings: Mapping[str, str]) -> None:

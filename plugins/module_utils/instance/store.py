@@ -37,16 +37,16 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generati
     shown_lines,
     shown_start,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.overrides import (
-    RECORD as OVERRIDES,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.overrides import Overrides
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.launch import (
     GUARD,
     LAUNCH,
     guard_script,
     launch_script,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.overrides import (
+    RECORD as OVERRIDES,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.overrides import Overrides
 
 KEPT = 5
 MEANING = "meaning.json"
