@@ -344,6 +344,10 @@ class Brokers:
         """By kind of resource."""
         return {each: self._future(each.restype.name.lower()) for each in resources}
 
+    def incremental_alter_configs(self, resources, **_limits):
+        """Overrides."""
+        return {each: self._future("alter") for each in resources}
+
     def create_topics(self, topics, **limits):
         """As the library does: limits are checked before anything is sent."""
         self.limits.append(limits)
@@ -397,6 +401,22 @@ def test_a_declared_topic_whose_settings_are_denied_is_a_failure():
     client = client_of(Brokers(topic="TOPIC_AUTHORIZATION_FAILED"))
     with pytest.raises(AdminError, match="describing topic settings failed.*DescribeConfigs"):
         client.fetch_topics(["other"])
+
+
+def test_brokers_that_do_not_tell_their_settings_are_named_with_the_reason():
+    client = client_of(Brokers(broker="CLUSTER_AUTHORIZATION_FAILED"))
+    told, silent = client.fetch_broker_configs([1, 2])
+    assert told == {} and silent == dict.fromkeys((1, 2), "its own words")
+    assert client_of(Brokers()).fetch_broker_configs([1]) == ({1: {}}, {})
+
+
+def test_brokers_that_refuse_an_override_are_named_with_their_words():
+    changes = {1: {"a": "1"}, 2: {"a": None}}
+    client = client_of(Brokers(alter="INVALID_CONFIG"))
+    assert client.alter_broker_configs(changes) == dict.fromkeys((1, 2), "its own words")
+    client = client_of(Brokers())
+    assert client.alter_broker_configs(changes, validate_only=True) == {}
+    assert client.requests["alter_broker_configs"] == 2
 
 
 def test_settings_that_do_not_come_point_to_zookeeper():
