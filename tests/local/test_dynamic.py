@@ -121,7 +121,7 @@ def test_a_run_that_was_killed_in_between_converges(at_rest):
         path = cluster.instance(name) / "conf" / "overrides.json"
         path.write_text(json.dumps({**record, "started_at": 0}))
         override(cluster, broker, DYNAMIC, str(have + 2))
-    wait_until(lambda: {value for value, _ in of_all(cluster)} == {str(have + 2)}, 30, "set")
+    wait_until(lambda: {value for value, dummy in of_all(cluster)} == {str(have + 2)}, 30, "set")
     # Nobody wants it any more: what was noted is taken away, and nothing else touched.
     cluster.deploy()
     assert {value for value, _source in of_all(cluster)} == {str(have)}

@@ -140,7 +140,7 @@ def decide(asked: Asked, entries: Entries, table: Table) -> Decision:
         paths[key] = _way_back(key, entry, mine.file or _default(table.get(key, {})))
     if reasons:
         return Decision(asked.broker, reasons=tuple(reasons))
-    steps: List[Step] = [{} for _ in range(max(map(len, paths.values()), default=0))]
+    steps: List[Step] = [{} for dummy in range(max(map(len, paths.values()), default=0))]
     for key, path in paths.items():
         for step, value in zip(steps, path):
             step[key] = value
