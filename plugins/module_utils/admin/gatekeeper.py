@@ -96,7 +96,7 @@ class Gatekeeper:
             found = client.fetch_view_of_others(own[0])
         else:
             found = client.fetch_metadata()
-        self.controller = found.controller
+        self.controller = -1 if found.controller is None else found.controller
         return found
 
     def _moving(
