@@ -146,12 +146,13 @@ SPOILT = {
             "users": {"admin": "{{ secured_passwords.admin }}"},
         }
     },
-    # Its other listener, by which the playbook would ask it, shows the same certificate.
+    # Of another authority altogether: with the right one it would not trust itself, and not even start. Its
+    # other listener, by which the playbook would ask it, shows the same certificate.
     "certificate": {
         "kafka_ssl": {
             "certificate": "{{ lookup('ansible.builtin.file', wrong_certificates ~ '/kafka-2.crt') }}",
             "key": "{{ lookup('ansible.builtin.file', wrong_certificates ~ '/kafka-2.key') }}",
-            "ca": "{{ lookup('ansible.builtin.file', secured_certificates ~ '/ca.crt') }}",
+            "ca": "{{ lookup('ansible.builtin.file', wrong_certificates ~ '/ca.crt') }}",
             "client_auth": "none",
         }
     },
