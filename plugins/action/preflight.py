@@ -115,7 +115,13 @@ ASK_SECONDS = 5
 ENDPOINT = re.compile(r"^(?:\w+://)?(?P<host>\[[^\]]*\]|[^:]*):(?P<port>\d+)$")
 # What is amiss with hosts that do not answer, and no matter to what is done without them.
 # Nor does it matter who gets which id where only what ran before is started.
-NOT_FOR_START = ("host.unreachable", "limit.hidden_member", "identity.unknown_ids_in_use")
+# It starts with the list of servers that it had, too.
+NOT_FOR_START = (
+    "host.unreachable",
+    "limit.hidden_member",
+    "identity.unknown_ids_in_use",
+    "ensemble.server_list",
+)
 
 
 class ActionModule(ActionBase):
@@ -135,6 +141,8 @@ class ActionModule(ActionBase):
                 "leave_absent": {"type": "bool", "default": False},
                 "purpose": {"type": "str", "choices": list(PURPOSES), "default": DEPLOY},
                 "replaced": {"type": "str", "default": ""},
+                "resize": {"type": "bool", "default": False},
+                "leaving": {"type": "list", "elements": "str", "default": []},
             }
         )
         inventory = Inventory(self._templar, self._loader, task_vars)
@@ -241,6 +249,7 @@ class ActionModule(ActionBase):
             purpose=arguments["purpose"],
             commands=_commands(task_vars["playbook_dir"]),
             replaced=int(arguments["replaced"]) if arguments["replaced"].isdigit() else None,
+            leaving=frozenset(arguments["leaving"]) - {""} if arguments["resize"] else None,
         )
         findings = in_order(list(verdict.findings) + _not_asked(asked))
         result = dict(verdict.result)

@@ -8,6 +8,9 @@ from __future__ import annotations
 import os
 import re
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ensemble import (
+    ensemble_plan,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.roll import (
     roll_order,
     turn_events,
@@ -135,6 +138,7 @@ class FilterModule:
             "client_listeners": client_listeners,
             "client_properties": client_properties,
             "cluster_status": cluster_status,
+            "ensemble_plan": ensemble_plan,
             "kafka_bootstrap": bootstrap_servers,
             "kafka_properties": kafka_properties,
             "idle_brokers": idle_brokers,

@@ -60,6 +60,15 @@ options:
         while no broker of this id is registered.
     type: str
     default: ""
+  resize:
+    description: Whether the list of an ensemble's servers may change, one server a step, as in C(scale_zookeeper).
+    type: bool
+    default: false
+  leaving:
+    description: With O(resize), the hosts of the inventory whose ZooKeeper servers leave.
+    type: list
+    elements: str
+    default: []
 attributes:
   check_mode:
     description: It only reads, so check mode makes no difference but for the report.
@@ -115,6 +124,11 @@ servers:
   type: dict
   sample:
     local: [{host: zookeeper-1, id: 1, version: 3.9.5, address: 127.0.0.1, client_port: 2181, peer_port: 2888, election_port: 3888}]
+leaving:
+  description: Servers that leave, by cluster, as RV(servers), which has those that stay; no cluster without O(resize).
+  returned: with phase judge
+  type: dict
+  sample: {}
 ensembles:
   description: Per cluster whether its ensemble is C(new), C(existing), C(unknown) or C(none), which members hold data, and which have never started.
   returned: with phase judge

@@ -51,6 +51,11 @@ options:
       - Id of a server that is about to stop. The others must have a quorum without it, where there are
         three or more.
     type: int
+  lists:
+    description:
+      - Lists of ids, where the list of servers changes. Each of them must have its quorum. By default, all servers are one list.
+    type: list
+    elements: list
   timeout:
     description: Seconds to wait at the most.
     type: int
@@ -92,13 +97,15 @@ EXAMPLES = r"""
 
 RETURN = r"""
 servers:
-  description: One entry a server. Its C(error) says why it does not serve or is another one.
+  description:
+    - One entry a server. Its C(error) says why it does not serve or is another one.
+    - C(listed) are the ids of the list of servers that it has in effect, which only one that serves tells.
   returned: always
   type: list
   elements: dict
   sample:
     - {id: 1, address: 127.0.0.1, port: 2181, serving: true, role: leader, version: 3.9.5,
-       zxid: "0x100000000", outstanding: 0, connections: 1, nodes: 5, synced_followers: 2, error: null}
+       zxid: "0x100000000", outstanding: 0, connections: 1, nodes: 5, synced_followers: 2, listed: [1, 2, 3], runs: true, error: null}
 whole:
   description: Whether every server serves and every follower is synced.
   returned: always
@@ -134,6 +141,7 @@ OPTIONS = {
     "wait": {"type": "bool", "default": False},
     "required": {"type": "list", "elements": "int"},
     "stopping": {"type": "int"},
+    "lists": {"type": "list", "elements": "list"},
     "timeout": {"type": "int", "default": 120},
 }
 
@@ -146,6 +154,7 @@ def wrong_parameters(params: Dict[str, Any]) -> str:
         return f"timeout={params['timeout']}: must not be negative."
     known = {server["id"] for server in params["servers"]}
     named = {"required": params["required"] or [], "stopping": [params["stopping"]]}
+    named["lists"] = [int(number) for each in params["lists"] or [] for number in each]
     for option, ids in named.items():
         for number in ids:
             if number is not None and number not in known:
@@ -167,13 +176,15 @@ def main() -> None:
     if wrong:
         module.fail_json(msg=wrong)
     states: List[Dict[str, Any]] = []
+    lists = [[int(number) for number in each] for each in params["lists"] or []]
+    asked = (params["required"], params["stopping"], lists)
 
     def met() -> bool:
         states[:] = states_of(params["servers"])
-        return not unmet(states, params["required"], params["stopping"])
+        return not unmet(states, *asked)
 
     wait_until(met, params["timeout"] if params["wait"] else 0, poll_seconds=0.2)
-    missing = unmet(states, params["required"], params["stopping"])
+    missing = unmet(states, *asked)
     result = {"servers": states, "whole": not unmet(states), "missing": missing}
     if params["wait"] and missing:
         reasons = "; ".join(missing)

@@ -24,6 +24,7 @@ _SRVR = {
 }
 _NUMBERS = ("outstanding", "connections", "nodes")
 _SERVER_ID = re.compile(r"^serverId=(\d+)", re.MULTILINE)
+_LISTED = re.compile(r"^server\.(\d+)=", re.MULTILINE)
 _VOTERS = ("leader", "follower")
 
 
@@ -55,6 +56,17 @@ def parse_mntr(text: str) -> Dict[str, str]:
     return {key: value for key, _tab, value in pairs}
 
 
+def listed_servers(server_id: Optional[int], role: Optional[str], conf: str) -> Optional[List[int]]:
+    """Return the ids of the list of servers that this answer to `conf` shows; None if it shows none.
+
+    A server that stands alone has no list: it is its own.
+    """
+    ids = sorted(int(each) for each in _LISTED.findall(conf))
+    if not ids and role == "standalone" and server_id is not None:
+        return [server_id]
+    return ids or None
+
+
 def why_not_serving(answer: str) -> Optional[str]:
     """Return why the server behind this answer to `srvr` does not serve; None if it does."""
     if _SRVR["role"].search(answer):
@@ -81,16 +93,19 @@ def why_another_server(wanted: Optional[int], role: Optional[str], conf: str) ->
 
 def server_state(server: Mapping[str, Any], timeout: float = 2.0) -> Dict[str, Any]:
     """Return one server's state: {id, address, port, serving, role, version, zxid, outstanding,
-    connections, nodes, synced_followers, error}.
+    connections, nodes, synced_followers, listed, runs, error}.
 
     `server`: {id, address, port}; `timeout`: seconds for each question. `error` is None for a server
-    that serves and is the one that was asked for.
+    that serves and is the one that was asked for. `listed`: the ids of the list of servers that it
+    has in effect, None where it does not say: only one that serves does. `runs`: it answers at all.
     """
     state: Dict[str, Any] = {
         "id": server.get("id"),
         "address": server["address"],
         "port": server["port"],
         "synced_followers": None,
+        "listed": None,
+        "runs": False,
     }
 
     def answer_to(word: str) -> str:
@@ -100,11 +115,14 @@ def server_state(server: Mapping[str, Any], timeout: float = 2.0) -> Dict[str, A
         answer = answer_to("srvr")
         state.update(parse_srvr(answer), error=why_not_serving(answer))
         state["serving"] = state["error"] is None
+        state["runs"] = bool(answer.strip())
         if state["role"] == "leader":
             synced = parse_mntr(answer_to("mntr")).get("zk_synced_followers")
             state["synced_followers"] = int(float(synced)) if synced else None
         if state["serving"] and server.get("id") is not None:
-            state["error"] = why_another_server(server["id"], state["role"], answer_to("conf"))
+            conf = answer_to("conf")
+            state["error"] = why_another_server(server["id"], state["role"], conf)
+            state["listed"] = listed_servers(server["id"], state["role"], conf)
     except OSError as error:
         state.update(parse_srvr(""), serving=False, error=str(error))
     return state
@@ -114,13 +132,16 @@ def unmet(
     states: Sequence[Mapping[str, Any]],
     required: Optional[Collection[int]] = None,
     stopping: Optional[int] = None,
+    lists: Optional[Sequence[Collection[int]]] = None,
 ) -> List[str]:
     """Return, one sentence each, what the ensemble lacks; an empty list if nothing.
 
     Asked for are a quorum of `states` (the whole ensemble) that serves under one leader, its followers
     synced, and every server of `required` (ids). `required` is by default all servers; with `stopping`,
     the id of a server that is about to stop, it is none, but the others must have a quorum without it.
+    `lists`: the lists of servers that are in effect while they change, each of which needs its quorum.
     """
+    lists = lists or [[state["id"] for state in states]]
     if required is None:
         required = {state["id"] for state in states} if stopping is None else ()
     reasons = [
@@ -128,35 +149,50 @@ def unmet(
         for state in states
         if state["id"] in required and state["error"]
     ]
-    alone = len(states) == 1
+    alone = all(len(each) == 1 for each in lists)
     another = "other servers, which are not in the list" if alone else "no other server"
     reasons += [
         f"{_name(state)}: it is a {state['role']} and knows {another}"
         for state in states
-        if not state["error"] and (state["role"] == "standalone") != alone
+        if not state["error"] and not _knows_its_list(state, lists)
         # What is about to be mended may think what it likes.
         and (stopping is None or alone or state["id"] != stopping)
     ]
-    if reasons or alone:
+    serving = [state for state in states if not state["error"]]
+    stands_alone = bool(serving) and all(each["role"] == "standalone" for each in serving)
+    if reasons or alone or stands_alone:
         return reasons
-    voters = [state for state in states if not state["error"] and state["role"] in _VOTERS]
+    voters = [state for state in serving if state["role"] in _VOTERS]
     staying = [state for state in voters if stopping is None or state["id"] != stopping]
-    quorum = len(states) // 2 + 1
-    # Two servers have no quorum without one of them, and still have to be restarted some day.
-    needed = quorum if stopping is None else min(quorum, len(states) - 1)
-    if len(staying) < needed:
-        reasons = [f"{_name(state)}: {state['error']}" for state in states if state["error"]]
-        without = "" if stopping is None else f" without server {stopping}"
-        return reasons + [f"{len(staying)} of {len(states)} serve{without}, {needed} are needed"]
+    for members in lists:
+        quorum = len(members) // 2 + 1
+        # Two servers have no quorum without one of them, and still have to be restarted some day.
+        needed = min(quorum, len(members) - 1) if stopping in members else quorum
+        there = sum(state["id"] in members for state in staying)
+        if there < needed:
+            reasons = [f"{_name(state)}: {state['error']}" for state in states if state["error"]]
+            without = "" if stopping is None else f" without server {stopping}"
+            of = len(members)
+            return reasons + [f"{there} of {of} serve{without}, {needed} are needed"]
     leaders = [state for state in staying if state["role"] == "leader"]
     # The one that stops may be the leader; beside another one it only believes so.
     leaders = leaders or [state for state in voters if state["role"] == "leader"]
     if len(leaders) != 1:
         return [f"{len(leaders)} servers lead" if leaders else "no server leads"]
     synced = leaders[0]["synced_followers"]
-    if synced is not None and synced < len(voters) - 1:
-        return [f"the leader has {synced} synced followers of {len(voters) - 1}"]
+    # The leader counts the servers of its own list alone.
+    known = leaders[0].get("listed") or [state["id"] for state in voters]
+    counted = sum(state["id"] in known for state in voters)
+    if synced is not None and synced < counted - 1:
+        return [f"the leader has {synced} synced followers of {counted - 1}"]
     return []
+
+
+def _knows_its_list(state: Mapping[str, Any], lists: Sequence[Collection[int]]) -> bool:
+    """Tell whether a server that serves stands alone if, and only if, some list has it so."""
+    if state["role"] == "standalone":
+        return any(list(each) == [state["id"]] for each in lists)
+    return any(len(each) > 1 for each in lists)
 
 
 def _name(state: Mapping[str, Any]) -> str:

@@ -6,8 +6,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
+    endpoint,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
     found,
 )
@@ -33,6 +37,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
 )
 
 ENSEMBLE_MAX = 7
+SCALE_ZOOKEEPER = "playbooks/scale_zookeeper.yml"
 # Variables that mean the whole cluster; the chroot has a check of its own.
 UNIFORM_BROKER_VARIABLES = (
     "kafka_version",
@@ -422,19 +427,29 @@ def ensemble_state(cluster: Cluster) -> Dict[str, Any]:
 
 def check_ensemble(world: World) -> Iterator[Problem]:
     """Size, list, data and timing of each ensemble."""
+    servers = {member.name for member in world.members if member.is_server}
+    for name in sorted((world.leaving or frozenset()) - servers):
+        yield found(
+            "ensemble.unknown_leaver",
+            sorted(servers) or [member.name for member in world.members],
+            "zookeeper_leaves",
+            name,
+            "no ZooKeeper server of the inventory has this name",
+        )
     for cluster in world.clusters:
         if not cluster.brokers and not cluster.servers:
             continue
         yield from _size(cluster)
         yield from _data(cluster)
         yield from _running_list(cluster)
+        yield from _leavers(cluster)
         yield from _addresses(cluster)
         yield from _session_timeout(cluster)
 
 
 def _size(cluster: Cluster) -> Iterator[Problem]:
-    size = len(cluster.servers)
-    hosts = [member.name for member in cluster.servers or cluster.brokers]
+    size = len(cluster.staying)
+    hosts = [member.name for member in cluster.staying or cluster.brokers]
     group = (cluster.servers or cluster.brokers)[0].text("zookeeper_group") or "zookeeper"
     if size == 0:
         yield found(
@@ -476,6 +491,12 @@ def _size(cluster: Cluster) -> Iterator[Problem]:
 
 def _data(cluster: Cluster) -> Iterator[Problem]:
     members = ensemble_state(cluster)["members"]
+    if cluster.leaving is not None:
+        # One that joins starts empty, and counts only when it has fetched the data.
+        in_effect = {line for lines in _lists_in_effect(cluster).values() for line in lines}
+        ids = identities(cluster)[1]
+        joining = {host for host in members if f"server.{ids[host]}" not in in_effect}
+        members = {host: data for host, data in members.items() if data or host not in joining}
     empty = [host for host, has_data in members.items() if has_data is False]
     holding = [host for host, has_data in members.items() if has_data]
     majority = len(members) // 2 + 1
@@ -490,27 +511,72 @@ def _data(cluster: Cluster) -> Iterator[Problem]:
         )
 
 
-def _running_list(cluster: Cluster) -> Iterator[Problem]:
-    _brokers, ids = identities(cluster)
-    wanted = server_lines(cluster, ids)
+def _lists_in_effect(cluster: Cluster) -> Dict[str, Dict[str, str]]:
+    """host -> `server.N` -> address, of the servers that have data, as they run or ran last."""
+    lists = {}
     for member in cluster.servers:
         facts = member.product_facts("zookeeper")
         current = facts.get("current")
-        if current is None or not (facts.get("data") or {}).get("has_data"):
-            continue
-        running = {key: value for key, value in current.items() if key.startswith("server.")}
-        if running == wanted:
-            continue
+        if current is not None and (facts.get("data") or {}).get("has_data"):
+            lists[member.name] = {
+                key: value for key, value in current.items() if key.startswith("server.")
+            }
+    return lists
+
+
+def _running_list(cluster: Cluster) -> Iterator[Problem]:
+    _brokers, ids = identities(cluster)
+    wanted = server_lines(cluster, ids)
+    known = server_lines(replace(cluster, leaving=None), ids)
+    group = (cluster.servers or cluster.brokers)[0].text("zookeeper_group") or "zookeeper"
+    for host, running in _lists_in_effect(cluster).items():
         gone = ["%s=%s" % each for each in sorted(running.items()) if each not in wanted.items()]
         new = ["%s=%s" % each for each in sorted(wanted.items()) if each not in running.items()]
+        unknown = sorted(each for each in running if each not in known)
+        moved = sorted(each for each in running if each in known and running[each] != known[each])
+        if cluster.leaving is None:
+            wrong = running != wanted
+        else:
+            # The list is about to change, but not the addresses, nor behind anybody's back.
+            wrong = bool(moved or unknown)
+        if not wrong:
+            continue
+        remedy = ""
+        if moved:
+            remedy = "give %s the address again that the servers know" % ", ".join(moved)
+        elif unknown:
+            remedy = (
+                "put the host of %s back into the inventory; a server leaves, while its host is there, by"
+                " ansible-playbook %s -e zookeeper_leaves=HOST"
+                % (", ".join(unknown), SCALE_ZOOKEEPER)
+            )
         yield found(
             "ensemble.server_list",
-            member.name,
+            host,
             "zookeeper_group",
-            member.text("zookeeper_group") or "zookeeper",
+            group,
             "the server has data and another list: it has %s, the inventory gives %s"
             % (", ".join(gone) or "nothing else", ", ".join(new) or "nothing else"),
+            remedy,
         )
+
+
+def _leavers(cluster: Cluster) -> Iterator[Problem]:
+    """No broker is left with the addresses of servers alone that leave."""
+    if not cluster.leaving:
+        return
+    stays = {endpoint(each.text("zookeeper_address"), each.client_port) for each in cluster.staying}
+    for member in cluster.brokers:
+        connect = (member.product_facts("kafka").get("current") or {}).get("zookeeper.connect", "")
+        asked = {each for each in connect.partition("/")[0].split(",") if each}
+        if asked and not asked & stays:
+            yield found(
+                "ensemble.unknown_to_brokers",
+                member.name,
+                "zookeeper_leaves",
+                ",".join(sorted(cluster.leaving)),
+                "the broker knows %s alone, and none of these stays" % ", ".join(sorted(asked)),
+            )
 
 
 def _addresses(cluster: Cluster) -> Iterator[Problem]:

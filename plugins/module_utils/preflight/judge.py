@@ -46,6 +46,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.finding
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids import natural_key
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
+    Member,
     Raw,
     read_member,
 )
@@ -109,6 +110,7 @@ NEVER_ACCEPTED = frozenset(
 
 
 EMPTIED = "directories.emptied"
+UNREACHABLE = "host.unreachable"
 NO_CONTROLLER = Controller()
 NO_COMMANDS: Mapping[str, str] = dict.fromkeys(("finalize", "upgrade", "rollback"), "")
 
@@ -138,13 +140,15 @@ def judge(
     purpose: str = DEPLOY,
     commands: Optional[Mapping[str, str]] = None,
     replaced: Optional[int] = None,
+    leaving: Optional[AbstractSet[str]] = None,
 ) -> Verdict:
     """The verdict over all members of an inventory.
 
     `snapshots`: cluster name -> what the running cluster says; `accept`: ids of checks whose errors
     somebody consents to, which makes warnings of them (not of those in NEVER_ACCEPTED); `purpose`:
     what the run is for, one of world.PURPOSES; `commands`: see upgrades.after_lines; `replaced`: id of
-    a broker whose directories may be empty, once no broker of this id is registered.
+    a broker whose directories may be empty, once no broker of this id is registered; `leaving`: hosts of
+    ZooKeeper servers that leave, where the list of servers may change at all, else None.
     """
     findings: List[Problem] = []
     members = []
@@ -161,6 +165,7 @@ def judge(
         group_names=frozenset(group_names),
         misspelt=misspelt or {},
         purpose=purpose,
+        leaving=None if leaving is None else frozenset(leaving),
     )
     for check in CHECKS:
         findings += list(check(world))
@@ -168,6 +173,16 @@ def judge(
     emptied = _may_be_empty(world, replaced)
     findings = [
         _as_warning(each) if each.check == EMPTIED and set(each.subjects) <= emptied else each
+        for each in findings
+    ]
+    # What leaves for good need not answer, where it is nothing else.
+    gone = {
+        each.name
+        for each in world.members
+        if each.name in (world.leaving or ()) and not each.is_broker
+    }
+    findings = [
+        _as_warning(each) if each.check == UNREACHABLE and set(each.subjects) <= gone else each
         for each in findings
     ]
     consented = frozenset(accept) - NEVER_ACCEPTED
@@ -223,6 +238,8 @@ def result_of(world: World, commands: Optional[Mapping[str, str]] = None) -> Dic
         # What templates of the inventory may need, and nobody wrote down.
         "unwritten": {},
         "servers": {},
+        # Servers that leave; of clusters whose list of servers may change in this run.
+        "leaving": {},
         "brokers": {},
         "ensembles": {},
         "cluster_first": {},
@@ -254,7 +271,10 @@ def result_of(world: World, commands: Optional[Mapping[str, str]] = None) -> Dic
             if member.is_server and member.myid is None:
                 unwritten["zookeeper_myid"] = server_ids[member.name]
             result["unwritten"][member.name] = unwritten
-        result["servers"][cluster.name] = _servers(cluster, server_ids)
+        result["servers"][cluster.name] = _servers(cluster.staying, server_ids)
+        if cluster.leaving is not None:
+            leavers = [each for each in cluster.servers if each not in cluster.staying]
+            result["leaving"][cluster.name] = _servers(leavers, server_ids)
         result["brokers"][cluster.name] = _brokers(cluster, broker_ids)
         result["in_effect"][cluster.name] = in_force.addresses_in_effect(cluster.brokers)
         result["ensembles"][cluster.name] = dict(
@@ -280,7 +300,7 @@ def result_of(world: World, commands: Optional[Mapping[str, str]] = None) -> Dic
     return result
 
 
-def _servers(cluster: Cluster, ids: Mapping[str, int]) -> List[Dict[str, Any]]:
+def _servers(members: Iterable[Member], ids: Mapping[str, int]) -> List[Dict[str, Any]]:
     return [
         {
             "host": member.name,
@@ -291,7 +311,7 @@ def _servers(cluster: Cluster, ids: Mapping[str, int]) -> List[Dict[str, Any]]:
             "peer_port": member.peer_port,
             "election_port": member.election_port,
         }
-        for member in sorted(cluster.servers, key=lambda each: ids[each.name])
+        for member in sorted(members, key=lambda each: ids[each.name])
     ]
 
 

@@ -79,6 +79,13 @@ class Cluster:
     brokers: Tuple[Member, ...]
     servers: Tuple[Member, ...]
     snapshot: Optional[Snapshot] = None
+    # The hosts whose servers leave in this run; None where the ensemble stays as it is.
+    leaving: Optional[FrozenSet[str]] = None
+
+    @property
+    def staying(self) -> Tuple[Member, ...]:
+        """The servers that the ensemble has at the end of this run."""
+        return tuple(each for each in self.servers if each.name not in (self.leaving or ()))
 
     @property
     def members(self) -> Tuple[Member, ...]:
@@ -113,6 +120,8 @@ class World:
     misspelt: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # One of PURPOSES.
     purpose: str = DEPLOY
+    # As of each Cluster.
+    leaving: Optional[FrozenSet[str]] = None
 
     @property
     def clusters(self) -> Tuple[Cluster, ...]:
@@ -125,7 +134,7 @@ class World:
             if member.is_server:
                 servers.append(member)
         return tuple(
-            Cluster(name, tuple(brokers), tuple(servers), self.snapshots.get(name))
+            Cluster(name, tuple(brokers), tuple(servers), self.snapshots.get(name), self.leaving)
             for name, (brokers, servers) in sorted(grouped.items())
         )
 
@@ -180,7 +189,7 @@ def server_lines(cluster: Cluster, ids: Mapping[str, int]) -> Dict[str, str]:
             "peer_port": member.peer_port,
             "election_port": member.election_port,
         }
-        for member in cluster.servers
+        for member in cluster.staying
         if member.name in ids
     ]
     properties = zookeeper_properties(servers, "/", "/", 2181)

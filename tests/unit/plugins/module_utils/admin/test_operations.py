@@ -181,11 +181,12 @@ def test_what_an_ensemble_lacks(states, asked, told):
         ({"timeout": -4}, "timeout=-4: must not be negative."),
         ({"required": [1, 7]}, "required=7: no entry of servers has this id."),
         ({"stopping": 7}, "stopping=7: no entry of servers has this id."),
+        ({"lists": [[1], [1, 7]]}, "lists=7: no entry of servers has this id."),
         ({"servers": []}, "servers: the list is empty."),
     ],
 )
 def test_parameters_that_mean_nothing(changes, told):
-    good = {"servers": [{"id": 1}], "required": None, "stopping": None, "timeout": 1, "wait": True}
+    good = {"servers": [{"id": 1}], "required": None, "stopping": None, "lists": None, "timeout": 1}
     assert wrong_parameters({**good, **changes}) == told
 
 

@@ -1,0 +1,169 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An ensemble of three servers becomes one of five and one of three again, while a client writes; nothing is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import re
+import shutil
+import signal
+
+import pytest
+import yaml
+
+from tests.local.watching import (
+    Watch,
+    changed,
+    cluster_is_whole,
+    ensemble_is_whole,
+    modes,
+    zookeeper,
+    zookeeper_mode,
+    zookeeper_says,
+)
+from tests.support.outside import wait_until
+from tests.support.traffic import Traffic
+
+TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
+NEVER = ("-e", "flow_validation=never")
+NEW = ["zookeeper-4", "zookeeper-5"]
+
+
+@contextlib.contextmanager
+def with_new(cluster):
+    """The inventory with two servers more."""
+    hosts = cluster.overlay / "hosts.yml"
+    before = hosts.read_text()
+    new = {name: {"zookeeper_myid": int(name[-1])} for name in NEW}
+    hosts.write_text(yaml.safe_dump({"all": {"children": {"zookeeper": {"hosts": new}}}}))
+    cluster.zookeepers += NEW
+    try:
+        yield
+    finally:
+        hosts.write_text(before)
+        cluster.zookeepers[:] = [name for name in cluster.zookeepers if name not in NEW]
+
+
+def listed(cluster, name):
+    """The ids of the list that a server has in effect, as it says itself."""
+    found = re.findall(r"^server\.(\d+)=", zookeeper_says(cluster, name, "conf"), re.MULTILINE)
+    return sorted(int(number) for number in found)
+
+
+def have_one_list(cluster, numbers):
+    """Whether these servers serve, and each of them lists exactly these."""
+    lists = {name: listed(cluster, name) for name in cluster.zookeepers if int(name[-1]) in numbers}
+    return all(each == numbers for each in lists.values()) and len(lists) == len(numbers)
+
+
+def connect_strings(cluster):
+    """What the brokers were told of the ensemble, by the configuration that they run with."""
+    texts = [
+        (cluster.instance(name) / "conf" / "current" / "server.properties").read_text()
+        for name in cluster.brokers
+    ]
+    return {re.search(r"^zookeeper\.connect=(.*)$", text, re.MULTILINE)[1] for text in texts}
+
+
+def test_more_servers_are_planned_and_nothing_but_the_playbook_for_it_adds_them(cluster):
+    before = cluster.processes()
+    with with_new(cluster):
+        refused = cluster.play("site.yml", "--check", *NEVER, code=2).text
+        assert "[ensemble.server_list]" in refused and "playbooks/scale_zookeeper.yml" in refused
+        planned = cluster.play("scale_zookeeper.yml", "--check").text
+        assert "start server 4 with the list {1, 2, 3, 4}" in planned, planned
+        assert "start server 5 with the list {1, 2, 3, 4, 5}" in planned, planned
+    assert cluster.processes() == before
+
+
+@pytest.mark.soak
+def test_three_five_and_three_while_a_client_writes(cluster):
+    """One server a step: the old ones take turns, never two are down, and no broker loses its session."""
+    with Traffic(cluster, TOPIC) as traffic:
+        wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
+        with Watch(cluster) as watch, with_new(cluster):
+            cluster.play("scale_zookeeper.yml")
+            assert have_one_list(cluster, [1, 2, 3, 4, 5])
+            assert sorted(modes(cluster).values()) == ["follower"] * 4 + ["leader"]
+            (connect,) = connect_strings(cluster)
+            assert connect.count(",") == 4, connect
+            assert cluster.play("scale_zookeeper.yml").changed() == 0
+            assert cluster.play("site.yml", *NEVER).changed() == 0
+
+            cluster.play("scale_zookeeper.yml", "-e", f"zookeeper_leaves={','.join(NEW)}")
+            assert [cluster.process(name) for name in NEW] == [None, None]
+            refused = cluster.play("site.yml", *NEVER, code=2).text
+            assert "[ensemble.server_list]" in refused, "they are still in the inventory"
+            again = cluster.play("scale_zookeeper.yml", "-e", f"zookeeper_leaves={','.join(NEW)}")
+            assert again.changed() == 0
+        assert have_one_list(cluster, [1, 2, 3]) and ensemble_is_whole(cluster)
+        (connect,) = connect_strings(cluster)
+        assert connect.count(",") == 2, connect
+        assert cluster.play("site.yml", *NEVER).changed() == 0
+        sent = len(traffic.acknowledged)
+        wait_until(lambda: len(traffic.acknowledged) > sent, 60, "acknowledgements afterwards")
+    turns = watch.check()
+    # Twice to five and twice back: at least four turns each; then the brokers, twice each.
+    assert all(turns.count(f"zookeeper-{number}") >= 4 for number in (1, 2, 3)), turns
+    assert all(turns.count(name) == 2 for name in cluster.brokers), turns
+    assert not traffic.failed and traffic.lost() == []
+    print(f"\nlongest pause of a partition: {traffic.longest_pause:.2f} s")
+
+
+@pytest.mark.soak
+def test_killed_while_it_grows_and_while_it_shrinks(cluster):
+    """Wherever it is killed, start.yml may follow, and a second run ends with the wanted list."""
+    chance = random.Random(seed := random.randrange(10**6))
+    print(f"\nseed {seed}")
+    with Traffic(cluster, TOPIC) as traffic, with_new(cluster):
+        wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
+        for arguments, wanted in (
+            ((), [1, 2, 3, 4, 5]),
+            (("-e", f"zookeeper_leaves={','.join(NEW)}"), [1, 2, 3]),
+        ):
+            with cluster.playing("scale_zookeeper.yml", *arguments) as (process, log):
+                turns = chance.randint(1, 8)
+                wait_until(
+                    lambda: log.read_text().count("Show whose turn it is") >= turns
+                    or process.poll() is not None,
+                    400,
+                    f"the turn {turns}",
+                )
+                with contextlib.suppress(AssertionError):
+                    wait_until(lambda: process.poll() is not None, chance.uniform(0, 4), "its end")
+                assert process.poll() is None, log.read_text()
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait(30)
+            if chance.random() < 0.5:
+                cluster.play("start.yml")
+            cluster.play("scale_zookeeper.yml", *arguments)
+            assert have_one_list(cluster, wanted), {
+                name: listed(cluster, name) for name in cluster.zookeepers
+            }
+    assert ensemble_is_whole(cluster) and cluster_is_whole(cluster)
+    assert not traffic.failed and traffic.lost() == []
+
+
+@pytest.mark.soak
+def test_a_dead_server_is_replaced_under_its_old_id(cluster):
+    """An empty disk on a new host: it joins, fetches everything from the leader, and nobody else restarts."""
+    with zookeeper(cluster) as client:
+        client.ensure_path("/written/before")
+    dead = next(name for name in cluster.zookeepers if zookeeper_mode(cluster, name) == "leader")
+    others = {name: cluster.process(name) for name in cluster.names if name != dead}
+    with Traffic(cluster, TOPIC) as traffic:
+        wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
+        cluster.supervisorctl("stop", dead)
+        shutil.rmtree(cluster.instance(dead))
+        cluster.play("site.yml", *NEVER)
+        assert ensemble_is_whole(cluster) and zookeeper_mode(cluster, dead) == "follower"
+    assert changed(others, {name: cluster.process(name) for name in others}) == set()
+    nodes = {
+        re.search(r"Node count: (\d+)", zookeeper_says(cluster, name))[1]
+        for name in cluster.zookeepers
+    }
+    assert len(nodes) == 1, nodes
+    assert not traffic.failed and traffic.lost() == []
