@@ -218,6 +218,7 @@ def verdict_of(
     unprotected=False,
     purpose=DEPLOY,
     replaced=None,
+    leaving=None,
 ):
     """The verdict over an inventory document.
 
@@ -236,6 +237,7 @@ def verdict_of(
         unprotected,
         purpose,
         replaced,
+        leaving,
     )
 
 
@@ -249,6 +251,7 @@ def judge_gathered(
     unprotected=False,
     purpose=DEPLOY,
     replaced=None,
+    leaving=None,
 ):
     """The verdict over what `gather` or `gather_files` returned; see `verdict_of`."""
     raws, inventory, groups = gathered
@@ -279,6 +282,7 @@ def judge_gathered(
         purpose=purpose,
         commands={"finalize": "FINALIZE", "upgrade": "UPGRADE", "rollback": "ROLLBACK"},
         replaced=replaced,
+        leaving=leaving,
     )
     if unprotected:
         return verdict

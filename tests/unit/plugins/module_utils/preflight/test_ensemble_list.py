@@ -1,0 +1,126 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the preflight says of a list of ZooKeeper servers that changes, or is not allowed to."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.plugins.module_utils.preflight import good_inventory as ground
+from tests.unit.plugins.module_utils.preflight.test_wrong_inventories import said, spoilt
+
+SERVERS = ["zookeeper-1", "zookeeper-2", "zookeeper-3"]
+MORE = {
+    "zookeeper-4": {"ansible_host": "192.0.2.14"},
+    "zookeeper-5": {"ansible_host": "192.0.2.15"},
+}
+
+
+def lines(*numbers):
+    """A list of servers as zoo.cfg has it."""
+    return {f"server.{number}": f"192.0.2.1{number}:2888:3888" for number in numbers}
+
+
+def facts(**of):
+    """Facts of servers that have data and this list in effect."""
+    return {
+        host.replace("_", "-"): {
+            "zookeeper/data/has_data": True,
+            "zookeeper/data/myid": host[-1],
+            "zookeeper/current": {"clientPort": "2181", **current},
+        }
+        for host, current in of.items()
+    }
+
+
+THREE = facts(**{f"zookeeper_{number}": lines(1, 2, 3) for number in (1, 2, 3)})
+FIVE = facts(**{f"zookeeper_{number}": lines(1, 2, 3, 4, 5) for number in (1, 2, 3, 4, 5)})
+HALF = facts(
+    zookeeper_1=lines(1, 2, 3, 4),
+    zookeeper_2=lines(1, 2, 3),
+    zookeeper_3=lines(1, 2, 3),
+    zookeeper_4=lines(1, 2, 3, 4),
+)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "of", "leaving", "expected"),
+    [
+        ({}, THREE, None, {}),
+        ({}, THREE, (), {}),
+        (MORE, THREE, None, {"ensemble.server_list": SERVERS}),
+        (MORE, THREE, (), {}),
+        (MORE, HALF, None, {"ensemble.server_list": [*SERVERS, "zookeeper-4"]}),
+        (MORE, HALF, (), {}),
+        ({}, FIVE, None, {"ensemble.server_list": SERVERS}),
+        # Taken out of the inventory before it has left.
+        ({}, FIVE, (), {"ensemble.server_list": SERVERS}),
+        (MORE, FIVE, MORE, {}),
+        (MORE, FIVE, ("zookeeper-5",), {"ensemble.size": [*SERVERS, "zookeeper-4"]}),
+        (MORE, FIVE, SERVERS + list(MORE), {"ensemble.size": ["kafka-1", "kafka-2", "kafka-3"]}),
+        (MORE, FIVE, (*MORE, "zk-9"), {"ensemble.unknown_leaver": [*SERVERS, *MORE]}),
+        # Another address is no matter of joining or leaving.
+        (
+            {"zookeeper-3": {"ansible_host": "192.0.2.33"}},
+            THREE,
+            (),
+            {"ensemble.server_list": SERVERS},
+        ),
+        # A server that stands alone, with two that join: they fetch its data.
+        ({}, facts(zookeeper_1={}), (), {}),
+        (
+            {},
+            facts(zookeeper_1={}),
+            None,
+            {"ensemble.empty_majority": SERVERS[1:], "ensemble.server_list": SERVERS[:1]},
+        ),
+        # Two of three that were members have lost their data.
+        ({}, facts(zookeeper_1=lines(1, 2, 3)), (), {"ensemble.empty_majority": SERVERS[1:]}),
+    ],
+)
+def test_a_list_that_changes(hosts, of, leaving, expected, tmp_path):
+    leaving = None if leaving is None else set(leaving)
+    verdict = ground.verdict_of(spoilt(hosts=hosts), tmp_path, facts=of, leaving=leaving)
+    assert said(verdict) == expected, "\n".join(each.line() for each in verdict.findings)
+
+
+def test_what_leaves_is_known_to_later_plays_and_not_to_brokers(tmp_path):
+    verdict = ground.verdict_of(spoilt(hosts=MORE), tmp_path, facts=FIVE, leaving=set(MORE))
+    (stays,) = verdict.result["servers"].values()
+    (leaves,) = verdict.result["leaving"].values()
+    assert [each["host"] for each in stays] == SERVERS and [each["id"] for each in leaves] == [4, 5]
+    assert ground.verdict_of(spoilt(), tmp_path, facts=THREE).result["leaving"] == {}
+
+
+def test_brokers_keep_a_server_that_they_know(tmp_path):
+    connect = "192.0.2.14:2181,192.0.2.15:2181/kafka"
+    knows = {"kafka-1": {"kafka/current": {"zookeeper.connect": connect}}}
+    verdict = ground.verdict_of(
+        spoilt(hosts=MORE), tmp_path, facts={**FIVE, **knows}, leaving=set(MORE)
+    )
+    assert said(verdict) == {"ensemble.unknown_to_brokers": ["kafka-1"]}
+
+
+def test_a_host_that_leaves_need_not_answer(tmp_path):
+    dead = {"zookeeper-5": {"facts": None, "unreachable": "no route to host"}}
+    verdict = ground.verdict_of(
+        spoilt(hosts=MORE), tmp_path, facts=FIVE, raw=dead, leaving=set(MORE)
+    )
+    assert [(each.check, each.level) for each in verdict.findings] == [
+        ("host.unreachable", "warning")
+    ]
+    verdict = ground.verdict_of(spoilt(hosts=MORE), tmp_path, facts=FIVE, raw=dead, leaving=())
+    assert [each.check for each in verdict.errors] == ["host.unreachable"]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "of", "words"),
+    [
+        (MORE, THREE, "ansible-playbook playbooks/scale_zookeeper.yml, which adds"),
+        ({}, FIVE, "put the host of server.4, server.5 back"),
+        ({"zookeeper-3": {"ansible_host": "192.0.2.33"}}, THREE, "give server.3 the address again"),
+    ],
+)
+def test_the_remedy_is_a_command(hosts, of, words, tmp_path):
+    verdict = ground.verdict_of(spoilt(hosts=hosts), tmp_path, facts=of)
+    assert {words in each.remedy for each in verdict.findings} == {True}, verdict.findings
