@@ -10,6 +10,7 @@ import random
 import re
 import shutil
 import signal
+import subprocess
 
 import pytest
 import yaml
@@ -113,6 +114,22 @@ def test_three_five_and_three_while_a_client_writes(cluster):
     print(f"\nlongest pause of a partition: {traffic.longest_pause:.2f} s")
 
 
+def killed_in_turn(cluster, arguments, number, later):
+    """Run the playbook, and kill it so many seconds after the turn of this number has begun."""
+    with cluster.playing("scale_zookeeper.yml", *arguments) as (process, log):
+
+        def begun():
+            turns = log.read_text().count("Show whose turn it is")
+            return turns >= number or process.poll() is not None
+
+        wait_until(begun, 400, f"turn {number}")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(later)
+        assert process.poll() is None, log.read_text()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(30)
+
+
 @pytest.mark.soak
 def test_killed_while_it_grows_and_while_it_shrinks(cluster):
     """Wherever it is killed, start.yml may follow, and a second run ends with the wanted list."""
@@ -124,19 +141,7 @@ def test_killed_while_it_grows_and_while_it_shrinks(cluster):
             ((), [1, 2, 3, 4, 5]),
             (("-e", f"zookeeper_leaves={','.join(NEW)}"), [1, 2, 3]),
         ):
-            with cluster.playing("scale_zookeeper.yml", *arguments) as (process, log):
-                turns = chance.randint(1, 8)
-                wait_until(
-                    lambda: log.read_text().count("Show whose turn it is") >= turns
-                    or process.poll() is not None,
-                    400,
-                    f"the turn {turns}",
-                )
-                with contextlib.suppress(AssertionError):
-                    wait_until(lambda: process.poll() is not None, chance.uniform(0, 4), "its end")
-                assert process.poll() is None, log.read_text()
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait(30)
+            killed_in_turn(cluster, arguments, chance.randint(1, 8), chance.uniform(0, 4))
             if chance.random() < 0.5:
                 cluster.play("start.yml")
             cluster.play("scale_zookeeper.yml", *arguments)

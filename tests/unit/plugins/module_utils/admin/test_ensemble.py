@@ -224,15 +224,29 @@ def test_refused(servers, target, words):
 
 def state(number, members, role="follower", synced=None):
     return {
-        **{"id": number, "address": "zk", "port": 1, "serving": True, "runs": True, "error": None},
-        **{"role": role, "listed": sorted(members), "synced_followers": synced},
+        "id": number,
+        "address": "zk",
+        "port": 1,
+        "serving": True,
+        "runs": True,
+        "error": None,
+        "role": role,
+        "listed": sorted(members),
+        "synced_followers": synced,
     }
 
 
 def gone(number):
     return {
-        **{"id": number, "address": "zk", "port": 1, "serving": False, "runs": False},
-        **{"role": None, "listed": None, "synced_followers": None, "error": "refused"},
+        "id": number,
+        "address": "zk",
+        "port": 1,
+        "serving": False,
+        "runs": False,
+        "role": None,
+        "listed": None,
+        "synced_followers": None,
+        "error": "refused",
     }
 
 
