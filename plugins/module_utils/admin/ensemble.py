@@ -108,6 +108,14 @@ def next_list(now: List_, target: List_, servers: Mapping[int, Server]) -> List_
     return now
 
 
+def leader_of(servers: Mapping[int, Server]) -> Server:
+    """Return the server that leads, or stands alone. Raises Refused where there is none."""
+    for each in servers.values():
+        if each.leads or _alone(each):
+            return each
+    raise Refused("no server leads", "look at what is missing with playbooks/status.yml")
+
+
 def step(servers: Mapping[int, Server], target: List_) -> Tuple[List_, List_]:
     """Return (the smaller, the larger) list of the step that is under way or comes next; equal at the end.
 
@@ -118,7 +126,13 @@ def step(servers: Mapping[int, Server], target: List_) -> Tuple[List_, List_]:
             "no server serves, so nothing tells the list that is in effect",
             "start it as it was, ansible-playbook playbooks/start.yml",
         )
-    lists: Set[List_] = {each.listed for each in servers.values() if each.serves and each.listed}
+    leader = leader_of(servers)
+    # What the leader does not list has no vote: one that joins, or was started again after it had left.
+    lists: Set[List_] = {
+        each.listed
+        for each in servers.values()
+        if each.serves and each.listed and each.id in (leader.listed or ())
+    }
     told = " and ".join(sorted(_said(each) for each in lists))
     unknown = frozenset().union(*lists) - set(servers)
     if unknown:
@@ -154,15 +168,9 @@ def next_turn(servers: Mapping[int, Server], target: List_) -> Optional[Turn]:
     (moving,) = large - small or {None}
     grows = moving in target
     wanted = large if grows or moving is None else small
-    leader = next((each for each in servers.values() if each.leads or _alone(each)), None)
-    if leader is None or leader.listed is None:
-        raise Refused("no server leads", "look at what is missing with playbooks/status.yml")
+    leader = leader_of(servers)
     lists = (small, large) if moving is not None else (small,)
 
-    # A server that has left, and that nobody lists.
-    for each in _ordered(servers.values()):
-        if each.runs and each.id not in target | large:
-            return _guarded(Turn(each.id, STOP, wanted, (wanted,)), target, wanted)
     # Members that do not serve first, with the list that lets them follow at once. One that leaves may
     # stay down, unless it is needed for the quorum while the others restart.
     there = {each.id for each in servers.values() if each.serves}
@@ -171,12 +179,18 @@ def next_turn(servers: Mapping[int, Server], target: List_) -> Optional[Turn]:
     for each in _ordered(servers.values()):
         member = each.id in (small if grows else large)
         if member and not each.serves and (each.id in target or (moving is not None and not spare)):
-            members = leader.listed if each.id in leader.listed else large
+            known = leader.listed or large
+            members = known if each.id in known else large
             return Turn(each.id, START, members, lists, guarded=False)
+    # A server that has left, and that nobody lists.
+    for each in _ordered(servers.values()):
+        if each.runs and each.id not in target | large:
+            kept = leader.listed or wanted
+            return _guarded(Turn(each.id, STOP, kept, (kept,)), target, kept)
     if moving is None:
         return None
     mover = servers[moving]
-    if grows and not mover.serves:
+    if grows and (not mover.serves or mover.listed != large):
         # Beside one that stands alone nobody can serve before that one has the list, too.
         waits = not _alone(leader)
         if waits or not mover.runs:

@@ -122,6 +122,19 @@ def test_what_is_down_starts_where_it_is_needed(members, down, target, expected)
     assert said([next_turn(servers, frozenset(target))]) == [expected]
 
 
+@pytest.mark.parametrize(("target", "expected"), [({1, 2, 3}, STOP), ({1, 2, 3, 4, 5}, START)])
+def test_what_was_started_again_after_it_had_left_counts_for_nothing(target, expected):
+    back = frozenset(range(1, 6))
+    servers = {
+        **ensemble({1, 2, 3}),
+        4: Server(4, True, True, False, back),
+        5: Server(5, True, True, False, back),
+    }
+    turn = next_turn(servers, frozenset(target))
+    assert (turn.action, turn.id) == (expected, 4)
+    assert said(all_turns(servers, frozenset(target)))[-1][2] == "".join(map(str, sorted(target)))
+
+
 def lists_of(servers):
     return {each.listed for each in servers.values() if each.runs and each.listed}
 
@@ -208,7 +221,7 @@ def died(servers, number):
     [
         ({1: Server(1, True), 2: Server(2, True)}, {1, 2}, "no server serves"),
         (
-            {**ensemble({1, 2, 3}), 4: Server(4, True, True, False, frozenset(range(1, 6)))},
+            {**ensemble({1, 2, 3}), 1: Server(1, True, True, False, frozenset(range(1, 6)))},
             {1, 2, 3},
             "more than one",
         ),
