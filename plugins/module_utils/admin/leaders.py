@@ -51,18 +51,16 @@ class PreferredLeaders(Resource):
         ]
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
-        """Partitions of which the leader has not moved yet, or has moved on."""
+        """Partitions of which the leader has not moved yet, or has moved on, as any broker sees it.
+
+        Brokers learn of it one after another: who asks next may ask one that knows of nothing yet.
+        """
         snapshot = self._client.fetch_metadata()
-        leaders = {
-            partition_name(name, part.id): part.leader
-            for name, topic in snapshot.topics.items()
-            for part in topic.partitions
-        }
-        return {
-            change.subject: f"led by broker {leaders[change.subject]}"
-            for change in changes
-            if leaders.get(change.subject, change.after["leader"]) != change.after["leader"]
-        }
+        found = _led_by_others(snapshot, changes)
+        for broker, view in {} if found else self._client.fetch_every_view(snapshot).items():
+            for subject, text in _led_by_others(view, changes).items() if view else ():
+                found[subject] = f"broker {broker} still says: {text}"
+        return found
 
     def results(self, outcome: Outcome) -> Dict[str, Any]:
         """What the module returns beside the plan."""
@@ -74,6 +72,20 @@ class PreferredLeaders(Resource):
             "partition_count": len(partitions),
             "not_preferred": apart - len(outcome.changed),
         }
+
+
+def _led_by_others(snapshot: Snapshot, changes: Sequence[Change]) -> Dict[str, str]:
+    """Partitions that another broker leads than they were to get, with words that name it."""
+    leaders = {
+        partition_name(name, part.id): part.leader
+        for name, topic in snapshot.topics.items()
+        for part in topic.partitions
+    }
+    return {
+        change.subject: f"led by broker {leaders[change.subject]}"
+        for change in changes
+        if leaders.get(change.subject, change.after["leader"]) != change.after["leader"]
+    }
 
 
 def _key(change: Change) -> Any:
