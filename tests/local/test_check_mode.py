@@ -99,6 +99,7 @@ def test_limit(cluster):
 TAGS = ("preflight", "install", "configure", "run", "topics", "validate")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("tag", TAGS)
 def test_each_documented_tag_alone(cluster, tag):
     """What an earlier run has left is looked up: on a converged cluster each part finds nothing to do."""

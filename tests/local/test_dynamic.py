@@ -87,6 +87,7 @@ def test_a_dynamic_setting_changes_without_a_restart(at_rest):
     assert cluster.deploy().changed() == 0
 
 
+@pytest.mark.soak
 def test_what_somebody_else_has_set_is_told_and_left_alone(at_rest):
     """As a finding with the command that takes it away; our own change of that key becomes a restart."""
     cluster = at_rest
@@ -111,6 +112,7 @@ def test_what_somebody_else_has_set_is_told_and_left_alone(at_rest):
         override(cluster, 2, "num.network.threads", None)
 
 
+@pytest.mark.soak
 def test_a_run_that_was_killed_in_between_converges(at_rest):
     """Noted and set, not yet taken for started with it: as a kill between the two steps leaves it."""
     cluster, before = at_rest, at_rest.processes()

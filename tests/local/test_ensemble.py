@@ -69,6 +69,7 @@ def connect_strings(cluster):
     return {re.search(r"^zookeeper\.connect=(.*)$", text, re.MULTILINE)[1] for text in texts}
 
 
+@pytest.mark.soak
 def test_more_servers_are_planned_and_nothing_but_the_playbook_for_it_adds_them(cluster):
     before = cluster.processes()
     with with_new(cluster):

@@ -295,6 +295,7 @@ def refused(text, pid):
     return bool(re.search(rf"\[run\.locked\].*?\(process {pid} of", " ".join(text.split())))
 
 
+@pytest.mark.soak
 def test_two_runs_that_restart_different_brokers_never_both_do(cluster):
     """It stopped every partition for half a minute: both brokers were down at once, both exit codes 0."""
     wait_until(lambda: cluster_is_whole(cluster), 120, "whole before")

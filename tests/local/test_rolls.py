@@ -107,6 +107,7 @@ def from_look_to_stop(text):
     return [(stop - max(look for look in looks if look <= stop)) / 1000 for stop in stops]
 
 
+@pytest.mark.soak
 def test_a_changed_zookeeper_setting_rolls_the_ensemble_alone(rolling):
     before = rolling.processes()
     (leader,) = [name for name, mode in modes(rolling).items() if mode == "leader"]

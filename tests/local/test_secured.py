@@ -264,6 +264,7 @@ def test_processes_have_their_secrets_and_ps_does_not_show_them(secured):
         assert wanted <= set(environment) or name.startswith("zookeeper")
 
 
+@pytest.mark.soak
 def test_second_run_changes_nothing(secured):
     """Certificates, passwords and listeners compare equal to themselves; nothing restarts."""
     before = secured.processes()
