@@ -103,6 +103,7 @@ def check_nothing_happens(cluster, act):
     return said
 
 
+@pytest.mark.soak
 def test_an_orphan_that_dies_is_deregistered_too(cluster):
     """With supervisord gone nobody starts it again, and its partitions have leaders at once all the same."""
     daemon = int((cluster.directory / "supervisor" / "supervisord.pid").read_text())

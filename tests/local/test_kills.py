@@ -156,6 +156,13 @@ def survivor():
         yield cluster
 
 
+@pytest.fixture(scope="module")
+def completed(survivor):
+    """The same, completed: the soak leaves out the test that does it."""
+    survivor.deploy(*OFFLINE)
+    return survivor
+
+
 def test_a_run_killed_in_each_phase_is_completed_by_the_next(survivor):
     before = identities(survivor)
     survivor.deploy(*OFFLINE)
@@ -249,28 +256,29 @@ def test_a_killed_zookeeper_leader_comes_back(survivor):
 @pytest.mark.parametrize(
     "name", ["zookeeper-1", "zookeeper-2", "zookeeper-3", "kafka-1", "kafka-2", "kafka-3"]
 )
-def test_any_killed_process_comes_back(survivor, name):
-    check_comes_back(survivor, name)
+def test_any_killed_process_comes_back(completed, name):
+    check_comes_back(completed, name)
 
 
-def test_orphans_of_a_killed_supervisord_serve_on_and_are_taken_back_one_by_one(survivor):
-    before = survivor.processes()
-    daemon = int((survivor.directory / "supervisor" / "supervisord.pid").read_text())
+@pytest.mark.soak
+def test_orphans_of_a_killed_supervisord_serve_on_and_are_taken_back_one_by_one(completed):
+    before = completed.processes()
+    daemon = int((completed.directory / "supervisor" / "supervisord.pid").read_text())
     os.kill(daemon, signal.SIGKILL)
     wait_until(lambda: start_ticks(daemon) is None, 30, "supervisord is gone")
-    assert survivor.processes() == before and cluster_is_whole(survivor)
-    status = survivor.play("status.yml").text
+    assert completed.processes() == before and cluster_is_whole(completed)
+    status = completed.play("status.yml").text
     for name, process in before.items():
         told = f"{name}: runs outside its service manager (process {process.pid})"
         assert told in status, status
-    with Watch(survivor) as watch:
-        survivor.deploy(*OFFLINE)
+    with Watch(completed) as watch:
+        completed.deploy(*OFFLINE)
     order = watch.check()
-    assert sorted(order) == sorted(survivor.names)
-    assert order[:3] == [name for name in order if name in survivor.zookeepers]
-    assert all(before[name] != process for name, process in survivor.processes().items())
-    assert "outside its service manager" not in survivor.play("status.yml").text
-    check_complete(survivor)
+    assert sorted(order) == sorted(completed.names)
+    assert order[:3] == [name for name in order if name in completed.zookeepers]
+    assert all(before[name] != process for name, process in completed.processes().items())
+    assert "outside its service manager" not in completed.play("status.yml").text
+    check_complete(completed)
 
 
 def test_those_that_are_down_start_together_and_the_others_run_on(survivor):
@@ -375,15 +383,16 @@ def test_an_empty_majority_never_overwrites_the_third_server(survivor):
     check_complete(survivor)
 
 
-def test_one_emptied_server_of_a_running_ensemble_rejoins(survivor):
-    (leader,) = [name for name, mode in modes(survivor).items() if mode == "leader"]
-    name = next(name for name in survivor.zookeepers if name != leader)
-    before = survivor.processes()
-    survivor.play("stop.yml", "--limit", name)
-    assert survivor.process(name) is None
-    shutil.rmtree(survivor.instance(name) / "data")
-    survivor.deploy(*OFFLINE)
-    after = survivor.processes()
+@pytest.mark.soak
+def test_one_emptied_server_of_a_running_ensemble_rejoins(completed):
+    (leader,) = [name for name, mode in modes(completed).items() if mode == "leader"]
+    name = next(name for name in completed.zookeepers if name != leader)
+    before = completed.processes()
+    completed.play("stop.yml", "--limit", name)
+    assert completed.process(name) is None
+    shutil.rmtree(completed.instance(name) / "data")
+    completed.deploy(*OFFLINE)
+    after = completed.processes()
     assert {other for other in before if before[other] != after[other]} == {name}
-    assert ensemble_is_whole(survivor)
-    check_complete(survivor)
+    assert ensemble_is_whole(completed)
+    check_complete(completed)

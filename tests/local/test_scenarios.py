@@ -191,6 +191,7 @@ def retention(cluster, topic):
     return int(found[1]) if found else None
 
 
+@pytest.mark.soak
 def test_retention_of_a_live_topic(cluster, topics_put_back):
     """`retention: 1d` is 86400000 for Kafka, and back again, while everything runs."""
     declare, declared = topics_put_back
