@@ -32,7 +32,6 @@ BY_HAND = {
     "upgrade again": 1.29,
     "rollback": 1.50,
     "finalising": 1.36,
-    "grow and shrink ZooKeeper": 0.6,
 }
 
 
@@ -71,7 +70,7 @@ class Group(threading.Thread):
             session_timeout_ms=10000,
         )
         self._consumer, self._topic, self._done = Consumer(settings), topic, threading.Event()
-        self.ready, self.values, self.errors = False, set(), []
+        self.ready, self.values = False, set()
 
     def _begin(self, consumer, partitions):
         """Begin at the end, by offsets: records that come meanwhile are not missed. Later: as committed."""
@@ -86,7 +85,6 @@ class Group(threading.Thread):
         while not self._done.is_set():
             messages = self._consumer.consume(1000, 0.2)
             self.values.update(each.value() for each in messages if not each.error())
-            self.errors += [each.error() for each in messages if each.error()]
         self._consumer.close()
 
     def end(self):
@@ -99,9 +97,10 @@ class Load:
     """Two idempotent producers, two groups of consumers, and two watchers of one topic.
 
     `exact` sends some 200 records a second, each in a batch of its own, and must find none of them
-    twice. `many` sends some 1800 a second, as many as by hand. A write that a broker refuses because it leads no more may be
-    in its log, and so in the next leader's; librdkafka takes it for not written, and may send it again
-    in another batch, which no broker recognizes. So those that it finds twice are counted, not judged.
+    twice. `many` sends some 1800 a second, so that both are as many as by hand. A write that a broker
+    refuses because it leads no more may be in its log, and so in the next leader's; librdkafka takes it
+    for not written, and may send it again in another batch, which no broker recognizes. So those that
+    it finds twice are counted, not judged.
     """
 
     def __init__(self, cluster, topic, what):

@@ -21,7 +21,7 @@ import pytest
 from tests.local.support import LocalCluster
 from tests.local.watching import InSync, Watch, changed, cluster_is_whole, led_by_others
 from tests.support.outside import wait_until
-from tests.support.processes import children, command_line, descendants
+from tests.support.processes import children, command_line, descendants, kill_run
 from tests.support.traffic import Traffic
 
 TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
@@ -36,23 +36,20 @@ def victims(process, how):
         return [process.pid]
     if how == "worker":
         return children(process.pid)[-1:]
-    below = descendants(process.pid)
-    if how == "module":
-        return [pid for pid in below if "AnsiballZ_" in command_line(pid)]
-    return [process.pid, *below]
+    return [pid for pid in descendants(process.pid) if "AnsiballZ_" in command_line(pid)]
 
 
 def kill(process, how):
     """SIGKILL a run or a part of it, and wait until ansible-playbook is gone."""
-    if how == "group":
-        os.killpg(process.pid, signal.SIGKILL)
-    else:
-        found = wait_until(
-            lambda: victims(process, how) or process.poll() is not None, 60, f"a {how} to kill"
-        )
-        for pid in found if isinstance(found, list) else []:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+    if how in ("group", "tree"):
+        kill_run(process, how)
+        return
+    found = wait_until(
+        lambda: victims(process, how) or process.poll() is not None, 60, f"a {how} to kill"
+    )
+    for pid in found if isinstance(found, list) else []:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     process.wait(300)
 
 

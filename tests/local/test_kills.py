@@ -25,7 +25,7 @@ from tests.local.watching import (
     zookeeper_mode,
 )
 from tests.support.outside import wait_until
-from tests.support.processes import descendants
+from tests.support.processes import kill_run
 from tests.support.traffic import Traffic
 
 NEVER = ("-e", "flow_validation=never")
@@ -61,16 +61,6 @@ class OwnCache(LocalCluster):
 
 
 # ---------------------------------------------------------------- killing a run
-
-
-def kill_run(process, how):
-    """SIGKILL the process group of a run, or (`tree`) also Ansible's workers, which leave the group."""
-    doomed = descendants(process.pid) if how == "tree" else []
-    os.killpg(process.pid, signal.SIGKILL)
-    for pid in doomed:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    process.wait(60)
 
 
 def any_of(path, pattern):

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 from pathlib import Path
 
 
@@ -42,3 +44,13 @@ def descendants(pid: int) -> set:
             found.add(child)
             queue.append(child)
     return found
+
+
+def kill_run(process, how):
+    """SIGKILL the process group of a run, or (`tree`) also Ansible's workers, which leave the group."""
+    doomed = descendants(process.pid) if how == "tree" else []
+    os.killpg(process.pid, signal.SIGKILL)
+    for pid in doomed:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.wait(60)

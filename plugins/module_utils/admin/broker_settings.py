@@ -92,8 +92,7 @@ def change_brokers(
     refuse(client.alter_broker_configs(_requests(found, 0), validate_only=True))
     number = 0
     while not check_mode and _requests(found, number):
-        requests = _requests(found, number)
-        refuse(client.alter_broker_configs(requests))
+        refuse(client.alter_broker_configs(_requests(found, number)))
         late = _wait(client, _requests(found, number), seconds, clock, sleep)
         for broker, keys in late.items():
             reason = f"{', '.join(keys)} did not take effect within {seconds:g} s"

@@ -426,23 +426,13 @@ class KafkaClient:
 
         Who does not answer within a few seconds, or may not tell, is left out.
         """
-        asked = {}
-        for broker in brokers:
-            self.requests["describe_broker_configs"] += 1
-            resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
-            asked[broker] = self._admin.describe_configs(
-                [resource], request_timeout=min(self.connection.timeout, OTHER_SECONDS)
-            )
-        told = {}
-        for broker, futures in asked.items():
-            for future in futures.values():
-                try:
-                    entry = future.result().get(key)
-                except KafkaException:
-                    continue
-                if entry is not None and entry.value is not None:
-                    told[broker] = str(entry.value)
-        return told
+        told, _silent = self.fetch_broker_configs(brokers)
+        found = {broker: entries.get(key) for broker, entries in told.items()}
+        return {
+            broker: str(entry.value)
+            for broker, entry in found.items()
+            if entry is not None and entry.value is not None
+        }
 
     def fetch_broker_configs(
         self, brokers: Iterable[int]
