@@ -8,8 +8,8 @@ import itertools
 
 import pytest
 
-from tests.local.load import HEADING, TABLE
 from tests.local.support import OFFSET, LocalCluster
+from tests.support.load import pytest_terminal_summary  # noqa: F401 (pytest calls it)
 
 # Every cluster of the session gets ports of its own.
 _offsets = itertools.count(OFFSET, 20)
@@ -27,11 +27,3 @@ def cluster(next_offset):
     with LocalCluster(next_offset()) as running:
         running.deploy()
         yield running
-
-
-def pytest_terminal_summary(terminalreporter):
-    """Print what clients felt of each operation, beside what they felt when it was done by hand."""
-    if TABLE:
-        terminalreporter.section("operations under load")
-        for line in [HEADING, *(row.line() for row in TABLE)]:
-            terminalreporter.write_line(line)

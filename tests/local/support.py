@@ -29,6 +29,7 @@ from pathlib import Path
 
 import yaml
 
+from tests.local.watching import zookeeper_port
 from tests.support.outside import dotted, replicas_of, wait_until
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -311,6 +312,18 @@ class LocalCluster:
     def port(self, name):
         """Return the port of a broker by its inventory name."""
         return 9091 + int(re.search(r"\d+$", name)[0]) + self.offset + self.moved
+
+    @property
+    def broker_ids(self):
+        """The ids of all brokers."""
+        return set(self.brokers.values())
+
+    @property
+    def addresses(self):
+        """(host, port) of every instance by its name."""
+        ports = {name: zookeeper_port(self, name) for name in self.zookeepers}
+        ports |= {name: self.port(name) for name in self.brokers}
+        return {name: ("127.0.0.1", port) for name, port in ports.items()}
 
     @property
     def bootstrap_servers(self):

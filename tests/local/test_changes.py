@@ -13,9 +13,10 @@ from confluent_kafka.admin import NewTopic
 
 from tests.local.certificates import make_certificates
 from tests.local.support import LocalCluster, Unsafe
-from tests.local.watching import Watch, changed, cluster_is_whole
+from tests.local.watching import changed
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
+from tests.support.watching import Watch, cluster_is_whole
 
 NEVER = ("-e", "flow_validation=never")
 TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync

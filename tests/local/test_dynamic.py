@@ -10,8 +10,9 @@ import re
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
 
-from tests.local.watching import changed, cluster_is_whole
+from tests.local.watching import changed
 from tests.support.outside import wait_until
+from tests.support.watching import cluster_is_whole
 
 NEVER = ("-e", "flow_validation=never")
 DYNAMIC = "num.io.threads"

@@ -16,9 +16,7 @@ import pytest
 import yaml
 
 from tests.local.watching import (
-    Watch,
     changed,
-    cluster_is_whole,
     ensemble_is_whole,
     modes,
     zookeeper,
@@ -27,6 +25,7 @@ from tests.local.watching import (
 )
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
+from tests.support.watching import Watch, cluster_is_whole
 
 TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
 NEVER = ("-e", "flow_validation=never")

@@ -15,10 +15,11 @@ import pytest
 from kazoo.security import READ_ACL_UNSAFE, make_acl
 
 from tests.local.support import CHECKOUT, start_ticks
-from tests.local.watching import cluster_is_whole, registered_at, zookeeper, zookeeper_port
+from tests.local.watching import registered_at, zookeeper, zookeeper_port
 from tests.support import verdict_schema
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
+from tests.support.watching import cluster_is_whole
 
 FILE = CHECKOUT / "roles" / "kafka" / "files" / "registration.py"
 spec = importlib.util.spec_from_file_location("registration", FILE)

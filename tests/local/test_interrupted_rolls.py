@@ -19,10 +19,11 @@ import time
 import pytest
 
 from tests.local.support import LocalCluster
-from tests.local.watching import InSync, Watch, changed, cluster_is_whole, led_by_others
+from tests.local.watching import changed, led_by_others
 from tests.support.outside import wait_until
 from tests.support.processes import children, command_line, descendants, kill_run
 from tests.support.traffic import Traffic
+from tests.support.watching import InSync, Watch, cluster_is_whole
 
 TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
 KILLS = ("playbook", "group", "tree", "worker", "module")

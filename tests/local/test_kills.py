@@ -16,17 +16,11 @@ from pathlib import Path
 import pytest
 
 from tests.local.support import OFFSET, LocalCluster, start_ticks
-from tests.local.watching import (
-    Watch,
-    cluster_is_whole,
-    ensemble_is_whole,
-    modes,
-    registered_at,
-    zookeeper_mode,
-)
+from tests.local.watching import ensemble_is_whole, modes, registered_at, zookeeper_mode
 from tests.support.outside import wait_until
 from tests.support.processes import kill_run
 from tests.support.traffic import Traffic
+from tests.support.watching import Watch, cluster_is_whole
 
 NEVER = ("-e", "flow_validation=never")
 # Nobody listens at the discard port: what needs the network fails at once.

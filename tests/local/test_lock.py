@@ -18,9 +18,10 @@ import yaml
 
 from tests.local.support import CHECKOUT as ROOT
 from tests.local.support import what_went_wrong
-from tests.local.watching import Watch, changed, cluster_is_whole
+from tests.local.watching import changed
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
+from tests.support.watching import Watch, cluster_is_whole
 
 PLAYBOOK = f"""
 - ansible.builtin.import_playbook: {ROOT}/playbooks/phases/members.yml

@@ -8,8 +8,9 @@ import json
 
 import pytest
 
-from tests.local.watching import Watch, changed, led_by_others
+from tests.local.watching import changed, led_by_others
 from tests.support import verdict_schema
+from tests.support.watching import Watch
 
 
 def test_an_id_that_nobody_has_is_refused(cluster):

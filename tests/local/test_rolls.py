@@ -14,16 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from kazoo.exceptions import NoNodeError
 
-from tests.local.load import Load
-from tests.local.watching import (
-    Watch,
-    changed,
-    cluster_is_whole,
-    led_by_others,
-    modes,
-    zookeeper,
-)
+from tests.local.watching import changed, led_by_others, modes, zookeeper
+from tests.support.load import Load
 from tests.support.outside import wait_until
+from tests.support.watching import Watch, cluster_is_whole
 
 TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
 

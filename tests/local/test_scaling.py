@@ -15,10 +15,10 @@ import pytest
 import yaml
 from confluent_kafka.admin import ConfigResource, NewTopic
 
-from tests.local.load import Load
-from tests.local.watching import cluster_is_whole
+from tests.support.load import Load
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
+from tests.support.watching import cluster_is_whole
 
 TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
 

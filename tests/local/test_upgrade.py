@@ -13,15 +13,11 @@ import signal
 
 import pytest
 
-from tests.local.load import Load
 from tests.local.support import OFFSET, LocalCluster
-from tests.local.watching import (
-    cluster_is_whole,
-    ensemble_is_whole,
-    modes,
-    zookeeper_says,
-)
+from tests.local.watching import ensemble_is_whole, modes, zookeeper_says
+from tests.support.load import Load
 from tests.support.outside import wait_until
+from tests.support.watching import cluster_is_whole
 
 TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
 OLD, NEW = "3.8.1", "3.9.2"

@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 from tests.support.outside import dotted, replicas_of
+from tests.support.watching import cluster_is_whole
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 STATE = CHECKOUT / ".ansible" / "nodes"
@@ -105,10 +106,24 @@ def state_of(name):
 class Cluster:
     """A Kafka cluster on the nodes, looked at by confluent-kafka from this machine."""
 
-    def __init__(self, brokers):
-        """`brokers`: id -> host:port of the listener to be used."""
+    def __init__(self, brokers, servers=None):
+        """`brokers`: id -> host:port of the listener to be used; `servers`: of ZooKeeper, likewise."""
         self.brokers = dict(brokers)
+        self.servers = dict(servers or {})
         self.settings = {"bootstrap.servers": ",".join(self.brokers.values())}
+
+    @property
+    def broker_ids(self):
+        """The ids of all brokers."""
+        return set(self.brokers)
+
+    @property
+    def addresses(self):
+        """(host, port) of every instance by a name of its own: kafka-1, zookeeper-1..."""
+        named = {f"zookeeper-{number}": at for number, at in self.servers.items()}
+        named |= {f"kafka-{number}": at for number, at in self.brokers.items()}
+        split = {name: at.rpartition(":") for name, at in named.items()}
+        return {name: (address, int(port)) for name, (address, _colon, port) in split.items()}
 
     def client(self, **settings):
         """Return settings of a confluent-kafka client; underscores of names stand for dots."""
@@ -141,12 +156,7 @@ class Cluster:
 
     def is_whole(self):
         """Tell whether every broker is registered, and every replica in sync."""
-        found = self.metadata()
-        return (
-            found is not None
-            and set(found.brokers) == set(self.brokers)
-            and not self.under_replicated()
-        )
+        return cluster_is_whole(self) is not None
 
     def effective(self, broker_id):
         """Return the configuration that a broker runs with: key -> value."""
@@ -184,3 +194,12 @@ class Cluster:
                 seen.add(message.value())
         consumer.close()
         return len(seen)
+
+
+def three():
+    """Return the cluster of the scenarios cluster and faults: a broker and a server on each node."""
+    nodes = dict(enumerate(ADDRESSES.values(), 1))
+    return Cluster(
+        {number: f"{address}:9092" for number, address in nodes.items()},
+        {number: f"{address}:2181" for number, address in nodes.items()},
+    )

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.support import verdict_schema
-from tests.support.nodes import ADDRESSES, Cluster
+from tests.support.nodes import Cluster, three
 
-cluster = Cluster({number: f"{ip}:9092" for number, ip in enumerate(ADDRESSES.values(), 1)})
+cluster = three()
 
 
 def test_three_brokers_one_controller_all_in_sync():

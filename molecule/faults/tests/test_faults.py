@@ -17,13 +17,14 @@ from tests.support.nodes import (
     host,
     inside,
     main_process,
+    three,
 )
 from tests.support.outside import ask_zookeeper, mode_of, wait_until
 from tests.support.traffic import Traffic
 
 NODES = dict(enumerate(ADDRESSES, 1))
 SESSION_SECONDS = 18
-cluster = Cluster({number: f"{ADDRESSES[name]}:9092" for number, name in NODES.items()})
+cluster = three()
 
 
 def whole():

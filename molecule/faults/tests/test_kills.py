@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from tests.support.nodes import ADDRESSES, CHECKOUT, Cluster, changed, inside, play, play_command
+from tests.support.nodes import ADDRESSES, CHECKOUT, changed, inside, play, play_command, three
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
 
@@ -25,7 +25,7 @@ CLEANUP = str(CHECKOUT / "molecule" / "cleanup.yml")
 NO_VALIDATION = ("-e", "flow_validation=never")
 # About as long as a run takes; one that is over before its moment has come is started once more.
 LATEST_SECONDS = 40.0
-cluster = Cluster({number: f"{ip}:9092" for number, ip in enumerate(ADDRESSES.values(), 1)})
+cluster = three()
 
 
 def killed_half_way(moments, *arguments):

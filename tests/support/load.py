@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What an operation must not disturb: producers, two groups of consumers, and replicas that are in sync.
 
-::
+On a local cluster or on nodes::
 
     with Load(cluster, "orders", "rolling restart") as load:
         cluster.play("rolling_restart.yml")
@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from dataclasses import dataclass
 
 from confluent_kafka import Consumer
 
-from tests.local.watching import InSync, Watch, cluster_is_whole
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
+from tests.support.watching import InSync, Watch, cluster_is_whole
 
 # Longest time without an acknowledgement of one partition, in seconds, where the same was done by hand
 # on two cores: reference/changes-measured.md, sections 2 to 4.
@@ -32,7 +33,11 @@ BY_HAND = {
     "upgrade again": 1.29,
     "rollback": 1.50,
     "finalising": 1.36,
+    "two ZooKeeper servers more": 1.60,  # the roll of the brokers that follows
+    "two ZooKeeper servers less": 1.51,
 }
+
+LAYOUT = "{:38} {:>8} {:>6} {:>8} {:>8} {:>7} {:>6} {:>6}"
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,7 @@ class Row:
 
     what: str
     records: int
+    rate: float  # records a second
     pause: float
     fewest: int
     looks: int
@@ -49,14 +55,20 @@ class Row:
     def line(self):
         """One line of the table."""
         by_hand = BY_HAND.get(self.what)
-        return (
-            f"{self.what:36} {self.records:>8} {self.pause:>8.2f}"
-            f" {'-' if by_hand is None else f'{by_hand:.2f}':>8} {self.fewest:>7} {self.looks:>6} {self.twice:>6}"
+        return LAYOUT.format(
+            self.what,
+            self.records,
+            f"{self.rate:.0f}",
+            f"{self.pause:.2f}",
+            "-" if by_hand is None else f"{by_hand:.2f}",
+            *(self.fewest, self.looks, self.twice),
         )
 
 
 TABLE: list = []
-HEADING = f"{'operation':36} {'records':>8} {'pause s':>8} {'by hand':>8} {'in sync':>7} {'looks':>6} {'twice':>6}"
+HEADING = LAYOUT.format(
+    *("operation", "records", "per s", "pause s", "by hand", "in sync", "looks", "twice")
+)
 
 
 class Group(threading.Thread):
@@ -96,20 +108,21 @@ class Group(threading.Thread):
 class Load:
     """Two idempotent producers, two groups of consumers, and two watchers of one topic.
 
-    `exact` sends some 200 records a second, each in a batch of its own, and must find none of them
-    twice. `many` sends some 1800 a second, so that both are as many as by hand. A write that a broker
+    `exact` sends up to 200 records a second, each in a batch of its own, and must find none of them
+    twice. `many` sends `at_once` times as many; by default both are as many as by hand. A write that a broker
     refuses because it leads no more may be in its log, and so in the next leader's; librdkafka takes it
     for not written, and may send it again in another batch, which no broker recognizes. So those that
     it finds twice are counted, not judged.
     """
 
-    def __init__(self, cluster, topic, what):
+    def __init__(self, cluster, topic, what, at_once=9):
         self._cluster, self._topic, self._what = cluster, topic, what
         self.exact = Traffic(cluster, topic, batch_num_messages=1)
-        self.many = Traffic(cluster, topic, at_once=9)
+        self.many = Traffic(cluster, topic, at_once=at_once)
         self.watch = Watch(cluster)
         self.in_sync = InSync(cluster, topic)
         self._groups = [Group(cluster, topic) for _group in range(2)]
+        self._began = self._seconds = 0.0
 
     def __enter__(self):
         wait_until(lambda: cluster_is_whole(self._cluster), 120, "whole before")
@@ -119,6 +132,7 @@ class Load:
         for each in (self.exact, self.many):
             each.start()
             wait_until(lambda each=each: each.acknowledged, 60, "the first acknowledgement")
+        self._began = time.monotonic()
         self.watch.start()
         self.in_sync.start()
         return self
@@ -127,6 +141,7 @@ class Load:
         if failure is None:
             sent = len(self.exact.acknowledged)
             wait_until(lambda: len(self.exact.acknowledged) > sent + 50, 60, "and afterwards")
+        self._seconds = time.monotonic() - self._began
         for each in (self.in_sync, self.watch, self.many, self.exact):
             each.__exit__()
         try:
@@ -144,6 +159,7 @@ class Load:
         row = Row(
             self._what,
             len(acknowledged),
+            len(acknowledged) / self._seconds,
             max(each.longest_pause for each in both),
             self.in_sync.fewest,
             self.in_sync.looks,
@@ -160,3 +176,14 @@ class Load:
             wait_until(lambda each=each: len(each.values) >= len(wanted), 120, "a group has all")
             wait_until(lambda each=each: not wanted - each.values, 10, "a group has each of them")
         wait_until(lambda: cluster_is_whole(self._cluster), 60, "whole")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print what clients felt of each operation, beside what they felt when it was done by hand.
+
+    For the conftest.py of tests that use Load.
+    """
+    if TABLE:
+        terminalreporter.section("operations under load")
+        for line in [HEADING, *(row.line() for row in TABLE)]:
+            terminalreporter.write_line(line)
