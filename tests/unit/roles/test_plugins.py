@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import http.server
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -48,7 +51,7 @@ def test_another_file_under_the_same_name_is_a_reason_to_restart():
 def obtain(tmp_path):
     """Run the controller's part for two brokers, of which one has the plug-in `jar`."""
 
-    def run(jar, sha512):
+    def run(jar, sha512, *arguments):
         plugins = [{"name": "mine", "src": str(jar), "sha512": sha512}]
         inventory = {"kafka": {"hosts": {"one": {}, "two": {"kafka_plugins": plugins}}}}
         (tmp_path / "hosts.yml").write_text(yaml.safe_dump(inventory))
@@ -59,6 +62,7 @@ def obtain(tmp_path):
             [
                 Path(sys.executable).with_name("ansible-playbook"),
                 *("-i", tmp_path / "hosts.yml", "-e", f"kafkaops_cache={tmp_path}/cache"),
+                *arguments,
                 tmp_path / "play.yml",
             ],
             env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "NO_COLOR": "1"},
@@ -83,3 +87,42 @@ def test_a_file_of_the_controller_is_obtained_and_a_wrong_digest_refused(obtain,
     done = obtain(jar, wrong)
     assert done.returncode != 0 and wrong in done.stdout and digest in done.stdout, done.stdout
     assert not list((tmp_path / "cache" / "plugins" / wrong).iterdir())
+
+
+@pytest.fixture
+def server():
+    """A server that wants a name and a password, and notes what it is sent; `server.answer` is its status."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):  # pylint: disable=invalid-name
+            found = self.headers.get("Authorization")
+            self.server.seen.append((self.path, found))
+            self.send_response(self.server.answer if found else 401)
+            if not found:
+                self.send_header("WWW-Authenticate", 'Basic realm="jars"')
+            self.send_header("Content-Length", "7")
+            self.end_headers()
+            self.wfile.write(b"classes")
+
+        def log_message(self, *_words):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as found:
+        found.seen, found.answer = [], 200
+        thread = threading.Thread(target=found.serve_forever)
+        thread.start()
+        yield found
+        found.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_the_password_of_a_url_logs_in_and_is_not_shown(obtain, server, status):
+    """Ansible prints the item of a task that has failed, and at -vvv the arguments of each."""
+    server.answer = status
+    url = f"http://bob:s3cret%40+x@127.0.0.1:{server.server_port}/mine.jar"
+    done = obtain(url, hashlib.sha512(b"classes").hexdigest(), "-vvv")
+    assert (done.returncode == 0) == (status == 200), done.stdout
+    assert "s3cret" not in done.stdout + done.stderr, done.stdout
+    login = base64.b64encode(b"bob:s3cret@+x").decode()
+    assert ("/mine.jar", f"Basic {login}") in server.seen
