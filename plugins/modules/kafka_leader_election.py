@@ -112,9 +112,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec imp
     connection_from,
     kafka_argument_spec,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_connection import (
+    require_kafka,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
     KafkaClient,
-    require_kafka,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.leaders import (
     ELECTION_OPTIONS,

@@ -25,8 +25,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.until_quiet
 )
 
 if TYPE_CHECKING:
-    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_answers import (
         Configs,
+    )
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
         KafkaClient,
     )
     from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Snapshot

@@ -17,6 +17,9 @@ import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import client_kafka
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import Connection
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_connection import (
+    attempts,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_settings import (
     kafka_python_settings,
     librdkafka_settings,
@@ -430,7 +433,7 @@ def test_settings_that_do_not_come_point_to_zookeeper():
 def test_each_address_is_asked_by_itself_and_patience_grows():
     """librdkafka keeps asking a broker that answers and knows of nobody."""
     one, two = ("a", 1), ("b", 2)
-    first = list(itertools.islice(client_kafka._attempts((one, two)), 8))
+    first = list(itertools.islice(attempts((one, two)), 8))
     assert first == [
         ((one, two), 1.0),
         ((one, two), 2.0),
@@ -441,5 +444,5 @@ def test_each_address_is_asked_by_itself_and_patience_grows():
         ((two,), 4.0),
         ((one, two), 8.0),
     ]
-    alone = list(itertools.islice(client_kafka._attempts((one,)), 4))
+    alone = list(itertools.islice(attempts((one,)), 4))
     assert alone == [((one,), 1.0), ((one,), 2.0), ((one,), 4.0), ((one,), 8.0)]

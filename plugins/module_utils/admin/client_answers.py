@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Answers of the client libraries as our values: pure functions, no library is imported.
+
+Private to this collection. `client_reading` asks.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, Iterator, Mapping, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Broker,
+    ConfigEntry,
+    Partition,
+    Snapshot,
+    Topic,
+)
+
+# (topic, partition)
+PartitionKey = Tuple[str, int]
+Configs = Dict[str, Dict[str, ConfigEntry]]
+
+_SOURCES = {1: "topic", 2: "broker", 3: "cluster", 4: "static", 5: "default", 8: "group"}
+
+# What a topic's setting falls back to, as a broker setting with its unit in milliseconds.
+_FALLBACKS = {
+    "retention.ms": (
+        ("log.retention.ms", 1),
+        ("log.retention.minutes", 60 * 1000),
+        ("log.retention.hours", 60 * 60 * 1000),
+    ),
+    "retention.bytes": (("log.retention.bytes", 1),),
+    "cleanup.policy": (("log.cleanup.policy", None),),
+    "min.insync.replicas": (("min.insync.replicas", 1),),
+    "unclean.leader.election.enable": (("unclean.leader.election.enable", None),),
+}
+
+
+def entries_of(answer: Mapping[str, Any]) -> Dict[str, ConfigEntry]:
+    """librdkafka's answer to DescribeConfigs, of one resource, as our values."""
+    return {
+        entry.name: ConfigEntry(
+            entry.name,
+            entry.value,
+            _SOURCES.get(int(entry.source), "unknown"),
+            entry.is_sensitive,
+            entry.is_read_only,
+        )
+        for entry in answer.values()
+    }
+
+
+def snapshot_of(metadata: Any) -> Snapshot:
+    """A Snapshot, without settings, of librdkafka's metadata."""
+    topics = {}
+    for name, topic in metadata.topics.items():
+        if topic.error is not None and not topic.partitions:
+            continue
+        topics[name] = Topic(
+            name,
+            tuple(
+                Partition(
+                    part.id,
+                    part.leader if part.leader >= 0 else None,
+                    tuple(part.replicas),
+                    tuple(part.isrs),
+                )
+                for part in sorted(topic.partitions.values(), key=lambda entry: entry.id)
+            ),
+        )
+    brokers = tuple(
+        Broker(node.id, node.host, node.port)
+        for node in sorted(metadata.brokers.values(), key=lambda entry: entry.id)
+    )
+    controller = metadata.controller_id if metadata.controller_id >= 0 else None
+    asked = metadata.orig_broker_id if metadata.orig_broker_id >= 0 else None
+    return Snapshot(metadata.cluster_id, controller, brokers, topics, answered_by=asked)
+
+
+def with_config(
+    topic: Topic, entries: Mapping[str, ConfigEntry], defaults: Mapping[str, str]
+) -> Topic:
+    """The topic with its settings, each with what it would fall back to, where that matters."""
+    config = {}
+    for key, entry in entries.items():
+        fallback = None
+        for name, factor in _FALLBACKS.get(key, ()):
+            if name in defaults:
+                value = defaults[name]
+                fallback = value if factor is None or value == "-1" else str(int(value) * factor)
+                break
+        config[key] = ConfigEntry(
+            entry.name, entry.value, entry.source, entry.sensitive, entry.read_only, fallback
+        )
+    return Topic(topic.name, topic.partitions, config)
+
+
+def sizes_of(answers: Iterable[Any]) -> Iterator[Tuple[PartitionKey, int]]:
+    """((topic, partition), bytes) pairs of kafka-python's answer to DescribeLogDirs."""
+    for answer in answers:
+        for result in answer.get("results") or answer.get("log_dirs") or ():
+            for topic in result.get("topics") or ():
+                name = topic.get("name") or topic.get("topic")
+                for part in topic.get("partitions") or ():
+                    index = part.get("partition_index", part.get("partition"))
+                    size = part.get("partition_size", part.get("size"))
+                    yield (name, index), size
