@@ -3,9 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The preflight's edge to Ansible: gather settings and facts of every member, judge them at once.
 
-`phase: collect` runs per host (delegated for members outside --limit), `phase: judge` once. Role
-defaults are loaded here, because hostvars hold the inventory variables of every host and no role's
-defaults of any.
+`phase: collect` runs per host (delegated for members outside --limit), `phase: judge` once.
 """
 
 from __future__ import annotations
@@ -13,10 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shlex
 import time
 from collections.abc import Mapping
+from typing import Any, Dict
 
 from ansible import constants as C
 from ansible import context
@@ -24,21 +22,14 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleE
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
-    bootstrap_servers,
-    zookeeper_connect,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     exclusive,
     write_atomically,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import find as find_java
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
-    HIDDEN,
-    masked,
     masked_text,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import bare
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
     found,
     in_order,
@@ -50,27 +41,35 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.host_fa
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import (
     identities,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.in_force import (
-    addresses_in_effect,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
+    COLLECTED,
+    OUTSIDE,
+    ROLES,
+    Inventory,
+    first_line,
+    plain,
+    without_secrets,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.judge import judge
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.jvm import (
     options_to_try,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
-    ADDRESS_SUFFIXES,
     CLUSTER_NAME,
     Raw,
     facts_request,
-    is_wanted,
     names_to_resolve,
     read_member,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running_cluster import (
+    alive,
+    question,
+    snapshot_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.storage import SPARK_JAVA
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.tables import (
     load_versions,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.tls import examine
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.upgrades import (
     FINALIZE,
     ROLLING_BACK,
@@ -84,7 +83,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     DEPLOY,
     PURPOSES,
     Controller,
-    Snapshot,
     World,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
@@ -97,22 +95,6 @@ display = Display()
 # Ansible imports this file before it forks: what is read here is read once, and not for each host.
 declared()
 
-ROLES = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../roles"))
-# Their defaults are what an inventory leaves unsaid.
-SETTING_ROLES = (
-    "jvm_service",
-    "java",
-    "host_baseline",
-    "zookeeper",
-    "kafka",
-    "flow_validation",
-    "preflight",
-)
-CONNECTION_VARIABLES = ("ansible_host", "ansible_connection", "ansible_port")
-COLLECTED = "kafkaops_preflight_collected"
-OUTSIDE = "kafkaops_preflight_hidden"
-ASK_SECONDS = 5
-ENDPOINT = re.compile(r"^(?:\w+://)?(?P<host>\[[^\]]*\]|[^:]*):(?P<port>\d+)$")
 # What is amiss with hosts that do not answer, and no matter to what is done without them.
 # Nor does it matter who gets which id where only what ran before is started.
 # It starts with the list of servers that it had, too.
@@ -164,7 +146,7 @@ class ActionModule(ActionBase):
             "member": True,
             "groups": _groups(gathered),
             "hidden": sorted(set(gathered["siblings"]) - set(task_vars["ansible_play_hosts_all"])),
-            "settings": _without_secrets(gathered["settings"]),
+            "settings": without_secrets(gathered["settings"]),
             "errors": gathered["errors"],
             "tls": gathered["tls"],
             "is_broker": gathered["is_broker"],
@@ -188,10 +170,10 @@ class ActionModule(ActionBase):
             )
         except AnsibleConnectionFailure as error:
             # Not a failure of this task: the verdict names the host beside all other findings.
-            reason = f"it cannot be reached: {_first_line(error)}"
+            reason = f"it cannot be reached: {first_line(error)}"
             return dict(result, unreachable_reason=reason, groups=_groups(gathered, absent=True))
         except AnsibleError as error:  # become without its program or its password
-            answer = {"module_stderr": _standard_error(error), "msg": _first_line(error)}
+            answer = {"module_stderr": _standard_error(error), "msg": first_line(error)}
         after = time.time()
         if answer.get("facts") is None:
             reason = f"it cannot be examined: {_why_no_facts(answer)}"
@@ -309,7 +291,7 @@ class ActionModule(ActionBase):
             entry, in_play = collected.get(host) or (None, False)
             if entry is None:
                 gathered = inventory.gather(host)
-                gathered["settings"] = _without_secrets(gathered["settings"])
+                gathered["settings"] = without_secrets(gathered["settings"])
                 raws.append(_raw(host, gathered, unreachable="it was not asked", in_play=False))
                 continue
             entry = plain(entry)
@@ -331,17 +313,17 @@ class ActionModule(ActionBase):
         members = tuple(read_member(raw)[0] for raw in raws)
         asked = {}
         for cluster in World(members).clusters:
-            brokers = [each for each in cluster.brokers if _alive(each, "kafka") and each.listeners]
-            servers = [each for each in cluster.servers if _alive(each, "zookeeper")]
+            brokers = [each for each in cluster.brokers if alive(each, "kafka") and each.listeners]
+            servers = [each for each in cluster.servers if alive(each, "zookeeper")]
             if not cluster.brokers or not (brokers or servers):
                 continue
             answer = self._execute_module(
                 module_name="kafkaops.cluster.kafka_cluster_info",
-                module_args=_question(cluster, brokers, servers, task_vars["hostvars"]),
+                module_args=question(cluster, brokers, servers, task_vars["hostvars"]),
                 task_vars=task_vars,
             )
             brokers_found = answer.get("brokers") or []
-            entry = {
+            entry: Dict[str, Any] = {
                 "cluster": cluster,
                 "snapshot": None,
                 "controller": None,
@@ -349,9 +331,9 @@ class ActionModule(ActionBase):
                 "problem": "",
             }
             if answer.get("failed"):
-                entry["problem"] = _first_line(answer.get("msg") or "no answer")
+                entry["problem"] = first_line(answer.get("msg") or "no answer")
             else:
-                entry["snapshot"], entry["controller"] = _snapshot(answer)
+                entry["snapshot"], entry["controller"] = snapshot_of(answer)
             asked[cluster.name] = entry
         return asked
 
@@ -392,156 +374,6 @@ def _groups(gathered, absent=False):
     return {f"kafkaops_{name}": parents for name, has in products if has}
 
 
-# ---------------------------------------------------------------- the inventory's variables
-
-
-class Inventory:
-    """Settings of any host of the inventory: role defaults below what the inventory says."""
-
-    def __init__(self, templar, loader, task_vars):
-        self._templar = templar
-        self._task_vars = task_vars
-        self._defaults = {}
-        for role in SETTING_ROLES:
-            path = os.path.join(ROLES, role, "defaults", "main.yml")
-            if os.path.exists(path):
-                self._defaults.update(
-                    loader.load_from_file(path, cache="all", trusted_as_template=True) or {}
-                )
-        self.known = frozenset(self._defaults) | frozenset(declared())
-
-    def raw_variables(self, host):
-        """The host's variables, untemplated; those of the task for the host of the task itself."""
-        if host == self._task_vars["inventory_hostname"]:
-            return self._task_vars
-        return self._task_vars["hostvars"].raw_get(host)
-
-    def _templar_for(self, host, extra=None):
-        variables = dict(self._defaults)
-        if host != self._task_vars["inventory_hostname"]:
-            # What a template may look at besides the host's own variables.
-            for name in (
-                "hostvars",
-                "groups",
-                "playbook_dir",
-                "inventory_dir",
-                "ansible_playbook_python",
-            ):
-                if name in self._task_vars:
-                    variables[name] = self._task_vars[name]
-        variables.update(self.raw_variables(host))
-        variables.update(extra or {})
-        return self._templar.copy_with_new_env(available_variables=variables), variables
-
-    def evaluated(self, host, names):
-        """{name: plain value} of some settings of a host; those that are not set are left out.
-
-        Raises AnsibleError where one cannot be evaluated.
-        """
-        templar, variables = self._templar_for(host)
-        return {
-            name: plain(templar.template(variables[name])) for name in names if name in variables
-        }
-
-    def group(self, host, product):
-        """The name of the group of brokers or servers, as this host sees it."""
-        templar, variables = self._templar_for(host)
-        name = "%s_group" % product
-        return str(templar.template(variables.get(name, product)))
-
-    def gather(self, host, extra=None):
-        """{settings, errors, tls, is_broker, is_server, siblings} of one host, plain data."""
-        templar, variables = self._templar_for(host, extra)
-        settings, errors = {}, {}
-
-        def read(name):
-            name = plain(name)
-            try:
-                settings[name] = plain(templar.template(variables[name]))
-            except Exception as error:  # pylint: disable=broad-except
-                # Whatever a template may raise is told as a finding of its variable.
-                errors[name] = _first_line(error)
-
-        members = {}
-        for product in ("kafka", "zookeeper"):
-            name = "%s_group" % product
-            if name in variables:
-                read(name)
-            group = str(settings.get(name) or product)
-            members[product] = list(self._task_vars["groups"].get(group, []))
-        is_broker, is_server = host in members["kafka"], host in members["zookeeper"]
-        if is_broker or is_server:
-            addresses = {name for name in variables if str(name).endswith(ADDRESS_SUFFIXES)}
-            for name in sorted((self.known | addresses).intersection(variables)):
-                if is_wanted(name, is_broker, is_server):
-                    read(name)
-            for name in CONNECTION_VARIABLES:
-                if name in variables:
-                    read(name)
-        return {
-            "settings": settings,
-            "errors": errors,
-            # Before anybody hides the key, and without it.
-            "tls": examine(settings) if is_broker else None,
-            "is_broker": is_broker,
-            "is_server": is_server,
-            "brokers": members["kafka"],
-            "servers": members["zookeeper"],
-            "siblings": sorted(set(members["kafka"]) | set(members["zookeeper"])),
-        }
-
-    def names_of(self, host, is_broker, is_server):
-        """The names that another member announces; empty where its settings cannot be read.
-
-        A broker's listeners and a server's address: the other role's defaults announce nothing, and
-        looking up what nobody uses may take a resolver's whole patience.
-        """
-        templar, variables = self._templar_for(host)
-        names = set()
-        try:
-            if is_broker:
-                for listener in templar.template(variables.get("kafka_listeners") or []):
-                    names.add(listener.get("advertised"))
-            if is_server:
-                names.add(templar.template(variables.get("zookeeper_address") or ""))
-        except Exception:  # pylint: disable=broad-except
-            pass  # that host's own turn says what is wrong
-        settings = {
-            "kafka_listeners": [
-                {"name": "A", "port": 1, "advertised": plain(name)} for name in names
-            ]
-        }
-        member, _findings = read_member(Raw(host, True, False, settings))
-        return names_to_resolve(member)
-
-
-def plain(value):
-    """The value without Ansible's tags, lazy containers and secrets' wrappers."""
-    if isinstance(value, Mapping):
-        return {plain(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set)):
-        return [plain(item) for item in value]
-    if isinstance(value, bool) or value is None:
-        return value
-    for kind in (int, float):
-        if isinstance(value, kind):
-            return kind(value)
-    return str(value)
-
-
-def _without_secrets(settings):
-    """The same settings with every secret hidden: they travel through results and logs."""
-    result = {name: masked(name, value) for name, value in settings.items()}
-    # Names that are no secret elsewhere.
-    for name, key in (("kafka_ssl", "key"), ("kafka_client_security", "ssl_key")):
-        if isinstance(result.get(name), dict) and isinstance(result[name].get(key), str):
-            result[name][key] = result[name][key] and HIDDEN
-    sasl = result.get("kafka_sasl")
-    if isinstance(sasl, dict) and isinstance(sasl.get("users"), dict):
-        sasl["users"] = dict.fromkeys(sasl["users"], HIDDEN)
-    return result
-
-
 def _raw(host, gathered, **more):
     return Raw(
         name=host,
@@ -574,7 +406,7 @@ def _with_assigned_ids(inventory, raws):
                 name: value for name, value in gathered["settings"].items() if name not in missing
             }
             changes = {key: gathered[key] for key in ("errors", "tls")}
-            changes["settings"] = _without_secrets(settings)
+            changes["settings"] = without_secrets(settings)
             raw = Raw(**dict(raw.__dict__, **changes))
         result.append(raw)
     return result
@@ -600,7 +432,7 @@ def _why_no_facts(answer):
     written = f"{answer.get('module_stderr') or ''}\n{answer.get('module_stdout') or ''}"
     lines = [line.strip() for line in written.splitlines() if line.strip()]
     if not lines:
-        return _first_line(answer.get("msg") or "the module did not answer")
+        return first_line(answer.get("msg") or "the module did not answer")
     if any(line.startswith("Traceback") for line in lines):
         lines = lines[-1:]
     return masked_text(" ".join(lines[:3]))[:300]
@@ -609,86 +441,6 @@ def _why_no_facts(answer):
 def _standard_error(error):
     """What the host wrote, as Ansible's connection plugins append it to their message."""
     return str(error).partition(">>> Standard Error")[2]
-
-
-def _first_line(error):
-    text = getattr(error, "message", None) or str(error)
-    return (str(text).strip().splitlines() or ["no reason given"])[0][:300]
-
-
-# ---------------------------------------------------------------- the running cluster
-
-
-def _alive(member, product):
-    return bool((member.product_facts(product).get("started") or {}).get("alive"))
-
-
-def _question(cluster, brokers, servers, hostvars):
-    """Arguments of kafka_cluster_info. ZooKeeper is asked only where no broker runs."""
-    some = brokers or cluster.brokers
-    listeners = [
-        [
-            {"name": each.name, "port": each.port, "advertised": each.advertised}
-            for each in member.listeners
-        ]
-        for member in some
-    ]
-    admin = some[0].text("kafka_admin_listener")
-    # Where they are now, and where they will be: a port may be about to change, or half changed.
-    places = [*addresses_in_effect(some), *bootstrap_servers(listeners, admin).split(",")]
-    question = {
-        "bootstrap_servers": list(dict.fromkeys(places)),
-        "timeout": ASK_SECONDS,
-        "missing_ok": True,
-        "overrides": True,
-    }
-    security = hostvars.get(some[0].name, {}).get("kafka_client_security") or {}
-    if isinstance(security, Mapping):
-        question.update(plain(security))
-    if not brokers:
-        ensemble = [
-            {
-                "id": index,
-                "address": each.text("zookeeper_address"),
-                "client_port": each.client_port,
-            }
-            for index, each in enumerate(servers)
-        ]
-        question["timeout"] = 1
-        question["zookeeper"] = zookeeper_connect(ensemble, some[0].text("kafka_zookeeper_chroot"))
-        question["zookeeper_timeout"] = ASK_SECONDS
-    return question
-
-
-def _snapshot(answer):
-    """(Snapshot or None, controller) of what kafka_cluster_info returned."""
-    ensemble = answer.get("zookeeper") or {}
-    if not answer.get("reachable") and not ensemble.get("exists"):
-        return None, None
-    brokers: dict[int, tuple[tuple[str, int], ...]] = {}
-    for each in answer.get("brokers") or []:
-        brokers[int(each["id"])] = ((str(each["host"]), int(each["port"])),)
-    for each in ensemble.get("brokers") or []:
-        # As Kafka registers them: PLAINTEXT://host:port, an IPv6 address in brackets.
-        parsed = [ENDPOINT.match(str(point)) for point in each.get("endpoints") or []]
-        points = tuple((bare(match["host"]), int(match["port"])) for match in parsed if match)
-        brokers.setdefault(int(each["id"]), points)
-    return (
-        Snapshot(
-            cluster_id=answer.get("cluster_id") or ensemble.get("cluster_id"),
-            brokers=brokers,
-            replicas=frozenset(int(each) for each in answer.get("replica_holders") or []),
-            on_default_min_isr={
-                int(each["replicas"]): (int(each["topics"]), tuple(each["examples"]))
-                for each in answer.get("on_default_min_isr") or []
-            },
-            overrides=tuple(
-                (each["broker"], str(each["name"]), each["value"])
-                for each in answer.get("overrides") or []
-            ),
-        ),
-        answer.get("controller"),
-    )
 
 
 def _not_asked(asked):

@@ -17,7 +17,7 @@ from ansible import context
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.kafkaops.cluster.plugins.action.preflight import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
     COLLECTED,
     OUTSIDE,
     Inventory,

@@ -13,9 +13,16 @@ from ansible.errors import AnsibleError
 
 from ansible_collections.kafkaops.cluster.plugins.action import preflight as action
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
+    first_line,
+    without_secrets,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     Raw,
     read_member,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running_cluster import (
+    snapshot_of,
 )
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
 
@@ -236,7 +243,7 @@ def test_the_snapshot_of_an_answer():
         "replica_holders": [1, 7],
         "on_default_min_isr": [{"replicas": 2, "topics": 7, "examples": ["orders"]}],
     }
-    snapshot, controller = action._snapshot(answer)
+    snapshot, controller = snapshot_of(answer)
     assert controller == 2
     assert (snapshot.cluster_id, dict(snapshot.brokers), snapshot.replicas) == (
         "AAAA",
@@ -244,7 +251,7 @@ def test_the_snapshot_of_an_answer():
         frozenset({1, 7}),
     )
     assert snapshot.on_default_min_isr == {2: (7, ("orders",))}
-    assert action._snapshot({"reachable": False, "brokers": []}) == (None, None)
+    assert snapshot_of({"reachable": False, "brokers": []}) == (None, None)
 
 
 def test_consent_makes_a_warning_of_an_error_but_not_of_a_contradiction(tmp_path):
@@ -280,7 +287,7 @@ def test_brokers_that_only_zookeeper_knows_keep_their_endpoints():
             ],
         },
     }
-    snapshot, _controller = action._snapshot(answer)
+    snapshot, _controller = snapshot_of(answer)
     assert dict(snapshot.brokers) == {
         1: (("elsewhere.example.com", 9092),),
         2: (("2001:db8::1", 9093),),
@@ -306,10 +313,10 @@ def test_a_host_that_cannot_be_examined_speaks_for_itself(answer, told):
 
 def test_a_become_that_fails_is_told_in_the_words_of_the_host():
     error = AnsibleError("Premature end of stream.\n>>> Standard Error\nsudo: no tty present\n")
-    answer = {"module_stderr": action._standard_error(error), "msg": action._first_line(error)}
+    answer = {"module_stderr": action._standard_error(error), "msg": first_line(error)}
     assert action._why_no_facts(answer) == "sudo: no tty present"
     silent = AnsibleError("Missing sudo password")
-    answer = {"module_stderr": action._standard_error(silent), "msg": action._first_line(silent)}
+    answer = {"module_stderr": action._standard_error(silent), "msg": first_line(silent)}
     assert action._why_no_facts(answer) == "Missing sudo password"
 
 
@@ -322,7 +329,7 @@ def test_collected_settings_show_no_secret():
         "kafka_client_security": {"ssl_key": "s3cret", "sasl_password": "s3cret"},
         "distribution_url": "https://bob:s3cret@mirror.example.com/kafka.tgz",
     }
-    shown = action._without_secrets(settings)
+    shown = without_secrets(settings)
     assert "s3cret" not in repr(shown)
     assert "********" not in repr(shown)  # one mark everywhere
     assert shown["kafka_config"]["num.partitions"] == 3

@@ -21,6 +21,11 @@ from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 
 from ansible_collections.kafkaops.cluster.plugins.action import preflight as action
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
+    ROLES,
+    Inventory,
+    without_secrets,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.judge import judge
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     facts_request,
@@ -37,7 +42,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
 )
 
 GIB = 2**30
-VERSIONS = load_versions(action.ROLES)
+VERSIONS = load_versions(ROLES)
 
 UNPROTECTED = ("security.plaintext", "security.zookeeper_open")
 
@@ -197,12 +202,12 @@ def gather_files(path, secrets=None):
         "ansible_playbook_python": "/usr/bin/python3",
         "inventory_dir": str(path),
     }
-    inventory = action.Inventory(Templar(loader=loader, variables=task_vars), loader, task_vars)
+    inventory = Inventory(Templar(loader=loader, variables=task_vars), loader, task_vars)
     raws = []
     for host in hostvars:
         gathered = inventory.gather(host)
         if gathered["is_broker"] or gathered["is_server"]:
-            gathered["settings"] = action._without_secrets(gathered["settings"])
+            gathered["settings"] = without_secrets(gathered["settings"])
             raws.append(action._raw(host, gathered))
     return action._with_assigned_ids(inventory, raws), inventory, task_vars["groups"]
 

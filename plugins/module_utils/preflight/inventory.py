@@ -1,0 +1,200 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Settings of any host of the inventory: roles' defaults below what the inventory says, as plain data.
+
+Runs on the controller only. `hostvars` hold the inventory's variables of every host, and the defaults
+of no role: so these are loaded here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Dict, Iterable, List, Optional, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
+    HIDDEN,
+    masked,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
+    ADDRESS_SUFFIXES,
+    Raw,
+    is_wanted,
+    names_to_resolve,
+    read_member,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.tls import examine
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import declared
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROLES = os.path.normpath(os.path.join(HERE, "../../../roles"))
+# Their defaults are what an inventory leaves unsaid.
+SETTING_ROLES = (
+    "jvm_service",
+    "java",
+    "host_baseline",
+    "zookeeper",
+    "kafka",
+    "flow_validation",
+    "preflight",
+)
+# Variables in which a play keeps what was collected: of its own hosts, and of those outside --limit.
+COLLECTED = "kafkaops_preflight_collected"
+OUTSIDE = "kafkaops_preflight_hidden"
+CONNECTION_VARIABLES = ("ansible_host", "ansible_connection", "ansible_port")
+
+
+class Inventory:
+    """Settings of any host of the inventory: role defaults below what the inventory says."""
+
+    def __init__(self, templar: Any, loader: Any, task_vars: Mapping[str, Any]) -> None:
+        self._templar = templar
+        self._task_vars = task_vars
+        self._defaults: Dict[str, Any] = {}
+        for role in SETTING_ROLES:
+            path = os.path.join(ROLES, role, "defaults", "main.yml")
+            if os.path.exists(path):
+                self._defaults.update(
+                    loader.load_from_file(path, cache="all", trusted_as_template=True) or {}
+                )
+        self.known = frozenset(self._defaults) | frozenset(declared())
+
+    def raw_variables(self, host: str) -> Mapping[str, Any]:
+        """The host's variables, untemplated; those of the task for the host of the task itself."""
+        if host == self._task_vars["inventory_hostname"]:
+            return self._task_vars
+        return self._task_vars["hostvars"].raw_get(host)
+
+    def _templar_for(
+        self, host: str, extra: Optional[Mapping[str, Any]] = None
+    ) -> Tuple[Any, Dict[str, Any]]:
+        variables = dict(self._defaults)
+        if host != self._task_vars["inventory_hostname"]:
+            # What a template may look at besides the host's own variables.
+            for name in (
+                "hostvars",
+                "groups",
+                "playbook_dir",
+                "inventory_dir",
+                "ansible_playbook_python",
+            ):
+                if name in self._task_vars:
+                    variables[name] = self._task_vars[name]
+        variables.update(self.raw_variables(host))
+        variables.update(extra or {})
+        return self._templar.copy_with_new_env(available_variables=variables), variables
+
+    def evaluated(self, host: str, names: Iterable[str]) -> Dict[str, Any]:
+        """{name: plain value} of some settings of a host; those that are not set are left out.
+
+        Raises AnsibleError where one cannot be evaluated.
+        """
+        templar, variables = self._templar_for(host)
+        return {
+            name: plain(templar.template(variables[name])) for name in names if name in variables
+        }
+
+    def group(self, host: str, product: str) -> str:
+        """The name of the group of brokers or servers, as this host sees it."""
+        templar, variables = self._templar_for(host)
+        name = f"{product}_group"
+        return str(templar.template(variables.get(name, product)))
+
+    def gather(self, host: str, extra: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
+        """{settings, errors, tls, is_broker, is_server, siblings} of one host, plain data."""
+        templar, variables = self._templar_for(host, extra)
+        settings: Dict[str, Any] = {}
+        errors: Dict[str, str] = {}
+
+        def read(name: Any) -> None:
+            name = plain(name)
+            try:
+                settings[name] = plain(templar.template(variables[name]))
+            except Exception as error:  # pylint: disable=broad-except
+                # Whatever a template may raise is told as a finding of its variable.
+                errors[name] = first_line(error)
+
+        members = {}
+        for product in ("kafka", "zookeeper"):
+            name = f"{product}_group"
+            if name in variables:
+                read(name)
+            group = str(settings.get(name) or product)
+            members[product] = list(self._task_vars["groups"].get(group, []))
+        is_broker, is_server = host in members["kafka"], host in members["zookeeper"]
+        if is_broker or is_server:
+            addresses = {name for name in variables if str(name).endswith(ADDRESS_SUFFIXES)}
+            for name in sorted((self.known | addresses).intersection(variables)):
+                if is_wanted(name, is_broker, is_server):
+                    read(name)
+            for name in CONNECTION_VARIABLES:
+                if name in variables:
+                    read(name)
+        return {
+            "settings": settings,
+            "errors": errors,
+            # Before anybody hides the key, and without it.
+            "tls": examine(settings) if is_broker else None,
+            "is_broker": is_broker,
+            "is_server": is_server,
+            "brokers": members["kafka"],
+            "servers": members["zookeeper"],
+            "siblings": sorted(set(members["kafka"]) | set(members["zookeeper"])),
+        }
+
+    def names_of(self, host: str, is_broker: bool, is_server: bool) -> List[str]:
+        """The names that another member announces; empty where its settings cannot be read.
+
+        A broker's listeners and a server's address: the other role's defaults announce nothing, and
+        looking up what nobody uses may take a resolver's whole patience.
+        """
+        templar, variables = self._templar_for(host)
+        names = set()
+        try:
+            if is_broker:
+                for listener in templar.template(variables.get("kafka_listeners") or []):
+                    names.add(listener.get("advertised"))
+            if is_server:
+                names.add(templar.template(variables.get("zookeeper_address") or ""))
+        except Exception:  # pylint: disable=broad-except
+            pass  # that host's own turn says what is wrong
+        settings = {
+            "kafka_listeners": [
+                {"name": "A", "port": 1, "advertised": plain(name)} for name in names
+            ]
+        }
+        member, _findings = read_member(Raw(host, True, False, settings))
+        return names_to_resolve(member)
+
+
+def plain(value: Any) -> Any:
+    """The value without Ansible's tags, lazy containers and secrets' wrappers."""
+    if isinstance(value, Mapping):
+        return {plain(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [plain(item) for item in value]
+    if isinstance(value, bool) or value is None:
+        return value
+    for kind in (int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    return str(value)
+
+
+def without_secrets(settings: Mapping[str, Any]) -> Dict[str, Any]:
+    """The same settings with every secret hidden: they travel through results and logs."""
+    result = {name: masked(name, value) for name, value in settings.items()}
+    # Names that are no secret elsewhere.
+    for name, key in (("kafka_ssl", "key"), ("kafka_client_security", "ssl_key")):
+        if isinstance(result.get(name), dict) and isinstance(result[name].get(key), str):
+            result[name][key] = result[name][key] and HIDDEN
+    sasl = result.get("kafka_sasl")
+    if isinstance(sasl, dict) and isinstance(sasl.get("users"), dict):
+        sasl["users"] = dict.fromkeys(sasl["users"], HIDDEN)
+    return result
+
+
+def first_line(error: Any) -> str:
+    text = getattr(error, "message", None) or str(error)
+    return (str(text).strip().splitlines() or ["no reason given"])[0][:300]

@@ -1,0 +1,107 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the preflight asks of a cluster that runs, and what it makes of the answer. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Dict, Optional, Sequence, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
+    bootstrap_servers,
+    zookeeper_connect,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import bare
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.in_force import (
+    addresses_in_effect,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import plain
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    Cluster,
+    Snapshot,
+)
+
+ASK_SECONDS = 5
+# As Kafka registers one in ZooKeeper, with or without the listener.
+ENDPOINT = re.compile(r"^(?:\w+://)?(?P<host>\[[^\]]*\]|[^:]*):(?P<port>\d+)$")
+
+
+def alive(member: Member, product: str) -> bool:
+    """Whether a process of the product runs on the member, as its start record says."""
+    return bool((member.product_facts(product).get("started") or {}).get("alive"))
+
+
+def question(
+    cluster: Cluster,
+    brokers: Sequence[Member],
+    servers: Sequence[Member],
+    hostvars: Mapping[str, Any],
+) -> Dict[str, Any]:
+    """Arguments of kafka_cluster_info. ZooKeeper is asked only where no broker runs."""
+    some = brokers or cluster.brokers
+    listeners = [
+        [
+            {"name": each.name, "port": each.port, "advertised": each.advertised}
+            for each in member.listeners
+        ]
+        for member in some
+    ]
+    admin = some[0].text("kafka_admin_listener")
+    # Where they are now, and where they will be: a port may be about to change, or half changed.
+    places = [*addresses_in_effect(some), *bootstrap_servers(listeners, admin).split(",")]
+    asked: Dict[str, Any] = {
+        "bootstrap_servers": list(dict.fromkeys(places)),
+        "timeout": ASK_SECONDS,
+        "missing_ok": True,
+        "overrides": True,
+    }
+    security = hostvars.get(some[0].name, {}).get("kafka_client_security") or {}
+    if isinstance(security, Mapping):
+        asked.update(plain(security))
+    if not brokers:
+        ensemble = [
+            {
+                "id": index,
+                "address": each.text("zookeeper_address"),
+                "client_port": each.client_port,
+            }
+            for index, each in enumerate(servers)
+        ]
+        asked["timeout"] = 1
+        asked["zookeeper"] = zookeeper_connect(ensemble, some[0].text("kafka_zookeeper_chroot"))
+        asked["zookeeper_timeout"] = ASK_SECONDS
+    return asked
+
+
+def snapshot_of(answer: Mapping[str, Any]) -> Tuple[Optional[Snapshot], Optional[int]]:
+    """(Snapshot or None, controller) of what kafka_cluster_info returned."""
+    ensemble = answer.get("zookeeper") or {}
+    if not answer.get("reachable") and not ensemble.get("exists"):
+        return None, None
+    brokers: Dict[int, Tuple[Tuple[str, int], ...]] = {}
+    for each in answer.get("brokers") or []:
+        brokers[int(each["id"])] = ((str(each["host"]), int(each["port"])),)
+    for each in ensemble.get("brokers") or []:
+        # As Kafka registers them: PLAINTEXT://host:port, an IPv6 address in brackets.
+        parsed = [ENDPOINT.match(str(point)) for point in each.get("endpoints") or []]
+        points = tuple((bare(match["host"]), int(match["port"])) for match in parsed if match)
+        brokers.setdefault(int(each["id"]), points)
+    return (
+        Snapshot(
+            cluster_id=answer.get("cluster_id") or ensemble.get("cluster_id"),
+            brokers=brokers,
+            replicas=frozenset(int(each) for each in answer.get("replica_holders") or []),
+            on_default_min_isr={
+                int(each["replicas"]): (int(each["topics"]), tuple(each["examples"]))
+                for each in answer.get("on_default_min_isr") or []
+            },
+            overrides=tuple(
+                (each["broker"], str(each["name"]), each["value"])
+                for each in answer.get("overrides") or []
+            ),
+        ),
+        answer.get("controller"),
+    )
