@@ -250,13 +250,13 @@ class ActionModule(ActionBase):
             result["report"] = _write_reports(raws, findings, result)
         errors = [each for each in findings if each.level == ERROR]
         _say([each for each in findings if each.level != ERROR or not enforce])
-        counts = "%d host%s, %d error%s, %d warning%s" % (
-            len(raws),
-            "" if len(raws) == 1 else "s",
-            len(errors),
-            "" if len(errors) == 1 else "s",
-            sum(each.level == WARNING for each in findings),
-            "" if sum(each.level == WARNING for each in findings) == 1 else "s",
+        counts = ", ".join(
+            f"{number} {noun}{'' if number == 1 else 's'}"
+            for noun, number in (
+                ("host", len(raws)),
+                ("error", len(errors)),
+                ("warning", sum(each.level == WARNING for each in findings)),
+            )
         )
         if errors and enforce:
             # A failed task prints all that it returns: the lines are enough for people, and
@@ -269,11 +269,11 @@ class ActionModule(ActionBase):
             }
             lines = [each.line() for each in errors]
             result["msg"] = "\n".join(
-                ["Nothing was changed: the preflight refuses this inventory (%s)." % counts] + lines
+                [f"Nothing was changed: the preflight refuses this inventory ({counts})."] + lines
             )
         else:
             told = "would refuse this inventory" if errors else "has nothing against it"
-            result["msg"] = "The preflight %s: %s." % (told, counts)
+            result["msg"] = f"The preflight {told}: {counts}."
         return result
 
     def _raws(self, inventory, task_vars):
@@ -450,7 +450,7 @@ def _not_asked(asked):
             [member.name for member in each["cluster"].brokers],
             "kafka_client_security",
             "...",
-            "the running cluster %s could not be asked: %s" % (name, each["problem"]),
+            f"the running cluster {name} could not be asked: {each['problem']}",
         )
         for name, each in sorted(asked.items())
         if each["problem"]
@@ -472,7 +472,7 @@ def _controller(raws):
 def _say(findings):
     colors = {ERROR: C.COLOR_ERROR, WARNING: C.COLOR_WARN, NOTE: C.COLOR_VERBOSE}
     for each in findings:
-        display.display("%s: %s" % (each.level, each.line()), color=colors[each.level])
+        display.display(f"{each.level}: {each.line()}", color=colors[each.level])
 
 
 def _write_reports(raws, findings, result):
@@ -503,7 +503,7 @@ def _write_reports(raws, findings, result):
             text = json.dumps(document, indent=1, sort_keys=True)
             write_atomically(path, text + "\n", 0o644)
         except OSError as error:
-            display.warning("cannot write %s: %s" % (path, error))
+            display.warning(f"cannot write {path}: {error}")
             continue
         paths[name] = path
     return paths

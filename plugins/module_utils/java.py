@@ -79,5 +79,5 @@ def find(minimum, maximum, java_home="", environment=None):
             continue
         if minimum <= (major(version) or 0) <= maximum:
             return {"home": home, "version": version, "source": source, "seen": seen}
-        seen.append("%s (%s)" % (home, version))
+        seen.append(f"{home} ({version})")
     return {"home": None, "version": None, "source": None, "seen": seen}

@@ -330,4 +330,4 @@ def _alone(server: Server) -> bool:
 
 
 def _said(members: Iterable[int]) -> str:
-    return "{%s}" % ", ".join(str(number) for number in sorted(members))
+    return "{" + ", ".join(str(number) for number in sorted(members)) + "}"

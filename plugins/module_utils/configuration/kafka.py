@@ -67,8 +67,8 @@ def endpoint(host, port):
     """Return `host:port`, an IPv6 address in brackets."""
     host = str(host)
     if ":" in host and not host.startswith("["):
-        host = "[%s]" % host
-    return "%s:%s" % (host, port)
+        host = f"[{host}]"
+    return f"{host}:{port}"
 
 
 def bootstrap_servers(members, listener=None):
@@ -131,7 +131,8 @@ def shrink_to_fit(brokers):
 
 
 def _jaas(text):
-    return '"%s"' % str(text).replace("\\", "\\\\").replace('"', '\\"')
+    escaped = str(text).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _jaas_user(name):
@@ -153,10 +154,7 @@ def _sasl_properties(listeners, sasl):
         if not str(listener.get("protocol", "")).startswith("SASL_"):
             continue
         for mechanism in mechanisms:
-            key = "listener.name.%s.%s.sasl.jaas.config" % (
-                listener["name"].lower(),
-                mechanism.lower(),
-            )
+            key = f"listener.name.{listener['name'].lower()}.{mechanism.lower()}.sasl.jaas.config"
             if mechanism == "PLAIN":
                 users = dict(sasl.get("users") or {})
                 users.setdefault(user, password)
@@ -167,11 +165,9 @@ def _sasl_properties(listeners, sasl):
             else:
                 entries = ""
                 module = _LOGIN_MODULES["SCRAM"]
-            properties[key] = "%s required username=%s password=%s%s;" % (
-                module,
-                _jaas(user),
-                _jaas(password),
-                " " + entries if entries else "",
+            properties[key] = (
+                f"{module} required username={_jaas(user)} "
+                f"password={_jaas(password)}{' ' + entries if entries else ''};"
             )
     return properties
 
@@ -209,16 +205,15 @@ def broker_properties(
         # An id that Kafka invents is an id that nobody wrote down.
         "broker.id.generation.enable": False,
         "listeners": [
-            "%s://%s" % (item["name"], endpoint(item.get("bind") or "", item["port"]))
+            f"{item['name']}://{endpoint(item.get('bind') or '', item['port'])}"
             for item in listeners
         ],
         "advertised.listeners": [
-            "%s://%s"
-            % (item["name"], endpoint(item.get("advertised") or item.get("bind"), item["port"]))
+            f"{item['name']}://{endpoint(item.get('advertised') or item.get('bind'), item['port'])}"
             for item in listeners
         ],
         "listener.security.protocol.map": [
-            "%s:%s" % (item["name"], item.get("protocol") or "PLAINTEXT") for item in listeners
+            f"{item['name']}:{item.get('protocol') or 'PLAINTEXT'}" for item in listeners
         ],
         "inter.broker.listener.name": inter_broker_listener or names[0],
         "log.dirs": list(log_dirs),
@@ -243,9 +238,9 @@ def broker_properties(
         properties.update(
             {
                 "ssl.keystore.type": "PEM",
-                "ssl.keystore.location": "%s/current/keystore.pem" % config_dir,
+                "ssl.keystore.location": f"{config_dir}/current/keystore.pem",
                 "ssl.truststore.type": "PEM",
-                "ssl.truststore.location": "%s/current/truststore.pem" % config_dir,
+                "ssl.truststore.location": f"{config_dir}/current/truststore.pem",
                 "ssl.client.auth": ssl.get("client_auth") or "none",
             }
         )
@@ -254,7 +249,7 @@ def broker_properties(
     if authorizer:
         properties["authorizer.class.name"] = AUTHORIZER_CLASS
         properties["super.users"] = ";".join(
-            user if ":" in user else "User:%s" % user for user in super_users or ()
+            user if ":" in user else f"User:{user}" for user in super_users or ()
         )
         properties["allow.everyone.if.no.acl.found"] = False
     properties.update(config or {})
@@ -274,10 +269,11 @@ def client_properties(security):
     if security.get("sasl_mechanism"):
         mechanism = security["sasl_mechanism"]
         found["sasl.mechanism"] = mechanism
-        found["sasl.jaas.config"] = "%s required username=%s password=%s;" % (
-            _LOGIN_MODULES["PLAIN" if mechanism == "PLAIN" else "SCRAM"],
-            _jaas(security.get("sasl_username") or ""),
-            _jaas(security.get("sasl_password") or ""),
+        found["sasl.jaas.config"] = (
+            f"{_LOGIN_MODULES['PLAIN' if mechanism == 'PLAIN' else 'SCRAM']} "
+            "required "
+            f"username={_jaas(security.get('sasl_username') or '')} "
+            f"password={_jaas(security.get('sasl_password') or '')};"
         )
     for option, store, text_key in (
         ("ssl_ca", "ssl.truststore", "ssl.truststore.certificates"),
@@ -300,7 +296,7 @@ def properties_text(properties):
     """
     lines = []
     for key in sorted(properties):
-        lines.append("%s=%s\n" % (_escape(key, key=True), _escape(property_value(properties[key]))))
+        lines.append(f"{_escape(key, key=True)}={_escape(property_value(properties[key]))}\n")
     return "".join(lines)
 
 
@@ -323,7 +319,7 @@ def _escape(text, key=False):
             # java.util.Properties reads ISO 8859-1; everything else travels as UTF-16 code units.
             data = char.encode("utf-16-be")
             out.extend(
-                "\\u%04x" % int.from_bytes(data[position : position + 2], "big")
+                f"\\u{int.from_bytes(data[position:position + 2], 'big'):04x}"
                 for position in range(0, len(data), 2)
             )
         else:

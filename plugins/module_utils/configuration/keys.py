@@ -83,7 +83,7 @@ def broker_table(
         keys.setdefault(key, {"type": kind})
     gone = {key: about for key, about in removed.items() if key not in keys and key != "version"}
     return KeyTable(
-        version="Kafka %s" % table.get("version", "?"),
+        version=f"Kafka {table.get('version', '?')}",
         keys=keys,
         removed=gone,
         owned=owned,
@@ -129,18 +129,18 @@ def check_key(key: Any, value: Any, table: KeyTable) -> Optional[Problem]:
         return Problem(
             OWNED,
             "the collection computes this key",
-            "set %s instead" % table.owned[key],
+            f"set {table.owned[key]} instead",
         )
     for pattern, variable in table.owned_patterns:
         if re.match(pattern, key):
-            return Problem(OWNED, "the collection computes this key", "set %s" % variable)
+            return Problem(OWNED, "the collection computes this key", f"set {variable}")
     if key in table.removed:
         about = table.removed[key]
         since = about.get("removed_in")
         return Problem(
             REMOVED,
-            "removed in %s" % since if since else "%s does not read this key" % table.version,
-            "use %s" % about["instead"] if about.get("instead") else "leave it out",
+            f"removed in {since}" if since else f"{table.version} does not read this key",
+            f"use {about['instead']}" if about.get("instead") else "leave it out",
         )
     listed = table.keys.get(key)
     if listed is None:
@@ -166,15 +166,15 @@ def _unlisted(key: str, value: Any, table: KeyTable) -> Optional[Problem]:
         if key.startswith(prefix):
             return Problem(
                 PLUGIN,
-                "a key of a plug-in (prefix %s), not checked" % prefix,
+                f"a key of a plug-in (prefix {prefix}), not checked",
                 "nothing to do, if the plug-in knows the key",
             )
     near = nearest(key, list(table.keys) + list(table.removed) + list(table.owned))
     return Problem(
         UNKNOWN,
-        "%s has no such key" % table.version,
+        f"{table.version} has no such key",
         (
-            "did you mean `%s`?" % near
+            f"did you mean `{near}`?"
             if near
             else "correct the spelling; if a plug-in reads it, name its prefix in"
             " kafka_plugin_prefixes"
@@ -198,7 +198,7 @@ def _deprecation(about: Mapping[str, Any]) -> Optional[Problem]:
     told = about["deprecated"]
     return Problem(
         DEPRECATED,
-        "deprecated" if told is True else "deprecated: %s" % told,
+        "deprecated" if told is True else f"deprecated: {told}",
         "look for what takes its place before the next upgrade",
     )
 
@@ -212,16 +212,16 @@ def value_problem(key: str, value: Any, about: Mapping[str, Any]) -> Optional[Pr
     kind = str(about.get("type", "string")).lower()
     valid = about.get("valid")
     if isinstance(valid, (list, tuple)):
-        valid = "[%s]" % ", ".join(str(item) for item in valid)
+        valid = f"[{', '.join(str(item) for item in valid)}]"
     valid = "" if valid is None else str(valid).strip()
-    wanted = "a value of type %s%s" % (kind, ", %s" % valid if valid else "")
+    wanted = f"a value of type {kind}{f', {valid}' if valid else ''}"
     if isinstance(value, Mapping):
-        return _bad("a mapping is no value", "give %s" % wanted)
+        return _bad("a mapping is no value", f"give {wanted}")
     if value is None:
-        return _bad("there is no value", "give %s, or leave the key out" % wanted)
+        return _bad("there is no value", f"give {wanted}, or leave the key out")
     if isinstance(value, (list, tuple)):
         if kind != "list":
-            return _bad("a list, where one value belongs", "give %s" % wanted)
+            return _bad("a list, where one value belongs", f"give {wanted}")
         parts = [_text(item) for item in value]
         text = ",".join(parts)
     else:
@@ -237,7 +237,7 @@ def value_problem(key: str, value: Any, about: Mapping[str, Any]) -> Optional[Pr
         try:
             number = float(text)
         except ValueError:
-            return _bad("no number", "give a number%s" % (" in %s" % valid if valid else ""))
+            return _bad("no number", f"give a number{f' in {valid}' if valid else ''}")
         return _range_problem(number, valid)
     return _choice_problem(parts if text else [], text, valid)
 
@@ -254,7 +254,7 @@ def _integer_problem(key: str, text: str, kind: str, valid: str) -> Optional[Pro
         return _bad(
             "no whole number",
             (
-                "write it as %d" % plain
+                f"write it as {plain}"
                 if plain is not None
                 else "give a whole number, without a unit"
             ),
@@ -262,7 +262,7 @@ def _integer_problem(key: str, text: str, kind: str, valid: str) -> Optional[Pro
     number = int(text)
     limit = 2 ** (INTEGER_BITS[kind] - 1)
     if not -limit <= number < limit:
-        return _bad("outside the range of type %s" % kind, "give at most %d" % (limit - 1))
+        return _bad(f"outside the range of type {kind}", f"give at most {limit - 1}")
     return _range_problem(number, valid)
 
 
@@ -290,8 +290,8 @@ def _range_problem(number: float, valid: str) -> Optional[Problem]:
             # Some numbers are an enumeration: acks-like keys, [-1, 0, 1]
             choices = [item.strip() for item in valid.strip("[]").split(",")]
             if choices and all(NUMBER.match(item) for item in choices):
-                if ("%g" % number) not in choices:
-                    return _bad("not one of %s" % valid, "give one of %s" % valid)
+                if f"{number:g}" not in choices:
+                    return _bad(f"not one of {valid}", f"give one of {valid}")
         return None
     for name, broken in (
         ("low", lambda limit: number < limit),
@@ -304,7 +304,7 @@ def _range_problem(number: float, valid: str) -> Optional[Problem]:
             continue
         if broken(limit):
             bound = "at least" if name == "low" else "at most"
-            return _bad("outside %s" % valid, "give %s %s" % (bound, text))
+            return _bad(f"outside {valid}", f"give {bound} {text}")
     return None
 
 
@@ -328,8 +328,8 @@ def _choice_problem(parts: Iterable[str], text: str, valid: str) -> Optional[Pro
         if (part.lower() if insensitive else part) not in known:
             near = nearest(part, choices)
             return _bad(
-                "%s is not one of %s" % (part, ", ".join(choices)),
-                "did you mean `%s`?" % near if near else "give one of %s" % ", ".join(choices),
+                f"{part} is not one of {', '.join(choices)}",
+                f"did you mean `{near}`?" if near else f"give one of {', '.join(choices)}",
             )
     return None
 

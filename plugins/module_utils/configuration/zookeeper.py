@@ -53,9 +53,8 @@ def zookeeper_properties(
         properties["clientPortAddress"] = bind
     if len(servers) > 1:
         for server in servers:
-            properties["server.%s" % server["id"]] = "%s:%s" % (
-                endpoint(server["address"], server["peer_port"]),
-                server["election_port"],
+            properties[f"server.{server['id']}"] = (
+                f"{endpoint(server['address'], server['peer_port'])}:{server['election_port']}"
             )
     properties.update(config or {})
     return {key: property_value(properties[key]) for key in sorted(properties)}

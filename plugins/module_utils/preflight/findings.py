@@ -52,9 +52,9 @@ def shown(value: Any) -> str:
     elif isinstance(value, str):
         text = value if value else '""'
     elif isinstance(value, (list, tuple)):
-        text = "[%s]" % ", ".join(shown(item) for item in value)
+        text = f"[{', '.join(shown(item) for item in value)}]"
     elif isinstance(value, dict):
-        text = "{%s}" % ", ".join("%s: %s" % (key, shown(value[key])) for key in value)
+        text = f"{{{', '.join(f'{key}: {shown(value[key])}' for key in value)}}}"
     else:
         text = str(value)
     text = " ".join(text.split())

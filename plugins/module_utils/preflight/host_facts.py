@@ -146,9 +146,9 @@ def directory_facts(path: str) -> Dict[str, Any]:
         return facts
     try:
         about = os.stat(real)
-        facts["identity"] = "%d:%d" % (about.st_dev, about.st_ino)
+        facts["identity"] = f"{about.st_dev}:{about.st_ino}"
         facts["owner"] = about.st_uid
-        facts["mode"] = "%04o" % stat.S_IMODE(about.st_mode)
+        facts["mode"] = f"{stat.S_IMODE(about.st_mode):04o}"
         # A sticky bit does not save other people's data from being read or added to.
         facts["world_writable"] = bool(about.st_mode & stat.S_IWOTH)
         facts["writable"] = os.access(real, os.W_OK | os.X_OK)
@@ -323,7 +323,7 @@ def listening_sockets(proc: str = "/proc") -> List[Dict[str, Any]]:
 
 def socket_owners(inodes: Iterable[str], proc: str = "/proc") -> Dict[str, int]:
     """Which process holds which socket inode. Processes of other users stay invisible."""
-    wanted = {"socket:[%s]" % inode: inode for inode in inodes}
+    wanted = {f"socket:[{inode}]": inode for inode in inodes}
     owners: Dict[str, int] = {}
     if not wanted:
         return owners
@@ -416,7 +416,7 @@ def resolve_names(
     end = time.monotonic() + deadline_seconds
     for thread in threads:
         thread.join(max(0.0, end - time.monotonic()))
-    late = {"addresses": [], "error": "no answer within %g s" % deadline_seconds}
+    late = {"addresses": [], "error": f"no answer within {deadline_seconds:g} s"}
     return {name: answers.get(name, late) for name in wanted}
 
 
@@ -445,8 +445,8 @@ def machine_keys(proc: str = "/proc") -> Dict[str, str]:
         network = socket.gethostname()
     root = os.stat("/")
     return {
-        "network": "%s/%s" % (boot, network),
-        "filesystem": "%s/%d:%d" % (boot, root.st_dev, root.st_ino),
+        "network": f"{boot}/{network}",
+        "filesystem": f"{boot}/{root.st_dev}:{root.st_ino}",
     }
 
 

@@ -105,7 +105,7 @@ def check_inventory(world: World) -> Iterator[Problem]:
                 variable,
                 "...",
                 "the collection has no such variable",
-                "did you mean `%s`?" % near,
+                f"did you mean `{near}`?",
             )
     for cluster in world.clusters:
         yield from _groups(cluster)
@@ -120,7 +120,7 @@ def _groups(cluster: Cluster) -> Iterator[Problem]:
             [member.name for member in cluster.servers],
             "kafka_group",
             cluster.servers[0].text("kafka_group") or "kafka",
-            "the group has no host of cluster %s" % cluster.name,
+            f"the group has no host of cluster {cluster.name}",
         )
 
 
@@ -138,7 +138,7 @@ def _same_everywhere(check: str, variable: str, members: Iterable[Member]) -> It
     if len(values) > 1:
         common = max(values.values(), key=len)
         told = "; ".join(
-            "%s on %s" % (value, ", ".join(hosts)) for value, hosts in sorted(values.items())
+            f"{value} on {', '.join(hosts)}" for value, hosts in sorted(values.items())
         )
         odd = [host for hosts in values.values() if hosts is not common for host in hosts]
         yield found(
@@ -146,7 +146,7 @@ def _same_everywhere(check: str, variable: str, members: Iterable[Member]) -> It
             odd,
             variable,
             "(several)",
-            "not the same on all hosts of the cluster: %s" % told[:400],
+            f"not the same on all hosts of the cluster: {told[:400]}",
             "set it once for the cluster, in group_vars",
         )
 
@@ -159,14 +159,14 @@ def _instances(world: World) -> Iterator[Problem]:
             if not present:
                 continue
             for kind in ("instance", "config_dir", "state_dir"):
-                value = member.text("%s_%s" % (product, kind)).rstrip("/")
+                value = member.text(f"{product}_{kind}").rstrip("/")
                 if value:
                     # Unit names are per service manager; supervisors are apart by directory.
                     scope = member.filesystem
                     if kind == "instance" and member.text("jvm_service_manager") == "supervisor":
                         scope += member.text("jvm_service_supervisor_dir")
                     owners.setdefault((scope, kind, value), []).append(
-                        (member.name, "%s_%s" % (product, kind))
+                        (member.name, f"{product}_{kind}")
                     )
     for (_scope, kind, value), users in sorted(owners.items()):
         if len(users) > 1:
@@ -175,7 +175,7 @@ def _instances(world: World) -> Iterator[Problem]:
                 [name for name, _variable in users],
                 " and ".join(sorted({variable for _name, variable in users})),
                 value,
-                "two instances on one machine have the same %s" % kind.replace("_", " "),
+                f"two instances on one machine have the same {kind.replace('_', ' ')}",
             )
 
 
@@ -186,18 +186,16 @@ def check_identity(world: World) -> Iterator[Problem]:
     """Broker and ZooKeeper ids against each other, the disks and the running cluster."""
     for cluster in world.clusters:
         yield from _ids(
-            cluster.name,
             broker_claims(cluster),
             "kafka_broker_id",
             "identity.duplicate_broker_id",
-            "brokers of cluster %s",
+            f"brokers of cluster {cluster.name}",
         )
         yield from _ids(
-            cluster.name,
             server_claims(cluster),
             "zookeeper_myid",
             "identity.duplicate_myid",
-            "servers of the ensemble of %s",
+            f"servers of the ensemble of {cluster.name}",
         )
         yield from _myids_on_disk(cluster)
         yield from _cluster_ids(cluster)
@@ -207,14 +205,14 @@ def check_identity(world: World) -> Iterator[Problem]:
 
 
 def _ids(
-    cluster_name: str, claims: List[Claim], variable: str, duplicate_check: str, told: str
+    claims: List[Claim], variable: str, duplicate_check: str, members: str
 ) -> Iterator[Problem]:
     explicit = {claim.host: claim.explicit is not None for claim in claims}
     for value, hosts in duplicates(claims).items():
         from_disk = [host for host in hosts if not explicit[host]]
-        reason = "%d %s have this id" % (len(hosts), told % cluster_name)
+        reason = f"{len(hosts)} {members} have this id"
         if from_disk:
-            reason += " (%s: found on the disk)" % ", ".join(from_disk)
+            reason += f" ({', '.join(from_disk)}: found on the disk)"
         yield found(duplicate_check, hosts, variable, value, reason)
     for host, (wanted, on_disk) in sorted(contradictions(claims).items()):
         listed = ", ".join(str(each) for each in on_disk)
@@ -224,7 +222,7 @@ def _ids(
                 host,
                 variable,
                 wanted if wanted is not None else "(not set)",
-                "its disks hold the ids %s" % listed,
+                f"its disks hold the ids {listed}",
                 "keep the directories of one broker; the others belong to other brokers",
             )
         else:
@@ -233,8 +231,8 @@ def _ids(
                 host,
                 variable,
                 wanted,
-                "the host's disk holds id %s, and an id once on disk is never changed" % listed,
-                "set %s: %s, or leave it out" % (variable, listed),
+                f"the host's disk holds id {listed}, and an id once on disk is never changed",
+                f"set {variable}: {listed}, or leave it out",
             )
 
 
@@ -246,7 +244,7 @@ def _myids_on_disk(cluster: Cluster) -> Iterator[Problem]:
             yield found(
                 "identity.out_of_range",
                 member.name,
-                "%s/myid" % member.data_dir,
+                f"{member.data_dir}/myid",
                 text,
                 "the file holds no id from 1 to 255",
                 "write the server's id into it, or remove it where there is no data",
@@ -265,7 +263,7 @@ def _unreadable(member: Member, variable: str, path: str) -> Problem:
         member.name,
         variable,
         path,
-        "not readable for user %s, so its identity is not known" % (member.facts or {})["user"],
+        f"not readable for user {(member.facts or {})['user']}, so its identity is not known",
     )
 
 
@@ -316,8 +314,8 @@ def _registrations(cluster: Cluster) -> Iterator[Problem]:
                 member.name,
                 "kafka_broker_id",
                 claim.explicit,
-                "registered by %s, and this host has no data of that broker"
-                % ", ".join("%s:%s" % each for each in endpoints),
+                f"registered by {', '.join(f'{host}:{port}' for host, port in endpoints)}, and this "
+                "host has no data of that broker",
             )
     newcomers = [host for host, claim in sorted(claims.items()) if claim.settled is None]
     for value in sorted((set(snapshot.brokers) | set(snapshot.replicas)) - known):
@@ -325,17 +323,17 @@ def _registrations(cluster: Cluster) -> Iterator[Problem]:
         remedy = ""
         if newcomers and value not in snapshot.brokers:
             remedy = (
-                "set kafka_broker_id: %d on the host that replaces it (%s has no id yet) and run"
-                " playbooks/replace_broker.yml -e broker=%d, or add the host that is missing"
-                % (value, ", ".join(newcomers), value)
+                f"set kafka_broker_id: {value} on the host that replaces it "
+                f"({', '.join(newcomers)} has no id yet) and run playbooks/replace_broker.yml "
+                f"-e broker={value}, or add the host that is missing"
             )
         yield found(
             "identity.missing_broker",
             [member.name for member in cluster.brokers],
             "kafka_broker_id",
             value,
-            "broker %d %s in cluster %s, and no host of the inventory has this id"
-            % (value, what, cluster.name),
+            f"broker {value} {what} in cluster {cluster.name}, and no host of the inventory has "
+            "this id",
             remedy,
         )
 
@@ -366,8 +364,8 @@ def _unknown_ids(cluster: Cluster) -> Iterator[Problem]:
             open_hosts,
             "kafka_broker_id",
             "(not set)",
-            "the ids in use are not known while cluster %s is down, so none can be given"
-            % cluster.name,
+            f"the ids in use are not known while cluster {cluster.name} is down, so none can be "
+            "given",
         )
 
 
@@ -397,8 +395,8 @@ def _reachability(cluster: Cluster) -> Iterator[Problem]:
             member.name,
             open_ids[0] if open_ids else "ansible_host",
             "(not set)" if open_ids else member.text("ansible_host") or member.name,
-            "a member of cluster %s outside this run cannot be asked: %s"
-            % (cluster.name, member.unreachable),
+            f"a member of cluster {cluster.name} outside this run cannot be asked: "
+            f"{member.unreachable}",
             level="" if open_ids else WARNING,
             remedy="" if open_ids else "nothing to do now: its id stands in the inventory",
         )
@@ -457,8 +455,8 @@ def _size(cluster: Cluster) -> Iterator[Problem]:
             hosts,
             "zookeeper_group",
             group,
-            "the group has no host of cluster %s, and Kafka needs an ensemble" % cluster.name,
-            "add one, three or five hosts to the group %s" % group,
+            f"the group has no host of cluster {cluster.name}, and Kafka needs an ensemble",
+            f"add one, three or five hosts to the group {group}",
         )
     elif size > ENSEMBLE_MAX:
         yield found(
@@ -466,7 +464,7 @@ def _size(cluster: Cluster) -> Iterator[Problem]:
             hosts,
             "zookeeper_group",
             group,
-            "%d servers: every write waits for a majority of them" % size,
+            f"{size} servers: every write waits for a majority of them",
             "use five or seven servers",
         )
     elif size % 2 == 0:
@@ -475,9 +473,9 @@ def _size(cluster: Cluster) -> Iterator[Problem]:
             hosts,
             "zookeeper_group",
             group,
-            "%d servers: an even number tolerates no more failures than %d and needs one vote more"
-            % (size, size - 1),
-            "use %d or %d servers" % (size - 1, size + 1),
+            f"{size} servers: an even number tolerates no more failures than {size - 1} and "
+            "needs one vote more",
+            f"use {size - 1} or {size + 1} servers",
         )
     elif size == 1 and any(member.production for member in cluster.members):
         yield found(
@@ -506,8 +504,8 @@ def _data(cluster: Cluster) -> Iterator[Problem]:
             empty,
             "zookeeper_data_dir",
             cluster.servers[0].data_dir,
-            "%d of %d servers would start empty while %s holds the data, and could elect each"
-            " other and overwrite it" % (len(empty), len(members), ", ".join(holding)),
+            f"{len(empty)} of {len(members)} servers would start empty while "
+            f"{', '.join(holding)} holds the data, and could elect each other and overwrite it",
         )
 
 
@@ -530,8 +528,12 @@ def _running_list(cluster: Cluster) -> Iterator[Problem]:
     known = server_lines(replace(cluster, leaving=None), ids)
     group = (cluster.servers or cluster.brokers)[0].text("zookeeper_group") or "zookeeper"
     for host, running in _lists_in_effect(cluster).items():
-        gone = ["%s=%s" % each for each in sorted(running.items()) if each not in wanted.items()]
-        new = ["%s=%s" % each for each in sorted(wanted.items()) if each not in running.items()]
+        gone = [
+            f"{key}={value}" for key, value in sorted(running.items()) if wanted.get(key) != value
+        ]
+        new = [
+            f"{key}={value}" for key, value in sorted(wanted.items()) if running.get(key) != value
+        ]
         unknown = sorted(each for each in running if each not in known)
         moved = sorted(each for each in running if each in known and running[each] != known[each])
         if cluster.leaving is None:
@@ -543,20 +545,20 @@ def _running_list(cluster: Cluster) -> Iterator[Problem]:
             continue
         remedy = ""
         if moved:
-            remedy = "give %s the address again that the servers know" % ", ".join(moved)
+            remedy = f"give {', '.join(moved)} the address again that the servers know"
         elif unknown:
             remedy = (
-                "put the host of %s back into the inventory; a server leaves, while its host is there, by"
-                " ansible-playbook %s -e zookeeper_leaves=HOST"
-                % (", ".join(unknown), SCALE_ZOOKEEPER)
+                f"put the host of {', '.join(unknown)} back into the inventory; a server "
+                f"leaves, while its host is there, by ansible-playbook {SCALE_ZOOKEEPER} -e "
+                "zookeeper_leaves=HOST"
             )
         yield found(
             "ensemble.server_list",
             host,
             "zookeeper_group",
             group,
-            "the server has data and another list: it has %s, the inventory gives %s"
-            % (", ".join(gone) or "nothing else", ", ".join(new) or "nothing else"),
+            f"the server has data and another list: it has {', '.join(gone) or 'nothing else'}, "
+            f"the inventory gives {', '.join(new) or 'nothing else'}",
             remedy,
         )
 
@@ -575,7 +577,7 @@ def _leavers(cluster: Cluster) -> Iterator[Problem]:
                 member.name,
                 "zookeeper_leaves",
                 ",".join(sorted(cluster.leaving)),
-                "the broker knows %s alone, and none of these stays" % ", ".join(sorted(asked)),
+                f"the broker knows {', '.join(sorted(asked))} alone, and none of these stays",
             )
 
 
@@ -593,7 +595,7 @@ def _addresses(cluster: Cluster) -> Iterator[Problem]:
                 hosts,
                 "zookeeper_address",
                 address,
-                "more than one use of %s:%s in the ensemble" % (address, port),
+                f"more than one use of {address}:{port} in the ensemble",
             )
 
 
@@ -617,6 +619,6 @@ def _session_timeout(cluster: Cluster) -> Iterator[Problem]:
                     server.name,
                     "zookeeper_config.tickTime",
                     tick,
-                    "it allows session timeouts from %d to %d ms, Kafka asks for %d"
-                    % (low, high, wanted),
+                    f"it allows session timeouts from {low} to {high} ms, Kafka asks for "
+                    f"{wanted}",
                 )

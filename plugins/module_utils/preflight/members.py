@@ -139,7 +139,7 @@ class Member:
     def _address(self) -> str:
         if self.is_local:
             return "local"
-        return "%s:%s" % (self.text("ansible_host") or self.name, self.text("ansible_port"))
+        return f"{self.text('ansible_host') or self.name}:{self.text('ansible_port')}"
 
     def product_facts(self, product: str) -> Mapping[str, Any]:
         """The facts of this name's instance of a product, empty where there are none."""
@@ -241,7 +241,7 @@ def _identity(
     if isinstance(value, bool) or not isinstance(value, int):
         reason = "not a whole number"
     elif not low <= value <= high:
-        reason = "outside %d to %d" % (low, high)
+        reason = f"outside {low} to {high}"
     else:
         return value
     findings.append(
@@ -251,7 +251,7 @@ def _identity(
             variable,
             raw.settings[variable],
             reason,
-            "give a whole number from %d to %d" % (low, high),
+            f"give a whole number from {low} to {high}",
         )
     )
     return None

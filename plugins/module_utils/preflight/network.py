@@ -64,7 +64,7 @@ def wanted_sockets(member: Member, servers: int) -> List[Socket]:
     sockets = []
     for index, each in enumerate(member.listeners):
         sockets.append(
-            _socket(member, "kafka", "kafka_listeners[%d].port" % index, each.port, each.bind)
+            _socket(member, "kafka", f"kafka_listeners[{index}].port", each.port, each.bind)
         )
     if member.is_server:
         bind = member.text("zookeeper_bind")
@@ -127,7 +127,7 @@ def _collisions(sockets: List[Socket]) -> Iterator[Problem]:
                 (
                     one.variable
                     if one.variable == other.variable
-                    else "%s and %s" % (one.variable, other.variable)
+                    else f"{one.variable} and {other.variable}"
                 ),
                 one.port,
                 (
@@ -153,8 +153,7 @@ def _held(world: World, member: Member, sockets: List[Socket]) -> Iterator[Probl
                 member.name,
                 socket.variable,
                 socket.port,
-                "%s listens on %s:%s"
-                % (_who(world, member, holder), holder["address"], holder["port"]),
+                f"{_who(world, member, holder)} listens on {holder['address']}:{holder['port']}",
             )
 
 
@@ -171,15 +170,14 @@ def _lent(member: Member, sockets: List[Socket]) -> Iterator[Problem]:
                 member.name,
                 socket.variable,
                 socket.port,
-                "the kernel lends ports %d to %d to outgoing connections; one of them may hold it when"
-                " the instance starts" % (kernel["first"], kernel["last"]),
+                f"the kernel lends ports {kernel['first']} to {kernel['last']} to outgoing "
+                "connections; one of them may hold it when the instance starts",
             )
 
 
 def _elsewhere(member: Member) -> Iterator[Problem]:
     binds = [
-        ("kafka_listeners[%d].bind" % index, each.bind)
-        for index, each in enumerate(member.listeners)
+        (f"kafka_listeners[{index}].bind", each.bind) for index, each in enumerate(member.listeners)
     ]
     if member.is_server:
         binds.append(("zookeeper_bind", member.text("zookeeper_bind")))
@@ -194,8 +192,8 @@ def _elsewhere(member: Member) -> Iterator[Problem]:
                 member.name,
                 variable,
                 written,
-                "no interface of this host has the address; it has %s"
-                % ", ".join(each for each in here if not is_loopback(each)),
+                "no interface of this host has the address; it has "
+                f"{', '.join(each for each in here if not is_loopback(each))}",
             )
 
 
@@ -207,9 +205,9 @@ def _who(world: World, member: Member, holder: Mapping[str, Any]) -> str:
             started = other.product_facts(product).get("started") or {}
             same_machine = other.network == member.network
             if same_machine and started.get("alive") and started.get("pid") == holder["pid"]:
-                return "%s of %s (process %d)" % (product, other.name, holder["pid"])
+                return f"{product} of {other.name} (process {holder['pid']})"
     command = holder["command"].split(" ")[0] or "unknown"
-    return "process %d (%s)" % (holder["pid"], command)
+    return f"process {holder['pid']} ({command})"
 
 
 # ---------------------------------------------------------------- listeners
@@ -233,8 +231,8 @@ def check_listeners(world: World) -> Iterator[Problem]:
             yield found(
                 "listeners.duplicate",
                 [member.name for member, _index in users],
-                "kafka_listeners[%d].advertised" % users[0][1],
-                "%s:%d" % (host, port),
+                f"kafka_listeners[{users[0][1]}].advertised",
+                f"{host}:{port}",
                 "these brokers announce one address: clients would reach either",
             )
 
@@ -258,8 +256,8 @@ def _names(member: Member) -> Iterator[Problem]:
                 member.name,
                 variable,
                 wanted,
-                "no listener has this name; there are %s"
-                % ", ".join(each.name for each in member.listeners),
+                "no listener has this name; there are "
+                f"{', '.join(each.name for each in member.listeners)}",
             )
 
 
@@ -288,13 +286,13 @@ def _same_names(cluster: Cluster) -> Iterator[Problem]:
                 "listeners.mismatch",
                 lacking,
                 "kafka_listeners",
-                "%s (%s)" % (name, protocol),
-                "missing here, while %s has it" % ", ".join(having),
+                f"{name} ({protocol})",
+                f"missing here, while {', '.join(having)} has it",
             )
 
 
 def _loopback(cluster: Cluster, member: Member, index: int, each: Listener) -> Iterator[Problem]:
-    variable = "kafka_listeners[%d].advertised" % index
+    variable = f"kafka_listeners[{index}].advertised"
     if each.advertised and is_wildcard(each.advertised):
         yield found(
             "listeners.loopback",
@@ -334,7 +332,7 @@ def _resolution(world: World, cluster: Cluster) -> Iterator[Problem]:
                 world,
                 cluster,
                 member,
-                "kafka_listeners[%d].advertised" % index,
+                f"kafka_listeners[{index}].advertised",
                 each.advertised,
                 "listeners.unresolvable",
                 everywhere=for_brokers or not each.audience,
@@ -384,7 +382,7 @@ def _resolves(
             member.name,
             variable,
             name,
-            "does not resolve on %s (%s)" % (_some(sorted(failing)), reason),
+            f"does not resolve on {_some(sorted(failing))} ({reason})",
         )
     misled = [
         host
@@ -398,8 +396,8 @@ def _resolves(
             member.name,
             variable,
             name,
-            "resolves to a loopback address on %s" % _some(misled),
-            "correct /etc/hosts there: the name has to mean %s" % member.name,
+            f"resolves to a loopback address on {_some(misled)}",
+            f"correct /etc/hosts there: the name has to mean {member.name}",
         )
 
 
@@ -408,7 +406,7 @@ def _network_of(cluster: Cluster, host: str) -> str:
 
 
 def _some(hosts: List[str]) -> str:
-    return ", ".join(hosts[:5]) + (" and %d more" % (len(hosts) - 5) if len(hosts) > 5 else "")
+    return ", ".join(hosts[:5]) + (f" and {len(hosts) - 5} more" if len(hosts) > 5 else "")
 
 
 # ---------------------------------------------------------------- security of listeners
@@ -431,7 +429,7 @@ def _protocols(member: Member) -> Iterator[Problem]:
                 "kafka_sasl.mechanisms",
                 each,
                 "not a mechanism that the role sets up",
-                "use one of %s" % ", ".join(MECHANISMS),
+                f"use one of {', '.join(MECHANISMS)}",
             )
     chosen = sasl.get("inter_broker_mechanism")
     if chosen and chosen not in mechanisms:
@@ -448,11 +446,11 @@ def _protocols(member: Member) -> Iterator[Problem]:
             member,
             "kafka_ssl.client_auth",
             auth,
-            "not one of %s" % ", ".join(CLIENT_AUTH),
-            "use one of %s" % ", ".join(CLIENT_AUTH),
+            f"not one of {', '.join(CLIENT_AUTH)}",
+            f"use one of {', '.join(CLIENT_AUTH)}",
         )
     for index, each in enumerate(member.listeners):
-        variable = "kafka_listeners[%d].protocol" % index
+        variable = f"kafka_listeners[{index}].protocol"
         if each.protocol.startswith("SASL") and not mechanisms:
             yield _security(
                 member,
@@ -467,8 +465,8 @@ def _protocols(member: Member) -> Iterator[Problem]:
                 member,
                 variable,
                 each.protocol,
-                "kafka_ssl has no %s" % ", no ".join(missing),
-                "set kafka_ssl.%s (PEM text)" % missing[0],
+                f"kafka_ssl has no {', no '.join(missing)}",
+                f"set kafka_ssl.{missing[0]} (PEM text)",
             )
     yield from _brokers_among_themselves(member, sasl)
     yield from _client_security(member, mechanisms)
@@ -517,14 +515,14 @@ def _brokers_among_themselves(member: Member, sasl: Mapping[str, Any]) -> Iterat
         principal = "ANONYMOUS"
     if member.get("kafka_authorizer") is True:
         users = [str(each) for each in member.items("kafka_super_users")]
-        if principal and principal not in users and "User:%s" % principal not in users:
+        if principal and principal not in users and f"User:{principal}" not in users:
             yield found(
                 "security.super_users",
                 member.name,
                 "kafka_super_users",
                 users,
-                "the brokers come as User:%s, and the authorizer would turn them away" % principal,
-                "add User:%s" % principal,
+                f"the brokers come as User:{principal}, and the authorizer would turn them away",
+                f"add User:{principal}",
             )
         elif not users:
             yield found(
@@ -541,10 +539,10 @@ def _shape(member: Member, variable: str, keys: Tuple[str, ...]) -> Iterator[Pro
         if key not in keys:
             yield _security(
                 member,
-                "%s.%s" % (variable, key),
+                f"{variable}.{key}",
                 "...",
-                "%s has no such key" % variable,
-                "use %s" % ", ".join(keys),
+                f"{variable} has no such key",
+                f"use {', '.join(keys)}",
             )
 
 
@@ -588,7 +586,7 @@ def check_addresses(world: World) -> Iterator[Problem]:
             yield from _form(member, variable, value)
         for variable in ("kafka_config", "kafka_host_config"):
             for key, value in member.mapping(variable).items():
-                yield from _form(member, "%s.%s" % (variable, key), value)
+                yield from _form(member, f"{variable}.{key}", value)
 
 
 def _form(member: Member, variable: str, value: Any) -> Iterator[Problem]:

@@ -80,7 +80,7 @@ def data_directories(member: Member) -> List[Directory]:
     if member.is_broker:
         facts = {each["path"]: each for each in member.product_facts("kafka").get("log_dirs") or []}
         for index, path in enumerate(member.log_dirs):
-            variable = "kafka_log_dirs[%d]" % index
+            variable = f"kafka_log_dirs[{index}]"
             found_here.append(Directory(member, "kafka", variable, path, facts.get(path, {})))
     if member.is_server and member.data_dir:
         data = member.product_facts("zookeeper").get("data") or {}
@@ -125,9 +125,9 @@ def _shared(directories: List[Directory]) -> Iterator[Problem]:
             if one.identity == other.identity or one.real == other.real:
                 what = "is used twice"
             elif (other.real + "/").startswith(one.real + "/"):
-                what = "holds %s" % other.path
+                what = f"holds {other.path}"
             elif (one.real + "/").startswith(other.real + "/"):
-                what = "lies within %s" % other.path
+                what = f"lies within {other.path}"
             else:
                 continue
             same_member = one.member.name == other.member.name
@@ -137,13 +137,13 @@ def _shared(directories: List[Directory]) -> Iterator[Problem]:
             if one.variable == other.variable:
                 variable = one.variable
             else:
-                variable = "%s and %s" % (one.variable, other.variable)
+                variable = f"{one.variable} and {other.variable}"
             yield found(
                 "directories.shared",
                 [one.member.name, other.member.name],
                 variable,
                 one.path,
-                "the directory %s, on one machine" % what,
+                f"the directory {what}, on one machine",
             )
 
 
@@ -171,7 +171,7 @@ def _one_directory(each: Directory) -> Iterator[Problem]:
             member.name,
             each.variable,
             each.path,
-            "mode %s: anybody may delete or alter the data" % each.facts["mode"],
+            f"mode {each.facts['mode']}: anybody may delete or alter the data",
         )
     if member.production and each.product == "kafka" and each.facts["mount_point"] == "/":
         yield found(
@@ -238,8 +238,8 @@ def _dropped(member: Member) -> Iterator[Problem]:
                 member.name,
                 "kafka_log_dirs",
                 list(member.log_dirs),
-                "%s is in use and would be left out: it holds %d partitions (of %s)"
-                % (each["path"], each["partitions"], some),
+                f"{each['path']} is in use and would be left out: it holds {each['partitions']} "
+                f"partitions (of {some})",
             )
 
 
@@ -269,8 +269,8 @@ def _free(each: Directory) -> Iterator[Problem]:
             each.member.name,
             each.variable,
             each.path,
-            "%s of %s free on %s"
-            % (approximate_size(free), approximate_size(total), each.facts["mount_point"]),
+            f"{approximate_size(free)} of {approximate_size(total)} free on "
+            f"{each.facts['mount_point']}",
             level=level,
         )
 
@@ -303,8 +303,8 @@ def _retention(cluster: Cluster) -> Iterator[Problem]:
             [member.name for member in cluster.brokers],
             "kafka_topics.retention_size",
             approximate_size(wanted),
-            "the topics may keep more than the %s of all log directories"
-            % approximate_size(capacity),
+            f"the topics may keep more than the {approximate_size(capacity)} of all log "
+            "directories",
         )
 
 
@@ -332,8 +332,8 @@ def planned_replicas(cluster: Cluster) -> int:
     properties = effective_properties(cluster.brokers[0], len(cluster.brokers))
     total = 0
     for prefix, partitions in (("offsets.topic", 50), ("transaction.state.log", 50)):
-        count = number(properties.get("%s.num.partitions" % prefix)) or partitions
-        total += count * (number(properties.get("%s.replication.factor" % prefix)) or 1)
+        count = number(properties.get(f"{prefix}.num.partitions")) or partitions
+        total += count * (number(properties.get(f"{prefix}.replication.factor")) or 1)
     for item in cluster.brokers[0].items("kafka_topics"):
         if isinstance(item, Mapping) and item.get("state") != "absent":
             total += _partitions(item, properties) * replication_factor(cluster, item)
@@ -376,7 +376,7 @@ def _limits(member: Member, replicas: int) -> Iterator[Problem]:
             member.name,
             variable,
             effective,
-            "%d replicas need at least %d open files" % (replicas, needed),
+            f"{replicas} replicas need at least {needed} open files",
             level=ERROR if strict else WARNING,
         )
     elif strict and effective < COMFORTABLE_LIMIT:
@@ -385,7 +385,7 @@ def _limits(member: Member, replicas: int) -> Iterator[Problem]:
             member.name,
             variable,
             effective,
-            "below %d, which production needs sooner or later" % COMFORTABLE_LIMIT,
+            f"below {COMFORTABLE_LIMIT}, which production needs sooner or later",
             level=WARNING,
         )
     maps = facts["limits"]["max_map_count"]
@@ -402,7 +402,7 @@ def _limits(member: Member, replicas: int) -> Iterator[Problem]:
             member.name,
             "vm.max_map_count",
             maps,
-            "%d replicas need two memory maps each" % replicas,
+            f"{replicas} replicas need two memory maps each",
             level=ERROR if strict else WARNING,
         )
     elif strict and maps < COMFORTABLE_LIMIT:
@@ -411,8 +411,8 @@ def _limits(member: Member, replicas: int) -> Iterator[Problem]:
             member.name,
             "vm.max_map_count",
             maps,
-            "enough for %d replicas of one segment each; every further segment takes two"
-            % (maps // MAPS_PER_REPLICA),
+            f"enough for {maps // MAPS_PER_REPLICA} replicas of one segment each; every further "
+            "segment takes two",
             level=WARNING,
         )
 
@@ -424,9 +424,9 @@ def _clock(member: Member) -> Iterator[Problem]:
             "host.clock",
             member.name,
             "clock",
-            "%+.1f s" % offset,
-            "off by more than %g s against the controller: retention by time, TLS and every log"
-            " depend on it" % CLOCK_SECONDS,
+            f"{offset:+.1f} s",
+            f"off by more than {CLOCK_SECONDS:g} s against the controller: retention by time, "
+            "TLS and every log depend on it",
         )
 
 
@@ -437,10 +437,10 @@ def _leftovers(member: Member) -> Iterator[Problem]:
             yield found(
                 "host.stale_pid",
                 member.name,
-                "%s_state_dir" % product,
-                member.text("%s_state_dir" % product),
+                f"{product}_state_dir",
+                member.text(f"{product}_state_dir"),
                 (
-                    "process %s of the last start is another process by now" % started["pid"]
+                    f"process {started['pid']} of the last start is another process by now"
                     if started.get("pid")
                     else "the record of the last start cannot be read"
                 ),
@@ -458,8 +458,8 @@ def _java(member: Member) -> Iterator[Problem]:
                 "java.version",
                 member.name,
                 "java_minimum and java_maximum",
-                "%d to %d" % (low, high),
-                "Kafka 3.x runs on Java %d to %d" % KAFKA_JAVA,
+                f"{low} to {high}",
+                f"Kafka 3.x runs on Java {KAFKA_JAVA[0]} to {KAFKA_JAVA[1]}",
             )
     if java.get("home"):
         release = major(java.get("version"))
@@ -469,20 +469,20 @@ def _java(member: Member) -> Iterator[Problem]:
                 member.name,
                 "java_home",
                 java["home"],
-                "Java %s works, but 17 and 21 are what is recommended" % java.get("version"),
+                f"Java {java.get('version')} works, but 17 and 21 are what is recommended",
                 level=WARNING,
             )
         return
     seen = java.get("seen") or []
     if home:
         check = "java.version" if seen else "java.missing"
-        told = "holds %s" % ", ".join(seen) if seen else "holds no Java"
+        told = f"holds {', '.join(seen)}" if seen else "holds no Java"
         yield found(
             check,
             member.name,
             "java_home",
             home,
-            "%s; wanted is Java %s to %s" % (told, low, high),
+            f"{told}; wanted is Java {low} to {high}",
         )
     elif not _will_be_installed(member):
         yield found(
@@ -490,8 +490,7 @@ def _java(member: Member) -> Iterator[Problem]:
             member.name,
             "java_source",
             member.text("java_source") or "auto",
-            "no Java %s to %s on the host%s"
-            % (low, high, "; found %s" % ", ".join(seen) if seen else ""),
+            f"no Java {low} to {high} on the host{'; found ' if seen else ''}{', '.join(seen)}",
             "install Java 17 or 21, or set java_home to where it is",
         )
 
@@ -510,7 +509,7 @@ def _memory(world: World) -> Iterator[Problem]:
             continue
         entry = machines.setdefault(member.filesystem, (total, []))
         for product, present in (("kafka", member.is_broker), ("zookeeper", member.is_server)):
-            variable = "%s_heap" % product
+            variable = f"{product}_heap"
             if present and member.text(variable):
                 size = heap_bytes(member.text(variable))
                 entry[1].append((member.name, variable, size))
@@ -524,14 +523,11 @@ def _memory(world: World) -> Iterator[Problem]:
             [host for host, _variable, _size in heaps],
             " + ".join(names),
             approximate_size(together),
-            "the machine has %s%s"
-            % (
-                approximate_size(total),
-                (
-                    ": it does not fit"
-                    if together >= total
-                    else "; less than half stays for the page cache"
-                ),
+            f"the machine has {approximate_size(total)}"
+            + (
+                ": it does not fit"
+                if together >= total
+                else "; less than half stays for the page cache"
             ),
             level=ERROR if together >= total else WARNING,
         )
@@ -556,6 +552,6 @@ def _spark(world: World) -> Iterator[Problem]:
         [member.name for member in wanting],
         "flow_validation",
         wanting[0].text("flow_validation"),
-        "Spark needs Java 17 or 21 on the controller, which has %s" % found_there,
+        f"Spark needs Java 17 or 21 on the controller, which has {found_there}",
         level=ERROR if always else WARNING,
     )

@@ -144,7 +144,7 @@ def _product(member: Member, product: str, versions: Versions) -> Iterator[Probl
             variable,
             version,
             "this release of the collection has no lock for it",
-            "choose one of %s, or set distribution_source: archive" % ", ".join(known),
+            f"choose one of {', '.join(known)}, or set distribution_source: archive",
         )
 
 
@@ -218,7 +218,7 @@ def _keys(member: Member, variable: str, table: KeyTable) -> Iterator[Problem]:
         yield found(
             problem.check,
             member.name,
-            "%s.%s" % (variable, key),
+            f"{variable}.{key}",
             value,
             problem.reason,
             problem.remedy,
@@ -249,8 +249,8 @@ def _factors(cluster: Cluster, member: Member) -> Iterator[Problem]:
                 member.name,
                 variable(key),
                 factor,
-                "cluster %s has %d broker%s" % (cluster.name, brokers, "" if brokers == 1 else "s"),
-                "set at most %d, or add brokers" % brokers,
+                f"cluster {cluster.name} has {brokers} broker{'' if brokers == 1 else 's'}",
+                f"set at most {brokers}, or add brokers",
             )
         elif factor == 1 and brokers >= 3 and key in INTERNAL_FACTORS:
             yield found(
@@ -258,8 +258,8 @@ def _factors(cluster: Cluster, member: Member) -> Iterator[Problem]:
                 member.name,
                 variable(key),
                 factor,
-                "one copy, where %d brokers are: when that broker stops, so do the groups or"
-                " transactions on it" % brokers,
+                f"one copy, where {brokers} brokers are: when that broker stops, so do the "
+                "groups or transactions on it",
             )
     for isr_key, factor_key in (
         ("min.insync.replicas", "default.replication.factor"),
@@ -279,8 +279,8 @@ def _factors(cluster: Cluster, member: Member) -> Iterator[Problem]:
                 member.name,
                 variable(isr_key),
                 minimum,
-                "not below %s=%d: %s" % (factor_key, factor, harm),
-                "set it to %d" % max(1, factor - 1),
+                f"not below {factor_key}={factor}: {harm}",
+                f"set it to {max(1, factor - 1)}",
             )
     if properties.get("unclean.leader.election.enable", "").lower() == "true":
         yield found(
@@ -296,7 +296,7 @@ def _variable_of(member: Member) -> Callable[[str], str]:
     def variable(key: str) -> str:
         for name in ("kafka_host_config", "kafka_config"):
             if key in member.mapping(name):
-                return "%s.%s" % (name, key)
+                return f"{name}.{key}"
         return key
 
     return variable
@@ -361,9 +361,9 @@ def _many_partitions(
             "topics.partitions",
             hosts,
             "kafka_topics",
-            "%d partitions" % partitions,
-            "about %d replicas a broker; the bounds of ZooKeeper mode are %d a broker and %d a"
-            " cluster" % (replicas, PARTITIONS_PER_BROKER, PARTITIONS_PER_CLUSTER),
+            f"{partitions} partitions",
+            f"about {replicas} replicas a broker; the bounds of ZooKeeper mode are "
+            f"{PARTITIONS_PER_BROKER} a broker and {PARTITIONS_PER_CLUSTER} a cluster",
             level=WARNING,
         )
 
