@@ -133,6 +133,13 @@ options:
         type: list
         elements: str
         default: []
+      default_options:
+        description:
+          - Options ahead of O(generation.jvm_options) that nobody has chosen. They take effect with the next start,
+            and their change alone is no reason to restart.
+        type: list
+        elements: str
+        default: []
       arguments:
         description: Arguments of the class; C({conf}) stands for the directory of the current generation.
         type: list
@@ -344,6 +351,7 @@ GENERATION = {
     "main_class": {"type": "str", "required": True},
     "classpath": {"type": "str", "required": True},
     "jvm_options": {"type": "list", "elements": "str", "default": []},
+    "default_options": {"type": "list", "elements": "str", "default": []},
     "arguments": {"type": "list", "elements": "str", "default": []},
     "environment": {"type": "dict", "default": {}},
     "secret_environment": {"type": "dict", "default": {}, "no_log": True},

@@ -18,6 +18,10 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.java_options import (
+    public_options,
+    secret_options_text,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     parse_properties,
 )
@@ -28,6 +32,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
 )
 
 PROPERTIES_SUFFIXES = (".properties", ".cfg")
+# The file of options that hold a secret, as the roles name it.
+SECRET_OPTIONS = "jvm.options"
+# Options of the JVM that a later release of the collection may change without a restart.
+DEFAULTS = "default_options"
 Meaning = Dict[str, Any]
 
 
@@ -40,12 +48,13 @@ class Generation:
     `service` holds the settings of the service that an operator chooses, by the service manager's name
     for them: {"LimitNOFILE": "100000"}.
 
-    Written beside it, but no reason to restart: `definition`, the text of the unit or program, which
-    takes effect with the next start; `ready`, the probes that this generation answers when it has
-    started; `cds_archive`, where a class-data archive is kept that makes later starts quicker; `guard`,
-    a Python file among `files` and its arguments, run with `before-start` ahead of the JVM, and by a
-    unit with `after-exit`; with `guard_watches` (nobody runs anything after an exit) also with `watch`
-    beside the JVM.
+    Written beside it, but no reason to restart: `default_options`, which the collection gives the JVM as
+    long as nobody chooses others, and `definition`, the text of the unit or program, which take effect
+    with the next start; `ready`, the probes that this generation answers when it has started;
+    `cds_archive`, where a class-data archive is kept that makes later starts quicker; `guard`, a Python
+    file among `files` and its arguments, run with `before-start` ahead of the JVM, and by a unit with
+    `after-exit`; with `guard_watches` (nobody runs anything after an exit) also with `watch` beside the
+    JVM.
     """
 
     release: str
@@ -53,6 +62,7 @@ class Generation:
     main_class: str
     classpath: str
     jvm_options: Tuple[str, ...] = ()
+    default_options: Tuple[str, ...] = ()
     arguments: Tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
@@ -65,13 +75,17 @@ class Generation:
     guard_watches: bool = False
 
     def meaning(self) -> Meaning:
-        """Return the JSON-able value that the fingerprint is taken over; secrets only as digests."""
+        """Return the JSON-able value that the fingerprint is taken over; secrets only as digests.
+
+        Its DEFAULTS are told to whoever reads it, and are no part of the fingerprint.
+        """
         return {
             "release": self.release,
             "java_home": self.java_home,
             "main_class": self.main_class,
             "classpath": self.classpath,
             "jvm_options": list(self.jvm_options),
+            DEFAULTS: list(self.default_options),
             "arguments": list(self.arguments),
             "environment": {
                 key: _digest(item) if is_secret(key) else item
@@ -93,7 +107,8 @@ class Generation:
 
 def fingerprint(meaning: Meaning) -> str:
     """Return the fingerprint of a generation's meaning (see `Generation.meaning`)."""
-    return _digest(json.dumps(meaning, sort_keys=True))[:16]
+    counted = {key: value for key, value in meaning.items() if key != DEFAULTS}
+    return _digest(json.dumps(counted, sort_keys=True))[:16]
 
 
 def _digest(text: Any) -> str:
@@ -119,7 +134,7 @@ def reasons(before: Optional[Meaning], after: Meaning) -> List[str]:
     """
     if before is None:
         return ["never started"]
-    before = _with_service(before, after.get("service") or {})
+    before = _in_todays_form(before, after)
     found = []
     for name in ("release", "java_home", "main_class", "classpath"):
         old, new = before.get(name) or "", after.get(name) or ""
@@ -161,22 +176,46 @@ def _mapping_reasons(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) 
     return found
 
 
-def _with_service(meaning: Meaning, wanted: Mapping[str, str]) -> Meaning:
-    """Return a stored meaning in today's form.
+def _in_todays_form(meaning: Meaning, wanted: Meaning) -> Meaning:
+    """Return a stored meaning as today's code would have written it, so that nothing restarts for its form.
 
-    Earlier releases kept the unit's whole text in the meaning: only the settings that are `wanted`
-    today are looked up in it, so that an instance which such a release has started need not restart.
+    Earlier releases kept the unit's whole text in it: only the settings that are `wanted` today are looked
+    up there. They passed options with a secret on the command line, and knew fewer names of secrets.
     """
     if "unit" not in meaning:
         return meaning
-    lines = ((meaning["unit"] or {}).get("text") or "").splitlines()
     values: Dict[str, List[str]] = {}
-    for line in lines:
+    for line in ((meaning["unit"] or {}).get("text") or "").splitlines():
         key, equals, value = line.partition("=")
-        if equals and key in wanted:
+        if equals and key in (wanted.get("service") or {}):
             values.setdefault(key, []).append(value.strip())
-    others = {key: value for key, value in meaning.items() if key != "unit"}
-    return {**others, "service": {key: " ".join(found) for key, found in values.items()}}
+    files = {name: _hidden(content) for name, content in (meaning.get("files") or {}).items()}
+    options = meaning.get("jvm_options") or []
+    secret = secret_options_text(options)
+    if secret:
+        files[SECRET_OPTIONS] = f"sha256:{_digest(secret)}"
+        options = public_options(options)
+        options += [item for item in wanted.get("jvm_options") or [] if item[:1] == "@"]
+    return {
+        **{key: value for key, value in meaning.items() if key != "unit"},
+        "jvm_options": options,
+        "files": files,
+        "service": {key: " ".join(found) for key, found in values.items()},
+    }
+
+
+def _hidden(content: Any) -> Any:
+    """Return the meaning of a file with a digest for each secret that is not one yet."""
+    if not isinstance(content, dict):
+        return content
+    return {
+        key: (
+            value
+            if not is_secret(key) or value.startswith("sha256:")
+            else f"sha256:{_digest(value)}"
+        )
+        for key, value in content.items()
+    }
 
 
 def changed_settings(
@@ -187,8 +226,8 @@ def changed_settings(
     None as a value: not set on that side. None as a result also where it is more than one file, or
     where a secret differs: nobody may show it.
     """
-    before = _with_service(before, after.get("service") or {})
-    if any(before.get(name) != after.get(name) for name in {*before, *after} - {"files"}):
+    before = _in_todays_form(before, after)
+    if any(before.get(name) != after.get(name) for name in {*before, *after} - {"files", DEFAULTS}):
         return None
     old, new = before.get("files") or {}, after.get("files") or {}
     names = [name for name in {*old, *new} if old.get(name) != new.get(name)]
@@ -228,7 +267,8 @@ def shown_start(meaning: Meaning) -> str:
     """Return what a meaning says about the start itself, one setting a line."""
     lines = [f"release: {os.path.basename(meaning.get('release') or '')}"]
     lines.append(f"java_home: {meaning.get('java_home')}")
-    lines += [f"option: {masked_text(item)}" for item in meaning.get("jvm_options") or []]
+    for name in ("jvm_options", DEFAULTS):
+        lines += [f"option: {masked_text(item)}" for item in meaning.get(name) or []]
     lines += [f"environment: {key}" for key in meaning.get("environment") or {}]
     lines += [
         f"service: {key}={masked(key, value)}"

@@ -46,7 +46,8 @@ def launch_script(generation: Generation, config_dir: str, state_dir: str) -> st
     """
     current = os.path.join(config_dir, "current")
     guard = quoted(os.path.join(current, GUARD))
-    words = list(generation.jvm_options)
+    # Of two that contradict each other Java takes the last: the one that was chosen.
+    words = [*generation.default_options, *generation.jvm_options]
     words += ["-cp", os.path.join(generation.release, generation.classpath), generation.main_class]
     words += [item.replace("{conf}", current) for item in generation.arguments]
     before = ""

@@ -81,6 +81,7 @@ def generation(params: Params, manager: ServiceManager) -> Generation:
         main_class=given["main_class"],
         classpath=given["classpath"],
         jvm_options=tuple(given["jvm_options"]),
+        default_options=tuple(given["default_options"]),
         arguments=tuple(given["arguments"]),
         environment={
             key: str(value)

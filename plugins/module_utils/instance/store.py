@@ -200,7 +200,10 @@ class Store:
                 staged.after[name] = shown_lines(text)
             elif name in generation.unwatched:
                 staged.before[name], staged.after[name] = old or "", text
-            elif name != MEANING:
+            elif name == MEANING:
+                staged.before["start"] = shown_start(self.meaning(generation.fingerprint) or {})
+                staged.after["start"] = shown_start(generation.meaning())
+            else:
                 staged.before[name] = shown_file(name, old)
                 staged.after[name] = shown_file(name, text)
                 if staged.before[name] == staged.after[name]:

@@ -529,11 +529,12 @@ def instance_facts(instance: Dict[str, Any], proc: str = "/proc") -> Dict[str, A
     except (ValueError, AttributeError):
         release = None
     tried = instance.get("jvm_options") or []
-    options = meaning.get("jvm_options") if started["alive"] and isinstance(meaning, dict) else None
+    known = meaning if started["alive"] and isinstance(meaning, dict) else {}
+    options = [*(known.get("jvm_options") or []), *(known.get("default_options") or [])]
     return {
         "instance": instance["instance"],
         # A process that runs with these options needs no further trial.
-        "untried_jvm_options": [] if set(tried) <= set(options or []) else tried,
+        "untried_jvm_options": [] if set(tried) <= set(options) else tried,
         "config_dir": config_dir,
         "started": started,
         "current": parse_properties(text) if text is not None else None,

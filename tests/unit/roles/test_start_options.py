@@ -24,6 +24,12 @@ def generation(product, **given):
     return evaluated(product, f"__{product}_generation", named)
 
 
+def options(product, **given):
+    """What the JVM is given, with variables of an inventory."""
+    staged = generation(product, **given)
+    return staged["default_options"] + staged["jvm_options"]
+
+
 def shown(staged):
     """Everything of a generation that the module's log and -vvv show."""
     hidden = ("secrets", "secret_environment")
@@ -32,19 +38,40 @@ def shown(staged):
 
 @pytest.mark.parametrize("product", PRODUCTS)
 def test_the_garbage_collector_of_the_product(product):
-    options = generation(product)["jvm_options"]
-    assert "-XX:+UseG1GC" in options and "-XX:MaxGCPauseMillis=20" in options
-    assert "-XX:InitiatingHeapOccupancyPercent=35" in options
+    given = options(product)
+    assert "-XX:+UseG1GC" in given and "-XX:MaxGCPauseMillis=20" in given
+    assert "-XX:InitiatingHeapOccupancyPercent=35" in given
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
 def test_another_collector_replaces_ours(product):
     """Java refuses to start with two."""
-    options = generation(product, jvm_options=["-XX:+UseZGC", "-Xlog:async"])["jvm_options"]
-    assert "-XX:+UseZGC" in options and "-Xlog:async" in options
-    assert "-XX:+UseG1GC" not in options and "-XX:MaxGCPauseMillis=20" not in options
-    options = generation(product, gc_options=["-XX:+UseSerialGC"])["jvm_options"]
-    assert "-XX:+UseSerialGC" in options and "-XX:+UseG1GC" not in options
+    given = options(product, jvm_options=["-XX:+UseZGC", "-Xlog:async"])
+    assert "-XX:+UseZGC" in given and "-Xlog:async" in given
+    assert "-XX:+UseG1GC" not in given and "-XX:MaxGCPauseMillis=20" not in given
+    given = options(product, gc_options=["-XX:+UseSerialGC"])
+    assert "-XX:+UseSerialGC" in given and "-XX:+UseG1GC" not in given
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_what_nobody_has_chosen_is_no_reason_to_restart(product):
+    """Anything else is, also the choice of nothing."""
+    staged = generation(product)
+    assert staged["default_options"] == [
+        f"-XX:ErrorFile=/var/log/{product}/jvm-crash.log",
+        *evaluated(product, f"{product}_gc_options"),
+        "-XX:+HeapDumpOnOutOfMemoryError",
+        f"-XX:HeapDumpPath=/var/log/{product}/heap-dump.hprof",
+    ]
+    for name, value in [
+        ("gc_options", ["-XX:+UseSerialGC"]),
+        ("gc_options", []),
+        ("heap_dump_file", "/data/dump"),
+        ("heap_dump_file", ""),
+    ]:
+        chosen = generation(product, **{name: value})
+        assert chosen["jvm_options"] != staged["jvm_options"], (name, value)
+        assert not set(chosen["jvm_options"]) & set(chosen["default_options"])
 
 
 def test_a_server_started_by_hand_has_the_same_options():
@@ -58,16 +85,13 @@ def test_a_server_started_by_hand_has_the_same_options():
 def test_files_of_a_crash_have_one_name_each(product):
     """A name with the process id would be a new file at each of a row of crashes."""
     logs = f"/var/log/{product}"
-    options = generation(product)["jvm_options"]
-    assert "-XX:+ExitOnOutOfMemoryError" in options
-    assert f"-XX:ErrorFile={logs}/jvm-crash.log" in options
-    dump = options.index("-XX:+HeapDumpOnOutOfMemoryError")
-    assert options[dump + 1] == f"-XX:HeapDumpPath={logs}/heap-dump.hprof"
-    assert not [
-        text
-        for text in generation(product, heap_dump_file="")["jvm_options"]
-        if "Heap" in text and "Dump" in text
-    ]
+    given = options(product)
+    assert "-XX:+ExitOnOutOfMemoryError" in given
+    assert f"-XX:ErrorFile={logs}/jvm-crash.log" in given
+    dump = given.index("-XX:+HeapDumpOnOutOfMemoryError")
+    assert given[dump + 1] == f"-XX:HeapDumpPath={logs}/heap-dump.hprof"
+    without = [text for text in options(product, heap_dump_file="") if "Dump" in text]
+    assert without == ["-XX:-HeapDumpOnOutOfMemoryError"]
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
