@@ -18,7 +18,7 @@ import os
 import re
 import time
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     exclusive,
@@ -271,14 +271,20 @@ class Instance:
         if apply and staged.changed:
             self.store.prune(process.fingerprint if process else None)
         if apply and process:
-            self._note_answer(process)
+            self._note_answer(process, generation.ready)
         return staged
 
-    def _note_answer(self, process: Process) -> None:
-        """Note that the running generation has come up, where no turn has waited for it to the end."""
+    def _note_answer(self, process: Process, wanted: Sequence[Mapping[str, Any]]) -> None:
+        """Note that the running generation has come up, where no turn has waited for it to the end.
+
+        Earlier releases noted nothing, and kept no probes: there the `wanted` ones are asked.
+        """
         name = process.fingerprint
-        ready = self.store.ready(name)
-        if not ready or self.store.linked("answered") == name:
+        if not self.store.meaning(name) or self.store.linked("answered") == name:
+            return
+        own = self.store.ready(name)
+        ready = wanted if own is None else own
+        if not ready:
             return
         if all(succeeds(probe) for probe in ready):
             self.store.point("answered", name)

@@ -442,6 +442,14 @@ def test_what_an_earlier_release_started_is_not_pending(bench, service):
     assert bench.instance.in_effect() != bench.instance.staged()
 
 
+def test_what_an_earlier_release_started_has_answered_when_it_does(bench):
+    """It noted nothing itself; the preflight has to know that the data directories are in use."""
+    as_an_earlier_release(bench)
+    bench.instance.store.point("answered", None)
+    bench.stage(threads=8, settings={"LimitNOFILE": 100000})
+    assert answered(bench) == bench.instance.process().fingerprint
+
+
 def test_a_setting_that_changed_since_an_earlier_release_is_named(bench):
     as_an_earlier_release(bench)
     bench.stage(threads=8, settings={"LimitNOFILE": 200000})
