@@ -15,11 +15,13 @@ import hashlib
 import os
 import shutil
 import tempfile
-from typing import IO, Any, Callable, Iterator, List, Optional, Tuple, Union
+from typing import IO, Any, Callable, Iterable, Iterator, List, Optional, Tuple, Union
 
 # Begins the name of what a killed run may have left: never taken for a complete file.
 PARTIAL = ".partial-"
 CHUNK_BYTES = 1024 * 1024
+# With less than this left, a disk is full: the next file does not fit.
+FULL_BYTES = 65536
 
 
 def write_atomically(
@@ -44,11 +46,27 @@ def write_atomically(
                 os.fchown(stream.fileno(), *owner)
             flush(stream)
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename is None:
+            # "No space left on device" alone does not tell which one.
+            error.filename = path
         raise
     flush_directory(directory)
+
+
+def without_room(paths: Iterable[str]) -> List[str]:
+    """Return those of `paths` on whose file system nothing more can be written by an ordinary account."""
+    found = []
+    for path in paths:
+        with contextlib.suppress(OSError):
+            disk = os.statvfs(path)
+            # Some file systems count no files: they have none left of none.
+            no_files = disk.f_files > 0 and disk.f_favail == 0
+            if disk.f_bavail * disk.f_frsize < FULL_BYTES or no_files:
+                found.append(path)
+    return found
 
 
 def sha512_of(path: str) -> str:

@@ -383,10 +383,14 @@ class LocalCluster:
     def close(self):
         """Kill what runs of it and remove its files; test_quickstart says what teardown.yml does."""
         try:
-            wait_until(self._killed, 30, f"nothing runs in {self.home} any more")
+            self.kill()
         finally:
             shutil.rmtree(self.home, ignore_errors=True)
             shutil.rmtree(self.overlay, ignore_errors=True)
+
+    def kill(self):
+        """Kill what runs of it."""
+        wait_until(self._killed, 30, f"nothing runs in {self.home} any more")
 
     def _killed(self):
         """Kill what runs, supervisord first, or it would start the others again; True if nothing did."""

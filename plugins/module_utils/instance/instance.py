@@ -22,6 +22,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     exclusive,
+    without_room,
     write_atomically,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generation import (
@@ -308,7 +309,7 @@ class Instance:
             # Log recovery or an election may take longer: a stop would make it begin all over.
             self.store.point("fallback", None)
             raise StartFailed(
-                f"{error} It is left running: look at its logs, and run again when it is ready.",
+                f"{error}{self._full()} It is left running: look at its logs, and run again when it is ready.",
                 error.journal,
             ) from error
         except Exception as error:  # pylint: disable=broad-except
@@ -340,7 +341,7 @@ class Instance:
             str(error)
             if isinstance(error, (StartFailed, ServiceError))
             else (f"{self.layout.name} could not be started: {error}.")
-        )
+        ) + self._full()
         rest = ""
         try:
             self.stop(rules.stop_timeout)
@@ -370,6 +371,14 @@ class Instance:
         except Exception as problem:  # pylint: disable=broad-except
             return f"{told}, and that does not come up either: {problem}"
         return f"{told} and is running again."
+
+    def _full(self) -> str:
+        """Return a sentence about disks that are full, "" if none is: where nothing can be written, no log tells."""
+        layout = self.layout
+        full = without_room(
+            [layout.config_dir, layout.state_dir, layout.log_dir, *layout.data_dirs]
+        )
+        return f" No space is left on the disk of {', '.join(full)}." if full else ""
 
     def _journal(self, rules: StartRules) -> Journal:
         names = [*rules.log_files, CONSOLE]

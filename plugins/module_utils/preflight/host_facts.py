@@ -510,10 +510,13 @@ def identity_in(generation: str, properties: str) -> Optional[Dict[str, str]]:
     return {key: found[key] for key in IDENTITY_KEYS if key in found}
 
 
-def instance_facts(instance: Dict[str, Any], proc: str = "/proc") -> Dict[str, Any]:
+def instance_facts(
+    instance: Dict[str, Any], proc: str = "/proc", java_home: Optional[str] = None
+) -> Dict[str, Any]:
     """What is known of one instance's last start, and of the configuration and release in force.
 
-    In force is the generation of the running process, else the one that `current` leads to.
+    In force is the generation of the running process, else the one that `current` leads to. `java_home`:
+    the Java of the next start, None for that of the last one.
     """
     config_dir = instance["config_dir"]
     started = started_process(instance["started"], proc)
@@ -529,12 +532,15 @@ def instance_facts(instance: Dict[str, Any], proc: str = "/proc") -> Dict[str, A
     except (ValueError, AttributeError):
         release = None
     tried = instance.get("jvm_options") or []
-    known = meaning if started["alive"] and isinstance(meaning, dict) else {}
-    options = [*(known.get("jvm_options") or []), *(known.get("default_options") or [])]
+    runs = meaning if started["alive"] and isinstance(meaning, dict) else {}
+    options = [*(runs.get("jvm_options") or []), *(runs.get("default_options") or [])]
+    # A process that runs with this Java and these options needs no further trial.
+    same_java = bool(runs) and java_home in (None, runs.get("java_home"))
+    same_options = same_java and set(tried) <= set(options)
     return {
         "instance": instance["instance"],
-        # A process that runs with these options needs no further trial.
-        "untried_jvm_options": [] if set(tried) <= set(options) else tried,
+        "untried_java": not same_java,
+        "untried_jvm_options": [] if same_options else tried,
         "config_dir": config_dir,
         "started": started,
         "current": parse_properties(text) if text is not None else None,
@@ -543,7 +549,7 @@ def instance_facts(instance: Dict[str, Any], proc: str = "/proc") -> Dict[str, A
 
 
 def jvm_refusal(home: str, options: List[str]) -> Optional[str]:
-    """What the JVM in `home` says to these options; None if it starts with them."""
+    """What the JVM in `home` says to these options; None if it starts with them, or takes too long to tell."""
     try:
         done = subprocess.run(
             [os.path.join(home, "bin", "java"), *options, "-XX:-AlwaysPreTouch", "-version"],
@@ -552,8 +558,10 @@ def jvm_refusal(home: str, options: List[str]) -> Optional[str]:
             timeout=JVM_TIMEOUT_SECONDS,
             check=False,
         )
-    except (OSError, subprocess.SubprocessError):
-        return None  # no verdict about the options
+    except OSError as error:
+        return str(error)  # built for another kind of machine, for example
+    except subprocess.SubprocessError:
+        return None
     if done.returncode == 0:
         return None
     lines = [line.strip() for line in done.stdout.decode("utf-8", "replace").splitlines()]
@@ -604,12 +612,14 @@ def host_facts(spec: Dict[str, Any], proc: str = "/proc") -> Dict[str, Any]:
         "lock": lock_holder(spec.get("lock")),
     }
     pids, paths = [], []
+    home, tries = facts["java"]["home"], []
     refusals: Dict[Tuple[str, ...], Optional[str]] = {}
     for product in ("kafka", "zookeeper"):
         wanted = spec.get(product)
         if not wanted:
             continue
-        found = instance_facts(wanted, proc)
+        found = instance_facts(wanted, proc, home)
+        tries.append(found.pop("untried_java"))
         pids.append(found["started"]["pid"] if found["started"]["alive"] else None)
         paths.append(wanted["config_dir"])
         if product == "kafka":
@@ -632,11 +642,14 @@ def host_facts(spec: Dict[str, Any], proc: str = "/proc") -> Dict[str, Any]:
             found["data"] = zookeeper_data_facts(wanted["data_dir"], wanted["data_log_dir"])
         found["current"] = without_secrets(found["current"])
         untried = tuple(found.pop("untried_jvm_options"))
-        if untried and facts["java"]["home"]:
+        if untried and home:
             if untried not in refusals:
-                refusals[untried] = jvm_refusal(facts["java"]["home"], list(untried))
+                refusals[untried] = jvm_refusal(home, list(untried))
             found["jvm_refusal"] = refusals[untried]
         facts[product] = found
+    # What starts with options starts without; where it does not, they may not be to blame.
+    if home and tries and all(tries) and None not in refusals.values():
+        facts["java"]["refusal"] = jvm_refusal(home, [])
     facts["ports"] = port_holders([pid for pid in pids if pid], paths, proc)
     facts["names"] = resolve_names(spec.get("names") or [])
     return facts

@@ -66,8 +66,9 @@ def _options(member: Member, product: str) -> Iterator[Problem]:
             value = masked_text(str(each))
             yield found("jvm.options", member.name, variable, value, reason, "begin it with -")
     refusal = member.product_facts(product).get("jvm_refusal")
-    if refusal:
-        java = ((member.facts or {}).get("java") or {}).get("version")
+    java = (member.facts or {}).get("java") or {}
+    # A Java that does not start at all says nothing about options; it has a finding of its own.
+    if refusal and not java.get("refusal"):
         options = [masked_text(str(each)) for each in member.items(variable)]
-        reason = f"Java {java} refuses to start with it: {masked_text(str(refusal))}"
+        reason = f"Java {java.get('version')} refuses to start with it: {masked_text(str(refusal))}"
         yield found("jvm.options", member.name, variable, options, reason)

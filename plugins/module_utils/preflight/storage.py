@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import major
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
     found,
 )
@@ -461,6 +462,14 @@ def _java(member: Member) -> Iterator[Problem]:
                 f"{low} to {high}",
                 f"Kafka 3.x runs on Java {KAFKA_JAVA[0]} to {KAFKA_JAVA[1]}",
             )
+    if java.get("refusal"):
+        yield found(
+            "java.broken",
+            member.name,
+            "java_home",
+            java["home"],
+            "it does not start: %s" % masked_text(str(java["refusal"])),
+        )
     if java.get("home"):
         release = major(java.get("version"))
         if release is not None and release not in SPARK_JAVA and member.is_broker:

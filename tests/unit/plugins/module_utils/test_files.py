@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -36,6 +37,25 @@ def test_a_planted_link_is_replaced_and_never_followed(tmp_path):
     assert not (directory / "a").is_symlink()
 
 
+@pytest.mark.parametrize(
+    "disk, full",
+    [
+        ({"f_bavail": 16}, False),
+        ({"f_bavail": 15}, True),  # of what is kept for root an account has nothing
+        ({"f_favail": 0}, True),
+        ({"f_favail": 0, "f_files": 0}, False),  # btrfs counts no files
+    ],
+)
+def test_a_disk_is_full_without_bytes_or_without_files(monkeypatch, disk, full):
+    seen = {"f_frsize": 4096, "f_bfree": 99999, "f_bavail": 99999, "f_files": 9, "f_favail": 9}
+    monkeypatch.setattr(files.os, "statvfs", lambda path: SimpleNamespace(**{**seen, **disk}))
+    assert files.without_room(["/data"]) == (["/data"] if full else [])
+
+
+def test_of_what_is_not_there_nothing_is_said(tmp_path):
+    assert files.without_room([str(tmp_path / "none"), str(tmp_path)]) == []
+
+
 def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
     path = tmp_path / "a"
     path.write_text("old")
@@ -44,7 +64,8 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files, "flush", full)
-    with pytest.raises(OSError, match="No space"):
+    # what the kernel says of a write names no file
+    with pytest.raises(OSError, match="No space left on device: '.*/a'"):
         files.write_atomically(str(path), "new")
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["a"]

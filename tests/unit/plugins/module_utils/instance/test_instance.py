@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.instance import store
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance import instance, store
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generation import (
     fingerprint,
     reasons,
@@ -755,6 +755,19 @@ def test_a_failed_start_of_what_was_in_effect_leaves_it_stopped(bench, service):
     ):
         bench.turn()
     assert bench.instance.in_effect() == bench.instance.staged()
+
+
+def test_a_full_disk_is_named_where_no_log_could_tell(bench, monkeypatch):
+    bench.stage(threads=8)
+    bench.turn()
+    bench.stage(exit=1)
+    monkeypatch.setattr(instance, "without_room", lambda paths: list(paths)[:2])
+    with pytest.raises(
+        StartFailed, match="exits again and again. No space is left on the disk of"
+    ) as failed:
+        bench.turn()
+    layout = bench.instance.layout
+    assert f"the disk of {layout.config_dir}, {layout.state_dir}. The previous" in str(failed.value)
 
 
 def test_an_orphan_is_recognised_and_taken_over_in_its_turn(bench, service):

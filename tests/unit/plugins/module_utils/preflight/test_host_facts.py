@@ -454,8 +454,58 @@ def test_the_jvm_itself_judges_its_options(java_home, options, told):
     assert refusal is None if told is None else told in refusal
 
 
-def test_what_cannot_be_tried_is_no_refusal(tmp_path):
-    assert host.jvm_refusal(str(tmp_path), ["-Xmx64m"]) is None
+def test_what_is_no_program_of_this_machine_is_refused_in_its_words(tmp_path):
+    """An installation for another kind of processor, for example: its file `release` looks right."""
+    java = a_java(tmp_path, b"\x7fELF of something else")
+    assert "Exec format error" in host.jvm_refusal(java, ["-Xmx64m"])
+
+
+def test_what_takes_too_long_to_tell_is_no_refusal(tmp_path, monkeypatch):
+    monkeypatch.setattr(host, "JVM_TIMEOUT_SECONDS", 0.1)
+    assert host.jvm_refusal(a_java(tmp_path, b"#!/bin/sh\nexec sleep 60\n"), []) is None
+
+
+def a_java(directory, program):
+    """Make an installation of this program; return its home."""
+    (directory / "bin").mkdir()
+    (directory / "release").write_text('JAVA_VERSION="21.0.1"\n')
+    (directory / "bin" / "java").write_bytes(program)
+    (directory / "bin" / "java").chmod(0o755)
+    return str(directory)
+
+
+@pytest.mark.parametrize(
+    "program, told",
+    [
+        (
+            "echo 'cannot open libjvm.so'; exit 1",
+            ("cannot open libjvm.so", "cannot open libjvm.so"),
+        ),
+        ('[ "$1" != -Xmx64m ] || exit 3', ("exit code 3", None)),
+        ("exit 0", (None, "not asked")),
+    ],
+    ids=["broken", "refuses the options", "works"],
+)
+def test_a_java_that_never_ran_is_tried(tmp_path, program, told):
+    """With the options first: only where they are refused it is asked whether it starts without."""
+    java = a_java(tmp_path, f"#!/bin/sh\n{program}\n".encode())
+    facts = host.host_facts({"java_home": java, "kafka": broker_request(tmp_path, ["-Xmx64m"])})
+    seen = facts["kafka"]["jvm_refusal"], facts["java"].get("refusal", "not asked")
+    assert seen == told
+    facts = host.host_facts({"java_home": java, "kafka": broker_request(tmp_path, [])})
+    assert facts["java"]["refusal"] == (told[1] if told[0] else None)
+
+
+def broker_request(directory, options):
+    """What the preflight asks about a broker that was never started."""
+    return {
+        "instance": "kafka",
+        "config_dir": str(directory / "conf"),
+        "properties": "server.properties",
+        "started": str(directory / "started.json"),
+        "log_dirs": [],
+        "jvm_options": options,
+    }
 
 
 def test_options_of_a_running_process_are_not_tried_again(tmp_path):
@@ -476,3 +526,5 @@ def test_options_of_a_running_process_are_not_tried_again(tmp_path):
     )
     assert host.instance_facts(asked)["untried_jvm_options"] == []
     assert host.instance_facts(dict(asked, jvm_options=["-Xmx2g"]))["untried_jvm_options"]
+    other = host.instance_facts(asked, java_home="/opt/another")
+    assert other["untried_java"] and other["untried_jvm_options"], "by another Java they are"
