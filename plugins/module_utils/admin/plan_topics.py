@@ -326,9 +326,8 @@ def _plan_alteration(
         existing = max(factors)
         one.refuse(
             "replication.change",
-            f"the topic has {existing}; replicas are moved by kafka_reassignment, which a later "
-            "release of this collection brings",
-            f"declare replication_factor: {existing}",
+            f"the topic has {existing}, and kafka_topics moves no replicas",
+            f"declare replication_factor: {existing}, or change it with kafka_reassignment",
             "replication_factor",
             desired.replication_factor,
         )

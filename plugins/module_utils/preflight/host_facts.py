@@ -487,7 +487,7 @@ def container(root: str = "/") -> str:
 
 
 def ephemeral_ports(proc: str = "/proc") -> Dict[str, Any]:
-    """Ports that the kernel lends to outgoing connections: {first, last, reserved: [[first, last]]}.
+    """Ports that the kernel uses for outgoing connections: {first, last, reserved: [[first, last]]}.
 
     First and last are 0 where the kernel does not tell. Source: Linux, networking/ip-sysctl.
     """

@@ -170,8 +170,8 @@ def _lent(member: Member, sockets: List[Socket]) -> Iterator[Problem]:
                 member.name,
                 socket.variable,
                 socket.port,
-                f"the kernel lends ports {kernel['first']} to {kernel['last']} to outgoing "
-                "connections; one of them may hold it when the instance starts",
+                f"the kernel uses ports {kernel['first']} to {kernel['last']} for outgoing connections; "
+                "one of these may hold the port when the instance starts",
             )
 
 
