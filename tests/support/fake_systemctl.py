@@ -80,8 +80,9 @@ class Unit:
 
     def stop(self):
         if self.read()["ActiveState"] in ("active", "activating"):
-            open(self.stopping, "w").close()
+            # in this order: whoever watches may write "inactive" as soon as the file is there
             self.write(ActiveState="deactivating")
+            open(self.stopping, "w").close()
 
     def show(self, properties):
         loaded = "loaded" if os.path.exists(self.file) else "not-found"

@@ -204,7 +204,7 @@ def _is_ours(key: str, entry: Optional[ConfigEntry], mine: Optional[Own]) -> boo
 def _too_far(current: Optional[str], wanted: str) -> str:
     have, want = _count(current), _count(wanted)
     if have is None or want is None:
-        return "it is no number"
+        return "it is not a number"
     if have // 2 <= want <= have * 2 and want > 0:
         return ""
     return f"a running broker goes from {have} to no less than half and no more than double"

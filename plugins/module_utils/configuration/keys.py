@@ -216,7 +216,7 @@ def value_problem(key: str, value: Any, about: Mapping[str, Any]) -> Optional[Pr
     valid = "" if valid is None else str(valid).strip()
     wanted = f"a value of type {kind}{f', {valid}' if valid else ''}"
     if isinstance(value, Mapping):
-        return _bad("a mapping is no value", f"give {wanted}")
+        return _bad("a mapping, where one value belongs", f"give {wanted}")
     if value is None:
         return _bad("there is no value", f"give {wanted}, or leave the key out")
     if isinstance(value, (list, tuple)):
@@ -229,7 +229,7 @@ def value_problem(key: str, value: Any, about: Mapping[str, Any]) -> Optional[Pr
         parts = [part.strip() for part in text.split(",")] if kind == "list" else [text]
     if kind == "boolean":
         if text.lower() not in ("true", "false"):
-            return _bad("no boolean", "give true or false")
+            return _bad("not a boolean", "give true or false")
         return None
     if kind in INTEGER_BITS:
         return _integer_problem(key, text, kind, valid)
@@ -237,7 +237,7 @@ def value_problem(key: str, value: Any, about: Mapping[str, Any]) -> Optional[Pr
         try:
             number = float(text)
         except ValueError:
-            return _bad("no number", f"give a number{f' in {valid}' if valid else ''}")
+            return _bad("not a number", f"give a number{f' in {valid}' if valid else ''}")
         return _range_problem(number, valid)
     return _choice_problem(parts if text else [], text, valid)
 
@@ -252,7 +252,7 @@ def _integer_problem(key: str, text: str, kind: str, valid: str) -> Optional[Pro
     if not NUMBER.match(text):
         plain = _plain_number(key, text)
         return _bad(
-            "no whole number",
+            "not a whole number",
             (
                 f"write it as {plain}"
                 if plain is not None

@@ -277,7 +277,7 @@ def _cluster_ids(cluster: Cluster) -> Iterator[Problem]:
     expected = cluster.snapshot.cluster_id if cluster.snapshot else None
     source = "the ensemble's"
     if expected is None and len(on_disk) > 1:
-        # Nobody to ask: what most disks say is the cluster, ties by name.
+        # No broker answers: the id on most disks counts as the cluster's, of equals the first by name.
         expected = max(sorted(on_disk), key=lambda value: len(on_disk[value]))
         source = "that of most disks"
     # Also where brokers still answer: they know their old ensemble, and not the inventory's.

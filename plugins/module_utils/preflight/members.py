@@ -166,7 +166,7 @@ class Raw:
     tls: Optional[Mapping[str, Any]] = None
 
 
-# Of the other product's variables, what a member needs to know whom it belongs to.
+# Variables that every member reads, whichever product owns them: they say to which cluster it belongs.
 SHARED_VARIABLES = ("kafka_cluster_name", "kafka_group", "zookeeper_group", "kafka_admin_host")
 # Addresses are checked by the end of the name, whatever part of the platform reads them.
 ADDRESS_SUFFIXES = ("bootstrap_servers", "bootstrap_server", "registry_url", "registry_urls")

@@ -188,7 +188,7 @@ def _cannot_be_made(each: Directory) -> Iterator[Problem]:
     blocked_by = each.facts.get("blocked_by") or (each.path if each.facts["is_file"] else "")
     file_system, mount = each.facts.get("file_system"), each.facts["mount_point"]
     if blocked_by:
-        check, reason = "directories.not_a_directory", f"{blocked_by} is no directory"
+        check, reason = "directories.not_a_directory", f"{blocked_by} is not a directory"
     elif file_system in PSEUDO_FILE_SYSTEMS:
         check, reason = (
             "directories.unwritable",

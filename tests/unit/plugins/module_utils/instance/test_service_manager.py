@@ -119,7 +119,7 @@ def test_a_start_lasts_until_its_stop(bench):
     assert bench.service.supervises("one", pid) and not bench.service.supervises("one", os.getpid())
     assert bench.service.wants_running("one") and not attempt.over
     assert bench.service.attempt("one") == attempt, "the same process is the same attempt"
-    assert bench.instance.stop(30) is True
+    assert bench.instance.stop(120) is True
     assert start_ticks(pid) is None and not bench.service.wants_running("one")
     assert bench.service.attempt("one").over and not bench.service.supervises("one", pid)
 
@@ -136,12 +136,12 @@ def test_a_killed_process_is_another_attempt(bench):
 
 
 def test_a_stop_in_progress_is_not_over_yet(bench):
-    bench.stage(stop_seconds=2)
+    bench.stage(stop_seconds=6)
     bench.turn()
     with pytest.raises(ServiceError, match="still runs 0.5 s after SIGTERM. It is left to finish"):
         bench.instance.stop(0.5)
     assert bench.service.wants_running("one") and bench.pid
-    assert bench.instance.stop(30) is True
+    assert bench.instance.stop(120) is True
 
 
 def test_what_ends_again_and_again_is_given_up(bench):
