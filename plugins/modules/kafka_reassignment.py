@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kafka_reassignment
-short_description: Move replicas of Kafka from, onto and between brokers
+short_description: Move replicas of Kafka between brokers, and between the disks of a broker
 version_added: 0.1.0
 description:
   - Empties brokers, spreads replicas evenly over all brokers or onto new ones, and changes the
@@ -18,6 +18,8 @@ description:
     nothing.
   - Moves a few partitions at a time, under a throttle that it removes at the end, and waits until all
     of it is done. The preferred leaders of what was moved are elected then.
+  - With O(disks), moves replicas between the log directories of each of these brokers instead, and none
+    to another broker. Evens the directories out in bytes, or empties some of them.
   - A second run goes on with what a killed one has left, its throttles included. It refuses while a
     reassignment of somebody else is under way that goes elsewhere.
 options:
@@ -26,6 +28,9 @@ options:
       - V(applied) brings replicas to where the other options want them.
       - V(cancelled) ends all reassignments that are under way, whoever began them, and removes the
         throttles. Partitions that have been moved by then stay where they are.
+      - With O(disks), V(cancelled) ends the moves between the log directories of these brokers, and no
+        others. Kafka before 4.2 does not resume the deletion of old records and the compaction of these
+        partitions on these brokers until they restart (KAFKA-19458).
     type: str
     choices: [applied, cancelled]
     default: applied
@@ -58,10 +63,35 @@ options:
       - Only their replicas are counted, then, when they are spread.
     type: list
     elements: str
+  disks:
+    description:
+      - Ids of brokers whose replicas move between their own log directories. They have to be alive, and
+        all of their directories online.
+      - A directory's share of the bytes is that of its disk in all disks of the broker, or the same for
+        each where the broker does not tell their sizes.
+      - Brokers that have one directory are left alone, and refused if no other one is named.
+    type: list
+    elements: int
+  drain_directories:
+    description:
+      - With O(disks), paths of log directories that shall hold no replica, on whichever of the brokers
+        have them. The rest is not evened out then.
+      - Kafka puts new partitions into the directory that has the fewest, so take it out of C(log.dirs)
+        soon.
+    type: list
+    elements: str
+    default: []
+  tolerance:
+    description:
+      - With O(disks), how many percent of its share a directory may hold more or less. Nothing moves
+        until one of them exceeds it; then all are brought within half of it, as far as whole
+        replicas allow.
+    type: int
+    default: 10
   throttle:
     description:
       - How many bytes a second a broker may send and receive for the moves, such as V(50MiB), or
-        V(unlimited).
+        V(unlimited). With O(disks), how many it may copy between its directories.
       - It must be more than what producers write into the partitions that move, or they never catch
         up.
       - A topic of which somebody has throttled all replicas (V(*)) keeps that, and then brokers keep
@@ -131,6 +161,17 @@ EXAMPLES = r"""
     topics: [orders]
     replication_factor: 3
 
+- name: Even out the log directories of brokers 1 and 2
+  kafkaops.cluster.kafka_reassignment:
+    bootstrap_servers: kafka-1:9092,kafka-2:9092
+    disks: [1, 2]
+
+- name: Empty a disk of broker 2 that is to be taken out
+  kafkaops.cluster.kafka_reassignment:
+    bootstrap_servers: kafka-1:9092,kafka-2:9092
+    disks: [2]
+    drain_directories: [/var/lib/kafka/disk3]
+
 - name: Stop moving
   kafkaops.cluster.kafka_reassignment:
     bootstrap_servers: kafka-1:9092,kafka-2:9092
@@ -151,7 +192,7 @@ summary:
     9 partitions change, 9 replicas are copied, 4.4 GiB in all (4.4 GiB to broker 4), at most 50.0 MiB a second from
     and to each broker
 bytes:
-  description: Bytes that are copied between brokers.
+  description: Bytes that are copied between brokers, or between directories.
   returned: when the cluster was reached
   type: int
   sample: 4724464025
@@ -161,7 +202,7 @@ copies:
   type: int
   sample: 9
 under_way:
-  description: Partitions that were moving already when the module began.
+  description: Partitions, or replicas with O(disks), that were moving already when the module began.
   returned: when the cluster was reached
   type: list
   elements: str
@@ -197,6 +238,8 @@ failed_items:
   sample: []
 """
 
+from typing import Union
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
@@ -204,10 +247,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec imp
     connection_from,
     kafka_argument_spec,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_disks import DisksClient
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_moves import (
     MovesClient,
     require_both_clients,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.disks import DiskReassignment
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.reassignment import (
     OPTIONS,
@@ -220,18 +265,31 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner impo
     report,
 )
 
+# Between brokers and between disks: one at a time.
+BETWEEN_BROKERS = ("drain", "spread", "onto", "replication_factor", "topics")
+
 
 def main() -> None:
     """Entry point."""
     module = AnsibleModule(
-        argument_spec=kafka_argument_spec(**OPTIONS), supports_check_mode=True, **KAFKA_RULES
+        argument_spec=kafka_argument_spec(**OPTIONS),
+        supports_check_mode=True,
+        mutually_exclusive=[("disks", option) for option in BETWEEN_BROKERS],
+        required_by={"drain_directories": ["disks"], "tolerance": ["disks"]},
+        **KAFKA_RULES,
     )
     require_both_clients(module)
     params = module.params
     try:
-        client = MovesClient(connection_from(params))
         tell = told_into(params["progress"], module.log)
-        reassignment = Reassignment(client, params, tell)
+        client: MovesClient
+        reassignment: Union[Reassignment, DiskReassignment]
+        if params["disks"] is None:
+            client = MovesClient(connection_from(params))
+            reassignment = Reassignment(client, params, tell)
+        else:
+            client = DisksClient(connection_from(params))
+            reassignment = DiskReassignment(client, params, tell)
         client.connect()
         outcome = reconcile(reassignment, module.check_mode, params["operation_timeout"])
     except AdminError as error:

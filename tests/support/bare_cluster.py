@@ -195,6 +195,8 @@ class BareCluster:
     port_base: int
     brokers: int = 3
     zookeepers: int = 3
+    # of each broker
+    log_directories: int = 1
     kraft: bool = False
     kafka_version: str = ""
     kafka_release: Path | None = None
@@ -269,9 +271,10 @@ class BareCluster:
         hosts = ",".join(f"127.0.0.1:{self.port_base + 1 + i}" for i in range(self.zookeepers))
         return hosts + self.chroot
 
-    def log_directory(self, broker_id: int) -> Path:
-        """Where a broker keeps its partitions."""
-        return self.directory / f"broker-{broker_id}" / "data"
+    def log_directory(self, broker_id: int, number: int = 1) -> Path:
+        """Where a broker keeps its partitions; one of several, by its number from 1."""
+        name = "data" if number == 1 else f"data-{number}"
+        return self.directory / f"broker-{broker_id}" / name
 
     # -- life
 
@@ -400,10 +403,11 @@ class BareCluster:
             )
             self.zookeeper_instances.append(Instance(f"zookeeper-{index + 1}", command, home))
 
-    def _common_properties(self, broker_id: int, home: Path) -> dict:
+    def _common_properties(self, broker_id: int) -> dict:
         replication = min(3, self.brokers)
+        numbers = range(1, self.log_directories + 1)
         return {
-            "log.dirs": home / "data",
+            "log.dirs": ",".join(str(self.log_directory(broker_id, n)) for n in numbers),
             "num.network.threads": 2,
             "num.io.threads": 4,
             "auto.create.topics.enable": "false",
@@ -424,7 +428,7 @@ class BareCluster:
             home.mkdir(parents=True, exist_ok=True)
             (home / "log4j.properties").write_text(LOG4J)
             properties = {
-                **self._common_properties(broker_id, home),
+                **self._common_properties(broker_id),
                 "broker.id": broker_id,
                 **self._listeners(broker_id),
                 "zookeeper.connect": self.zookeeper_connect,
@@ -446,7 +450,7 @@ class BareCluster:
             home.mkdir(parents=True, exist_ok=True)
             (home / "log4j2.yaml").write_text(LOG4J2)
             properties = {
-                **self._common_properties(node_id, home),
+                **self._common_properties(node_id),
                 "process.roles": "broker,controller",
                 "node.id": node_id,
                 "controller.quorum.voters": voters,

@@ -11,7 +11,11 @@ import contextlib
 import importlib
 import io
 import json
+import signal
+import subprocess
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 from ansible.module_utils.common import warnings
 from ansible.module_utils.testing import patch_module_args
@@ -52,6 +56,35 @@ def run_module(name: str, arguments: dict, check: bool = False) -> Result:
             module.main()
     values = json.loads(printed.getvalue())
     return Result(bool(values.get("failed")), values)
+
+
+class Background:
+    """A module in a process of its own, which can be killed."""
+
+    def __init__(self, name: str, arguments: dict):
+        checkout = Path(__file__).resolve().parents[2]
+        code = (
+            "import json, sys; sys.path.insert(0, sys.argv[1])\n"
+            "from tests.support import collection_finder; collection_finder.install()\n"
+            "from tests.support.run_module import run_module\n"
+            "print(json.dumps(run_module(sys.argv[2], json.loads(sys.argv[3])).values))\n"
+        )
+        self.process = subprocess.Popen(  # pylint: disable=consider-using-with
+            [sys.executable, "-c", code, str(checkout), name, json.dumps(arguments)],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=checkout,
+        )
+
+    def kill(self):
+        """SIGKILL."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(20)
+
+    def end(self) -> dict:
+        """Wait until it ends; returns what it returned."""
+        output, _errors = self.process.communicate(timeout=300)
+        return json.loads(output)
 
 
 class Modules:

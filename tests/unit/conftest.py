@@ -5,9 +5,15 @@
 import os
 import sys
 
+from hypothesis import settings
+
 if not any(type(finder).__name__ == "_AnsibleCollectionFinder" for finder in sys.meta_path):
     from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder
 
     root = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
     # PYTHONPATH does not do it: a bundled `ansible_collections` package would win.
     _AnsibleCollectionFinder(paths=[os.path.join(root, "collections"), *sys.path])._install()
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")

@@ -33,6 +33,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
     Failure,
     Plan,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_disks import (
+    TOLERANCE_PERCENT,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_moves import (
     Layout,
     Move,
@@ -62,6 +65,7 @@ SETTLE_SECONDS = 30.0
 # Reorderings in one request; they are done at once.
 REORDERINGS = 500
 LEAST_RATE = 1024
+AGAIN = "run the task again to go on, or with state: cancelled to go back"
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ def wish_from(params: Mapping[str, Any]) -> Wish:
             Problem(
                 "reassignment.nothing_asked",
                 "nothing is asked for",
-                "give drain, spread, onto or replication_factor, or state: cancelled",
+                "give drain, spread, onto, replication_factor or disks, or state: cancelled",
             )
         )
     if factor is not None and factor < 1:
@@ -134,6 +138,21 @@ def rate_from(text: Any) -> int:
                 value=str(text),
             )
         ) from error
+
+
+def checked_batch(batch: int) -> int:
+    """The option `batch`; AdminError for less than one."""
+    if batch < 1:
+        raise AdminError(
+            Problem(
+                "options.range",
+                "must be at least 1",
+                "choose how many partitions move at the same time",
+                setting="batch",
+                value=str(batch),
+            )
+        )
+    return batch
 
 
 def plan_reassignment(found: Found, wish: Wish) -> Tuple[Plan, Moves]:
@@ -318,17 +337,7 @@ class Reassignment(Resource):
         self.cancelling = params["state"] == CANCELLED
         self.wish = Wish() if self.cancelling else wish_from(params)
         self.rate = rate_from(params["throttle"])
-        if params["batch"] < 1:
-            raise AdminError(
-                Problem(
-                    "options.range",
-                    "must be at least 1",
-                    "choose how many partitions move at the same time",
-                    setting="batch",
-                    value=str(params["batch"]),
-                )
-            )
-        self.batch = params["batch"]
+        self.batch = checked_batch(params["batch"])
         self.moves = Moves()
         self._found = Found(Snapshot())
         self._tell, self._clock, self._sleep = tell, clock, sleep
@@ -376,7 +385,7 @@ class Reassignment(Resource):
             # Something may have been started: what was not is found by the next run.
             return [
                 Failure(
-                    change.subject, f"{error.problem.reason}; {_AGAIN}", change.kind, "interrupted"
+                    change.subject, f"{error.problem.reason}; {AGAIN}", change.kind, "interrupted"
                 )
                 for change in changes
             ]
@@ -490,14 +499,14 @@ class Reassignment(Resource):
     def _late(
         self, pending: Sequence[Move], waiting: Mapping[Key, Optional[Move]]
     ) -> List[Failure]:
-        under_way = "still under way, under its throttle; " + _AGAIN
+        under_way = "still under way, under its throttle; " + AGAIN
         return [
             Failure(_name(key), under_way, MOVE if move else FINISH, "timeout")
             for key, move in sorted(waiting.items())
         ] + [
             Failure(
                 _name(move.key),
-                f"not started; {_AGAIN}",
+                f"not started; {AGAIN}",
                 MOVE if move.adding or move.removing else REORDER,
                 "timeout",
             )
@@ -552,7 +561,7 @@ class Reassignment(Resource):
             while set(self.client.fetch_running()) - set(refused):
                 if self._clock() >= deadline:
                     return failures + [
-                        Failure(_name(key), f"still under way; {_AGAIN}", CANCEL, "timeout")
+                        Failure(_name(key), f"still under way; {AGAIN}", CANCEL, "timeout")
                         for key in sorted(running)
                         if key not in refused
                     ]
@@ -619,9 +628,6 @@ class Reassignment(Resource):
             self._sleep(POLL_SECONDS)
 
 
-_AGAIN = "run the task again to go on, or with state: cancelled to go back"
-
-
 def told_into(path: Optional[str], log: Callable[[str], None]) -> Callable[[str], None]:
     """A function for lines about progress: into the log, and as {"line": ...} into a file."""
 
@@ -641,6 +647,9 @@ OPTIONS = dict(
     onto=dict(type="list", elements="int", default=[]),
     replication_factor=dict(type="int"),
     topics=dict(type="list", elements="str"),
+    disks=dict(type="list", elements="int"),
+    drain_directories=dict(type="list", elements="str", default=[]),
+    tolerance=dict(type="int", default=TOLERANCE_PERCENT),
     throttle=dict(type="str", default="50MiB"),
     batch=dict(type="int", default=20),
     operation_timeout=dict(type="float", default=86400.0),

@@ -127,6 +127,20 @@ def kraft(tmp_path_factory):
         yield running
 
 
+@pytest.fixture(scope="session")
+def two_disks(tmp_path_factory):
+    """One broker with two log directories."""
+    with BareCluster(
+        directory=tmp_path_factory.mktemp("disks"),
+        port_base=PORT_BASE + 100,
+        brokers=1,
+        zookeepers=1,
+        log_directories=2,
+        broker_config={"log.initial.task.delay.ms": 500, "log.segment.delete.delay.ms": 200},
+    ) as running:
+        yield running
+
+
 @pytest.fixture
 def admin(cluster):
     """A client that is not ours, to look and to interfere behind the module's back."""

@@ -4,12 +4,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -19,7 +14,6 @@ from kafka import KafkaAdminClient, TopicPartition
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
-CHECKOUT = Path(__file__).resolve().parents[3]
 KEYS = [f"{side}.replication.throttled" for side in ("leader", "follower")]
 
 
@@ -192,39 +186,20 @@ def slow(place, cluster, nothing_left):
     return name, write(cluster, name, 2, 8_000_000)
 
 
-class Background:
-    """The module in a process of its own, which can be killed."""
-
-    def __init__(self, arguments):
-        code = (
-            "import json, sys; sys.path.insert(0, sys.argv[1])\n"
-            "from tests.support import collection_finder; collection_finder.install()\n"
-            "from tests.support.run_module import run_module\n"
-            "print(json.dumps(run_module('kafka_reassignment', json.loads(sys.argv[2])).values))\n"
-        )
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", code, str(CHECKOUT), json.dumps(arguments)],
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=CHECKOUT,
-        )
-
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait(20)
-
-
 @pytest.fixture
 def background(modules, slow):
     """The module draining broker 2 of the slow topic, killed at the end if it still runs."""
     name, _records = slow
+    from tests.support.run_module import Background
+
     running = Background(
+        "kafka_reassignment",
         {
             "bootstrap_servers": modules.bootstrap_servers,
             "topics": [name],
             "drain": [2],
             "throttle": "512KiB",
-        }
+        },
     )
     yield running
     if running.process.poll() is None:

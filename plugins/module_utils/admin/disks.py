@@ -1,0 +1,414 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The log directories of brokers as a Resource: what the runner needs to know to move replicas between them.
+
+Private to this collection. The glue between `plan_disks`, which decides, and `client_disks`, which
+does. All that a run knows is read from the brokers, so a killed one is gone on with by the next: a
+broker goes on copying by itself, also after a restart.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, Callable, Deque, Dict, List, Mapping, Sequence, Set, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import checked_seconds
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_disks import (
+    DISK_RATE,
+    Disks,
+    DisksClient,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Snapshot
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
+    AdminError,
+    Change,
+    Failure,
+    Plan,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_disks import (
+    Directory,
+    DiskMove,
+    DiskMoves,
+    DiskWish,
+    Place,
+    UnderWay,
+    carried_out,
+    plan_disks,
+    told,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_moves import some_keys
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.reassignment import (
+    AGAIN,
+    CANCEL,
+    CANCELLED,
+    FINISH,
+    MOVE,
+    OPERATION_MAX_SECONDS,
+    SETTLE_SECONDS,
+    TELL_SECONDS,
+    UNTHROTTLE,
+    checked_batch,
+    rate_from,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
+    UNLIMITED,
+    approximate_size,
+)
+
+POLL_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class FoundDisks:
+    """What was read: the cluster, directories, limits, and which of the brokers get copies of others."""
+
+    snapshot: Snapshot
+    disks: Disks = Disks()
+    rates: Mapping[int, str] = field(default_factory=dict)
+    joining: Mapping[int, Sequence[Tuple[str, int]]] = field(default_factory=dict)
+
+    @property
+    def settled(self) -> Dict[int, Tuple[Directory, ...]]:
+        """The directories once what is under way has arrived."""
+        moves = [
+            DiskMove(broker, key, move.source, move.target, move.size)
+            for (broker, key), move in self.disks.under_way.items()
+        ]
+        return carried_out(self.disks.directories, moves)
+
+
+def disk_wish_from(params: Mapping[str, Any]) -> DiskWish:
+    """The DiskWish of a module's parameters; AdminError for what cannot be one."""
+    if not 0 <= params["tolerance"] <= 100:
+        raise AdminError(
+            Problem(
+                "options.range",
+                "must be from 0 to 100",
+                "choose percent of a directory's share",
+                setting="tolerance",
+                value=str(params["tolerance"]),
+            )
+        )
+    return DiskWish(frozenset(params["drain_directories"] or ()), params["tolerance"])
+
+
+def plan_disk_moves(
+    found: FoundDisks, asked: Sequence[int], wish: DiskWish
+) -> Tuple[Plan, DiskMoves]:
+    """What to do, and the moves in it. Pure."""
+    refusals = _unknown(found, asked) or _joining(found)
+    moves = DiskMoves()
+    if not refusals:
+        moves = plan_disks(found.settled, wish, found.disks.under_way)
+        refusals = list(moves.refusals)
+    changes = [
+        Change(
+            FINISH,
+            _name(place),
+            {"directory": move.source},
+            {"directory": move.target},
+            "under way already",
+        )
+        for place, move in sorted(found.disks.under_way.items())
+    ]
+    changes += [
+        Change(
+            MOVE,
+            _name(move.place),
+            {"directory": move.source},
+            {"directory": move.target},
+            approximate_size(move.size),
+        )
+        for move in moves.moves
+    ]
+    return Plan(tuple(changes or _unthrottling(found)), tuple(refusals)), moves
+
+
+def plan_disk_cancelling(found: FoundDisks, asked: Sequence[int]) -> Plan:
+    """The way back for every move between directories that is under way. Pure."""
+    changes = [
+        Change(CANCEL, _name(place), {"directory": move.target}, {"directory": move.source})
+        for place, move in sorted(found.disks.under_way.items())
+    ]
+    return Plan((*changes, *_unthrottling(found)), tuple(_unknown(found, asked)))
+
+
+def _name(place: Place) -> str:
+    broker, (topic, partition) = place
+    return f"broker {broker}: {topic}-{partition}"
+
+
+def _unthrottling(found: FoundDisks) -> List[Change]:
+    return [
+        Change(UNTHROTTLE, f"broker {broker}", {DISK_RATE: rate}, {DISK_RATE: None})
+        for broker, rate in sorted(found.rates.items())
+    ]
+
+
+def _unknown(found: FoundDisks, asked: Sequence[int]) -> List[Problem]:
+    alive = sorted(broker.id for broker in found.snapshot.brokers)
+    unknown = sorted(set(asked) - set(alive))
+    if asked and not unknown:
+        return []
+    return [
+        Problem(
+            "reassignment.unknown_broker",
+            "no such broker is registered" if unknown else "no broker is named",
+            f"start it, or name brokers that are: {', '.join(map(str, alive)) or 'none'}",
+            (f"broker {', '.join(map(str, unknown))}",) if unknown else (),
+            "disks",
+            ",".join(map(str, sorted(asked))),
+        )
+    ]
+
+
+def _joining(found: FoundDisks) -> List[Problem]:
+    """Brokers that replicas are copied to: what they will hold is not there to be planned with."""
+    return [
+        Problem(
+            "reassignment.running",
+            f"replicas are being moved to it from other brokers: {some_keys(sorted(keys))}",
+            "wait until that is over, or end it with kafka_reassignment and state: cancelled",
+            (f"broker {broker}",),
+        )
+        for broker, keys in sorted(found.joining.items())
+    ]
+
+
+class DiskReassignment(Resource):
+    """The log directories of the brokers that `disks` names, for one task. `tell` gets a line now and then."""
+
+    def __init__(
+        self,
+        client: DisksClient,
+        params: Mapping[str, Any],
+        tell: Callable[[str], None] = lambda line: None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ):
+        checked_seconds("operation_timeout", params["operation_timeout"], OPERATION_MAX_SECONDS)
+        self.client = client
+        self.asked = sorted(set(params["disks"]))
+        self.cancelling = params["state"] == CANCELLED
+        self.wish = disk_wish_from(params)
+        self.rate = rate_from(params["throttle"])
+        self.batch = checked_batch(params["batch"])
+        self.moves = DiskMoves()
+        self._found = FoundDisks(Snapshot())
+        self._tell, self._clock, self._sleep = tell, clock, sleep
+
+    # ------------------------------------------------------------ the runner's questions
+
+    def read(self) -> FoundDisks:
+        """The brokers as they are; a few requests for each."""
+        snapshot = self.client.fetch_metadata()
+        alive = {broker.id for broker in snapshot.brokers}
+        asked = [broker for broker in self.asked if broker in alive]
+        joining: Dict[int, List[Tuple[str, int]]] = {}
+        if not self.cancelling:
+            for key, running in self.client.fetch_running().items():
+                for broker in set(running.adding) & set(asked):
+                    joining.setdefault(broker, []).append(key)
+        disks = self.client.fetch_disks(asked)
+        return FoundDisks(snapshot, disks, self.client.fetch_disk_rates(asked), joining)
+
+    def plan(self, snapshot: FoundDisks) -> Plan:
+        """The Plan; the cluster is not asked again."""
+        self._found = snapshot
+        if self.cancelling:
+            return plan_disk_cancelling(snapshot, self.asked)
+        plan, self.moves = plan_disk_moves(snapshot, self.asked, self.wish)
+        return plan
+
+    def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
+        """Move in small batches under the limit, or cancel; wait; remove the limit."""
+        try:
+            if self.cancelling:
+                return self._cancel(deadline)
+            failures = self._carry_out(deadline)
+            if not any(failure.code == "timeout" for failure in failures):
+                self._rates_off()
+            return failures
+        except AdminError as error:
+            # Something may have been started: what was not is found by the next run.
+            return [
+                Failure(
+                    change.subject, f"{error.problem.reason}; {AGAIN}", change.kind, "interrupted"
+                )
+                for change in changes
+            ]
+
+    def results(self, outcome: Outcome) -> Dict[str, Any]:
+        """What the module returns about the moves."""
+        return {
+            "cluster_id": outcome.snapshot.snapshot.cluster_id,
+            "summary": self.summary(),
+            "bytes": self.moves.bytes,
+            "copies": len(self.moves.moves),
+            "under_way": [_name(place) for place in sorted(outcome.snapshot.disks.under_way)],
+        }
+
+    def summary(self) -> str:
+        """One line for people."""
+        running = len(self._found.disks.under_way)
+        under_way = f"{running} move{'' if running == 1 else 's'} between directories under way"
+        if self.cancelling:
+            return f"{under_way}, to be cancelled" if running else "nothing to cancel"
+        line = told(self._found.settled, self.moves)
+        if running:
+            line = f"{under_way}, which this goes on with; then {line}"
+        if self.moves.moves and self.rate != UNLIMITED:
+            line += f", at most {approximate_size(self.rate)} a second on each broker"
+        return line
+
+    # ------------------------------------------------------------ doing it
+
+    def _carry_out(self, deadline: float) -> List[Failure]:
+        """Keep up to `batch` replicas moving until all are done, those of all brokers in turn."""
+        waiting: Dict[Place, UnderWay] = dict(self._found.disks.under_way)
+        pending = _in_turn(self.moves.moves)
+        self._rates_on({place[0] for place in waiting} | {move.broker for move in pending})
+        failures: List[Failure] = []
+        total, told_at = len(pending) + len(waiting), self._clock()
+        doubtful: Set[Place] = set()
+        kinds = {**dict.fromkeys(waiting, FINISH), **{move.place: MOVE for move in pending}}
+        while True:
+            chosen = [pending.popleft() for each in range(min(len(pending), self._room(waiting)))]
+            refused = self.client.move_between_disks({move.place: move.target for move in chosen})
+            for move in chosen:
+                if move.place in refused:
+                    failures.append(
+                        Failure(_name(move.place), refused[move.place], MOVE, "refused")
+                    )
+                else:
+                    waiting[move.place] = UnderWay(move.source, move.target, move.size)
+            now = self._look(waiting)
+            for place, aim in sorted(waiting.items()):
+                if place[0] not in now.directories or place in now.under_way:
+                    doubtful.discard(place)
+                elif now.where(place) in (None, aim.target):
+                    # Arrived, or the replica is not on this broker any more.
+                    del waiting[place]
+                elif place in doubtful:
+                    del waiting[place]
+                    why = f"it stays in {now.where(place)}: somebody else has ended the move"
+                    failures.append(Failure(_name(place), why, kinds[place], "changed"))
+                else:
+                    # At the very end of a move it can be seen as neither.
+                    doubtful.add(place)
+            if not (pending or waiting):
+                return failures
+            if self._clock() >= deadline:
+                return failures + self._late(pending, waiting, kinds)
+            if self._clock() - told_at >= TELL_SECONDS:
+                told_at = self._clock()
+                self._tell(self._line(total, pending, waiting, now))
+            self._sleep(POLL_SECONDS)
+
+    def _room(self, waiting: Mapping[Place, UnderWay]) -> int:
+        return max(0, self.batch - len(waiting))
+
+    def _look(self, waiting: Mapping[Place, UnderWay]) -> Disks:
+        """Where the replicas that move are now."""
+        brokers = sorted({broker for broker, _key in waiting})
+        topics = sorted({key[0] for _broker, key in waiting})
+        return self.client.look_at_disks(brokers, topics) if waiting else Disks()
+
+    def _line(
+        self,
+        total: int,
+        pending: Sequence[DiskMove],
+        waiting: Mapping[Place, UnderWay],
+        now: Disks,
+    ) -> str:
+        """How far it is: replicas, and bytes that are still to be copied."""
+        left = sum(move.size for move in pending)
+        left += sum(now.under_way.get(place, move).left for place, move in waiting.items())
+        done = total - len(pending) - len(waiting)
+        line = f"{done} of {total} replicas moved, {approximate_size(left)} left"
+        silent = sorted({broker for broker, _key in waiting} - set(now.directories))
+        if silent:
+            line += f"; waiting for broker {', '.join(map(str, silent))}, which does not answer"
+        return line
+
+    def _late(
+        self,
+        pending: Sequence[DiskMove],
+        waiting: Mapping[Place, UnderWay],
+        kinds: Mapping[Place, str],
+    ) -> List[Failure]:
+        under_way = f"still under way, under its limit; {AGAIN}"
+        return [
+            Failure(_name(place), under_way, kinds[place], "timeout") for place in sorted(waiting)
+        ] + [Failure(_name(m.place), f"not started; {AGAIN}", MOVE, "timeout") for m in pending]
+
+    def _cancel(self, deadline: float) -> List[Failure]:
+        running = self._found.disks.under_way
+        refused = self.client.move_between_disks(
+            {place: move.source for place, move in running.items()}
+        )
+        failures = [
+            Failure(_name(place), why, CANCEL, "refused") for place, why in sorted(refused.items())
+        ]
+        left = {place: move for place, move in running.items() if place not in refused}
+        while left:
+            now = self._look(left)
+            left = {
+                place: move
+                for place, move in left.items()
+                if place[0] not in now.directories or place in now.under_way
+            }
+            if left and self._clock() >= deadline:
+                return failures + [
+                    Failure(_name(place), f"still under way; {AGAIN}", CANCEL, "timeout")
+                    for place in sorted(left)
+                ]
+            if left:
+                self._sleep(POLL_SECONDS)
+        self._rates_off()
+        return failures
+
+    # ------------------------------------------------------------ the limit
+
+    def _rates_on(self, brokers: Set[int]) -> None:
+        """Limit copies before they begin. What a killed run has left is overwritten."""
+        if self.rate == UNLIMITED:
+            self._rates_off()
+            return
+        rate = str(self.rate)
+        self.client.set_disk_rates(
+            {broker: rate for broker in brokers if self._found.rates.get(broker) != rate}
+        )
+
+    def _rates_off(self) -> None:
+        """Remove the limits, and see that they are gone."""
+        until = self._clock() + SETTLE_SECONDS
+        while True:
+            left = self.client.fetch_disk_rates(self.asked)
+            if not left:
+                return
+            self.client.set_disk_rates(dict.fromkeys(left))
+            if self._clock() >= until:
+                raise AdminError(
+                    Problem(
+                        "reassignment.throttle_left",
+                        f"{DISK_RATE} could not be removed: broker {', '.join(map(str, sorted(left)))}",
+                        "run the task again",
+                    )
+                )
+            self._sleep(POLL_SECONDS)
+
+
+def _in_turn(moves: Sequence[DiskMove]) -> Deque[DiskMove]:
+    """One of each broker, then the next one of each: their disks work at the same time."""
+    of_broker: Dict[int, int] = {}
+    turns = []
+    for move in moves:
+        of_broker[move.broker] = of_broker.get(move.broker, 0) + 1
+        turns.append((of_broker[move.broker], move.broker, move))
+    return deque(move for _turn, _broker, move in sorted(turns, key=lambda each: each[:2]))
