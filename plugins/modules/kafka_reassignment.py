@@ -201,6 +201,11 @@ copies:
   returned: when the cluster was reached
   type: int
   sample: 9
+took:
+  description: When the moves began and when they had ended, in milliseconds since 1970.
+  returned: when something was moved
+  type: dict
+  sample: {from_ms: 1763791202000, to_ms: 1763791322000}
 under_way:
   description: Partitions, or replicas with O(disks), that were moving already when the module began.
   returned: when the cluster was reached

@@ -42,7 +42,7 @@ attributes:
 
 EXAMPLES = r"""
 - name: Lock
-  ansible.builtin.import_playbook: phases/lock.yml
+  ansible.builtin.import_playbook: kafkaops.cluster.phases.lock
 """
 
 RETURN = r"""

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import random
 
 import pytest
 
@@ -27,3 +29,11 @@ def cluster(next_offset):
     with LocalCluster(next_offset()) as running:
         running.deploy()
         yield running
+
+
+@pytest.fixture
+def moments():
+    """The chance of this run; its seed is printed, and KAFKAOPS_TEST_SEED repeats it."""
+    seed = int(os.environ.get("KAFKAOPS_TEST_SEED") or random.randrange(2**32))
+    print(f"\nKAFKAOPS_TEST_SEED={seed}", flush=True)
+    return random.Random(seed)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import random
 import signal
 import subprocess
 import time
@@ -91,14 +90,6 @@ def kill_one_roll(cluster, moments):
     assert not list((cluster.home / "locks").glob("*.json")), "the lock is given back"
     again = cluster.play("rolling_restart.yml")
     assert again.changed() == 0, again.text
-
-
-@pytest.fixture
-def moments():
-    """The chance of this run; its seed is printed."""
-    seed = int(os.environ.get("KAFKAOPS_TEST_SEED") or random.randrange(2**32))
-    print(f"\nKAFKAOPS_TEST_SEED={seed}", flush=True)
-    return random.Random(seed)
 
 
 def test_a_roll_that_is_killed_at_any_moment_is_completed_by_the_next(cluster, moments):

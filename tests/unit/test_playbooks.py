@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
@@ -73,6 +74,9 @@ STARTS_OR_STOPS = {
 }
 
 
+MOVES = {"drain.yml", "spread.yml"}
+
+
 def parts_of(path):
     """Yield (what, tags) of a playbook in its order: `lock`, `unlock`, or `acts` where it starts or stops something."""
     for play in yaml.safe_load(path.read_text(encoding="utf-8")):
@@ -108,6 +112,57 @@ def test_what_starts_or_stops_something_does_it_between_lock_and_unlock():
     assert {"site", "start", "stop", "teardown", "rolling_restart", "rolling_upgrade"} <= acting
 
 
+# Made by the preflight (or phases/members.yml), before every other play.
+MEMBERS = {"kafkaops_members", "kafkaops_run", "kafkaops_kafka", "kafkaops_zookeeper"}
+
+
+def test_a_group_that_may_be_made_for_nobody_is_asked_for_without_a_warning(tmp_path, capsys):
+    """Ansible warns of a group that is not there, and an operator at night wonders what is wrong."""
+    (tmp_path / "hosts.yml").write_text("all: {hosts: {a: {}, b: {}}}")
+    inventory = InventoryManager(DataLoader(), sources=[str(tmp_path / "hosts.yml")])
+    asked = set()
+    for path in sorted(ROOT.glob("playbooks/**/*.yml")):
+        for play in DataLoader().load_from_file(str(path), trusted_as_template=True):
+            hosts = str(play.get("hosts", ""))
+            found = set(re.findall(r"kafkaops_\w+", hosts)) - MEMBERS
+            for group in found:
+                asked.add(group)
+                for groups, expected in (({}, "all:!all"), ({group: ["a"]}, group)):
+                    templar = Templar(loader=DataLoader(), variables={"groups": groups})
+                    assert templar.template(play["hosts"]) == expected, (path, group)
+    assert {"kafkaops_kafka_put_off", "kafkaops_kafka_restarted", "kafkaops_kafka_turns"} <= asked
+    assert inventory.get_hosts("all:!all") == [] and not capsys.readouterr().err
+    assert len(inventory.get_hosts("all")) == 2
+
+
+# They change a live cluster, or may.
+PROVEN = {
+    *("rolling_restart", "rolling_upgrade", "rollback"),
+    *("scale_out", "scale_in", "replace_broker", "scale_zookeeper"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(PROVEN))
+def test_a_proof_begins_before_the_change_and_ends_behind_it(name):
+    path = ROOT / "playbooks" / f"{name}.yml"
+    steps = []
+    for play in yaml.safe_load(path.read_text(encoding="utf-8")):
+        imported = play.get("ansible.builtin.import_playbook", "")
+        included = [
+            (task.get("ansible.builtin.include_role") or {}).get("tasks_from")
+            for task in play.get("tasks") or ()
+        ]
+        if imported == "phases/prove.yml":
+            steps.append(play["vars"]["kafkaops_validation"])
+        elif imported in ("phases/lock.yml", "phases/unlock.yml"):
+            steps.append(Path(imported).stem)
+        elif imported == "phases/run.yml" or {*STARTS_OR_STOPS, *MOVES} & set(included):
+            steps.append("acts")
+    assert steps[:2] == ["lock", "begin"] and steps[-2:] == ["unlock", "end"], steps
+    assert steps[2:-2] and set(steps[2:-2]) == {"acts"}, steps
+    assert "-e prove=true" in path.read_text(encoding="utf-8").partition("---")[0]
+
+
 @pytest.mark.parametrize("product", ["zookeeper", "kafka"])
 @pytest.mark.parametrize(
     ("facts", "expected"),
@@ -123,8 +178,9 @@ def test_hosts_take_turns_unless_it_is_known_that_nothing_is_pending(product, fa
     plays = DataLoader().load_from_file(
         str(ROOT / "playbooks" / "phases" / "run.yml"), trusted_as_template=True
     )
+    group = f"kafkaops_{product}_turns"
     (serial,) = [
-        play["serial"] for play in plays if play.get("hosts") == f"kafkaops_{product}_turns"
+        play["serial"] for play in plays if f"'{group}' in groups" in play.get("hosts", "")
     ]
     variables = {"groups": {f"kafkaops_{product}_turns": ["a", "b"]}}
     if facts is not None:

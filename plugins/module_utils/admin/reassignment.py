@@ -155,6 +155,10 @@ def checked_batch(batch: int) -> int:
     return batch
 
 
+def _now_ms() -> int:
+    return int(time.time() * 1000)
+
+
 def plan_reassignment(found: Found, wish: Wish) -> Tuple[Plan, Moves]:
     """What to do, and the moves in it. Pure."""
     before, after = found.layout(_origin), found.layout(_target)
@@ -341,6 +345,7 @@ class Reassignment(Resource):
         self.moves = Moves()
         self._found = Found(Snapshot())
         self._tell, self._clock, self._sleep = tell, clock, sleep
+        self._took: Optional[Dict[str, int]] = None
 
     # ------------------------------------------------------------ the runner's questions
 
@@ -379,6 +384,7 @@ class Reassignment(Resource):
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
         """Move in small batches under the throttle, or cancel; wait; remove the throttle."""
+        began = _now_ms()
         try:
             failures = self._cancel(deadline) if self.cancelling else self._carry_out(deadline)
         except AdminError as error:
@@ -389,11 +395,14 @@ class Reassignment(Resource):
                 )
                 for change in changes
             ]
+        self._took = {"from_ms": began, "to_ms": _now_ms()}
         return failures
 
     def results(self, outcome: Outcome) -> Dict[str, Any]:
         """What the module returns about the moves."""
+        took = {"took": self._took} if self._took else {}
         return {
+            **took,
             "cluster_id": outcome.snapshot.snapshot.cluster_id,
             "summary": self.summary(),
             "bytes": self.moves.bytes,

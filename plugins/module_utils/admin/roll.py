@@ -33,13 +33,14 @@ def roll_order(members: Iterable[Mapping[str, Any]]) -> List[str]:
 def turn_events(turns: Iterable[Mapping[str, Any]]) -> List[Dict[str, Any]]:
     """Return what the report of a proof draws: dicts `from_ms`, `to_ms` (since 1970) and `label`.
 
-    `turns`: dicts `host`, `from_ms`, `to_ms`, `restarted` (whether it ran before).
+    `turns`: dicts `host`, `from_ms`, `to_ms`, `done` (started, restarted, stopped); a `host` of "" is
+    nobody in particular. The events are in the order of their beginning.
     """
     return [
         {
             "from_ms": turn["from_ms"],
             "to_ms": turn["to_ms"],
-            "label": f"{turn['host']} {'restarted' if turn['restarted'] else 'started'}",
+            "label": f"{turn['host']} {turn['done']}".strip(),
         }
-        for turn in turns
+        for turn in sorted(turns, key=lambda turn: (turn["from_ms"], turn["to_ms"]))
     ]

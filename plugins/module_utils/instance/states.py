@@ -192,9 +192,9 @@ def _start(params: Params, check_mode: bool, instance: Instance) -> Result:
         pending = pending or ["asked for"]
     if not pending or check_mode:
         return {"changed": bool(pending), "reasons_before": pending}
-    restarted, began = instance.process() is not None, _now_ms()
+    done, began = "restarted" if instance.process() else "started", _now_ms()
     instance.turn(name, _rules(params))
-    took = {"from_ms": began, "to_ms": _now_ms(), "restarted": restarted}
+    took = {"from_ms": began, "to_ms": _now_ms(), "done": done}
     return {"changed": True, "reasons_before": pending, "took": took}
 
 
@@ -203,12 +203,16 @@ def _now_ms() -> int:
 
 
 def _stop(params: Params, check_mode: bool, instance: Instance, manager: ServiceManager) -> Result:
-    runs = instance.process() is not None or manager.wants_running(params["name"])
+    ran, began = instance.process() is not None, _now_ms()
+    runs = ran or manager.wants_running(params["name"])
     if not check_mode and params["state"] == "stopped":
         instance.stop(params["stop_timeout"])
     elif not check_mode:
         instance.remove(params["stop_timeout"])
-    return {"changed": runs}
+    if not ran or check_mode:
+        return {"changed": runs}
+    took = {"from_ms": began, "to_ms": _now_ms(), "done": "stopped"}
+    return {"changed": runs, "took": took}
 
 
 def _target(params: Params, instance: Instance) -> Optional[str]:

@@ -75,6 +75,11 @@ def arguments(argv: list) -> argparse.Namespace:
     parser.add_argument("--min-isr", type=int, help="planned min.insync.replicas, for durability")
     parser.add_argument("--replication-factor", type=int, help="planned; default: 3 or all brokers")
     parser.add_argument(
+        "--with-absent",
+        action="store_true",
+        help="a new topic gets replicas also on brokers that are down and hold others (ZooKeeper)",
+    )
+    parser.add_argument(
         "--groups", type=int, default=2, help="consumer groups, for continuity; 0: not judged"
     )
     parser.add_argument(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
+from typing import Sequence
 
 from flow.verdict import Partition
 
@@ -106,9 +107,22 @@ class Cluster:
         """Whether the topic exists."""
         return topic in self._metadata().topics
 
-    def create_topic(self, topic: str, assignment: list, config: dict) -> None:
+    def absent_holders(self) -> list:
+        """Ids of brokers that hold replicas and are not registered: they are down."""
+        metadata = self._metadata()
+        held = {
+            broker
+            for topic in metadata.topics.values()
+            for partition in topic.partitions.values()
+            for broker in partition.replicas
+        }
+        return sorted(held - set(metadata.brokers))
+
+    def create_topic(
+        self, topic: str, assignment: list, config: dict, absent: Sequence = ()
+    ) -> None:
         """Create the topic with these replicas (partition -> broker ids, preferred leader first)
-        and settings, and wait for its leaders.
+        and settings, and wait for its leaders. Brokers that are `absent` lead nothing.
         """
         from confluent_kafka.admin import NewTopic
 
@@ -124,7 +138,7 @@ class Cluster:
         except Exception as error:
             raise self._failure(f"topic {topic} could not be created", error) from error
         deadline = time.monotonic() + self._timeout
-        wanted = [replicas[0] for replicas in assignment]
+        wanted = [next(b for b in replicas if b not in absent) for replicas in assignment]
         while True:
             leaders = [p["leader"] for _, p in sorted(self.layout(topic).items())]
             if leaders == wanted:

@@ -101,19 +101,24 @@ def _prepare(options: argparse.Namespace, cluster: Cluster, settings: dict) -> f
     brokers = list(described.brokers)
     run_id = uuid.uuid4().hex
     topic = options.topic or f"kafkaops-flow-{run_id[:12]}"
-    replication = options.replication_factor or min(3, len(brokers))
-    if replication > len(brokers):
-        raise CannotRun(f"replication factor {replication} needs more than {len(brokers)} brokers")
+    # A broker that comes back during the run takes part in it, like all others.
+    absent = cluster.absent_holders() if options.with_absent else []
+    homes = sorted({*brokers, *absent})
+    replication = options.replication_factor or min(3, len(homes))
+    if replication > len(homes):
+        raise CannotRun(f"replication factor {replication} needs more than {len(homes)} brokers")
+    if len(absent) >= replication:
+        raise CannotRun(f"brokers {absent} are down, too many for {replication} replicas")
     if options.records < len(brokers):
         raise CannotRun(
             f"{options.records} records are too few to go through {len(brokers)} brokers"
         )
     created = not cluster.has_topic(topic)
     if created:
-        partitions = max(options.partitions or min(2 * len(brokers), options.records), len(brokers))
+        partitions = max(options.partitions or min(2 * len(homes), options.records), len(homes))
         # so that when a record was appended is known, and not only when it was sent
         config = {TIMESTAMP_TYPE: APPENDED}
-        cluster.create_topic(topic, spread(brokers, partitions, replication), config)
+        cluster.create_topic(topic, spread(homes, partitions, replication), config, absent)
     tried = []
     if others:
         placed = cluster.positions(topic, wait=options.timeout)  # by a broker that knows the topic
@@ -156,12 +161,23 @@ def _prepare(options: argparse.Namespace, cluster: Cluster, settings: dict) -> f
         transaction_timeout=options.delivery_timeout + _TO_END_SECONDS if of_each else 0.0,
     )
     try:
+        _check_in_sync(options, plan)
         _groups(options, plan, settings).commit(plan.first_offsets())
     except CannotRun:
         if created:
             _delete(cluster, topic)
         raise
     return plan
+
+
+def _check_in_sync(options: argparse.Namespace, plan: files.Plan) -> None:
+    """Refuse a run beside a change whose first record would already wait for brokers that are down."""
+    fewest = min(len(place.isr) for place in plan.before.values())
+    if options.with_absent and fewest < plan.min_isr:
+        raise CannotRun(
+            f"{MIN_ISR} is {plan.min_isr}, and of {plan.replication} replicas {fewest} would be in sync:"
+            f" the brokers that run ({', '.join(map(str, plan.brokers))}) are too few"
+        )
 
 
 def _groups(options: argparse.Namespace, plan: files.Plan, settings: dict) -> continuity.Groups:
@@ -266,7 +282,11 @@ def _find_room(spark, options, plan: files.Plan, cluster: Cluster, for_java: dic
     compressed = any(p.startswith("compression.") for p in options.producer_property)
     if compressed or room.needed(plan.records, plan.record_size) < room.SMALL_BYTES:
         return
-    replicas = {number: place.replicas for number, place in plan.before.items()}
+    # one that is down cannot say
+    replicas = {
+        number: [broker for broker in place.replicas if broker in plan.brokers]
+        for number, place in plan.before.items()
+    }
     try:
         disks = room.disks(
             spark, options.bootstrap_servers, for_java, plan.topic, replicas, options.timeout

@@ -16,7 +16,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.four_letter
     why_another_server,
     why_not_serving,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.roll import roll_order
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.roll import (
+    roll_order,
+    turn_events,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.status import (
     idle_brokers,
     left_undone,
@@ -369,4 +372,17 @@ def test_brokers_that_hold_nothing_are_told_with_the_playbook_that_fills_them(he
             {"brokers": [{"id": broker, "replicas": count} for broker, count in held.items()]},
         )["lines"]
         if "scale_out" in line
+    ]
+
+
+def test_what_a_run_has_done_is_told_in_the_order_of_its_beginning():
+    turns = [
+        {"host": "kafka-4", "from_ms": 9, "to_ms": 10, "done": "stopped"},
+        {"host": "", "from_ms": 2, "to_ms": 8, "done": "replicas moved"},
+        {"host": "kafka-1", "from_ms": 1, "to_ms": 3, "done": "restarted"},
+    ]
+    assert turn_events(turns) == [
+        {"from_ms": 1, "to_ms": 3, "label": "kafka-1 restarted"},
+        {"from_ms": 2, "to_ms": 8, "label": "replicas moved"},
+        {"from_ms": 9, "to_ms": 10, "label": "kafka-4 stopped"},
     ]
