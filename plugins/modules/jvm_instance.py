@@ -309,7 +309,9 @@ live_changes:
     settings: {num.io.threads: {before: "8", after: "12"}}
     own: {}
 took:
-  description: When the turn began and ended (C(from_ms), C(to_ms), by the host's clock, since 1970), and what was C(done), V(started), V(restarted) or V(stopped).
+  description:
+    - When the turn began and ended (C(from_ms), C(to_ms), by the host's clock, since 1970), and what was C(done),
+      V(started), V(restarted) or V(stopped).
   type: dict
   returned: when O(state=started) has started it, or O(state=stopped) or O(state=removed) has stopped it
   sample: {from_ms: 1763884800000, to_ms: 1763884804200, done: restarted}

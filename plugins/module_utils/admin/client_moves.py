@@ -29,6 +29,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 
 CLIENTS_IMPORT_ERROR = None
 try:
+    from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
     from kafka import KafkaAdminClient
     from kafka import TopicPartition as OtherPartition
@@ -145,7 +146,7 @@ class MovesClient(KafkaClient):
         """Start reassignments (None: cancel one); partition to why it was refused.
 
         What was started by an attempt whose answer was lost is started again, which changes nothing;
-        a cancelled one that is not there any more is no refusal.
+        what is cancelled and not there any more is no refusal, and neither is a topic that is gone.
         """
         asked = {OtherPartition(*key): replicas for key, replicas in wanted.items()}
 
@@ -153,7 +154,7 @@ class MovesClient(KafkaClient):
             refused = {}
             for key, error in admin.alter_partition_reassignments(asked).items():
                 name = getattr(error, "__name__", "") if error else ""
-                if name and name != "NoReassignmentInProgressError":
+                if name and name not in _GONE:
                     refused[(key.topic, key.partition)] = getattr(error, "message", "") or name
             return refused
 
@@ -204,7 +205,10 @@ class MovesClient(KafkaClient):
         brokers: Mapping[int, Mapping[str, Optional[str]]],
         topics: Mapping[str, Mapping[str, Optional[str]]],
     ) -> None:
-        """Set (or with None remove) throttles; AdminError if a broker refuses."""
+        """Set (or with None remove) throttles; AdminError if a broker refuses.
+
+        Topics that vanished meanwhile need none.
+        """
         for broker, keys in sorted(brokers.items()):
             self._alter_configs("broker", {str(broker): keys})
         names = sorted(topics)
@@ -235,11 +239,16 @@ class MovesClient(KafkaClient):
             futures = self._admin.incremental_alter_configs(resources, request_timeout=timeout)
             self._await(futures.values())
             for future in futures.values():
-                future.result()
+                try:
+                    future.result()
+                except KafkaException as error:
+                    if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                        raise
 
         self._read(f"setting throttles of a {kind}", call, "grant this user AlterConfigs")
 
 
+_GONE = ("NoReassignmentInProgressError", "UnknownTopicOrPartitionError")
 _PARTS = ("replicas", "adding_replicas", "removing_replicas")
 
 

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from kafka import KafkaAdminClient, TopicPartition
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
+from tests.support.run_module import Background, run_module
 
 KEYS = [f"{side}.replication.throttled" for side in ("leader", "follower")]
 
@@ -20,7 +21,6 @@ KEYS = [f"{side}.replication.throttled" for side in ("leader", "follower")]
 @pytest.fixture
 def reassign(modules, name):
     """The module, for the test's own topic."""
-    from tests.support.run_module import run_module
 
     def call(check=False, **options):
         arguments = {"bootstrap_servers": modules.bootstrap_servers, "timeout": 20}
@@ -190,8 +190,6 @@ def slow(place, cluster, nothing_left):
 def background(modules, slow):
     """The module draining broker 2 of the slow topic, killed at the end if it still runs."""
     name, _records = slow
-    from tests.support.run_module import Background
-
     running = Background(
         "kafka_reassignment",
         {
@@ -225,6 +223,24 @@ def test_killed_half_way_and_gone_on_with(reassign, slow, background, admin, oth
     assert in_sync(admin, name)
     assert throttles(admin) == {}
     assert read(cluster, name, 2) == records
+
+
+@pytest.mark.soak
+def test_a_topic_that_is_deleted_meanwhile_needs_no_more_moves(slow, modules, admin, other):
+    """One partition moves when somebody deletes the topic; the other one was to come behind it."""
+    name, _records = slow
+    arguments = {"topics": [name], "drain": [2], "throttle": "2MiB", "batch": 1}
+    arguments["bootstrap_servers"] = modules.bootstrap_servers
+    running = Background("kafka_reassignment", arguments)
+    try:
+        assert wait_until(lambda: moving(other, name), 30)
+        admin.delete_topics([name], operation_timeout=1)
+        result = running.end()
+    finally:
+        running.process.kill()
+    assert not result.get("failed"), result["msg"]
+    assert wait_until(lambda: not now(admin, name), 30)
+    assert throttles(admin) == {}
 
 
 def test_cancelled(reassign, slow, background, admin, other):
