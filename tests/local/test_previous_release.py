@@ -18,12 +18,13 @@ import pytest
 import yaml
 
 from tests.local.certificates import make_certificates
-from tests.local.load import Load
 from tests.local.support import CHECKOUT, OFFSET, LocalCluster
 from tests.local.test_secured import as_user
 from tests.local.test_upgrade import NEW, NEW_ZOOKEEPER, OLD, OLD_ZOOKEEPER, ensemble_runs, in_force
-from tests.local.watching import changed, cluster_is_whole
+from tests.local.watching import changed
+from tests.support.load import Load
 from tests.support.outside import wait_until
+from tests.support.watching import cluster_is_whole
 
 pytestmark = pytest.mark.soak
 # A tag or a commit.

@@ -7,9 +7,9 @@ from __future__ import annotations
 import pytest
 
 from tests.local.proof import labels, proven
-from tests.local.watching import changed, cluster_is_whole, led_by_others, metadata
+from tests.local.watching import changed, led_by_others
 from tests.support.outside import wait_until
-from tests.support.watching import Watch
+from tests.support.watching import Watch, cluster_is_whole, metadata
 
 
 def test_an_id_that_nobody_has_is_refused(cluster):
