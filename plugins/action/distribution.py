@@ -9,6 +9,8 @@ become either.
 
 from __future__ import annotations
 
+from typing import Any, Dict
+
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
@@ -23,7 +25,7 @@ class ActionModule(ActionBase):
     _supports_async = False
     _requires_connection = False
 
-    def run(self, tmp=None, task_vars=None):
+    def run(self, tmp: Any = None, task_vars: Any = None) -> Dict[str, Any]:
         """Validate the arguments, obtain the archive, return it as a task result."""
         result = super().run(tmp, task_vars)
         del tmp
@@ -44,5 +46,5 @@ class ActionModule(ActionBase):
         result.update(obtained.to_dict())
         return result
 
-    def _tell(self, line):
+    def _tell(self, line: str) -> None:
         self._display.display(f"    {line}")

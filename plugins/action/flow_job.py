@@ -9,6 +9,7 @@ it is into a file; while the command runs on the controller, a thread reads that
 from __future__ import annotations
 
 import contextlib
+from typing import Any, Dict
 
 from ansible.plugins.action import ActionBase
 
@@ -21,7 +22,7 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
-    def run(self, tmp=None, task_vars=None):
+    def run(self, tmp: Any = None, task_vars: Any = None) -> Dict[str, Any]:
         """Validate the arguments, run the command, return its result."""
         result = super().run(tmp, task_vars)
         del tmp
@@ -43,5 +44,5 @@ class ActionModule(ActionBase):
             )
         return result
 
-    def _tell(self, line):
+    def _tell(self, line: str) -> None:
         self._display.display(f"    {line}")

@@ -14,7 +14,7 @@ import os
 import shlex
 import time
 from collections.abc import Mapping
-from typing import Any, Dict
+from typing import Any, Dict, List, Sequence, Set
 
 from ansible import constants as C
 from ansible import context
@@ -89,6 +89,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     ERROR,
     NOTE,
     WARNING,
+    Problem,
 )
 
 display = Display()
@@ -111,7 +112,7 @@ class ActionModule(ActionBase):
 
     _supports_check_mode = True
 
-    def run(self, tmp=None, task_vars=None):
+    def run(self, tmp: Any = None, task_vars: Any = None) -> Dict[str, Any]:
         """Run one phase; see the module's documentation for what comes back."""
         result = super().run(tmp, task_vars)
         _validated, arguments = self.validate_argument_spec(
@@ -136,7 +137,7 @@ class ActionModule(ActionBase):
 
     # ------------------------------------------------------------ collect
 
-    def _collect(self, inventory, host, task_vars):
+    def _collect(self, inventory: Inventory, host: str, task_vars: Any) -> Dict[str, Any]:
         host = host or task_vars["inventory_hostname"]
         gathered = inventory.gather(host)
         if not gathered["is_broker"] and not gathered["is_server"]:
@@ -183,7 +184,7 @@ class ActionModule(ActionBase):
         result["clock_uncertainty_seconds"] = (after - before) / 2
         return result
 
-    def _announced(self, inventory, gathered):
+    def _announced(self, inventory: Inventory, gathered: Mapping[str, Any]) -> Set[str]:
         """The names that the members announce, evaluated once for all hosts of this task.
 
         Each host of a task has a process of its own, and evaluating every member's variables for
@@ -207,7 +208,9 @@ class ActionModule(ActionBase):
 
     # ------------------------------------------------------------ judge
 
-    def _judge(self, inventory, arguments, task_vars):
+    def _judge(
+        self, inventory: Inventory, arguments: Mapping[str, Any], task_vars: Any
+    ) -> Dict[str, Any]:
         raws = self._raws(inventory, task_vars)
         if not raws:
             host = task_vars["inventory_hostname"]
@@ -276,7 +279,7 @@ class ActionModule(ActionBase):
             result["msg"] = f"The preflight {told}: {counts}."
         return result
 
-    def _raws(self, inventory, task_vars):
+    def _raws(self, inventory: Inventory, task_vars: Any) -> List[Raw]:
         collected = {}
         for host in task_vars["ansible_play_hosts_all"]:
             entry = inventory.raw_variables(host).get(COLLECTED)
@@ -308,7 +311,7 @@ class ActionModule(ActionBase):
             )
         return raws
 
-    def _ask_clusters(self, raws, task_vars):
+    def _ask_clusters(self, raws: Any, task_vars: Any) -> Dict[str, Dict[str, Any]]:
         """cluster -> {snapshot, controller, problem}, of the clusters of which something runs."""
         members = tuple(read_member(raw)[0] for raw in raws)
         asked = {}
@@ -338,7 +341,7 @@ class ActionModule(ActionBase):
         return asked
 
 
-def _commands(playbooks):
+def _commands(playbooks: str) -> Dict[str, str]:
     """What people run next, as they ran this: inventories, --limit and extra variables alike."""
     options = []
     for inventory in context.CLIARGS.get("inventory") or ():
@@ -349,7 +352,7 @@ def _commands(playbooks):
     home = os.environ.get("KAFKAOPS_HOME")
     begin = [f"KAFKAOPS_HOME={home}"] if home else []
 
-    def command(playbook, *more):
+    def command(playbook: str, *more: str) -> str:
         path = _short(os.path.join(playbooks, os.path.basename(playbook)))
         return shlex.join([*begin, "ansible-playbook", path, *options, *more])
 
@@ -360,12 +363,12 @@ def _commands(playbooks):
     }
 
 
-def _short(path):
+def _short(path: str) -> str:
     """A path as seen from here, where that is shorter."""
     return min(os.path.relpath(path), str(path), key=len) if os.path.exists(path) else str(path)
 
 
-def _groups(gathered, absent=False):
+def _groups(gathered: Mapping[str, Any], absent: bool = False) -> Dict[str, List[str]]:
     """group -> its parent groups, of a member: what later plays work on. Nothing works on absent hosts."""
     if absent:
         return {"kafkaops_run": ["all"]}
@@ -374,7 +377,7 @@ def _groups(gathered, absent=False):
     return {f"kafkaops_{name}": parents for name, has in products if has}
 
 
-def _raw(host, gathered, **more):
+def _raw(host: str, gathered: Mapping[str, Any], **more: Any) -> Raw:
     return Raw(
         name=host,
         is_broker=gathered["is_broker"],
@@ -386,7 +389,7 @@ def _raw(host, gathered, **more):
     )
 
 
-def _with_assigned_ids(inventory, raws):
+def _with_assigned_ids(inventory: Inventory, raws: Any) -> List[Raw]:
     """Settings that need an id nobody named (a port made of it) are read again with the assigned one."""
     members = tuple(read_member(raw)[0] for raw in raws)
     ids = {}
@@ -412,7 +415,7 @@ def _with_assigned_ids(inventory, raws):
     return result
 
 
-def _misspelt_everywhere(inventory, raws):
+def _misspelt_everywhere(inventory: Inventory, raws: Any) -> Dict[str, Dict[str, str]]:
     """variable -> {host: the variable that it was probably meant to be}."""
     suspects = {}
     for raw in raws:
@@ -423,7 +426,7 @@ def _misspelt_everywhere(inventory, raws):
     return suspects
 
 
-def _why_no_facts(answer):
+def _why_no_facts(answer: Mapping[str, Any]) -> str:
     """Why a module brought no facts: what the host itself wrote, where it wrote anything.
 
     A become that is refused and a Python that does not start say so there, and Ansible's own
@@ -438,12 +441,12 @@ def _why_no_facts(answer):
     return masked_text(" ".join(lines[:3]))[:300]
 
 
-def _standard_error(error):
+def _standard_error(error: Any) -> str:
     """What the host wrote, as Ansible's connection plugins append it to their message."""
     return str(error).partition(">>> Standard Error")[2]
 
 
-def _not_asked(asked):
+def _not_asked(asked: Mapping[str, Any]) -> List[Problem]:
     return [
         found(
             "cluster.unreadable",
@@ -457,7 +460,7 @@ def _not_asked(asked):
     ]
 
 
-def _controller(raws):
+def _controller(raws: Any) -> Controller:
     names = set()
     for raw in raws:
         names.update(names_to_resolve(read_member(raw)[0]))
@@ -469,13 +472,15 @@ def _controller(raws):
 # ---------------------------------------------------------------- what people see
 
 
-def _say(findings):
+def _say(findings: Sequence[Problem]) -> None:
     colors = {ERROR: C.COLOR_ERROR, WARNING: C.COLOR_WARN, NOTE: C.COLOR_VERBOSE}
     for each in findings:
         display.display(f"{each.level}: {each.line()}", color=colors[each.level])
 
 
-def _write_reports(raws, findings, result):
+def _write_reports(
+    raws: Any, findings: Sequence[Problem], result: Dict[str, Any]
+) -> Dict[str, str]:
     """preflight.json of each cluster; returns their paths. Written whole or not at all."""
     paths = {}
     clusters = {}

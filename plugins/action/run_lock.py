@@ -11,6 +11,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
+from typing import Any, Dict, Iterable, Mapping
 
 from ansible import constants as C
 from ansible import context
@@ -54,7 +55,7 @@ class ActionModule(ActionBase):
     _supports_check_mode = True
     _supports_async = False
 
-    def run(self, tmp=None, task_vars=None):
+    def run(self, tmp: Any = None, task_vars: Any = None) -> Dict[str, Any]:
         """Run one phase; see the module's documentation for what comes back."""
         result = super().run(tmp, task_vars)
         del tmp
@@ -87,7 +88,7 @@ class ActionModule(ActionBase):
 
     # ------------------------------------------------------------ where
 
-    def _plan(self, task_vars):
+    def _plan(self, task_vars: Any) -> Any:
         inventory = Inventory(self._templar, self._loader, task_vars)
         in_play = task_vars["ansible_play_hosts_all"]
         groups = {
@@ -128,7 +129,7 @@ class ActionModule(ActionBase):
 
     # ------------------------------------------------------------ each place
 
-    def _take(self, place, task_vars):
+    def _take(self, place: Place, task_vars: Any) -> Answer:
         owner = _this_run(place.cluster)
         holder, replaced = None, ""
         # Once to ask, once to replace; whoever was quicker with the latter is told instead.
@@ -147,7 +148,7 @@ class ActionModule(ActionBase):
                 break
         return Answer(place, False, holder)
 
-    def _ask(self, place, owner, instead_of, task_vars):
+    def _ask(self, place: Place, owner: Owner, instead_of: Any, task_vars: Any) -> Any:
         """(granted, holder); raises AnsibleError or OSError where the host does not answer."""
         wait_for = list(place.instances) if instead_of else []
         if self._is_here():
@@ -161,7 +162,7 @@ class ActionModule(ActionBase):
         answer = self._host_lock("taken", place, arguments, task_vars)
         return bool(answer["granted"]), Owner.from_dict(answer["holder"])
 
-    def _give_back(self, place, task_vars):
+    def _give_back(self, place: Place, task_vars: Any) -> Dict[str, Any]:
         owner = _this_run(place.cluster)
         try:
             if self._is_here():
@@ -177,11 +178,13 @@ class ActionModule(ActionBase):
             granted = False
         return {"granted": bool(granted)}
 
-    def _is_here(self):
+    def _is_here(self) -> bool:
         """Whether this process itself may do what a module would: on its own machine, as its own user."""
         return self._connection.transport == "local" and not self._connection.become
 
-    def _host_lock(self, state, place, arguments, task_vars):
+    def _host_lock(
+        self, state: str, place: Place, arguments: Any, task_vars: Any
+    ) -> Dict[str, Any]:
         answer = self._execute_module(
             module_name="kafkaops.cluster.host_lock",
             module_args=dict(
@@ -196,7 +199,7 @@ class ActionModule(ActionBase):
 
     # ------------------------------------------------------------ all of them
 
-    def _judge(self, found, task_vars):
+    def _judge(self, found: Any, task_vars: Any) -> Dict[str, Any]:
         told = list((task_vars.get(FIRST) or {}).get("results") or [])
         for host in task_vars["ansible_play_hosts_all"]:
             of_host = task_vars["hostvars"].raw_get(host).get(OTHERS) or {}
@@ -214,8 +217,8 @@ class ActionModule(ActionBase):
         }
 
 
-def _told(found):
-    def plain(shares):
+def _told(found: Any) -> Dict[str, Any]:
+    def plain(shares: Any) -> Any:
         return {worker: [place.to_dict() for place in places] for worker, places in shares.items()}
 
     return {
@@ -225,7 +228,7 @@ def _told(found):
     }
 
 
-def _this_run(cluster):
+def _this_run(cluster: str) -> Owner:
     """The Owner that this run is: the process that Ansible's workers are forked from.
 
     A worker that has outlived its run has another parent by now, and must not take a lock in its name.
@@ -242,7 +245,7 @@ def _this_run(cluster):
     return owner
 
 
-def _absent(inventory, hosts, task_vars):
+def _absent(inventory: Inventory, hosts: Iterable[str], task_vars: Any) -> Dict[str, str]:
     """host -> why it does not answer, of those of which the preflight knows it."""
     entries = {host: inventory.raw_variables(host).get(COLLECTED) for host in hosts}
     for entry in (task_vars.get(OUTSIDE) or {}).get("results") or []:
@@ -254,14 +257,14 @@ def _absent(inventory, hosts, task_vars):
     }
 
 
-def _address(host, settings):
+def _address(host: str, settings: Mapping[str, Any]) -> str:
     """Equal for inventory names that lead to one machine, as far as the inventory tells."""
     if settings.get("ansible_connection") == "local":
         return "local"
     return f"{settings.get('ansible_host') or host}:{settings.get('ansible_port') or ''}"
 
 
-def _reason(error):
+def _reason(error: Any) -> str:
     """Why a host did not answer, on one line."""
     if isinstance(error, OSError):
         return f"{error.filename or 'the lock'}: {error.strerror or error}"

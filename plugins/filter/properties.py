@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ensemble import (
     ensemble_plan,
@@ -55,22 +56,22 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner im
 )
 
 
-def kafka_properties(settings):
+def kafka_properties(settings: Mapping[str, Any]) -> Dict[str, str]:
     """`{{ settings | kafkaops.cluster.kafka_properties }}`: the effective server.properties as a dict."""
     return broker_properties(**settings)
 
 
-def zookeeper_cfg(settings):
+def zookeeper_cfg(settings: Mapping[str, Any]) -> Dict[str, str]:
     """`{{ settings | kafkaops.cluster.zookeeper_cfg }}`: the effective zoo.cfg as a dict."""
     return zookeeper_properties(**settings)
 
 
-def _holds_secret(key, value):
+def _holds_secret(key: Any, value: Any) -> bool:
     """Tell whether a setting must not be shown: by its name, or for a password in a URL."""
     return is_secret(key) or masked_text(str(value)) != str(value)
 
 
-def public_settings(settings):
+def public_settings(settings: Mapping[str, Any]) -> Dict[str, str]:
     """Return the entries of a mapping that anybody may see, values as text."""
     return {
         key: property_value(value)
@@ -79,24 +80,24 @@ def public_settings(settings):
     }
 
 
-def secret_settings(settings):
+def secret_settings(settings: Mapping[str, Any]) -> Dict[str, str]:
     """Return the entries of a mapping that must never be shown, values as text."""
     return {
         key: property_value(value) for key, value in settings.items() if _holds_secret(key, value)
     }
 
 
-def public_text(properties):
+def public_text(properties: Any) -> str:
     """Return the properties file without what must never be shown."""
     return properties_text(public_settings(properties))
 
 
-def secret_text(properties):
+def secret_text(properties: Any) -> str:
     """Return the part of the properties file that must never be shown; empty if there is none."""
     return properties_text(secret_settings(properties))
 
 
-def zookeeper_endpoints(servers):
+def zookeeper_endpoints(servers: Iterable[Mapping[str, Any]]) -> List[Dict[str, Any]]:
     """Return what the module zookeeper_info takes, from servers with `id address client_port`."""
     return [
         {"id": int(item["id"]), "address": item["address"], "port": int(item["client_port"])}
@@ -104,7 +105,7 @@ def zookeeper_endpoints(servers):
     ]
 
 
-def logger_levels(loggers):
+def logger_levels(loggers: Mapping[str, Any]) -> List[Tuple[str, str]]:
     """Return (logger, level) of a mapping, sorted; YAML reads a plain OFF as false."""
     return sorted(
         (str(name), "OFF" if level is False else str(level).upper())
@@ -112,7 +113,9 @@ def logger_levels(loggers):
     )
 
 
-def cluster_status(instances, servers=(), cluster=None, versions=()):
+def cluster_status(
+    instances: Any, servers: Any = (), cluster: Any = None, versions: Any = ()
+) -> Dict[str, Any]:
     """Return the status of one cluster, with the run that holds its lock; see the documentation."""
     instances = list(instances)
     locks = [
@@ -123,7 +126,7 @@ def cluster_status(instances, servers=(), cluster=None, versions=()):
     return status(instances, servers, cluster, [*versions, *told_by_status(locks, gone)])
 
 
-def plugin_path(plugin, directory):
+def plugin_path(plugin: Mapping[str, Any], directory: str) -> str:
     """Return where a plug-in of `name sha512` lies below a directory; another digest, another path."""
     name = re.sub(r"[^\w.-]", "_", str(plugin["name"]))
     return f"{directory}/plugins/{str(plugin['sha512']).lower()}/{name}.jar"
@@ -132,7 +135,7 @@ def plugin_path(plugin, directory):
 class FilterModule:
     """Text filters of the collection."""
 
-    def filters(self):
+    def filters(self) -> Dict[str, Callable[..., Any]]:
         """Return the filters by name."""
         return {
             "client_listeners": client_listeners,

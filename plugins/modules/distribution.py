@@ -148,7 +148,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.distributi
 )
 
 
-def main():
+def main() -> None:
     """The action plugin of the same name does the work; this is what remains without it."""
     module = AnsibleModule(argument_spec=ARGUMENT_SPEC, supports_check_mode=True)
     module.fail_json(

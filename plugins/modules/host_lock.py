@@ -83,7 +83,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held imp
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import Owner
 
 
-def main():
+def main() -> None:
     """Take or give back, return."""
     module = AnsibleModule(
         argument_spec=dict(

@@ -71,7 +71,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import find
 
 
-def main():
+def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={

@@ -170,6 +170,8 @@ facts:
       kafka-1.example.com: {addresses: [192.0.2.11], error: null}
 """
 
+from typing import Any, Dict
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.host_facts import (
@@ -177,7 +179,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.host_fa
 )
 
 
-def instance_spec(properties, **paths):
+def instance_spec(properties: Any, **paths: Any) -> Dict[str, Any]:
     """Argument spec of one instance: the common part, and the paths of the product."""
     return dict(
         type="dict",
@@ -192,7 +194,7 @@ def instance_spec(properties, **paths):
     )
 
 
-def main():
+def main() -> None:
     """Read, return."""
     module = AnsibleModule(
         argument_spec=dict(

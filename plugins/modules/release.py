@@ -98,13 +98,17 @@ refusals:
   elements: dict
 """
 
+from typing import Any, Dict, Sequence
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.supply import installation
 
 
-def run(name, install_dir, archive, sha512, state, check_mode):
+def run(
+    name: str, install_dir: str, archive: str, sha512: str, state: str, check_mode: bool
+) -> Dict[str, Any]:
     """Do what the parameters say; returns the module's result."""
     installation.check_name(name)
     found = installation.probe(install_dir, name, sha512)
@@ -116,7 +120,9 @@ def run(name, install_dir, archive, sha512, state, check_mode):
     return _result(done.path, True, done.changed, found.state, list(done.replaced))
 
 
-def _result(path, installed, changed, found, replaced=()):
+def _result(
+    path: str, installed: bool, changed: bool, found: str, replaced: Sequence[str] = ()
+) -> Dict[str, Any]:
     after = "complete" if changed else found
     return {
         "path": path,
@@ -128,7 +134,7 @@ def _result(path, installed, changed, found, replaced=()):
     }
 
 
-def main():
+def main() -> None:
     """Entry point."""
     module = AnsibleModule(
         argument_spec={

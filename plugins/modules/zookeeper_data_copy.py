@@ -65,7 +65,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.zookeepe
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 
-def main():
+def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={

@@ -12,6 +12,7 @@ Private to the collection: names may change without notice.
 from __future__ import annotations
 
 import re
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.protocol import (
     KEY as PROTOCOL_KEY,
@@ -52,7 +53,7 @@ _LOGIN_MODULES = {
 AUTHORIZER_CLASS = "kafka.security.authorizer.AclAuthorizer"
 
 
-def property_value(value):
+def property_value(value: Any) -> str:
     """Return `value` as the product spells it: booleans in lower case, lists comma-joined."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -63,7 +64,7 @@ def property_value(value):
     return str(value)
 
 
-def endpoint(host, port):
+def endpoint(host: Any, port: Any) -> str:
     """Return `host:port`, an IPv6 address in brackets."""
     host = str(host)
     if ":" in host and not host.startswith("["):
@@ -71,7 +72,9 @@ def endpoint(host, port):
     return f"{host}:{port}"
 
 
-def bootstrap_servers(members, listener=None):
+def bootstrap_servers(
+    members: Sequence[Sequence[Mapping[str, Any]]], listener: Optional[str] = None
+) -> str:
     """Return the advertised endpoints of one listener over several brokers.
 
     `members` is a list of `kafka_listeners` lists, one a broker; `listener` is the name to use (default:
@@ -87,7 +90,13 @@ def bootstrap_servers(members, listener=None):
     return ",".join(endpoints)
 
 
-def client_listeners(members, audiences, admin_listener="", security=None, own=None):
+def client_listeners(
+    members: Sequence[Sequence[Mapping[str, Any]]],
+    audiences: Sequence[str],
+    admin_listener: str = "",
+    security: Any = None,
+    own: Any = None,
+) -> List[Dict[str, Any]]:
     """Return the listeners that somebody of these audiences uses, besides the one that admins use.
 
     `members` is a list of `kafka_listeners` lists, one a broker, as the preflight completes them; an empty
@@ -113,14 +122,14 @@ def client_listeners(members, audiences, admin_listener="", security=None, own=N
     ]
 
 
-def zookeeper_connect(servers, chroot=""):
+def zookeeper_connect(servers: Sequence[Mapping[str, Any]], chroot: str = "") -> str:
     """Return a connect string for `servers` (dicts with `address`, `client_port`, `id`), sorted by id."""
     ordered = sorted(servers, key=lambda server: int(server["id"]))
     hosts = ",".join(endpoint(server["address"], server["client_port"]) for server in ordered)
     return hosts + (chroot if chroot and chroot != "/" else "")
 
 
-def shrink_to_fit(brokers):
+def shrink_to_fit(brokers: int) -> Tuple[int, int]:
     """Return replication factor and min.insync.replicas for a cluster of `brokers` brokers.
 
     Three replicas of which two must have a record is the production setting; with fewer brokers it
@@ -130,18 +139,20 @@ def shrink_to_fit(brokers):
     return replication, 2 if replication >= 3 else 1
 
 
-def _jaas(text):
+def _jaas(text: Any) -> str:
     escaped = str(text).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
-def _jaas_user(name):
+def _jaas_user(name: str) -> str:
     """The option of a user, quoted where Kafka's parser would end the word: user_bob, "user_bob x"."""
     option = f"user_{name}"
     return option if re.fullmatch(r"[A-Za-z0-9_.-]+", option) else _jaas(option)
 
 
-def _sasl_properties(listeners, sasl):
+def _sasl_properties(
+    listeners: Sequence[Mapping[str, Any]], sasl: Mapping[str, Any]
+) -> Dict[str, Any]:
     mechanisms = [str(item) for item in sasl.get("mechanisms") or []]
     inter_broker = sasl.get("inter_broker_mechanism") or (mechanisms[0] if mechanisms else "")
     properties = {
@@ -173,22 +184,22 @@ def _sasl_properties(listeners, sasl):
 
 
 def broker_properties(
-    broker_id,
-    listeners,
-    log_dirs,
-    zookeeper_connect,
-    brokers,
-    config_dir="",
-    rack=None,
-    inter_broker_listener=None,
-    ssl=None,
-    sasl=None,
-    authorizer=False,
-    super_users=(),
-    protocol="",
-    config=None,
-    host_config=None,
-):
+    broker_id: Any,
+    listeners: Sequence[Mapping[str, Any]],
+    log_dirs: Sequence[str],
+    zookeeper_connect: str,
+    brokers: int,
+    config_dir: str = "",
+    rack: Optional[str] = None,
+    inter_broker_listener: Optional[str] = None,
+    ssl: Optional[Mapping[str, Any]] = None,
+    sasl: Optional[Mapping[str, Any]] = None,
+    authorizer: bool = False,
+    super_users: Sequence[str] = (),
+    protocol: str = "",
+    config: Optional[Mapping[str, Any]] = None,
+    host_config: Optional[Mapping[str, Any]] = None,
+) -> Dict[str, str]:
     """Return the effective server.properties as a dict of strings.
 
     `listeners`: list of dicts `name port protocol bind advertised audience`; `log_dirs`: list of paths;
@@ -257,7 +268,7 @@ def broker_properties(
     return {key: property_value(properties[key]) for key in sorted(properties)}
 
 
-def client_properties(security):
+def client_properties(security: Mapping[str, Any]) -> Dict[str, Any]:
     """Return the client properties, as Kafka's own tools take them, for the modules' connection options.
 
     `security`: dict of `security_protocol sasl_mechanism sasl_username sasl_password ssl_ca
@@ -289,7 +300,7 @@ def client_properties(security):
     return found
 
 
-def properties_text(properties):
+def properties_text(properties: Mapping[str, Any]) -> str:
     """Return a Java properties file, sorted by key, escaped as `java.util.Properties` reads it.
 
     Source: the grammar in the Java documentation of Properties.load.
@@ -300,7 +311,7 @@ def properties_text(properties):
     return "".join(lines)
 
 
-def _escape(text, key=False):
+def _escape(text: str, key: bool = False) -> str:
     out = []
     for index, char in enumerate(str(text)):
         if char == "\\":
@@ -327,7 +338,7 @@ def _escape(text, key=False):
     return "".join(out)
 
 
-def parse_properties(text):
+def parse_properties(text: str) -> Dict[str, str]:
     """Return the dict that `properties_text` was made of (the subset that this collection writes)."""
     properties = {}
     for line in text.splitlines():
@@ -339,7 +350,7 @@ def parse_properties(text):
     return properties
 
 
-def _split(line):
+def _split(line: str) -> Tuple[str, str, str]:
     index = 0
     while index < len(line):
         if line[index] == "\\":
@@ -351,14 +362,14 @@ def _split(line):
     return _strip_end(line), "", ""
 
 
-def _strip_end(key):
+def _strip_end(key: str) -> str:
     """Strip white space behind a key, but not the blank that a backslash makes part of it."""
     stripped = key.rstrip()
     backslashes = len(stripped) - len(stripped.rstrip("\\"))
     return key[: len(stripped) + 1] if backslashes % 2 and len(key) > len(stripped) else stripped
 
 
-def _unescape(text):
+def _unescape(text: str) -> str:
     out = []
     index = 0
     while index < len(text):

@@ -8,6 +8,8 @@ Private to the collection: names may change without notice.
 
 from __future__ import annotations
 
+from typing import Any, Dict, Mapping, Optional, Sequence
+
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     endpoint,
     property_value,
@@ -22,13 +24,13 @@ OWNED_KEYS = {
 
 
 def zookeeper_properties(
-    servers,
-    data_dir,
-    data_log_dir,
-    client_port,
-    bind="",
-    config=None,
-):
+    servers: Sequence[Mapping[str, Any]],
+    data_dir: str,
+    data_log_dir: str,
+    client_port: Any,
+    bind: str = "",
+    config: Optional[Mapping[str, Any]] = None,
+) -> Dict[str, str]:
     """Return the effective zoo.cfg as a dict of strings.
 
     `servers`: dicts `id address peer_port election_port`, the whole ensemble. One server alone runs

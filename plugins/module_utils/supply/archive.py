@@ -14,7 +14,7 @@ import os
 import struct
 import tarfile
 import zlib
-from typing import BinaryIO, cast
+from typing import IO, Any, BinaryIO, cast
 
 # 1980-01-01, the oldest time that zip knows, too: some tools dislike 1970.
 _MTIME = 315532800
@@ -28,7 +28,7 @@ class StoredGzip:
     deflate puts out differs between zlib and its forks, what this puts out does not.
     """
 
-    def __init__(self, stream):
+    def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         self._pending = bytearray()
         self._crc = 0
@@ -36,7 +36,7 @@ class StoredGzip:
         # magic, deflate, no flags, no time, no extra flags, unknown system
         stream.write(b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff")
 
-    def write(self, data):
+    def write(self, data: bytes) -> int:
         """Add `data`; returns its length."""
         self._crc = zlib.crc32(data, self._crc)
         self._size += len(data)
@@ -46,21 +46,21 @@ class StoredGzip:
             del self._pending[:_BLOCK]
         return len(data)
 
-    def tell(self):
+    def tell(self) -> int:
         """Bytes written so far, as tarfile wants to know."""
         return self._size
 
-    def close(self):
+    def close(self) -> None:
         """Write the last block, checksum and size; the underlying stream stays open."""
         self._put(bytes(self._pending), last=True)
         self._stream.write(struct.pack("<II", self._crc, self._size & 0xFFFFFFFF))
 
-    def _put(self, block, last):
+    def _put(self, block: bytes, last: bool) -> None:
         self._stream.write(struct.pack("<BHH", int(last), len(block), len(block) ^ 0xFFFF))
         self._stream.write(block)
 
 
-def write_archive(stream, top, members):
+def write_archive(stream: IO[bytes], top: str, members: Any) -> None:
     """Write a .tgz with the one top directory `top`.
 
     `members` maps paths below it to bytes (a file), a str (the target of a symbolic link) or an
@@ -79,7 +79,7 @@ def write_archive(stream, top, members):
     packed.close()
 
 
-def _add(tar, name, content):
+def _add(tar: tarfile.TarFile, name: str, content: Any) -> None:
     info = tarfile.TarInfo(name)
     info.mtime = _MTIME
     info.mode = 0o644

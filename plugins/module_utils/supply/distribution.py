@@ -17,7 +17,7 @@ import os
 import pathlib
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any, Callable, Dict, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     PARTIAL,
@@ -31,6 +31,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import refusal
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
 from ansible_collections.kafkaops.cluster.plugins.module_utils.supply import (
     archive,
     download,
@@ -80,14 +81,16 @@ class Request:
     java_home: str = ""
 
     @property
-    def name(self):
+    def name(self) -> str:
         """Name of the release, as upstream names its top directory."""
         if self.product == "kafka":
             return f"kafka_{self.scala_version}-{self.version}"
         return f"{self.product}-{self.version}"
 
 
-def request_from(arguments, environment=None):
+def request_from(
+    arguments: Mapping[str, Any], environment: Optional[Mapping[str, str]] = None
+) -> Request:
     """Make a Request of module arguments (of ARGUMENT_SPEC), defaults filled in."""
     given = {
         name: str(arguments.get(name) or spec.get("default", ""))
@@ -113,7 +116,7 @@ class Result:
     message: str = ""
     warnings: tuple = ()
 
-    def to_dict(self):
+    def to_dict(self) -> Dict[str, Any]:
         """As returned to the playbook, with the diff that follows from the state."""
         after = "complete" if self.changed else self.state
         return {
@@ -135,7 +138,7 @@ class Result:
         }
 
 
-def default_cache_dir(environment=None):
+def default_cache_dir(environment: Optional[Mapping[str, str]] = None) -> str:
     """KAFKAOPS_CACHE, else ~/.cache/kafkaops."""
     environment = os.environ if environment is None else environment
     return environment.get("KAFKAOPS_CACHE") or os.path.join(
@@ -143,7 +146,7 @@ def default_cache_dir(environment=None):
     )
 
 
-def check_request(request):
+def check_request(request: Request) -> None:
     """Refuse what no network is needed to refuse. Raises ProblemError."""
     if request.product not in PRODUCTS:
         raise refusal(
@@ -171,12 +174,12 @@ def check_request(request):
 class _Archive:
     """The cached archive of a request, and the manifest beside it."""
 
-    def __init__(self, path, recipe):
+    def __init__(self, path: str, recipe: Optional[str]) -> None:
         self.path = path
         self.recipe = recipe
         self.manifest_path = path + ".json"
 
-    def state(self):
+    def state(self) -> Tuple[str, Dict[str, Any]]:
         """Return (state, manifest); reads the whole file, since half a file has the same name."""
         try:
             with open(self.manifest_path, encoding="utf-8") as stream:
@@ -190,7 +193,7 @@ class _Archive:
             return "outdated", manifest
         return "complete", manifest
 
-    def store(self, name, write):
+    def store(self, name: str, write: Callable[[Any], None]) -> Dict[str, Any]:
         """Let `write(stream)` fill the archive; gives it its name when whole. Returns the manifest."""
         directory = os.path.dirname(self.path)
         partial = os.path.join(directory, PARTIAL + os.path.basename(self.path))
@@ -215,7 +218,7 @@ class _Archive:
         return manifest
 
 
-def recipe_of(lock, files):
+def recipe_of(lock: Any, files: Any) -> str:
     """Digest of everything that decides an assembled archive's bytes."""
     digest = hashlib.sha512(f"assembly {ASSEMBLY}\n".encode())
     digest.update(lock.text)
@@ -229,7 +232,7 @@ def recipe_of(lock, files):
 class MavenSupply:
     """Assembles the archive from published jars, as the lock lists them."""
 
-    def __init__(self, request):
+    def __init__(self, request: Request) -> None:
         self.request = request
         self.lock = jar_lock.load_lock(LOCKS, request.name)
         self.files = tools.launcher_files(request.product, request.version, LAUNCHER)
@@ -237,7 +240,7 @@ class MavenSupply:
         path = os.path.join(request.cache_dir, "archives", f"{request.name}.tgz")
         self.archive = _Archive(path, recipe_of(self.lock, self.files))
 
-    def forecast(self):
+    def forecast(self) -> str:
         """Say what would be fetched; reads the cache only."""
         absent, damaged = self.jars.missing(self.lock.jars)
         wanted = absent + damaged
@@ -247,7 +250,7 @@ class MavenSupply:
             f" ({size:.0f} MB) and assemble {self.archive.path}"
         )
 
-    def supply(self, lock_descriptor, progress):
+    def supply(self, lock_descriptor: int, progress: Progress) -> Tuple[Dict[str, Any], int]:
         """Fetch what is missing and assemble; returns (manifest, jars fetched)."""
         os.makedirs(self.jars.root, exist_ok=True)
         fetched = 0
@@ -275,7 +278,7 @@ class MavenSupply:
 class ArchiveSupply:
     """Takes a binary release from a URL or a file, checked by its SHA-512."""
 
-    def __init__(self, request):
+    def __init__(self, request: Request) -> None:
         self.request = request
         self.download = download.plan_download(
             request.product,
@@ -290,16 +293,16 @@ class ArchiveSupply:
         path = os.path.join(request.cache_dir, "archives", file_name)
         self.archive = _Archive(path, self.download.sha512)
 
-    def forecast(self):
+    def forecast(self) -> str:
         """Say what would be fetched."""
         url = masked_text(self.download.url)
         return f"{self.request.name}: would fetch {url} to {self.archive.path}"
 
-    def supply(self, lock_descriptor, progress):
+    def supply(self, lock_descriptor: int, progress: Progress) -> Tuple[Dict[str, Any], int]:
         """Download and check; returns (manifest, 0)."""
         name = self.request.name
 
-        def write(stream):
+        def write(stream: IO[bytes]) -> None:
             download.download(self.download, name, stream, progress)
             stream.flush()
             download.check_binary_release(
@@ -309,7 +312,7 @@ class ArchiveSupply:
         return self.archive.store(name, write), 0
 
 
-def obtain(request, progress, check_mode=False):
+def obtain(request: Request, progress: Progress, check_mode: bool = False) -> Result:
     """Make sure that the archive is in the cache; returns a Result.
 
     Offline if it is complete already. In check mode nothing is written and `message` says what
@@ -328,7 +331,7 @@ def obtain(request, progress, check_mode=False):
         ) from error
 
 
-def _obtain(request, supply, progress, check_mode):
+def _obtain(request: Request, supply: Any, progress: Progress, check_mode: bool) -> Result:
     state, manifest = supply.archive.state()
     if state == "complete":
         return _result(request, supply, manifest, state)
@@ -336,7 +339,7 @@ def _obtain(request, supply, progress, check_mode):
         return _result(request, supply, {}, state, changed=True, message=supply.forecast())
     os.makedirs(os.path.dirname(supply.archive.path), exist_ok=True)
 
-    def waiting():
+    def waiting() -> None:
         progress.emit(f"{request.name}: another run fills the cache, waiting for it")
 
     with exclusive(os.path.join(request.cache_dir, ".lock"), waiting) as descriptor:
@@ -364,7 +367,16 @@ def _obtain(request, supply, progress, check_mode):
     )
 
 
-def _result(request, supply, manifest, state, changed=False, fetched=0, message="", warnings=()):
+def _result(
+    request: Request,
+    supply: Any,
+    manifest: Dict[str, Any],
+    state: str,
+    changed: bool = False,
+    fetched: int = 0,
+    message: str = "",
+    warnings: Tuple[str, ...] = (),
+) -> Result:
     return Result(
         name=request.name,
         archive=supply.archive.path,

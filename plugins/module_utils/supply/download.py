@@ -14,11 +14,16 @@ import os
 import tarfile
 import urllib.parse
 from dataclasses import dataclass
+from typing import IO, Any, Optional, Sequence
 
 from ansible.module_utils.urls import open_url
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import CHUNK_BYTES
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import refusal
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
+    ProblemError,
+    refusal,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
 
 _TIMEOUT_SECONDS = 60
 
@@ -31,7 +36,7 @@ class Download:
     sha512: str
 
     @property
-    def path(self):
+    def path(self) -> str:
         """The local path, "" if it comes over the network."""
         parts = urllib.parse.urlsplit(self.url)
         if parts.scheme == "file":
@@ -39,7 +44,9 @@ class Download:
         return "" if parts.scheme else self.url
 
 
-def plan_download(product, version, scala_version, url, sha512, locked):
+def plan_download(
+    product: str, version: str, scala_version: str, url: str, sha512: str, locked: Sequence[str]
+) -> Download:
     """Decide what to get, from what, before any network is used. Raises ProblemError.
 
     `locked` are the names that distribution_source=maven knows, for the refusal.
@@ -64,7 +71,7 @@ def plan_download(product, version, scala_version, url, sha512, locked):
     return Download(url=url, sha512=sha512.lower())
 
 
-def _refuse_source_name(product, version, scala_version, url):
+def _refuse_source_name(product: str, version: str, scala_version: str, url: str) -> None:
     name = os.path.basename(urllib.parse.urlsplit(url).path)
     looks_like_source = "-src." in name or (
         product == "zookeeper" and name.startswith("apache-zookeeper-") and "-bin." not in name
@@ -73,7 +80,9 @@ def _refuse_source_name(product, version, scala_version, url):
         raise _source_release(url, product, version, scala_version, "its name says so")
 
 
-def _source_release(url, product, version, scala_version, why):
+def _source_release(
+    url: str, product: str, version: str, scala_version: str, why: str
+) -> ProblemError:
     if product == "kafka":
         right = f"kafka_{scala_version}-{version}.tgz"
     else:
@@ -86,7 +95,7 @@ def _source_release(url, product, version, scala_version, why):
     )
 
 
-def download(wanted, name, stream, progress):
+def download(wanted: Any, name: str, stream: IO[bytes], progress: Progress) -> None:
     """Copy `wanted` into `stream`, telling how far it is. Raises ProblemError if it is not whole."""
     digest = hashlib.sha512()
     received = 0
@@ -123,14 +132,14 @@ def download(wanted, name, stream, progress):
         )
 
 
-def _open(wanted):
+def _open(wanted: Any) -> Any:
     if wanted.path:
         return open(wanted.path, "rb"), os.path.getsize(wanted.path)
     response = open_url(wanted.url, timeout=_TIMEOUT_SECONDS, http_agent="kafkaops.cluster")
     return response, int(response.headers.get("Content-Length") or 0)
 
 
-def _truncated(wanted, received, announced):
+def _truncated(wanted: Any, received: int, announced: Optional[int]) -> ProblemError:
     return refusal(
         "archive.truncated",
         f"distribution_url={wanted.url}",
@@ -139,7 +148,7 @@ def _truncated(wanted, received, announced):
     )
 
 
-def check_binary_release(path, product, version, scala_version):
+def check_binary_release(path: str, product: str, version: str, scala_version: str) -> None:
     """Refuse an archive that is not the binary release of this product and version.
 
     A digest only proves that the file is the one that was named, not that it was the right one.

@@ -25,6 +25,7 @@ import os
 import re
 import tarfile
 from dataclasses import dataclass
+from typing import IO, Any, Dict, Iterator, Mapping, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     CHUNK_BYTES,
@@ -37,7 +38,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     sha512_of,
     write_atomically,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import refusal
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
+    ProblemError,
+    refusal,
+)
 
 MANIFEST = ".release.json"
 # Directories whose content a running process loads; everything else serves people.
@@ -55,7 +59,7 @@ class Found:
     manifest: dict
 
 
-def check_name(name):
+def check_name(name: str) -> None:
     """Refuse a name that would not be one directory below `releases`."""
     if not _NAME.fullmatch(name):
         raise refusal(
@@ -66,7 +70,7 @@ def check_name(name):
         )
 
 
-def probe(install_dir, name, sha512):
+def probe(install_dir: str, name: str, sha512: str) -> Found:
     """Look for the release made from the archive with `sha512`; reads only.
 
     The installed release is `releases/NAME`, or `releases/NAME-DIGEST` where NAME was taken.
@@ -79,11 +83,11 @@ def probe(install_dir, name, sha512):
     return beside if beside.state in ("complete", "damaged") else found
 
 
-def _beside(path, sha512):
+def _beside(path: str, sha512: str) -> str:
     return f"{path}-{sha512[:12]}"
 
 
-def _look(path, sha512):
+def _look(path: str, sha512: str) -> Found:
     if not os.path.lexists(path):
         return Found(path, "absent", {})
     try:
@@ -98,7 +102,7 @@ def _look(path, sha512):
     return Found(path, "complete" if whole else "damaged", manifest)
 
 
-def _same_kind(path, entry):
+def _same_kind(path: str, entry: Mapping[str, Any]) -> bool:
     """Whether the file at `path` has the size, or the link the target, that the manifest states."""
     try:
         if "link" in entry:
@@ -118,7 +122,7 @@ class Installed:
     replaced: tuple = ()
 
 
-def install(install_dir, name, sha512, archive):
+def install(install_dir: str, name: str, sha512: str, archive: str) -> Installed:
     """Install `archive`; returns an Installed. Raises ProblemError; nothing half done is kept."""
     check_name(name)
     for directory in (install_dir, os.path.join(install_dir, "releases")):
@@ -140,7 +144,7 @@ def install(install_dir, name, sha512, archive):
                 remove(partial)
 
 
-def _put_in_place(partial, manifest, found):
+def _put_in_place(partial: str, manifest: Dict[str, Any], found: Found) -> Installed:
     sha512 = manifest["archive_sha512"]
     target = found.path
     same_jars = found.manifest.get("runtime_sha512") == manifest["runtime_sha512"]
@@ -161,7 +165,9 @@ def _put_in_place(partial, manifest, found):
     return Installed(target, True, "absent")
 
 
-def _exchange_files(partial, target, manifest, old_manifest):
+def _exchange_files(
+    partial: str, target: str, manifest: Dict[str, Any], old_manifest: Dict[str, Any]
+) -> Tuple[str, ...]:
     """Make `target` hold what `partial` holds, file by file; a reader sees the old one or the new.
 
     The manifest comes last: if this is killed, the next run finds the difference again.
@@ -183,14 +189,14 @@ def _exchange_files(partial, target, manifest, old_manifest):
     return tuple(replaced)
 
 
-def _same_content(path, entry):
+def _same_content(path: str, entry: Mapping[str, Any]) -> bool:
     if not _same_kind(path, entry):
         return False
     return "link" in entry or sha512_of(path) == entry["sha512"]
 
 
 @contextlib.contextmanager
-def _open_verified(archive, sha512):
+def _open_verified(archive: str, sha512: str) -> Iterator[IO[bytes]]:
     """Yield the archive, open at its beginning, if its content has this SHA-512."""
     try:
         stream = open(archive, "rb")
@@ -217,7 +223,7 @@ def _open_verified(archive, sha512):
         yield stream
 
 
-def unpack(archive, target, name, sha512):
+def unpack(archive: Any, target: str, name: str, sha512: str) -> Dict[str, Any]:
     """Unpack the one top directory of an open archive as `target` and write its manifest; returns that.
 
     Links are made after all files, so no member can be written through one.
@@ -260,7 +266,7 @@ def unpack(archive, target, name, sha512):
     return manifest
 
 
-def runtime_digest(files):
+def runtime_digest(files: Any) -> str:
     """Digest of what a running process loads: names and digests of the jars."""
     digest = hashlib.sha512()
     for name in sorted(files):
@@ -269,11 +275,11 @@ def runtime_digest(files):
     return digest.hexdigest()
 
 
-def _as_json(manifest):
+def _as_json(manifest: Dict[str, Any]) -> bytes:
     return json.dumps(manifest, indent=1, sort_keys=True).encode() + b"\n"
 
 
-def _split(archive, member):
+def _split(archive: str, member: tarfile.TarInfo) -> Tuple[str, str]:
     """Return (top directory, path below it) of a member; refuses what leaves the top directory."""
     parts = [part for part in member.name.split("/") if part not in ("", ".")]
     if member.name.startswith("/") or ".." in parts or not parts:
@@ -283,14 +289,14 @@ def _split(archive, member):
     return parts[0], "/".join(parts[1:])
 
 
-def _inner_link(archive, member, inner):
+def _inner_link(archive: str, member: tarfile.TarInfo, inner: str) -> str:
     destination = os.path.normpath(os.path.join(os.path.dirname(inner), member.linkname))
     if os.path.isabs(member.linkname) or destination.split("/")[0] == "..":
         raise _unsafe(archive, f"link {member.name} leads out of it")
     return member.linkname
 
 
-def _make_directory(target, inner):
+def _make_directory(target: str, inner: str) -> None:
     """Create a directory with mode 0755, whatever the umask of the account is."""
     path = target
     for part in inner.split("/"):
@@ -300,9 +306,11 @@ def _make_directory(target, inner):
             os.chmod(path, 0o755)
 
 
-def _write_member(tar, member, path):
+def _write_member(tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> Dict[str, Any]:
     digest = hashlib.sha512()
-    with tar.extractfile(member) as source, open(path, "xb") as stream:
+    content = tar.extractfile(member)
+    assert content is not None, "only files get here"
+    with content as source, open(path, "xb") as stream:
         for chunk in iter(lambda: source.read(CHUNK_BYTES), b""):
             stream.write(chunk)
             digest.update(chunk)
@@ -311,7 +319,7 @@ def _write_member(tar, member, path):
     return {"size_bytes": member.size, "sha512": digest.hexdigest()}
 
 
-def _unsafe(archive, reason):
+def _unsafe(archive: str, reason: str) -> ProblemError:
     return refusal(
         "archive.unsafe",
         f"archive={archive}",

@@ -14,12 +14,18 @@ import glob
 import importlib.util
 import os
 import subprocess
+from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple
 from xml.sax.saxutils import quoteattr
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import remove, sha512_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import candidates
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import refusal
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
+    ProblemError,
+    refusal,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
 from ansible_collections.kafkaops.cluster.plugins.module_utils.supply import truststore
+from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.jar_lock import Jar, Lock
 
 # Ivy's own cache while it works: what a killed run had fetched is found here by the next one.
 STAGING = ".fetching"
@@ -52,13 +58,13 @@ _MODULE = """\
 """
 
 
-def ivy_settings(staging, mirror=""):
+def ivy_settings(staging: str, mirror: str = "") -> str:
     """Ivy's settings: one resolver. Without `mirror` it uses Ivy's own default repository."""
     root = " root=" + quoteattr(mirror.rstrip("/") + "/") if mirror else ""
     return _SETTINGS.format(staging=quoteattr(staging), root=root)
 
 
-def ivy_module(jars):
+def ivy_module(jars: Iterable[Jar]) -> str:
     """The list of wanted jars as an ivy.xml; jars that differ in classifier only share an entry."""
     modules = {}
     for jar in jars:
@@ -78,7 +84,7 @@ def ivy_module(jars):
     return _MODULE.format(dependencies="\n".join(entries))
 
 
-def find_java(java_home="", environment=None):
+def find_java(java_home: str = "", environment: Optional[Mapping[str, str]] = None) -> str:
     """Path of a `java`, of any version: of `java_home`, else of the first home that has one."""
     if java_home:
         java = os.path.join(java_home, "bin", "java")
@@ -103,7 +109,7 @@ def find_java(java_home="", environment=None):
     )
 
 
-def find_ivy():
+def find_ivy() -> str:
     """Path of the Ivy jar in the PySpark of this interpreter."""
     spec = importlib.util.find_spec("pyspark")
     jars = []
@@ -123,15 +129,15 @@ def find_ivy():
 class JarCache:
     """The directory of verified jars. Its methods need the caller to hold the cache's lock."""
 
-    def __init__(self, root):
+    def __init__(self, root: str) -> None:
         self.root = root
         self.staging = os.path.join(root, STAGING)
 
-    def path(self, jar):
+    def path(self, jar: Jar) -> str:
         """Where the verified jar is, or will be."""
         return os.path.join(self.root, jar.cache_path)
 
-    def missing(self, jars):
+    def missing(self, jars: Iterable[Jar]) -> Tuple[List[Jar], List[Jar]]:
         """Return (absent, damaged): jars not there, and jars there with another digest."""
         absent, damaged = [], []
         for jar in jars:
@@ -142,7 +148,7 @@ class JarCache:
                 damaged.append(jar)
         return absent, damaged
 
-    def adopt(self, jars):
+    def adopt(self, jars: Iterable[Jar]) -> List[Jar]:
         """Move jars with the right digest from the staging area to their names.
 
         Returns those that arrived with a wrong digest; what has not arrived is left out.
@@ -159,7 +165,7 @@ class JarCache:
                 wrong.append(jar)
         return wrong
 
-    def arrived(self, jars):
+    def arrived(self, jars: Iterable[Jar]) -> Tuple[int, int]:
         """Return (jars, bytes) that are in the staging area by now, the unfinished ones too."""
         count = size = 0
         for jar in jars:
@@ -173,7 +179,14 @@ class JarCache:
         return count, size
 
 
-def fetch(lock, cache, mirror, java_command, lock_descriptor, progress):
+def fetch(
+    lock: Lock,
+    cache: JarCache,
+    mirror: str,
+    java_command: str,
+    lock_descriptor: int,
+    progress: Progress,
+) -> int:
     """Bring the jars that `cache` lacks; returns how many were fetched.
 
     Raises ProblemError `fetch.failed` naming the first jar that did not come, or `jar.checksum`
@@ -203,12 +216,21 @@ def fetch(lock, cache, mirror, java_command, lock_descriptor, progress):
     return len(wanted)
 
 
-def _wanted(cache, jars):
+def _wanted(cache: JarCache, jars: Iterable[Jar]) -> List[Jar]:
     absent, damaged = cache.missing(jars)
     return absent + damaged
 
 
-def _run_ivy(lock, cache, wanted, mirror, java_command, trust, lock_descriptor, progress):
+def _run_ivy(
+    lock: Lock,
+    cache: JarCache,
+    wanted: Sequence[Jar],
+    mirror: str,
+    java_command: str,
+    trust: Any,
+    lock_descriptor: int,
+    progress: Progress,
+) -> str:
     """One call of Ivy for `wanted`; adopts what came and returns what Ivy said."""
     remove(cache.staging)
     os.makedirs(cache.staging)
@@ -241,7 +263,9 @@ def _run_ivy(lock, cache, wanted, mirror, java_command, trust, lock_descriptor, 
     return output_text
 
 
-def _ivy_command(cache, wanted, mirror, java_command, trust):
+def _ivy_command(
+    cache: JarCache, wanted: Any, mirror: str, java_command: str, trust: Any
+) -> List[str]:
     settings = os.path.join(cache.staging, "settings.xml")
     module = os.path.join(cache.staging, "ivy.xml")
     with open(settings, "w", encoding="utf-8") as stream:
@@ -263,7 +287,13 @@ def _ivy_command(cache, wanted, mirror, java_command, trust):
     ]
 
 
-def _watch(process, lock, wanted, cache, progress):
+def _watch(
+    process: subprocess.Popen[Any],
+    lock: Lock,
+    wanted: Sequence[Jar],
+    cache: JarCache,
+    progress: Progress,
+) -> bool:
     """Wait for Ivy, telling how far it is; returns True if it had to be stopped for standing still."""
     present = len(lock.jars) - len(wanted)
     already = lock.size_bytes - sum(jar.size_bytes for jar in wanted)
@@ -287,7 +317,7 @@ def _watch(process, lock, wanted, cache, progress):
             return True
 
 
-def _wrong_bytes(jar, mirror):
+def _wrong_bytes(jar: Jar, mirror: str) -> ProblemError:
     return refusal(
         "jar.checksum",
         f"distribution_mirror={mirror}",
@@ -296,7 +326,7 @@ def _wrong_bytes(jar, mirror):
     )
 
 
-def _not_fetched(lock, jars, mirror, output_text):
+def _not_fetched(lock: Lock, jars: Sequence[Jar], mirror: str, output_text: str) -> ProblemError:
     reasons = ("xception", "refused", "timed out", "not found")
     lines = [line.strip(" \t:") for line in output_text.splitlines()]
     why = next((line for line in lines if any(reason in line for reason in reasons)), "no reason")

@@ -12,8 +12,12 @@ import json
 import os
 import re
 from dataclasses import dataclass
+from typing import Any, List
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import refusal
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
+    ProblemError,
+    refusal,
+)
 
 _DIGEST = re.compile(r"[0-9a-f]{128}")
 # What may stand in a coordinate: it becomes a path in the cache, so never a separator or "..".
@@ -32,17 +36,17 @@ class Jar:
     classifier: str = ""
 
     @property
-    def filename(self):
+    def filename(self) -> str:
         """The file's name in the archive, as Maven names it."""
         suffix = f"-{self.classifier}" if self.classifier else ""
         return f"{self.artifact}-{self.version}{suffix}.jar"
 
     @property
-    def cache_path(self):
+    def cache_path(self) -> str:
         """Its place below the cache's `jars`; the group keeps equal names of two groups apart."""
         return os.path.join(self.group, self.filename)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return ":".join(
             part for part in (self.group, self.artifact, self.version, self.classifier) if part
         )
@@ -59,12 +63,12 @@ class Lock:
     text: bytes
 
     @property
-    def size_bytes(self):
+    def size_bytes(self) -> int:
         """Size of all jars."""
         return sum(jar.size_bytes for jar in self.jars)
 
 
-def parse_lock(text, origin):
+def parse_lock(text: bytes, origin: str) -> Lock:
     """Parse a lock (bytes). Raises ProblemError naming `origin` if it is not whole."""
     try:
         data = json.loads(text)
@@ -81,7 +85,7 @@ def parse_lock(text, origin):
     return lock
 
 
-def _parse_jar(item):
+def _parse_jar(item: Any) -> Jar:
     jar = Jar(
         group=item["group"],
         artifact=item["artifact"],
@@ -98,7 +102,7 @@ def _parse_jar(item):
     return jar
 
 
-def _damaged(origin, reason):
+def _damaged(origin: str, reason: str) -> ProblemError:
     return refusal(
         "lock.damaged",
         f"lock={origin}",
@@ -107,12 +111,12 @@ def _damaged(origin, reason):
     )
 
 
-def lock_names(directory):
+def lock_names(directory: str) -> List[str]:
     """Names of the committed locks, such as `kafka_2.13-3.9.2`, sorted."""
     return sorted(name[: -len(".json")] for name in os.listdir(directory) if name.endswith(".json"))
 
 
-def load_lock(directory, name):
+def load_lock(directory: str, name: str) -> Lock:
     """Read the lock of `name`; ProblemError `version.unknown` lists the known ones."""
     path = os.path.join(directory, f"{name}.json")
     known = lock_names(directory)

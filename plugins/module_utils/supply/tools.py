@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any, Dict, List, Tuple, Union
 
 # kind: "tool" starts fast, "benchmark" keeps the optimising compiler, "daemon" logs like a server.
 TOOL, BENCHMARK, DAEMON = "tool", "benchmark", "daemon"
@@ -31,7 +32,7 @@ class Tool:
     first: str = ""
     classes: tuple = ()
 
-    def class_in(self, version):
+    def class_in(self, version: str) -> str:
         """The main class in `version`, "" if that version does not have the tool."""
         for line, main_class in self.classes:
             if version == line or version.startswith(line + "."):
@@ -39,12 +40,12 @@ class Tool:
         return self.main_class
 
 
-def _moved(name, new_class, old_class, **more):
+def _moved(name: str, new_class: str, old_class: str, **more: Any) -> Tool:
     """A tool whose class lived in the core jar before 4.0."""
     return Tool(name, new_class, classes=(("3", old_class),), **more)
 
 
-def _until_4(name, main_class, **more):
+def _until_4(name: str, main_class: str, **more: Any) -> Tool:
     """A tool that went with ZooKeeper."""
     return Tool(name, main_class, classes=(("4", ""),), **more)
 
@@ -137,7 +138,7 @@ class Layout:
     logging_suffix: str
 
 
-def layout_of(product, version):
+def layout_of(product: str, version: str) -> Layout:
     """The layout of a product's version: its tools, directory of jars, logging system."""
     if product == "zookeeper":
         return Layout(ZOOKEEPER_TOOLS, "lib", "-Dlogback.configurationFile=", "logback.xml")
@@ -146,13 +147,13 @@ def layout_of(product, version):
     return Layout(KAFKA_TOOLS, "libs", "-Dlog4j2.configurationFile=", "log4j2.yaml")
 
 
-def tools_of(product, version):
+def tools_of(product: str, version: str) -> List[Tuple[Tool, str]]:
     """The tools that this version has, as pairs (Tool, main class), sorted by name."""
     pairs = [(tool, tool.class_in(version)) for tool in layout_of(product, version).tools]
     return sorted(((tool, name) for tool, name in pairs if name), key=lambda pair: pair[0].name)
 
 
-def tools_table(product, version):
+def tools_table(product: str, version: str) -> str:
     """Text of config/launcher/tools: name, class, heap, kind, first arguments; one tool a line."""
     lines = ["# name class heap kind first-arguments"]
     for tool, main_class in tools_of(product, version):
@@ -160,7 +161,7 @@ def tools_table(product, version):
     return "\n".join(lines) + "\n"
 
 
-def launcher_settings(product, version):
+def launcher_settings(product: str, version: str) -> str:
     """Text of config/launcher/settings, which bin/launch sources."""
     layout = layout_of(product, version)
     return (
@@ -170,13 +171,15 @@ def launcher_settings(product, version):
     )
 
 
-def launcher_files(product, version, directory):
+def launcher_files(
+    product: str, version: str, directory: str
+) -> Dict[str, Union[bytes, str, os.PathLike[str]]]:
     """Everything of the launcher: {path in the archive: bytes, or str for the target of a link}.
 
     `directory` holds `launch` and the logging configurations.
     """
     suffix = layout_of(product, version).logging_suffix
-    files = {
+    files: Dict[str, Union[bytes, str, os.PathLike[str]]] = {
         "config/launcher/tools": tools_table(product, version).encode(),
         "config/launcher/settings": launcher_settings(product, version).encode(),
     }

@@ -17,13 +17,14 @@ import re
 import ssl
 import struct
 import urllib.parse
+from typing import List, Mapping, Optional
 
 # Protects nothing, the content is public; but the format wants one, and this is Java's own.
 PASSWORD = "changeit"
 _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----(.*?)-----END CERTIFICATE-----", re.DOTALL)
 
 
-def system_bundle(environment=None):
+def system_bundle(environment: Optional[Mapping[str, str]] = None) -> str:
     """Path of the system's PEM bundle, "" if there is none; SSL_CERT_FILE counts first."""
     environment = os.environ if environment is None else environment
     candidates = [environment.get("SSL_CERT_FILE") or "", ssl.get_default_verify_paths().cafile]
@@ -32,7 +33,7 @@ def system_bundle(environment=None):
     return next((path for path in candidates if path and os.path.isfile(path)), "")
 
 
-def java_keystore(pem):
+def java_keystore(pem: bytes) -> bytes:
     """Turn a PEM bundle (bytes) into a JKS key store (bytes) of trusted certificates.
 
     The format: magic, version 2, then for each entry tag 2, alias, time, type, certificate; at the
@@ -47,11 +48,11 @@ def java_keystore(pem):
     return store + hashlib.sha1(seal, usedforsecurity=False).digest()
 
 
-def _text(text):
+def _text(text: str) -> bytes:
     return struct.pack(">H", len(text)) + text.encode()
 
 
-def trust_flags(path, environment=None):
+def trust_flags(path: str, environment: Optional[Mapping[str, str]] = None) -> List[str]:
     """Write a key store of the system's authorities to `path`; returns the JVM's flags for it.
 
     An empty list if the system has no bundle.
@@ -70,7 +71,7 @@ def trust_flags(path, environment=None):
     ]
 
 
-def proxy_flags(environment):
+def proxy_flags(environment: Mapping[str, str]) -> List[str]:
     """The usual proxy variables as Java properties: a JVM does not read the variables itself."""
     flags = []
     for scheme in ("http", "https"):
