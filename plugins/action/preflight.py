@@ -54,6 +54,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.judge i
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.jvm import (
     options_to_try,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.machines import SPARK_JAVA
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     CLUSTER_NAME,
     Raw,
@@ -66,7 +67,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running
     question,
     snapshot_of,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.storage import SPARK_JAVA
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.tables import (
     load_versions,
 )
