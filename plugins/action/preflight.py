@@ -165,7 +165,7 @@ class ActionModule(ActionBase):
         before = time.time()
         try:
             answer = self._execute_module(
-                module_name="kafkaops.cluster.node_identity",
+                module_name="kafkaops.cluster.host_info",
                 module_args=request,
                 task_vars=task_vars,
             )

@@ -19,7 +19,7 @@ options:
   phase:
     description:
       - V(collect) runs on every host (delegated for those outside C(--limit)), reads its settings with the roles'
-        defaults, and runs P(kafkaops.cluster.node_identity#module) on it.
+        defaults, and runs P(kafkaops.cluster.host_info#module) on it.
       - V(judge) runs once, on the host that may ask the running cluster, and needs the results of V(collect)
         registered as C(kafkaops_preflight_collected) and C(kafkaops_preflight_hidden).
     type: str

@@ -170,7 +170,7 @@ def _java(member: Member) -> Iterator[Problem]:
             member.name,
             "java_home",
             java["home"],
-            "it does not start: %s" % masked_text(str(java["refusal"])),
+            f"it does not start: {masked_text(str(java['refusal']))}",
         )
     if java.get("home"):
         release = major(java.get("version"))

@@ -323,7 +323,7 @@ def _listeners(
 
 
 def facts_request(member: Member, names: Sequence[str]) -> Dict[str, Any]:
-    """Parameters of the module `node_identity` for this member.
+    """Parameters of the module `host_info` for this member.
 
     What could not be read is left out: its own finding says so.
     """

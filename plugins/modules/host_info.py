@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: node_identity
+module: host_info
 short_description: Read what one host already is, without changing anything
 version_added: 0.1.0
 author: kafkaops.cluster contributors (@kafkaops)
@@ -13,8 +13,8 @@ description:
   - Reads the identities on a host's disks (C(meta.properties) of every Kafka log directory, C(myid) of ZooKeeper),
     who listens on which port, and the facts about directories, limits, memory, Java and name resolution
     that the preflight judges.
-  - One call a host; needs Python 3.9 and nothing else. It never writes, binds no port and starts no JVM
-    (except C(java -version) where a Java home has no C(release) file).
+  - One call a host; needs Python 3.9 and nothing else. It never writes and binds no port. It starts a JVM only for
+    C(java -version), to learn the version of a Java without a C(release) file and to try JVM options.
   - Without the right to read the data directories it says so instead of guessing that they are empty.
 options:
   kafka:
@@ -120,7 +120,7 @@ attributes:
 
 EXAMPLES = r"""
 - name: Read what the host already is
-  kafkaops.cluster.node_identity:
+  kafkaops.cluster.host_info:
     kafka:
       instance: kafka
       config_dir: /etc/kafka

@@ -11,7 +11,7 @@ import sys
 
 import yaml
 
-from ansible_collections.kafkaops.cluster.plugins.modules import node_identity
+from ansible_collections.kafkaops.cluster.plugins.modules import host_info
 
 RUNNER = """
 import sys
@@ -21,8 +21,8 @@ from ansible.module_utils import basic
 from ansible.module_utils.testing import patch_module_args
 import json
 with patch_module_args(json.loads(sys.argv[1])):
-    from ansible_collections.kafkaops.cluster.plugins.modules import node_identity
-    node_identity.main()
+    from ansible_collections.kafkaops.cluster.plugins.modules import host_info
+    host_info.main()
 """
 
 
@@ -67,5 +67,5 @@ def test_what_a_broker_needs_is_required():
 def test_documented_returns_are_what_comes_back():
     code, answer = run({})
     assert code == 0
-    documented = yaml.safe_load(node_identity.RETURN)["facts"]["sample"]
+    documented = yaml.safe_load(host_info.RETURN)["facts"]["sample"]
     assert set(documented) == set(answer["facts"])
