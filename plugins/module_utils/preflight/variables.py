@@ -146,6 +146,13 @@ def _host(text: str) -> str:
     return bare(text)
 
 
+def _inventory_name(text: str) -> str:
+    """A host to delegate to: Ansible itself has no word for what is wrong with an empty one."""
+    if not text.strip():
+        raise ValueError("empty", "name a host of the inventory, or leave the variable out")
+    return text.strip()
+
+
 def _bind(text: str) -> str:
     return bare(text) if is_wildcard(text) else _host(text)
 
@@ -224,6 +231,7 @@ FORMS: Dict[str, Callable[[Any], Any]] = {
     "jvm_service_supervisor_dir": _path,
     "kafka_account": _ACCOUNT,
     "kafka_address": _or_empty(_host),
+    "kafka_admin_host": _inventory_name,
     "kafka_application_log_dir": _path,
     "kafka_config_dir": _path,
     "kafka_heap": _heap,

@@ -116,6 +116,18 @@ def test_all_mistakes_are_told_at_once(preflight):
     }
 
 
+def test_an_admin_host_that_is_no_name_hides_no_other_finding(preflight):
+    """The task that judges is delegated to it, and Ansible fails by itself where it cannot be."""
+    preflight.spoil("kafka", "kafka-3", kafka_broker_id=2)
+    for value in ("[]", "{a: 1}", "''", "[kafka-1]"):
+        code, found, text = preflight.run("-e", f"{{kafka_admin_host: {value}}}")
+        assert code == 2 and set(found) == {
+            "identity.duplicate_broker_id",
+            "settings.bad_value",
+        }, text
+        assert ": kafka_admin_host=" in text
+
+
 def test_a_port_that_a_real_process_holds(preflight):
     with socket.socket() as server:
         server.bind(("127.0.0.1", 2181 + OFFSET))
