@@ -190,3 +190,74 @@ def test_hosts_take_turns_unless_it_is_known_that_nothing_is_pending(product, fa
         variables["hostvars"] = {"a": {}, "b": {}, **known}
     found = Templar(loader=DataLoader(), variables=variables).template(serial)
     assert found == expected
+
+
+def told_by(playbook, play_name, variable, variables):
+    """The value of a variable of a play, with variables as they are for one host."""
+    plays = DataLoader().load_from_file(
+        str(ROOT / "playbooks" / playbook), trusted_as_template=True
+    )
+    (own,) = [play["vars"] for play in plays if play["name"] == play_name]
+    return Templar(loader=DataLoader(), variables={**own, **variables}).template(own[variable])
+
+
+A, B = ({"kafka_cluster_name": name} for name in "AB")
+STILL_RUNS = {"kafka_stop": {"failed": True}}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "expected"), [(A, ["a1"]), (B, []), ({}, ["default"])], ids=["A", "B", "default"]
+)
+def test_a_broker_that_does_not_stop_keeps_the_zookeeper_of_its_own_cluster_only(cluster, expected):
+    hostvars = {
+        "a1": {**A, **STILL_RUNS},
+        "a2": {**A, "kafka_stop": {"changed": True}},
+        "a3": {**A, "kafka_stop": {"unreachable": True}},
+        "b1": {**B, "kafka_stop": {"changed": True}},
+        "default": STILL_RUNS,
+        "never asked": A,
+    }
+    variables = {**cluster, "groups": {"kafkaops_kafka": list(hostvars)}, "hostvars": hostvars}
+    found = told_by("phases/stop.yml", "Stop ZooKeeper", "kafkaops_still_stopping", variables)
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("cluster", "groups", "ensembles", "expected"),
+    [
+        (A, {"kafkaops_zookeeper": ["a", "b"], "kafkaops_zookeeper_running": ["a", "b"]}, {}, True),
+        (A, {"kafkaops_zookeeper": ["a", "b"], "kafkaops_zookeeper_running": ["b"]}, {}, False),
+        (B, {"kafkaops_zookeeper": ["a", "b"], "kafkaops_zookeeper_running": ["b"]}, {}, True),
+        (A, {"kafkaops_zookeeper": ["a"]}, {}, False),
+        # not in the run, or out of reach: nobody knows
+        (A, {}, {}, True),
+        (A, {"kafkaops_zookeeper": ["b"], "kafkaops_zookeeper_running": ["b"]}, {}, True),
+        (
+            A,
+            {"kafkaops_zookeeper": ["a", "b"], "kafkaops_zookeeper_running": ["a", "b"]},
+            {"a": {"failed": True}},
+            False,
+        ),
+        (
+            B,
+            {"kafkaops_zookeeper": ["a", "b"], "kafkaops_zookeeper_running": ["a", "b"]},
+            {"a": {"failed": True}, "b": {"changed": False, "failed": False}},
+            True,
+        ),
+    ],
+)
+def test_brokers_are_started_where_the_zookeeper_of_their_own_cluster_serves(
+    cluster, groups, ensembles, expected
+):
+    hostvars = {
+        name: {"zookeeper_ensemble": ensembles[name]} if name in ensembles else {} for name in "ab"
+    }
+    variables = {
+        **cluster,
+        "ansible_check_mode": False,
+        "groups": groups,
+        "hostvars": hostvars,
+        "kafkaops_preflight": {"servers": {"A": [{"host": "a"}], "B": [{"host": "b"}]}},
+    }
+    name = "Start the brokers that are down, as they ran last"
+    assert told_by("start.yml", name, "kafkaops_served", variables) is expected
