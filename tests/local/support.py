@@ -240,9 +240,9 @@ class LocalCluster:
             process.wait(30)
             log.unlink()
 
-    def deploy(self, *arguments, validation="never"):
+    def deploy(self, *arguments, validation="never", code=0):
         """Run site.yml and return its Run."""
-        return self.play("site.yml", "-e", f"flow_validation={validation}", *arguments)
+        return self.play("site.yml", "-e", f"flow_validation={validation}", *arguments, code=code)
 
     # -- what is on disk, and what runs
 

@@ -151,3 +151,7 @@ def test_start_of_what_was_never_installed(next_offset):
         run = fresh.play("start.yml", code=2)
         assert "nothing was ever started here" in run.text and "site.yml" in run.text
         assert run.changed() == 0 and not (fresh.home / "clusters").exists()
+        # site.yml with a part that has nothing to work on is no success either
+        run = fresh.deploy("--tags", "run", code=2)
+        assert "[instance.nothing_staged] zookeeper-1: " in run.text and not run.changed()
+        assert not (fresh.home / "clusters").exists()
