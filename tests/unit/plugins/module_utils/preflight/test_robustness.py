@@ -4,12 +4,21 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.kafkaops.cluster.plugins.action import preflight as action
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.jvm import options_to_try
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
+    facts_request,
+    names_to_resolve,
+    read_member,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import declared
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
 
 with tempfile.TemporaryDirectory() as DIRECTORY:
@@ -70,6 +79,35 @@ def test_junk_for_any_variable_is_judged(junk, host):
     for finding in verdict.findings:
         assert "\n" not in finding.line()
         assert finding.subjects
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.dictionaries(st.sampled_from(VARIABLES + EXTRA), JUNK, min_size=1, max_size=4),
+    st.sampled_from(["kafka-1", "zookeeper-1"]),
+)
+@example({"kafka_client_security": ["a"]}, "kafka-1")
+@example({"kafka_ssl": ["a"], "kafka_sasl": {"users": ["a"]}}, "kafka-1")
+@example({"kafka_listeners": [LISTENER, None, "x"], "kafka_jvm_options": [None, 3]}, "kafka-1")
+@example({"zookeeper_jvm_options": {"a": 1}, "zookeeper_address": [1]}, "zookeeper-1")
+@example({"kafka_group": ["a"], "zookeeper_group": {"a": 1}}, "zookeeper-1")
+def test_junk_for_any_variable_reaches_the_judge(junk, host):
+    """The way there: templates, what a host and a running cluster are asked, the report."""
+    gathered = INVENTORY.gather(host, junk)
+    gathered["settings"] = action._without_secrets(gathered["settings"])
+    raw = action._raw(host, gathered)
+    member, _findings = read_member(raw)
+    request = facts_request(member, sorted(names_to_resolve(member)))
+    # module arguments and results are JSON
+    json.dumps(
+        [gathered, request, [options_to_try(member, each) for each in ("kafka", "zookeeper")]]
+    )
+    for cluster in World((member,)).clusters:
+        for brokers in (list(cluster.brokers), []):
+            if cluster.brokers and member.listeners:
+                action._question(cluster, brokers, list(cluster.servers), {host: junk})
+    action._with_assigned_ids(INVENTORY, [raw])
+    action._misspelt_everywhere(INVENTORY, [raw])
 
 
 def test_junk_for_each_variable_alone():
