@@ -57,6 +57,11 @@ options:
       - With O(state=started), start the process anew although it runs what is desired.
     type: bool
     default: false
+  explain:
+    description:
+      - With O(state=probe), tell also what a person would look at - RV(explanation).
+    type: bool
+    default: false
   overrides:
     description:
       - With O(state=noted) and O(state=adopted), the settings by which the process was changed without a restart.
@@ -315,6 +320,10 @@ took:
   type: dict
   returned: when O(state=started) has started it, or O(state=stopped) or O(state=removed) has stopped it
   sample: {from_ms: 1763884800000, to_ms: 1763884804200, done: restarted}
+explanation:
+  description: Whether it runs, since when, which of its disks are full, and the last lines of its logs.
+  type: str
+  returned: with O(explain)
 answers:
   description: What the running instance answered to the probes of O(ready) that send something.
   type: list
@@ -375,6 +384,7 @@ SPEC = {
     "configuration": {"type": "str", "default": "staged", "choices": ["staged", "in_effect"]},
     "fingerprint": {"type": "str", "default": ""},
     "restart": {"type": "bool", "default": False},
+    "explain": {"type": "bool", "default": False},
     "overrides": {"type": "dict", "default": {}},
     "lock": {
         "type": "dict",
@@ -427,7 +437,8 @@ def main() -> None:
         )
     except StartFailed as error:
         # Something was stopped and something started, whatever has come of it.
-        module.fail_json(msg=f"{error} Its last lines:\n{error.journal}", changed=True)
+        said = f"Its last lines:\n{error.journal}" if error.journal else "It has logged nothing."
+        module.fail_json(msg=f"{error} {said}", changed=True)
     except ProblemError as error:
         module.fail_json(msg=str(error))
     except (ServiceError, OSError) as error:

@@ -153,14 +153,15 @@ class LocalCluster:
         kind = "group_vars" if group in ("all", "kafka", "zookeeper") else "host_vars"
         (self.overlay / kind / f"{group}.yml").write_text(yaml.safe_dump(variables))
 
-    def set_brokers(self, settings):
+    def set_brokers(self, settings, **variables):
         """Set keys of server.properties, and keep those that were set here before; None takes one out.
 
         Tests that share a cluster add to it: what one of them took back would be pending for the next.
+        `variables`: others of the group, until this is called again.
         """
         merged = {**self._brokers_have, **settings}
         self._brokers_have = {key: value for key, value in merged.items() if value is not None}
-        self.configure("kafka", kafka_config=self._brokers_have)
+        self.configure("kafka", kafka_config=self._brokers_have, **variables)
 
     # -- playbooks
 

@@ -147,15 +147,23 @@ SPOILT = {
             "users": {"admin": "{{ secured_passwords.admin }}"},
         }
     },
-    # Of another authority altogether: with the right one it would not trust itself, and not even start. Its
-    # other listener, by which the playbook would ask it, shows the same certificate.
+    # Of another authority altogether: with the right one it would not trust itself, and not even start. The
+    # playbook trusts both, as it would while an authority is replaced; else it refuses before the stop.
     "certificate": {
         "kafka_ssl": {
             "certificate": "{{ lookup('ansible.builtin.file', wrong_certificates ~ '/kafka-2.crt') }}",
             "key": "{{ lookup('ansible.builtin.file', wrong_certificates ~ '/kafka-2.key') }}",
             "ca": "{{ lookup('ansible.builtin.file', wrong_certificates ~ '/ca.crt') }}",
             "client_auth": "none",
-        }
+        },
+        "kafka_client_security": {
+            "security_protocol": "SASL_SSL",
+            "sasl_mechanism": "PLAIN",
+            "sasl_username": "admin",
+            "sasl_password": "{{ secured_passwords.admin }}",
+            "ssl_ca": "{{ lookup('ansible.builtin.file', secured_certificates ~ '/ca.crt',"
+            " wrong_certificates ~ '/ca.crt', wantlist=true) | join('\n') }}",
+        },
     },
 }
 

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rolls that are killed at moments nobody chose, while records flow: the next run goes on, nothing is lost.
 
-The seed is printed; KAFKAOPS_TEST_SEED repeats it. What is killed: the process of ansible-playbook, its
-process group, everything below it, one worker (the connection to a host), or one module at its work.
+The seed is printed; KAFKAOPS_TEST_SEED repeats it. KAFKAOPS_TEST_KILLS says how many instead of thirty. What
+is killed: the process of ansible-playbook, its process group, everything below it, one worker (the connection
+to a host), or one module at its work.
 """
 
 from __future__ import annotations
@@ -100,5 +101,5 @@ def test_a_roll_that_is_killed_at_any_moment_is_completed_by_the_next(cluster, m
 def test_thirty_rolls_that_are_killed_at_any_moment(next_offset, moments):
     with LocalCluster(next_offset()) as cluster:
         cluster.deploy()
-        for _kill in range(30):
+        for _kill in range(int(os.environ.get("KAFKAOPS_TEST_KILLS") or 30)):
             kill_one_roll(cluster, moments)

@@ -372,6 +372,17 @@ class Instance:
             return f"{told}, and that does not come up either: {problem}"
         return f"{told} and is running again."
 
+    def explanation(self, rules: StartRules) -> str:
+        """Return what a person would look at where the instance is not what it should be."""
+        process = self.process()
+        told = f"{self.layout.name} does not run"
+        if process:
+            told = f"{self.layout.name} runs as process {process.pid}, for {time.time() - process.started_at:.0f} s"
+        elif self._manager.wants_running(self.layout.name):
+            told += " at this moment, and will be started again"
+        said = self._journal(rules, whole=True).last_lines()
+        return f"{told}.{self._full()} The last lines of its logs:\n{said}"
+
     def _full(self) -> str:
         """Return a sentence about disks that are full, "" if none is: where nothing can be written, no log tells."""
         layout = self.layout
@@ -380,9 +391,9 @@ class Instance:
         )
         return f" No space is left on the disk of {', '.join(full)}." if full else ""
 
-    def _journal(self, rules: StartRules) -> Journal:
+    def _journal(self, rules: StartRules, whole: bool = False) -> Journal:
         names = [*rules.log_files, CONSOLE]
-        return Journal([os.path.join(self.layout.log_dir, name) for name in names])
+        return Journal([os.path.join(self.layout.log_dir, name) for name in names], whole)
 
     def _bring_up(self, name: str, rules: StartRules, journal: Journal) -> None:
         # systemd would create it as root.

@@ -16,11 +16,11 @@ LINES = 20
 
 
 class Journal:
-    """What the log files `paths` have gained since this was made."""
+    """What the log files `paths` have gained since this was made; with `whole`, all that is in them."""
 
-    def __init__(self, paths: Sequence[str]):
+    def __init__(self, paths: Sequence[str], whole: bool = False):
         self._paths = tuple(paths)
-        self._begin = {path: _size(path) for path in self._paths}
+        self._begin = {path: 0 if whole else _size(path) for path in self._paths}
         self._seen: Dict[str, int] = dict(self._begin)
 
     def last_lines(self, lines: int = LINES) -> str:

@@ -73,6 +73,8 @@ mkdir -p "$state"
 line=$(cat "/proc/$$/stat")
 # Field 2 may hold blanks; count from behind it: the start time is field 22.
 set -- ${{line##*) }}
+# Of starts that a full disk has ended here: each leaves one.
+rm -f "$state"/started.json.*
 printf '{{"pid": %s, "start_ticks": %s, "started_at": %s, "fingerprint": "{generation.fingerprint}"}}\\n' \\
   "$$" "${{20}}" "$(date +%s)" > "$state/started.json.$$"
 if [ -f "$state/started.json" ]; then cp -f "$state/started.json" "$state/previous.json"; fi

@@ -137,7 +137,10 @@ def carry_out(
         elif state in ("stopped", "removed"):
             result = _stop(params, check_mode, instance, manager)
         else:
-            result = {"changed": False}
+            told = (
+                {"explanation": instance.explanation(_rules(params))} if params["explain"] else {}
+            )
+            result = {"changed": False, **told}
     return {**_report(params, instance), **result}
 
 

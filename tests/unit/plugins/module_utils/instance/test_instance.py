@@ -19,7 +19,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generati
     fingerprint,
     reasons,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import StartFailed
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import (
+    StartFailed,
+    StartRules,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
     Attempt,
@@ -768,6 +771,32 @@ def test_a_full_disk_is_named_where_no_log_could_tell(bench, monkeypatch):
         bench.turn()
     layout = bench.instance.layout
     assert f"the disk of {layout.config_dir}, {layout.state_dir}. The previous" in str(failed.value)
+
+
+def test_it_is_explained_what_has_become_of_an_instance(bench, service, monkeypatch):
+    """Also what it said long ago: nobody knows when the trouble began."""
+    bench.stage(message="I am the one")
+    bench.turn()
+    told = bench.instance.explanation(StartRules())
+    assert re.match(rf"one runs as process {bench.pid}, for \d+ s\. The last lines", told)
+    assert "I am the one" in told
+    monkeypatch.setattr(instance, "without_room", lambda paths: list(paths)[:1])
+    bench.instance.stop(30)
+    told = bench.instance.explanation(StartRules())
+    assert told.startswith("one does not run. No space is left on the disk of")
+    service.wants_running = lambda name: True
+    told = bench.instance.explanation(StartRules())
+    assert told.startswith("one does not run at this moment, and will be started again. No")
+
+
+def test_what_starts_on_a_full_disk_have_left_goes_with_the_next(bench):
+    bench.stage()
+    os.makedirs(bench.layout.state_dir, exist_ok=True)
+    left = os.path.join(bench.layout.state_dir, "started.json.12345")
+    with open(left, "w"):
+        pass
+    bench.turn()
+    assert bench.pid and not os.path.exists(left)
 
 
 def test_an_orphan_is_recognised_and_taken_over_in_its_turn(bench, service):
