@@ -187,7 +187,10 @@ def test_a_java_that_starts_no_broker(cluster, tmp_path, what):
 
 @pytest.mark.soak
 def test_a_partition_that_stays_at_the_minimum(cluster):
-    """One of three replicas follows at a byte a second: nobody who has the others may stop."""
+    """One of three replicas follows at a byte a second: nobody who has the others may stop.
+
+    A replica in sync is never throttled, so it has to fall behind first.
+    """
     topic, told = "narrow", "follower.replication.throttled"
     configure = ("kafka-configs.sh", "--alter")
     of_topic = ("--entity-type", "topics", "--entity-name", topic)
@@ -198,11 +201,21 @@ def test_a_partition_that_stays_at_the_minimum(cluster):
     )
     cluster.tool(*configure, *of_topic, "--add-config", f"{told}.replicas=*")
     cluster.tool(*configure, *of_broker, "--add-config", f"{told}.rate=1")
-    before = cluster.processes()
     restart_1 = ("rolling_restart.yml", "-e", "broker=1")
     try:
         with Traffic(cluster, topic) as traffic:
+            wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
+            cluster.supervisorctl("stop", "kafka-3")
             wait_until(lambda: cluster.partitions(topic)[0][2] == [1, 2], 180, "broker 3 is behind")
+            cluster.supervisorctl("start", "kafka-3")
+            wait_until(
+                lambda: all(
+                    len(isr) == 3 for _leader, _all, isr in cluster.partitions(TOPIC).values()
+                ),
+                180,
+                "it follows where it is not throttled",
+            )
+            before = cluster.processes()
             run = cluster.play(*restart_1, "-e", "kafka_wait_timeout_seconds=10", code=2)
             assert "[gate.waiting] broker 1: waited 10 s" in run.text, run.text
             assert f"{topic}-0 (1 of 2)" in run.text
