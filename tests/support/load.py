@@ -167,7 +167,8 @@ class Load:
         )
         TABLE.append(row)
         print(f"\n{HEADING}\n{row.line()}", flush=True)
-        assert not self.exact.failed and not self.many.failed
+        failed = self.exact.failed + self.many.failed
+        assert not failed, (len(failed), failed[:3])
         assert acknowledged <= set(found[0]) | set(found[1]), "what was acknowledged is there"
         assert twice[0] == [], "an idempotent producer's records are there once"
         assert self.in_sync.looks and self.in_sync.fewest >= 2
