@@ -15,6 +15,7 @@ import subprocess
 import pytest
 import yaml
 
+from tests.local.proof import labels, proven
 from tests.local.watching import (
     changed,
     ensemble_is_whole,
@@ -86,7 +87,11 @@ def test_three_five_and_three_while_a_client_writes(cluster):
     with Traffic(cluster, TOPIC) as traffic:
         wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
         with Watch(cluster) as watch, with_new(cluster):
-            cluster.play("scale_zookeeper.yml")
+            _run, verdict = proven(cluster, "scale_zookeeper.yml")
+            drawn = labels(verdict)
+            assert all(drawn.count(f"zookeeper-{number} restarted") >= 2 for number in (1, 2, 3))
+            assert [drawn.count(f"{name} started") for name in NEW] == [1, 1], drawn
+            assert all(drawn.count(f"{name} restarted") == 1 for name in cluster.brokers), drawn
             assert have_one_list(cluster, [1, 2, 3, 4, 5])
             assert sorted(modes(cluster).values()) == ["follower"] * 4 + ["leader"]
             (connect,) = connect_strings(cluster)
@@ -94,11 +99,13 @@ def test_three_five_and_three_while_a_client_writes(cluster):
             assert cluster.play("scale_zookeeper.yml").changed() == 0
             assert cluster.play("site.yml", *NEVER).changed() == 0
 
-            cluster.play("scale_zookeeper.yml", "-e", f"zookeeper_leaves={','.join(NEW)}")
+            leave = ("-e", f"zookeeper_leaves={','.join(NEW)}")
+            _run, verdict = proven(cluster, "scale_zookeeper.yml", *leave)
+            assert {f"{name} stopped" for name in NEW} <= set(labels(verdict)), verdict["events"]
             assert [cluster.process(name) for name in NEW] == [None, None]
             refused = cluster.play("site.yml", *NEVER, code=2).text
             assert "[ensemble.server_list]" in refused, "they are still in the inventory"
-            again = cluster.play("scale_zookeeper.yml", "-e", f"zookeeper_leaves={','.join(NEW)}")
+            again = cluster.play("scale_zookeeper.yml", *leave)
             assert again.changed() == 0
         assert have_one_list(cluster, [1, 2, 3]) and ensemble_is_whole(cluster)
         (connect,) = connect_strings(cluster)

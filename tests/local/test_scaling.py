@@ -7,6 +7,7 @@ from __future__ import annotations
 import collections
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -15,12 +16,15 @@ import pytest
 import yaml
 from confluent_kafka.admin import ConfigResource, NewTopic
 
+from tests.local.proof import labels, proven
 from tests.support.load import Load
 from tests.support.outside import wait_until
+from tests.support.processes import kill_run
 from tests.support.traffic import Traffic
 from tests.support.watching import cluster_is_whole
 
 TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
+SECONDS = 60  # about as long as these playbooks take here
 
 
 @pytest.fixture
@@ -128,6 +132,44 @@ def test_a_broker_whose_disk_was_deleted_is_replaced(cluster):
 
 
 @pytest.mark.soak
+def test_one_more_and_one_less_with_a_proof_meanwhile(grown):
+    """The proof's own topic is spread over the new broker, and leaves it again; what is done is drawn."""
+    grown.brokers["kafka-4"] = 4
+    _run, verdict = proven(grown, "scale_out.yml")
+    assert labels(verdict) == ["kafka-4 started", "replicas moved"]
+    assert [each["broker"] for each in verdict["brokers"]] == [1, 2, 3]
+    assert 4 in homes(verdict), "its topic has a part in the new broker"
+    _run, verdict = proven(grown, "scale_in.yml", "-e", "broker=4")
+    assert labels(verdict) == ["replicas moved", "kafka-4 stopped"]
+    assert [each["broker"] for each in verdict["brokers"]] == [1, 2, 3, 4]
+    assert homes(verdict) == {1, 2, 3}
+    del grown.brokers["kafka-4"]
+    assert registered(grown) == {1, 2, 3} == set(held(grown))
+
+
+@pytest.mark.soak
+def test_a_broker_is_replaced_with_a_proof_meanwhile(cluster):
+    """It begins while the broker is down, and the broker copies the proof's records like all others."""
+    wait_until(lambda: cluster_is_whole(cluster), 120, "whole before")
+    cluster.supervisorctl("stop", "kafka-3")
+    wait_until(lambda: registered(cluster) == {1, 2}, 60, "broker 3 is not registered")
+    shutil.rmtree(cluster.instance("kafka-3") / "data")
+    _run, verdict = proven(cluster, "replace_broker.yml", "-e", "broker=3")
+    assert labels(verdict) == ["kafka-3 started"]
+    assert homes(verdict) == {1, 2, 3}
+    assert {len(each["isr"]) for each in verdict["partitions"]} == {3}
+    assert 3 in {
+        each["leader"] for each in verdict["partitions"]
+    }, "it is read back from there, too"
+    assert cluster_is_whole(cluster)
+
+
+def homes(verdict):
+    """The brokers that hold replicas of the proof's topic at its end."""
+    return {broker for each in verdict["partitions"] for broker in each["replicas"]}
+
+
+@pytest.mark.soak
 def test_killed_while_it_spreads_and_run_again(grown):
     """Wherever it is killed, a second run ends with even counts, no throttle, and nothing lost."""
     chance = random.Random(seed := random.randrange(10**6))
@@ -150,6 +192,41 @@ def test_killed_while_it_spreads_and_run_again(grown):
         grown.play("scale_in.yml", "-e", "broker=4")
     assert registered(grown) == {1, 2, 3} == set(held(grown))
     assert not traffic.failed and traffic.lost() == []
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("_time", range(3))
+def test_killed_at_any_moment_and_run_again(grown, moments, _time):
+    """Out and in, each killed at a moment nobody chose; the second run ends it, and nobody has noticed."""
+    slow = ("-e", "kafka_reassignment_throttle=256KiB", "-e", "kafka_reassignment_batch=3")
+    grown.brokers["kafka-4"] = 4
+    for playbook, arguments in (("scale_out.yml", ()), ("scale_in.yml", ("-e", "broker=4"))):
+        how, moment = moments.choice(("group", "tree")), moments.uniform(1, SECONDS)
+        with Traffic(grown, TOPIC) as traffic:
+            wait_until(lambda sent=traffic: sent.acknowledged, 60, "the first acknowledgement")
+            with grown.playing(playbook, *arguments, *slow) as (process, log):
+                if over := ends_within(process, moment):
+                    assert process.returncode == 0, log.read_text()
+                else:
+                    kill_run(process, how)
+                doing = re.findall(r"^TASK \[(.*)\]", log.read_text(), re.MULTILINE)[-1:]
+            print(
+                f"{playbook}: {how} killed after {moment:.1f} s, over: {over}, in {doing}",
+                flush=True,
+            )
+            run = grown.play(playbook, *arguments)
+        assert not traffic.failed and traffic.lost() == [], run.text
+        assert throttles(grown) == {}
+        assert not list((grown.home / "locks").glob("*.json")), "the lock is given back"
+        if playbook == "scale_out.yml":
+            counts = held(grown)
+            assert max(counts.values()) - min(counts.values()) <= 1 and counts[4] > 0, counts
+            assert registered(grown) == {1, 2, 3, 4}
+            assert grown.play(playbook).changed() == 0
+    assert registered(grown) == {1, 2, 3} == set(held(grown))
+    assert grown.process("kafka-4") is None
+    del grown.brokers["kafka-4"]
+    wait_until(lambda: cluster_is_whole(grown), 120, "every replica is in sync")
 
 
 def ends_within(process, seconds):
