@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 
+from tests.local.support import PLAY_TIMEOUT
 from tests.support import verdict_schema
 
 
@@ -13,7 +14,7 @@ def proven(cluster, playbook, *arguments):
     """Run a playbook with a proof; return (Run, verdict). Fail unless it passed, and records flowed all the time."""
     reports = cluster.home / "reports" / cluster.name
     earlier = set(reports.glob("2*"))
-    run = cluster.play(playbook, *arguments, "-e", "prove=true")
+    run = cluster.play(playbook, *arguments, "-e", "prove=true", timeout=2 * PLAY_TIMEOUT)
     (report,) = set(reports.glob("2*")) - earlier
     verdict = verdict_schema.read(report / "verdict.json")
     assert verdict["verdict"] == "pass" and "PASS" in run.text, run.text
