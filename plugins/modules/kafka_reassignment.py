@@ -29,8 +29,8 @@ options:
       - V(cancelled) ends all reassignments that are under way, whoever began them, and removes the
         throttles. Partitions that have been moved by then stay where they are.
       - With O(disks), V(cancelled) ends the moves between the log directories of these brokers, and no
-        others. Kafka before 4.2 does not resume the deletion of old records and the compaction of these
-        partitions on these brokers until they restart (KAFKA-19458).
+        others. Kafka 3.8 and 3.9 delete and compact nothing of these partitions until the broker
+        restarts (KAFKA-19458); the module warns of it.
     type: str
     choices: [applied, cancelled]
     default: applied

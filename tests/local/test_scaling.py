@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One broker more and one less, and a broker with a new disk, while a client writes; nothing is lost."""
+"""One broker or disk more and one less, and a broker with a new disk, while a client writes; nothing is lost."""
 
 from __future__ import annotations
 
@@ -228,6 +228,40 @@ def test_killed_at_any_moment_and_run_again(grown, moments, _time):
     assert grown.process("kafka-4") is None
     del grown.brokers["kafka-4"]
     wait_until(lambda: cluster_is_whole(grown), 120, "every replica is in sync")
+
+
+def partitions_in(directory):
+    """How many replicas a log directory has; what is being copied or deleted is not one."""
+    return sum(bool(re.fullmatch(r".+-\d+", path.name)) for path in directory.iterdir())
+
+
+@pytest.mark.soak
+def test_a_disk_more_and_one_less_while_a_client_writes(cluster):
+    """Kafka leaves a new disk empty; then it gets its part, and gives it back before it is taken out."""
+    first, second = (cluster.instance("kafka-1") / name for name in ("data", "data-2"))
+    refused = cluster.play("spread_disks.yml", "-e", "broker=1", code=2).text
+    assert "reassignment.one_directory" in refused and "broker 1" in refused, refused
+    emptied = ("spread_disks.yml", "-e", f"drain={second}")
+    assert "broker.missing" in cluster.play(*emptied, code=2).text
+    cluster.configure("kafka-1", kafka_log_dirs=[str(first), str(second)])
+    try:
+        cluster.deploy()
+        assert partitions_in(first) and not partitions_in(second)
+        before = cluster.processes()
+        with Load(cluster, TOPIC, "a disk more, and one less"):
+            planned = cluster.play("spread_disks.yml", "--check").text
+            assert f"{second} 0 B -> " in planned and not partitions_in(second), planned
+            run = cluster.play("spread_disks.yml")
+            assert "copied between directories" in run.text and partitions_in(second), run.text
+            run = cluster.play(*emptied, "-e", "broker=1")
+            assert "Take it out of kafka_log_dirs" in run.text, run.text
+            assert not partitions_in(second)
+        assert cluster.play(*emptied, "-e", "broker=1").changed() == 0
+        assert cluster.processes() == before, "nobody was restarted"
+    finally:
+        (cluster.overlay / "host_vars" / "kafka-1.yml").unlink()
+    cluster.deploy()
+    wait_until(lambda: cluster_is_whole(cluster), 60, "every replica is in sync")
 
 
 def ends_within(process, seconds):

@@ -135,7 +135,14 @@ def plan_disk_cancelling(found: FoundDisks, asked: Sequence[int]) -> Plan:
         Change(CANCEL, _name(place), {"directory": move.target}, {"directory": move.source})
         for place, move in sorted(found.disks.under_way.items())
     ]
-    return Plan((*changes, *_unthrottling(found)), tuple(_unknown(found, asked)))
+    brokers = sorted({broker for broker, _key in found.disks.under_way})
+    warnings = [
+        f"broker {broker} deletes and compacts nothing of the partitions whose moves are cancelled until it "
+        "restarts (KAFKA-19458, all of Kafka 3.8 and 3.9): "
+        f"playbooks/rolling_restart.yml -e broker={broker}"
+        for broker in brokers
+    ]
+    return Plan((*changes, *_unthrottling(found)), tuple(_unknown(found, asked)), tuple(warnings))
 
 
 def _name(place: Place) -> str:
