@@ -206,6 +206,7 @@ class DiskReassignment(Resource):
         self.rate = rate_from(params["throttle"])
         self.batch = checked_batch(params["batch"])
         self.moves = DiskMoves()
+        self._limited: Set[int] = set()
         self._found = FoundDisks(Snapshot())
         self._tell, self._clock, self._sleep = tell, clock, sleep
 
@@ -388,13 +389,15 @@ class DiskReassignment(Resource):
             self._rates_off()
             return
         rate = str(self.rate)
-        self.client.set_disk_rates(
-            {broker: rate for broker in brokers if self._found.rates.get(broker) != rate}
-        )
+        self._limited = {broker for broker in brokers if self._found.rates.get(broker) != rate}
+        self.client.set_disk_rates(dict.fromkeys(self._limited, rate))
 
     def _rates_off(self) -> None:
         """Remove the limits, and see that they are gone."""
         until = self._clock() + SETTLE_SECONDS
+        # A broker tells a limit only a moment after it was set: what this run has set is removed unseen.
+        self.client.set_disk_rates(dict.fromkeys(self._limited))
+        self._limited = set()
         while True:
             left = self.client.fetch_disk_rates(self.asked)
             if not left:

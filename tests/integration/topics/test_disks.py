@@ -241,7 +241,7 @@ def test_a_broker_that_restarts_meanwhile_is_waited_for(reassign, background, pl
     run = background(throttle="100KiB")
     assert wait_until(lambda: disks.counts(future=True) == [0, 2], 60)
     broker = disks.cluster.broker_instances[1]
-    broker.kill()
+    broker.stop(60)
     broker.start()
     disks.cluster.wait_registered()
     left = run.end()

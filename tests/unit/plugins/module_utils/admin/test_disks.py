@@ -44,6 +44,7 @@ class Model:
         self.now, self.seconds = 0.0, seconds
         self.most, self.unlimited = 0, []
         self.kill_after = None
+        self.shy = False
 
     def clock(self):
         return self.now
@@ -105,7 +106,8 @@ class Model:
 
     def fetch_disk_rates(self, brokers):
         self._request()
-        return {broker: rate for broker, rate in self.rates.items() if broker in brokers}
+        told = {} if self.shy else self.rates
+        return {broker: rate for broker, rate in told.items() if broker in brokers}
 
     def set_disk_rates(self, rates):
         self._request()
@@ -149,6 +151,12 @@ def test_a_directory_is_emptied_on_the_brokers_that_are_named_and_no_others():
     assert not run(model, disks=[2], drain_directories=["/d1"], throttle="unlimited")[0].failures
     assert sorted(counts(model, 2)) == [0, 4, 5] and counts(model, 1) == [9, 0, 0]
     assert model.unlimited and model.rates == {}
+
+
+def test_a_limit_that_the_brokers_do_not_tell_yet_is_removed():
+    model = Model()
+    model.shy = True
+    assert not run(model)[0].failures and model.rates == {}
 
 
 def test_it_says_now_and_then_how_far_it_is():
