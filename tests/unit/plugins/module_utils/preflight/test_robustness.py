@@ -11,11 +11,17 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.kafkaops.cluster.plugins.action import preflight as action
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
+    without_secrets,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.jvm import options_to_try
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     facts_request,
     names_to_resolve,
     read_member,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running_cluster import (
+    question,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import declared
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
@@ -94,7 +100,7 @@ def test_junk_for_any_variable_is_judged(junk, host):
 def test_junk_for_any_variable_reaches_the_judge(junk, host):
     """The way there: templates, what a host and a running cluster are asked, the report."""
     gathered = INVENTORY.gather(host, junk)
-    gathered["settings"] = action._without_secrets(gathered["settings"])
+    gathered["settings"] = without_secrets(gathered["settings"])
     raw = action._raw(host, gathered)
     member, _findings = read_member(raw)
     request = facts_request(member, sorted(names_to_resolve(member)))
@@ -105,7 +111,7 @@ def test_junk_for_any_variable_reaches_the_judge(junk, host):
     for cluster in World((member,)).clusters:
         for brokers in (list(cluster.brokers), []):
             if cluster.brokers and member.listeners:
-                action._question(cluster, brokers, list(cluster.servers), {host: junk})
+                question(cluster, brokers, list(cluster.servers), {host: junk})
     action._with_assigned_ids(INVENTORY, [raw])
     action._misspelt_everywhere(INVENTORY, [raw])
 
