@@ -169,6 +169,12 @@ def test_text_is_made_by_f_strings():
     assert not old
 
 
+def test_the_page_of_the_modules_names_every_file_of_theirs():
+    inside = (ROOT / "docs" / "modules.md").read_text(encoding="utf-8").split("## Inside")[1]
+    files = {path.stem for path in UTILS.glob("admin/*.py")} - {"__init__"}
+    assert not [name for name in sorted(files) if f"`{name}`" not in inside]
+
+
 ROWS = [
     [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
     for line in ARCHITECTURE.split("| to change | edit | its test |")[1]
