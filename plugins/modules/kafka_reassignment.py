@@ -80,14 +80,12 @@ options:
         soon.
     type: list
     elements: str
-    default: []
   tolerance:
     description:
-      - With O(disks), how many percent of its share a directory may hold more or less. Nothing moves
-        until one of them exceeds it; then all are brought within half of it, as far as whole
-        replicas allow.
+      - With O(disks), how many percent of its share a directory may hold more or less; 10 by default.
+        Nothing moves until one of them exceeds it; then all are brought within half of it, as far as
+        whole replicas allow.
     type: int
-    default: 10
   throttle:
     description:
       - How many bytes a second a broker may send and receive for the moves, such as V(50MiB), or

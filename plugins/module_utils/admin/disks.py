@@ -29,6 +29,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
     Plan,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_disks import (
+    TOLERANCE_PERCENT,
     Directory,
     DiskMove,
     DiskMoves,
@@ -84,17 +85,18 @@ class FoundDisks:
 
 def disk_wish_from(params: Mapping[str, Any]) -> DiskWish:
     """The DiskWish of a module's parameters; AdminError for what cannot be one."""
-    if not 0 <= params["tolerance"] <= 100:
+    tolerance = TOLERANCE_PERCENT if params["tolerance"] is None else params["tolerance"]
+    if not 0 <= tolerance <= 100:
         raise AdminError(
             Problem(
                 "options.range",
                 "must be from 0 to 100",
                 "choose percent of a directory's share",
                 setting="tolerance",
-                value=str(params["tolerance"]),
+                value=str(tolerance),
             )
         )
-    return DiskWish(frozenset(params["drain_directories"] or ()), params["tolerance"])
+    return DiskWish(frozenset(params["drain_directories"] or ()), tolerance)
 
 
 def plan_disk_moves(

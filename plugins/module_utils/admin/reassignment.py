@@ -33,9 +33,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
     Failure,
     Plan,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_disks import (
-    TOLERANCE_PERCENT,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_moves import (
     Layout,
     Move,
@@ -657,8 +654,9 @@ OPTIONS = dict(
     replication_factor=dict(type="int"),
     topics=dict(type="list", elements="str"),
     disks=dict(type="list", elements="int"),
-    drain_directories=dict(type="list", elements="str", default=[]),
-    tolerance=dict(type="int", default=TOLERANCE_PERCENT),
+    # Without a default: one counts as given, and both are refused without disks.
+    drain_directories=dict(type="list", elements="str"),
+    tolerance=dict(type="int"),
     throttle=dict(type="str", default="50MiB"),
     batch=dict(type="int", default=20),
     operation_timeout=dict(type="float", default=86400.0),

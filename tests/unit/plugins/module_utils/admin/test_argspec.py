@@ -24,6 +24,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec imp
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.modules import kafka_broker_gate
+from tests.support.run_module import run_module
 
 FRAGMENT = yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["options"]
 
@@ -134,3 +135,15 @@ def test_files_and_pem_text_are_accepted(tmp_path):
     text = "-----BEGIN CERTIFICATE-----"
     for value in (str(tmp_path / "ca.pem"), str(tmp_path), text):
         connection_from(parameters(security_protocol="SSL", ssl_ca=value))
+
+
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [({"spread": True}, False), ({"spread": True, "drain_directories": ["/data"]}, True)],
+    ids=["between brokers", "a directory without its broker"],
+)
+def test_what_belongs_to_disks_is_asked_for_with_disks_alone(options, refused):
+    """A default counted as given: every move between brokers was refused."""
+    arguments = {"bootstrap_servers": "127.0.0.1:1", "timeout": 1, **options}
+    result = run_module("kafka_reassignment", arguments)
+    assert result.failed and ("missing parameter" in result.msg) is refused, result.msg
