@@ -56,10 +56,14 @@ def listening(node):
     return {item for item in found if item[0] != "127.0.0.11"}
 
 
-def play_command(*arguments, inventory):
-    """Return (command line, environment) of ansible-playbook on the nodes with a scenario's inventory."""
+def play_command(playbook, *arguments, inventory):
+    """Return (command line, environment) of ansible-playbook on the nodes with a scenario's inventory.
+
+    `playbook`: its name in playbooks/, or the path of another one.
+    """
     command = [
-        *("ansible-playbook", "-i", CHECKOUT / "molecule" / "inventory"),
+        *("ansible-playbook", CHECKOUT / "playbooks" / playbook),
+        *("-i", CHECKOUT / "molecule" / "inventory"),
         *("-i", CHECKOUT / "molecule" / inventory / "inventory", *arguments),
     ]
     # Molecule's own settings are for its own runs: colours above all
@@ -72,9 +76,9 @@ def play_command(*arguments, inventory):
     return command, environment
 
 
-def play(*arguments, inventory, code=0):
+def play(playbook, *arguments, inventory, code=0):
     """Run ansible-playbook on the nodes with a scenario's inventory; return its output."""
-    command, environment = play_command(*arguments, inventory=inventory)
+    command, environment = play_command(playbook, *arguments, inventory=inventory)
     done = subprocess.run(
         command,
         cwd=CHECKOUT,
