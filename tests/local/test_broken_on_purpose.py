@@ -16,6 +16,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from tests.local.support import PLAY_TIMEOUT, LocalCluster
 from tests.local.watching import changed, ensemble_is_whole, modes, zookeeper_mode
@@ -189,7 +190,7 @@ def test_a_java_that_starts_no_broker(cluster, tmp_path, what):
 def test_a_partition_that_stays_at_the_minimum(cluster):
     """One of three replicas follows at a byte a second: nobody who has the others may stop.
 
-    A replica in sync is never throttled, so it has to fall behind first.
+    A replica in sync is never throttled, so it has to fall behind first, by much more than it fetches at once.
     """
     topic, told = "narrow", "follower.replication.throttled"
     configure = ("kafka-configs.sh", "--alter")
@@ -202,19 +203,27 @@ def test_a_partition_that_stays_at_the_minimum(cluster):
     cluster.tool(*configure, *of_topic, "--add-config", f"{told}.replicas=*")
     cluster.tool(*configure, *of_broker, "--add-config", f"{told}.rate=1")
     restart_1 = ("rolling_restart.yml", "-e", "broker=1")
+
+    def in_sync():
+        return cluster.partitions(topic)[0][2]
+
     try:
         with Traffic(cluster, topic) as traffic:
             wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
             cluster.supervisorctl("stop", "kafka-3")
-            wait_until(lambda: cluster.partitions(topic)[0][2] == [1, 2], 180, "broker 3 is behind")
+            wait_until(lambda: in_sync() == [1, 2], 180, "broker 3 is gone")
+            producer = Producer(cluster.client(acks="all"))
+            for _record in range(64):
+                producer.produce(topic, bytes(900_000))
+                producer.poll(0.1)
+            assert producer.flush(120) == 0
             cluster.supervisorctl("start", "kafka-3")
             wait_until(
-                lambda: all(
-                    len(isr) == 3 for _leader, _all, isr in cluster.partitions(TOPIC).values()
-                ),
+                lambda: all(len(isr) == 3 for *_, isr in cluster.partitions(TOPIC).values()),
                 180,
                 "it follows where it is not throttled",
             )
+            assert in_sync() == [1, 2]
             before = cluster.processes()
             run = cluster.play(*restart_1, "-e", "kafka_wait_timeout_seconds=10", code=2)
             assert "[gate.waiting] broker 1: waited 10 s" in run.text, run.text
