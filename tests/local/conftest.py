@@ -11,7 +11,9 @@ import random
 import pytest
 
 from tests.local.support import OFFSET, LocalCluster
-from tests.support.load import pytest_terminal_summary  # noqa: F401 (pytest calls it)
+from tests.support.load import pytest_terminal_summary
+
+__all__ = ["pytest_terminal_summary"]  # pytest calls it
 
 # Every cluster of the session gets ports of its own.
 _offsets = itertools.count(OFFSET, 20)

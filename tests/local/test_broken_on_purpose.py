@@ -110,7 +110,7 @@ def test_a_disk_that_fills_up_in_its_turn(small, victim):
     roll = ("rolling_restart.yml", "-e", "kafka_wait_timeout_seconds=60")
     with Traffic(small, TOPIC) as traffic:
         wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
-        with Watch(small) as watch, InSync(small, TOPIC) as seen, during:
+        with during, Watch(small) as watch, InSync(small, TOPIC) as seen:
             run = small.play(*roll, code=2)
     assert not traffic.failed and traffic.lost() == []
     assert during.filled and seen.looks and seen.fewest >= 2, run.text

@@ -2,4 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Operations under load end with a table of what clients felt of each."""
 
-from tests.support.load import pytest_terminal_summary  # noqa: F401 (pytest calls it)
+from tests.support.load import pytest_terminal_summary
+
+__all__ = ["pytest_terminal_summary"]  # pytest calls it

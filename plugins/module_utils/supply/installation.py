@@ -309,7 +309,8 @@ def _make_directory(target: str, inner: str) -> None:
 def _write_member(tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> Dict[str, Any]:
     digest = hashlib.sha512()
     content = tar.extractfile(member)
-    assert content is not None, "only files get here"
+    if content is None:
+        raise ValueError(f"{member.name} is not a file")  # only files get here
     with content as source, open(path, "xb") as stream:
         for chunk in iter(lambda: source.read(CHUNK_BYTES), b""):
             stream.write(chunk)
