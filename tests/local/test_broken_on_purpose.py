@@ -219,7 +219,7 @@ def test_a_partition_that_stays_at_the_minimum(cluster):
             assert producer.flush(120) == 0
             cluster.supervisorctl("start", "kafka-3")
             wait_until(
-                lambda: all(len(isr) == 3 for *_, isr in cluster.partitions(TOPIC).values()),
+                lambda: all(len(isr) == 3 for *_rest, isr in cluster.partitions(TOPIC).values()),
                 180,
                 "it follows where it is not throttled",
             )
