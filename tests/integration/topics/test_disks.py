@@ -7,14 +7,15 @@ from __future__ import annotations
 import os
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
-SIZE = 1_000_000
+# Of each replica: more than Kafka copies before it looks at the limit (replica.fetch.max.bytes, 1 MiB).
+SIZE = 3_000_000
 
 
 class Disks:
@@ -33,6 +34,16 @@ class Disks:
             return call(client)
         finally:
             client.close()
+
+    def answers(self):
+        """Whether the broker answers; one that has died fails at once."""
+        broker = self.cluster.broker_instances[1]
+        assert broker.running(), broker.last_lines()
+        client = AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
+        try:
+            return 1 in client.list_topics(timeout=2).brokers
+        except KafkaException:
+            return False
 
     def held(self, future=False):
         """Directory to {(topic, partition): bytes}: its replicas, or with `future` what is to become one."""
@@ -238,12 +249,12 @@ def test_too_late_says_how_to_go_on(reassign, place, disks):
 def test_a_broker_that_restarts_meanwhile_is_waited_for(reassign, background, place, disks):
     """Kafka goes on with the move by itself."""
     name = place(4)
-    run = background(throttle="100KiB")
+    run = background(throttle="300KiB")
     assert wait_until(lambda: disks.counts(future=True) == [0, 2], 60)
     broker = disks.cluster.broker_instances[1]
     broker.stop(60)
     broker.start()
-    disks.cluster.wait_registered()
+    assert wait_until(disks.answers, 120)
     left = run.end()
     assert not left.get("failed"), left
     assert disks.counts() == [2, 2] and disks.rate() is None
@@ -257,19 +268,19 @@ def test_a_broker_with_a_directory_that_is_offline_is_refused(reassign, place, d
     place(2)
     broker = disks.cluster.broker_instances[1]
     away = f"{disks.second}-away"
-    broker.stop()
+    broker.stop(60)
     os.rename(disks.second, away)
     with open(disks.second, "w", encoding="utf-8"):
         pass
     try:
         broker.start()
-        disks.cluster.wait_registered()
+        assert wait_until(disks.answers, 120)
         refused = reassign()
         assert refused.failed and "reassignment.offline_directory" in refused.msg, refused.values
         assert disks.second in refused.msg
     finally:
-        broker.stop()
+        broker.stop(60)
         os.remove(disks.second)
         os.rename(away, disks.second)
         broker.start()
-        disks.cluster.wait_registered()
+        assert wait_until(disks.answers, 120)
