@@ -230,7 +230,7 @@ def test_cancelled(reassign, background, place, disks):
     assert disks.counts(future=True) == [0, 2]
     done = reassign(state="cancelled")
     assert not done.failed, done.msg
-    assert "rolling_restart.yml -e broker=1" in done.warnings[0]
+    assert "rolling_restart.yml -e broker=1" in str(done.warnings)
     assert disks.counts() == [4, 0] and disks.counts(future=True) == [0, 0]
     assert disks.rate() is None
     left = run.end()

@@ -296,6 +296,9 @@ def throttled(admin, name):
         resource = ConfigResource(kind, subject, incremental_configs=entries)
         for future in admin.incremental_alter_configs([resource]).values():
             future.result(20)
+    # Brokers take a change of settings before they tell it.
+    wanted = {(str(subject), key) for _kind, subject, keys in asked for key in keys}
+    assert wait_until(lambda: wanted <= throttles(admin).keys(), 30)
     return throttles(admin)
 
 
