@@ -339,6 +339,7 @@ def started_by_hand(cluster, names):
             child.wait(60)
 
 
+@pytest.mark.soak
 def test_an_empty_majority_never_overwrites_the_third_server(survivor):
     """Two of three servers lose their data while everything is stopped."""
     cluster_id = wait_until(lambda: cluster_is_whole(survivor), 120, "whole").cluster_id
