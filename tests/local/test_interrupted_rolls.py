@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import re
 import signal
 import subprocess
 import time
@@ -28,6 +29,7 @@ from tests.support.watching import InSync, Watch, cluster_is_whole
 TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
 KILLS = ("playbook", "group", "tree", "worker", "module")
 SECONDS = 40  # about as long as a roll of three brokers takes here
+PYTHON = re.compile(r"\S*python[\d.]* ")
 values = itertools.count(510)
 
 
@@ -35,9 +37,12 @@ def victims(process, how):
     """Return the pids to kill, of what runs now; none where there is no such process at the moment."""
     if how == "playbook":
         return [process.pid]
+    workers = children(process.pid)
     if how == "worker":
-        return children(process.pid)[-1:]
-    return [pid for pid in descendants(process.pid) if "AnsiballZ_" in command_line(pid)]
+        return workers[-1:]
+    # Pipelined: the module is an interpreter without arguments that reads its program from its input.
+    below = set().union(*(descendants(worker) for worker in workers))
+    return [pid for pid in below if PYTHON.fullmatch(command_line(pid))]
 
 
 def kill(process, how):

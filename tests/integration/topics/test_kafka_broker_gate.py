@@ -33,14 +33,20 @@ def gate(cluster):
 
 
 @pytest.fixture
-def make(modules, admin, name):
+def make(modules, admin, name, cluster):
     """Makes topics that are gone at the end: make("single", 1, min_insync_replicas=1); returns the name.
 
     One that is left would be in the way of every other test of this file. kafka_topics would refuse most.
     """
-    from confluent_kafka.admin import NewTopic
+    from confluent_kafka.admin import AdminClient, NewTopic
 
     made = []
+
+    def known_to(broker, topic):
+        """Whether this very broker tells of it; another one may have answered."""
+        asked = AdminClient({"bootstrap.servers": f"127.0.0.1:{cluster.broker_port(broker)}"})
+        told = asked.list_topics(timeout=10)
+        return told.orig_broker_id == broker and topic in told.topics
 
     def topic(word, replicas, partitions=1, **config):
         full = f"{name}-{word}"
@@ -48,7 +54,8 @@ def make(modules, admin, name):
         wanted = NewTopic(full, partitions, replicas, config=settings)
         admin.create_topics([wanted])[full].result(30)
         made.append(full)
-        wait_until(lambda: full in admin.list_topics(timeout=10).topics, 30, full)
+        for broker in ALL:  # the gate asks any one of them
+            wait_until(lambda b=broker: known_to(b, full), 30, f"{full}, known to broker {broker}")
         return full
 
     whole = modules.info(wait={"brokers": ALL, "full_isr": True})
