@@ -19,6 +19,7 @@ from typing import Any, Dict, List, Sequence, Set
 from ansible import constants as C
 from ansible import context
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
+from ansible.module_utils.common.validation import check_type_list
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
@@ -99,7 +100,7 @@ declared()
 # What is amiss with hosts that do not answer, and no matter to what is done without them.
 # Nor does it matter who gets which id where only what ran before is started.
 # It starts with the list of servers that it had, too.
-NOT_FOR_START = (
+WITHOUT_ABSENT = (
     "host.unreachable",
     "limit.hidden_member",
     "identity.unknown_ids_in_use",
@@ -119,7 +120,8 @@ class ActionModule(ActionBase):
             argument_spec={
                 "phase": {"type": "str", "choices": ["collect", "judge"], "required": True},
                 "host": {"type": "str"},
-                "accept": {"type": "list", "elements": "str", "default": []},
+                # Of any type: a wrong one is a finding, and must not hide the others.
+                "accept": {"type": "raw", "default": []},
                 "enforce": {"type": "bool", "default": True},
                 "leave_absent": {"type": "bool", "default": False},
                 "purpose": {"type": "str", "choices": list(PURPOSES), "default": DEPLOY},
@@ -230,7 +232,8 @@ class ActionModule(ActionBase):
                 name for name in task_vars["groups"] if not name.startswith("kafkaops_")
             ),
             misspelt=_misspelt_everywhere(inventory, raws),
-            accept=arguments["accept"] + list(NOT_FOR_START) * arguments["leave_absent"],
+            accept=_consents(arguments["accept"])
+            + list(WITHOUT_ABSENT) * arguments["leave_absent"],
             purpose=arguments["purpose"],
             commands=_commands(task_vars["playbook_dir"]),
             replaced=int(arguments["replaced"]) if arguments["replaced"].isdigit() else None,
@@ -339,6 +342,14 @@ class ActionModule(ActionBase):
                 entry["snapshot"], entry["controller"] = snapshot_of(answer)
             asked[cluster.name] = entry
         return asked
+
+
+def _consents(given: Any) -> List[str]:
+    """Ids of checks, as a list or in one text; nothing where it is neither, which the judge finds."""
+    try:
+        return [str(each) for each in check_type_list(given)]
+    except TypeError:
+        return []
 
 
 def _commands(playbooks: str) -> Dict[str, str]:

@@ -47,12 +47,14 @@ options:
     default: false
   purpose:
     description:
-      - What the run is for, as far as versions go.
+      - What the run is for.
       - With V(deploy) the versions of the inventory have to be those that run, or were installed last.
       - With V(keep), for playbooks that change no version, other ones are only warned about.
+      - With V(start), what was in effect is started, so that a mistake in what the inventory would write (listeners,
+        configuration, topics, versions and the like) is only warned about.
       - With V(upgrade) and V(rollback) the way from what runs to the inventory's versions is checked.
     type: str
-    choices: [deploy, keep, upgrade, rollback]
+    choices: [deploy, keep, start, upgrade, rollback]
     default: deploy
   replaced:
     description:

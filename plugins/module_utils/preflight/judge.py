@@ -56,6 +56,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variabl
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     DEPLOY,
+    START,
     Cluster,
     Controller,
     Snapshot,
@@ -88,6 +89,11 @@ CHECKS = (
     versions_and_keys.check_config,
     versions_and_keys.check_replication,
     versions_and_keys.check_topics,
+)
+# Of the first words of ids: what concerns only what the inventory would write, and not what was in effect.
+WISHES = frozenset(
+    ("cleanup", "config", "jvm", "listeners", "memory", "min_insync", "partitions", "replication")
+    + ("retention", "security", "tls", "topics", "unclean", "version")
 )
 # Nobody may consent to two brokers with one id, to one directory for two, or to a start that fails.
 NEVER_ACCEPTED = frozenset(
@@ -186,6 +192,15 @@ def judge(
         _as_warning(each) if each.check == UNREACHABLE and set(each.subjects) <= gone else each
         for each in findings
     ]
+    if purpose == START:
+        findings = [
+            (
+                _as_warning(each, "what was in effect is started")
+                if each.level == ERROR and each.check.partition(".")[0] in WISHES
+                else each
+            )
+            for each in findings
+        ]
     consented = frozenset(accept) - NEVER_ACCEPTED
     findings = [
         _as_warning(each) if each.level == ERROR and each.check in consented else each
@@ -215,8 +230,8 @@ def _told_of_the_home(raw: Raw, problems: Sequence[Problem]) -> List[Problem]:
     return [*kept, found("settings.bad_value", raw.name, "kafkaops_home", home, reason, remedy)]
 
 
-def _as_warning(finding: Problem) -> Problem:
-    return replace(finding, level=WARNING, reason=f"{finding.reason} (accepted)")
+def _as_warning(finding: Problem, why: str = "accepted") -> Problem:
+    return replace(finding, level=WARNING, reason=f"{finding.reason} ({why})")
 
 
 def _unknown_ids(accept: Sequence[str], hosts: Sequence[str]) -> List[Problem]:

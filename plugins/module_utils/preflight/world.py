@@ -22,10 +22,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
     Member,
 )
 
-# What a run is for, as far as versions go: to bring the inventory into effect (versions stay), to do
-# without any change of versions, to upgrade, to go back.
-DEPLOY, KEEP, UPGRADE, ROLLBACK = "deploy", "keep", "upgrade", "rollback"
-PURPOSES = (DEPLOY, KEEP, UPGRADE, ROLLBACK)
+# What a run is for: to bring the inventory into effect (versions stay), to do without any change of
+# versions, to start what was in effect, to upgrade, to go back.
+DEPLOY, KEEP, START, UPGRADE, ROLLBACK = "deploy", "keep", "start", "upgrade", "rollback"
+PURPOSES = (DEPLOY, KEEP, START, UPGRADE, ROLLBACK)
 
 
 @dataclass(frozen=True)

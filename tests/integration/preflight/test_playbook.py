@@ -128,6 +128,13 @@ def test_an_admin_host_that_is_no_name_hides_no_other_finding(preflight):
         assert ": kafka_admin_host=" in text
 
 
+def test_a_consent_of_a_wrong_type_hides_no_other_finding(preflight):
+    preflight.spoil("kafka", "kafka-3", kafka_broker_id=2)
+    code, found, text = preflight.run("-e", '{"kafkaops_preflight_accept": {"a": 1}}')
+    assert code == 2 and set(found) == {"identity.duplicate_broker_id", "settings.bad_value"}, text
+    assert ": kafkaops_preflight_accept=" in text
+
+
 def test_a_port_that_a_real_process_holds(preflight):
     with socket.socket() as server:
         server.bind(("127.0.0.1", 2181 + OFFSET))

@@ -49,6 +49,33 @@ def test_nobody_can_consent_to_it(tmp_path, check, facts, purpose, brokers):
 
 
 @pytest.mark.parametrize(
+    "brokers, check",
+    [
+        (
+            {"kafka_listeners": [{"name": "A", "port": 9092, "advertised": "localhost"}]},
+            "listeners",
+        ),
+        ({"kafka_config": {"num.partitons": 3}}, "config.unknown_key"),
+        ({"kafka_version": "3.9.2"}, "version.needs_upgrade"),
+        ({"kafka_topics": [{"name": "a", "partitions": 0}]}, "topics.bad_value"),
+        ({"kafka_config": {"default.replication.factor": 9}}, "replication.exceeds_brokers"),
+    ],
+)
+def test_a_start_minds_no_mistake_in_what_the_inventory_would_write(tmp_path, brokers, check):
+    """It starts what was in effect; a mistake that has been made since is only told."""
+    assert verdict(tmp_path, [OLD] * 3, "deploy", **brokers).errors
+    told = verdict(tmp_path, [OLD] * 3, "start", **brokers)
+    assert not told.errors, [each.line() for each in told.errors]
+    assert any(each.check.startswith(check) for each in told.findings), said(told)
+
+
+def test_a_start_minds_what_is_on_the_host(tmp_path):
+    twice = dict.fromkeys(("kafka-2", "kafka-3"), {"kafka_broker_id": 2})
+    refused = ground.verdict_of(spoilt(hosts=twice), tmp_path, purpose="start")
+    assert "identity.duplicate_broker_id" in {each.check for each in refused.errors}
+
+
+@pytest.mark.parametrize(
     "facts, purpose, wanted, check, remedy",
     [
         ([OLD] * 3, "deploy", "3.9.2", "version.needs_upgrade", "playbooks/rolling_upgrade.yml"),
