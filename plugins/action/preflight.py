@@ -12,14 +12,17 @@ import hashlib
 import json
 import os
 import shlex
+import sys
 import time
 from collections.abc import Mapping
-from typing import Any, Dict, List, Sequence, Set
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
 from ansible import constants as C
 from ansible import context
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.validation import check_type_list
+from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
@@ -37,6 +40,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.finding
     reported,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.host_facts import (
+    ARGUMENTS,
+    host_facts,
+    jvm_refusal,
     resolve_names,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import (
@@ -49,6 +55,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.invento
     Inventory,
     first_line,
     plain,
+    role_defaults,
     without_secrets,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.judge import judge
@@ -96,6 +103,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
 display = Display()
 # Ansible imports this file before it forks: what is read here is read once, and not for each host.
 declared()
+role_defaults(DataLoader())
 
 # What is amiss with hosts that do not answer, and no matter to what is done without them.
 # Nor does it matter who gets which id where only what ran before is started.
@@ -166,11 +174,7 @@ class ActionModule(ActionBase):
                 request[product]["jvm_options"] = options_to_try(member, product)
         before = time.time()
         try:
-            answer = self._execute_module(
-                module_name="kafkaops.cluster.host_info",
-                module_args=request,
-                task_vars=task_vars,
-            )
+            answer = self._examine(inventory, host, request, task_vars)
         except AnsibleConnectionFailure as error:
             # Not a failure of this task: the verdict names the host beside all other findings.
             reason = f"it cannot be reached: {first_line(error)}"
@@ -186,27 +190,75 @@ class ActionModule(ActionBase):
         result["clock_uncertainty_seconds"] = (after - before) / 2
         return result
 
-    def _announced(self, inventory: Inventory, gathered: Mapping[str, Any]) -> Set[str]:
-        """The names that the members announce, evaluated once for all hosts of this task.
+    def _examine(
+        self,
+        inventory: Inventory,
+        host: str,
+        request: Mapping[str, Any],
+        task_vars: Mapping[str, Any],
+    ) -> Mapping[str, Any]:
+        """The answer of the module host_info."""
+        if not self._is_here(inventory, host):
+            return self._execute_module(
+                module_name="kafkaops.cluster.host_info",
+                module_args=request,
+                task_vars=task_vars,
+            )
+        checked = ArgumentSpecValidator(ARGUMENTS).validate(request)
+        if checked.error_messages:
+            return {"msg": "; ".join(checked.error_messages)}
+        try:
+            facts = host_facts(checked.validated_parameters, refusal=self._jvm_refusal)
+        except Exception as error:  # pylint: disable=broad-except
+            # As the module's own end would be: a finding of this host.
+            return {"msg": f"{type(error).__name__}: {error}"}
+        return {"facts": json.loads(json.dumps(facts))}
 
-        Each host of a task has a process of its own, and evaluating every member's variables for
-        every host takes time that grows with the square of the hosts. So the first process leaves
-        the names in Ansible's directory of this run for the others; the task's id and the members
-        make the file's name, so no other play or inventory reads it.
+    def _is_here(self, inventory: Inventory, host: str) -> bool:
+        """Whether this process itself is what the module would be: its machine, user and Python."""
+        if self._connection.transport != "local" or self._connection.become:
+            return False
+        environment: Dict[str, Any] = {}
+        self._compute_environment_string(environment)
+        python = inventory.evaluated(host, ("ansible_python_interpreter",))
+        return not environment and python.get("ansible_python_interpreter") == sys.executable
+
+    def _once(self, what: Any, make: Callable[[], Any]) -> Any:
+        """What `make` returns, made once for all hosts of this task.
+
+        Each host of a task has a process of its own. The first leaves its answer in Ansible's directory
+        of this run for the others; the task's id makes the file's name, so no other play reads it.
         """
-        members = [gathered["brokers"], gathered["servers"]]
-        text = json.dumps([str(self._task._uuid), members])
+        text = json.dumps([str(self._task._uuid), what])
         key = hashlib.sha256(text.encode("utf-8")).hexdigest()
-        path = os.path.join(C.DEFAULT_LOCAL_TMP, f"kafkaops-names-{key}.json")
+        path = os.path.join(C.DEFAULT_LOCAL_TMP, f"kafkaops-{key}.json")
         with exclusive(f"{path}.lock"):
             if os.path.exists(path):
                 with open(path, encoding="utf-8") as source:
-                    return set(json.load(source))
-            names = set()
+                    return json.load(source)
+            made = make()
+            write_atomically(path, json.dumps(made))
+            return made
+
+    def _jvm_refusal(self, home: str, options: List[str]) -> Optional[str]:
+        """What a JVM of this machine says to these options: a trial for all hosts that have the same."""
+        return self._once(["jvm", home, options], lambda: jvm_refusal(home, options))
+
+    def _announced(self, inventory: Inventory, gathered: Mapping[str, Any]) -> Set[str]:
+        """The names that the members announce.
+
+        Evaluating every member's variables for every host would take time that grows with the square
+        of the hosts.
+        """
+        members = [gathered["brokers"], gathered["servers"]]
+
+        def evaluate() -> List[str]:
+            names: Set[str] = set()
             for sibling in gathered["siblings"]:
                 names |= set(inventory.names_of(sibling, *(sibling in each for each in members)))
-            write_atomically(path, json.dumps(sorted(names)))
-            return names
+            return sorted(names)
+
+        return set(self._once(["names", members], evaluate))
 
     # ------------------------------------------------------------ judge
 

@@ -170,56 +170,18 @@ facts:
       kafka-1.example.com: {addresses: [192.0.2.11], error: null}
 """
 
-from typing import Any, Dict
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.host_facts import (
+    ARGUMENTS,
     host_facts,
 )
 
 
-def instance_spec(properties: Any, **paths: Any) -> Dict[str, Any]:
-    """Argument spec of one instance: the common part, and the paths of the product."""
-    return dict(
-        type="dict",
-        options=dict(
-            instance=dict(type="str", required=True),
-            config_dir=dict(type="path", required=True),
-            properties=dict(type="str", default=properties),
-            started=dict(type="path", required=True),
-            jvm_options=dict(type="list", elements="str", default=[]),
-            **paths,
-        ),
-    )
-
-
 def main() -> None:
     """Read, return."""
-    module = AnsibleModule(
-        argument_spec=dict(
-            kafka=instance_spec(
-                "server.properties", log_dirs=dict(type="list", elements="path", required=True)
-            ),
-            zookeeper=instance_spec(
-                "zoo.cfg",
-                data_dir=dict(type="path", required=True),
-                data_log_dir=dict(type="path", required=True),
-            ),
-            lock=dict(
-                type="dict",
-                options=dict(
-                    directory=dict(type="path", required=True),
-                    cluster=dict(type="str", required=True),
-                ),
-            ),
-            names=dict(type="list", elements="str", default=[]),
-            java_home=dict(type="str", default=""),
-            java_minimum=dict(type="int", default=17),
-            java_maximum=dict(type="int", default=23),
-        ),
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     module.exit_json(changed=False, facts=host_facts(module.params))
 
 

@@ -6,8 +6,9 @@
 
 Each size is an inventory of that many brokers and three ZooKeeper servers on this machine, with the
 variables of inventories/local and nothing installed, so that what is measured is the preflight and
-Ansible. Printed are the seconds of `playbooks/preflight.yml`, those of each task, and the seconds a
-broker: a number that grows from line to line is work that grows with the square.
+Ansible. Printed are the seconds of `playbooks/preflight.yml`, those of all its processes' work, the
+latter a broker, and the seconds until each task begins. A number a broker that grows from line to line
+is work that grows with the square. On a machine that is not idle only the work can be compared.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -40,23 +42,35 @@ def write_inventory(directory: Path, brokers: int) -> Path:
     return inventory
 
 
-def run(inventory: Path, home: Path, offset: int) -> tuple[float, dict[str, float]]:
-    """Seconds of the playbook, and of each of its tasks."""
+def processor_seconds() -> float:
+    """What the processes that have ended since the start of this one have worked."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def run(inventory: Path, home: Path, offset: int) -> tuple[float, float, dict[str, float]]:
+    """Seconds of the playbook, of its processes' work, and until each of its tasks begins."""
     environment = dict(
         os.environ,
         ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"),
-        ANSIBLE_CALLBACKS_ENABLED="ansible.posix.profile_tasks",
         KAFKAOPS_HOME=str(home),
+        PYTHONUNBUFFERED="1",
     )
     command = ["ansible-playbook", str(ROOT / "playbooks/preflight.yml"), "-i", str(inventory)]
-    command += ["-e", f"local_port_offset={offset}"]
-    begin = time.monotonic()
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    seconds = time.monotonic() - begin
-    if done.returncode:
-        sys.exit(done.stdout[-4000:] + done.stderr[-2000:])
-    tasks = re.findall(r"^(?:\S+ : )?(.+?) -+ ([\d.]+)s$", done.stdout, re.MULTILINE)
-    return seconds, {name: float(spent) for name, spent in tasks}
+    command += ["-e", f"local_port_offset={offset}", "-e", "kafka_heap=32m"]
+    begin, before = time.monotonic(), processor_seconds()
+    tasks, lines = {}, []
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        for line in process.stdout or ():
+            lines.append(line)
+            task = re.match(r"TASK \[(?:\S+ : )?([^]]+)\]", line)
+            if task:
+                tasks[task[1]] = time.monotonic() - begin
+    if process.returncode:
+        sys.exit("".join(lines[-100:]))
+    return time.monotonic() - begin, processor_seconds() - before, tasks
 
 
 def main() -> None:
@@ -65,13 +79,16 @@ def main() -> None:
     parser.add_argument("--brokers", default="10,30,60,100", help="sizes, comma-separated")
     parser.add_argument("--offset", type=int, default=22300, help="shifts every port")
     options = parser.parse_args()
-    print("brokers  seconds  seconds/broker  tasks")
+    print("brokers  seconds  of work  of work/broker  tasks begin after")
     with tempfile.TemporaryDirectory(prefix="kt-") as name:
         for brokers in sorted(int(each) for each in options.brokers.split(",")):
             inventory = write_inventory(Path(name), brokers)
-            seconds, tasks = run(inventory, Path(name) / "home", options.offset)
-            parts = ", ".join(f"{task}: {spent:.1f}" for task, spent in tasks.items())
-            print(f"{brokers:7}  {seconds:7.1f}  {seconds / brokers:14.2f}  {parts}", flush=True)
+            seconds, work, tasks = run(inventory, Path(name) / "home", options.offset)
+            parts = ", ".join(f"{task}: {begins:.1f}" for task, begins in tasks.items())
+            print(
+                f"{brokers:7}  {seconds:7.1f}  {work:7.1f}  {work / brokers:14.2f}  {parts}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

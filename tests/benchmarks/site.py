@@ -4,7 +4,8 @@
 
 Floor: the same six JVMs with the same flags, started by hand, until three brokers are registered.
 First run: `site.yml` without validation, from a filled cache, on an empty home. Second run: the same
-again, unchanged. Prints medians and ratios; passes no judgement.
+again, unchanged. Prints medians and ratios, and the seconds that the processes of a run have worked, which
+can be compared on a machine that is not idle; passes no judgement.
 
     python -m tests.benchmarks.site [--rounds 3] [--port-offset 9000]
 """
@@ -22,6 +23,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.benchmarks.preflight import processor_seconds
 from tests.support.bare_cluster import BareCluster, ensure_archive
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -29,9 +31,9 @@ PLAYBOOK = Path(sys.executable).parent / "ansible-playbook"
 
 
 def run(playbook: str, home: Path, offset: int, *more: str) -> tuple:
-    """Run a playbook; returns (seconds, its output). A failure ends the benchmark with the output."""
+    """Run a playbook; returns (seconds, of work, its output). A failure ends the benchmark with it."""
     environment = dict(os.environ, KAFKAOPS_HOME=str(home))
-    started = time.monotonic()
+    started, before = time.monotonic(), processor_seconds()
     done = subprocess.run(
         [PLAYBOOK, playbook, "-e", f"local_port_offset={offset}", *more],
         cwd=CHECKOUT,
@@ -44,7 +46,7 @@ def run(playbook: str, home: Path, offset: int, *more: str) -> tuple:
     seconds = time.monotonic() - started
     if done.returncode:
         sys.exit(done.stdout)
-    return seconds, done.stdout
+    return seconds, processor_seconds() - before, done.stdout
 
 
 def module_calls(output: str) -> int:
@@ -70,6 +72,7 @@ def main() -> None:
         ensure_archive(product, version)
     figures: dict = {"floor": [], "first": [], "second": []}
     calls: dict = {}
+    work: dict = {"first": [], "second": []}
     never = ("-e", "flow_validation=never")
     with tempfile.TemporaryDirectory(prefix="kob-") as temporary:
         for number in range(options.rounds):
@@ -78,8 +81,9 @@ def main() -> None:
             figures["floor"].append(floor(directory, options.port_offset + 12000))
             home = Path(temporary) / f"home-{number}"
             for name in ("first", "second"):
-                seconds, output = run("site.yml", home, options.port_offset, *never)
+                seconds, worked, output = run("site.yml", home, options.port_offset, *never)
                 figures[name].append(seconds)
+                work[name].append(worked)
                 calls[name] = module_calls(output)
                 if name == "second" and re.search(r"changed=[1-9]", output):
                     sys.exit("The second run changed something:\n" + output)
@@ -89,7 +93,11 @@ def main() -> None:
     for name, values in figures.items():
         print(
             f"{name:7} {middle[name]:6.1f} s (min {min(values):.1f}, max {max(values):.1f})"
-            + (f", {calls[name]} results of hosts" if name in calls else "")
+            + (
+                f", {statistics.median(work[name]):.1f} s of work, {calls[name]} results of hosts"
+                if name in calls
+                else ""
+            )
         )
     ratio, above = middle["first"] / middle["floor"], middle["first"] - middle["floor"]
     print(f"first / floor  {ratio:.2f}, first - floor {above:.1f} s")

@@ -46,6 +46,45 @@ JVM_TIMEOUT_SECONDS = 20.0
 JVM_EPILOGUE = ("Error: Could not create", "Error: A fatal exception", "Picked up ")
 
 
+def _instance_spec(properties: str, **paths: Dict[str, Any]) -> Dict[str, Any]:
+    """Argument spec of one instance: the common part, and the paths of the product."""
+    return dict(
+        type="dict",
+        options=dict(
+            instance=dict(type="str", required=True),
+            config_dir=dict(type="path", required=True),
+            properties=dict(type="str", default=properties),
+            started=dict(type="path", required=True),
+            jvm_options=dict(type="list", elements="str", default=[]),
+            **paths,
+        ),
+    )
+
+
+# What the module host_info takes.
+ARGUMENTS: Dict[str, Any] = dict(
+    kafka=_instance_spec(
+        "server.properties", log_dirs=dict(type="list", elements="path", required=True)
+    ),
+    zookeeper=_instance_spec(
+        "zoo.cfg",
+        data_dir=dict(type="path", required=True),
+        data_log_dir=dict(type="path", required=True),
+    ),
+    lock=dict(
+        type="dict",
+        options=dict(
+            directory=dict(type="path", required=True),
+            cluster=dict(type="str", required=True),
+        ),
+    ),
+    names=dict(type="list", elements="str", default=[]),
+    java_home=dict(type="str", default=""),
+    java_minimum=dict(type="int", default=17),
+    java_maximum=dict(type="int", default=23),
+)
+
+
 def read_text(path: str) -> Optional[str]:
     """The file's text, or None where it is missing or not readable for us."""
     try:
@@ -325,9 +364,9 @@ def socket_owners(inodes: Iterable[str], proc: str = "/proc") -> Dict[str, int]:
     """Which process holds which socket inode. Processes of other users stay invisible."""
     wanted = {f"socket:[{inode}]": inode for inode in inodes}
     owners: Dict[str, int] = {}
-    if not wanted:
-        return owners
     for name in os.listdir(proc):
+        if len(owners) == len(wanted):
+            break
         if not name.isdigit():
             continue
         directory = os.path.join(proc, name, "fd")
@@ -585,7 +624,11 @@ def lock_holder(spec: Optional[Dict[str, str]]) -> Optional[Dict[str, Any]]:
     return holder.to_dict() if holder else None
 
 
-def host_facts(spec: Dict[str, Any], proc: str = "/proc") -> Dict[str, Any]:
+def host_facts(
+    spec: Dict[str, Any],
+    proc: str = "/proc",
+    refusal: Callable[[str, List[str]], Optional[str]] = jvm_refusal,
+) -> Dict[str, Any]:
     """Everything the preflight wants to know of one host, for one inventory name.
 
     `spec`: {kafka: {config_dir, properties, started, instance, log_dirs} or None,
@@ -644,12 +687,12 @@ def host_facts(spec: Dict[str, Any], proc: str = "/proc") -> Dict[str, Any]:
         untried = tuple(found.pop("untried_jvm_options"))
         if untried and home:
             if untried not in refusals:
-                refusals[untried] = jvm_refusal(home, list(untried))
+                refusals[untried] = refusal(home, list(untried))
             found["jvm_refusal"] = refusals[untried]
         facts[product] = found
     # What starts with options starts without; where it does not, they may not be to blame.
     if home and tries and all(tries) and None not in refusals.values():
-        facts["java"]["refusal"] = jvm_refusal(home, [])
+        facts["java"]["refusal"] = refusal(home, [])
     facts["ports"] = port_holders([pid for pid in pids if pid], paths, proc)
     facts["names"] = resolve_names(spec.get("names") or [])
     return facts

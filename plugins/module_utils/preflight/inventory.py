@@ -43,6 +43,19 @@ SETTING_ROLES = (
 COLLECTED = "kafkaops_preflight_collected"
 OUTSIDE = "kafkaops_preflight_hidden"
 CONNECTION_VARIABLES = ("ansible_host", "ansible_connection", "ansible_port")
+# Other variables are made of them: evaluated first, they are evaluated once a host.
+FIRST_OF_ALL = ("kafkaops_home", "kafka_cluster_name")
+_DEFAULTS: Dict[str, Any] = {}
+
+
+def role_defaults(loader: Any) -> Mapping[str, Any]:
+    """variable -> the default that its role gives it, not evaluated; read once."""
+    if not _DEFAULTS:
+        for role in SETTING_ROLES:
+            path = os.path.join(ROLES, role, "defaults", "main.yml")
+            if os.path.exists(path):
+                _DEFAULTS.update(loader.load_from_file(path, trusted_as_template=True) or {})
+    return _DEFAULTS
 
 
 class Inventory:
@@ -51,13 +64,7 @@ class Inventory:
     def __init__(self, templar: Any, loader: Any, task_vars: Mapping[str, Any]) -> None:
         self._templar = templar
         self._task_vars = task_vars
-        self._defaults: Dict[str, Any] = {}
-        for role in SETTING_ROLES:
-            path = os.path.join(ROLES, role, "defaults", "main.yml")
-            if os.path.exists(path):
-                self._defaults.update(
-                    loader.load_from_file(path, cache="all", trusted_as_template=True) or {}
-                )
+        self._defaults = role_defaults(loader)
         self.known = frozenset(self._defaults) | frozenset(declared())
 
     def raw_variables(self, host: str) -> Mapping[str, Any]:
@@ -110,7 +117,11 @@ class Inventory:
         def read(name: Any) -> None:
             name = plain(name)
             try:
-                settings[name] = plain(templar.template(variables[name]))
+                value = templar.template(variables[name])
+                settings[name] = plain(value)
+                if isinstance(value, str):
+                    # What is made of it need not evaluate it again; other types would not stay what they are.
+                    variables[name] = settings[name]
             except Exception as error:  # pylint: disable=broad-except
                 # Whatever a template may raise is told as a finding of its variable.
                 errors[name] = first_line(error)
@@ -125,7 +136,8 @@ class Inventory:
         is_broker, is_server = host in members["kafka"], host in members["zookeeper"]
         if is_broker or is_server:
             addresses = {name for name in variables if str(name).endswith(ADDRESS_SUFFIXES)}
-            for name in sorted((self.known | addresses).intersection(variables)):
+            wanted = sorted((self.known | addresses).intersection(variables))
+            for name in sorted(wanted, key=lambda each: each not in FIRST_OF_ALL):
                 if is_wanted(name, is_broker, is_server):
                     read(name)
             for name in CONNECTION_VARIABLES:

@@ -5,10 +5,13 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
+import sys
 from types import SimpleNamespace
 
 import pytest
+import yaml
 from ansible.errors import AnsibleError
 
 from ansible_collections.kafkaops.cluster.plugins.action import preflight as action
@@ -24,6 +27,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running_cluster import (
     snapshot_of,
 )
+from ansible_collections.kafkaops.cluster.plugins.modules import host_info
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
@@ -336,6 +340,97 @@ def test_collected_settings_show_no_secret():
     assert settings["kafka_sasl"]["users"] == {"bob": "s3cret"}
 
 
+def plugin_of(task="one", transport="local", become=None, environment=None):
+    """The action, as far as it looks at its task and its connection."""
+    plugin = object.__new__(action.ActionModule)
+    plugin._task = SimpleNamespace(_uuid=task, environment=environment)
+    shell = SimpleNamespace(env_prefix=lambda **_environment: "")
+    plugin._connection = SimpleNamespace(transport=transport, become=become, _shell=shell)
+    return plugin
+
+
+HERE = {"ansible_python_interpreter": sys.executable}
+
+
+@pytest.mark.parametrize(
+    ("about", "variables", "expected"),
+    [
+        ({}, HERE, True),
+        ({"transport": "ssh"}, HERE, False),
+        ({"become": "sudo"}, HERE, False),
+        ({"environment": [{"JAVA_HOME": "/opt/java"}]}, HERE, False),
+        ({}, {"ansible_python_interpreter": "/usr/bin/python3"}, False),
+        ({}, {}, False),
+    ],
+    ids=["here", "ssh", "become", "environment", "other Python", "Python to be found"],
+)
+def test_a_host_is_examined_without_a_module_only_where_all_is_the_same(about, variables, expected):
+    inventory = SimpleNamespace(evaluated=lambda host, names: variables)
+    plugin = plugin_of(**about)
+    plugin._templar = SimpleNamespace(template=lambda value: value)
+    assert plugin._is_here(inventory, "kafka-1") is expected
+
+
+def test_a_host_that_is_examined_here_answers_as_the_module_would(tmp_path, monkeypatch):
+    monkeypatch.setattr(action.C, "DEFAULT_LOCAL_TMP", str(tmp_path))
+    monkeypatch.setattr(action.ActionModule, "_is_here", lambda *_arguments: True)
+    directory = "~/no-such-directory-of-kafkaops"
+    common = {"instance": "k", "config_dir": directory, "started": f"{directory}/started.json"}
+    request = {"kafka": {**common, "log_dirs": [directory]}, "names": ["localhost"]}
+    facts = plugin_of()._examine(None, "kafka-1", request, {})["facts"]
+    assert facts["kafka"]["log_dirs"][0]["path"] == os.path.expanduser(directory)
+    assert set(facts) == set(yaml.safe_load(host_info.RETURN)["facts"]["sample"])
+    told = plugin_of()._examine(None, "kafka-1", {"kafka": {"instance": "k"}}, {})
+    assert told == {
+        "msg": "missing required arguments: config_dir, log_dirs, started found in kafka"
+    }
+
+
+def test_an_examination_that_breaks_is_a_finding_of_its_host(monkeypatch):
+    monkeypatch.setattr(action.ActionModule, "_is_here", lambda *_arguments: True)
+    monkeypatch.setattr(action, "host_facts", lambda *_arguments, **_more: 1 // 0)
+    told = plugin_of()._examine(None, "kafka-1", {}, {})
+    assert action._why_no_facts(told) == "ZeroDivisionError: integer division or modulo by zero"
+
+
+def test_the_jvm_of_this_machine_judges_the_same_options_once(tmp_path, monkeypatch):
+    tried = []
+    monkeypatch.setattr(action.C, "DEFAULT_LOCAL_TMP", str(tmp_path))
+    monkeypatch.setattr(action, "jvm_refusal", lambda home, options: tried.append(options) or "no")
+    assert [plugin_of()._jvm_refusal("/java", ["-Xmx1g"]) for _host in "ab"] == ["no", "no"]
+    plugin_of()._jvm_refusal("/java", ["-Xmx2g"])
+    assert tried == [["-Xmx1g"], ["-Xmx2g"]]
+
+
+def test_what_others_are_made_of_is_evaluated_once(tmp_path):
+    home = "{{ lookup('ansible.builtin.pipe', 'echo {{ inventory_hostname }} >> %s/asked; echo /srv') }}"
+    variables = {
+        "kafkaops_home": home % tmp_path,
+        "kafka_config_dir": "{{ kafkaops_home }}/conf",
+        "kafka_state_dir": "{{ kafkaops_home }}/state",
+    }
+    raws, _inventory = gathered(tmp_path, {"all": {"vars": variables}})
+    assert raws["kafka-1"].settings["kafka_config_dir"] == "/srv/conf"
+    assert raws["kafka-1"].settings["kafka_state_dir"] == "/srv/state"
+    assert sorted((tmp_path / "asked").read_text().split()) == sorted(raws)
+
+
+def test_what_is_made_of_a_variable_that_fails_fails_as_well(tmp_path):
+    variables = {"kafka_cluster_name": "{{ nowhere }}", "kafka_rack": "{{ kafka_cluster_name }}"}
+    raws, _inventory = gathered(tmp_path, {"all": {"vars": variables}})
+    assert {"kafka_cluster_name", "kafka_rack"} <= set(raws["kafka-1"].errors)
+
+
+def test_what_is_made_of_a_variable_that_is_no_text_sees_its_type(tmp_path):
+    variables = {
+        "kafka_cluster_name": "{{ '2026-01-02 03:04' | to_datetime('%Y-%m-%d %H:%M') }}",
+        "kafka_rack": "{{ kafka_cluster_name.year + 1 }}",
+    }
+    raws, _inventory = gathered(tmp_path, {"all": {"vars": variables}})
+    assert raws["kafka-1"].errors == {}
+    assert raws["kafka-1"].settings["kafka_rack"] == 2027
+
+
 def test_the_names_of_all_members_are_evaluated_once_for_all_hosts(tmp_path, monkeypatch):
     """Each host's process asks; evaluating every member for every host would grow with the square."""
     asked = []
@@ -346,8 +441,7 @@ def test_the_names_of_all_members_are_evaluated_once_for_all_hosts(tmp_path, mon
             return [f"{host}.example.com"]
 
     def announced(task):
-        plugin = SimpleNamespace(_task=SimpleNamespace(_uuid=task))
-        return action.ActionModule._announced(plugin, Inventory(), gathered)
+        return plugin_of(task)._announced(Inventory(), gathered)
 
     monkeypatch.setattr(action.C, "DEFAULT_LOCAL_TMP", str(tmp_path))
     gathered = {"brokers": ["a", "b"], "servers": ["b"], "siblings": ["a", "b"]}
