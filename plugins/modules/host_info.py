@@ -42,6 +42,12 @@ options:
         type: list
         elements: str
         default: []
+      install_dir:
+        description: Directory below which releases of the product are installed; those that are whole are told.
+        type: path
+      account:
+        description: Account of the service, to tell whether it exists and as what.
+        type: str
       log_dirs:
         description: The broker's log directories.
         type: list
@@ -72,6 +78,12 @@ options:
         type: list
         elements: str
         default: []
+      install_dir:
+        description: Directory below which releases of the product are installed; those that are whole are told.
+        type: path
+      account:
+        description: Account of the service, to tell whether it exists and as what.
+        type: str
       data_dir:
         description: The server's C(dataDir).
         type: path
@@ -149,6 +161,9 @@ facts:
       instance: kafka
       config_dir: /etc/kafka
       release: kafka_2.13-3.9.2
+      releases:
+        - {path: /opt/kafka/releases/kafka_2.13-3.9.2, sha512: 3f1c...}
+      account: {name: kafka, group: kafka, home: /nonexistent, shell: /usr/sbin/nologin}
       current: {broker.id: "1", log.dirs: /var/lib/kafka/data}
       answered: {broker.id: "1", log.dirs: /var/lib/kafka/data}
       staged: {broker.id: "1", log.dirs: /var/lib/kafka/data}

@@ -48,7 +48,7 @@ def evaluated(role: str, name: str, given: dict[str, Any] | None = None) -> Any:
     variables: dict[str, Any] = {"role_path": str(ROLES / role), **FACTS}
     # Templates are trusted only as text that was loaded, so `given` cannot be one.
     files = [ROLES / "jvm_service" / "defaults", ROLES / role / "defaults"]
-    for path in [*files, ROLES / role / "vars"]:
+    for path in [*files, ROLES / "jvm_service" / "vars", ROLES / role / "vars"]:
         if (path / "main.yml").is_file():
             variables |= loader.load_from_file(str(path / "main.yml"), trusted_as_template=True)
         if path == files[-1]:

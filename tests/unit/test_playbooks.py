@@ -261,3 +261,34 @@ def test_brokers_are_started_where_the_zookeeper_of_their_own_cluster_serves(
     }
     name = "Start the brokers that are down, as they ran last"
     assert told_by("start.yml", name, "kafkaops_served", variables) is expected
+
+
+IDLE = {"running": True, "restart_pending": False, "live_changes": None}
+
+
+@pytest.mark.parametrize("product", ["zookeeper", "kafka"])
+@pytest.mark.parametrize(
+    ("second", "expected"),
+    [
+        (IDLE, True),
+        ({**IDLE, "restart_pending": True}, False),
+        ({**IDLE, "running": False}, False),
+        ({**IDLE, "live_changes": {"settings": {}, "own": {"a": "1"}}}, False),
+        ({"skipped": True}, False),
+        (None, False),
+    ],
+    ids=["nothing", "pending", "down", "left over", "not staged", "unknown"],
+)
+def test_only_where_there_is_known_to_be_nothing_to_do_nothing_is_asked(product, second, expected):
+    plays = DataLoader().load_from_file(
+        str(ROOT / "playbooks" / "phases" / "run.yml"), trusted_as_template=True
+    )
+    (idle,) = [
+        play["vars"]["kafkaops_idle"]
+        for play in plays
+        if play.get("hosts") == f"kafkaops_{product}"
+    ]
+    staged = f"{product}_staged"
+    hostvars = {"a": {staged: IDLE}, "b": {} if second is None else {staged: second}}
+    variables = {"ansible_play_hosts": ["a", "b"], "hostvars": hostvars}
+    assert Templar(loader=DataLoader(), variables=variables).template(idle) is expected

@@ -11,8 +11,10 @@ a JVM. Functions take the root of /proc as an argument, so that tests can make o
 from __future__ import annotations
 
 import glob
+import grp
 import json
 import os
+import pwd
 import re
 import resource
 import socket
@@ -35,6 +37,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
     is_secret,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import holder_of
+from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.installed import (
+    complete_releases,
+)
 
 PARTITION_DIRECTORY = re.compile(r"^(?P<topic>[A-Za-z0-9._-]+)-(?P<partition>\d+)$")
 # A listening socket in /proc/net/tcp (include/net/tcp_states.h).
@@ -56,6 +61,8 @@ def _instance_spec(properties: str, **paths: Dict[str, Any]) -> Dict[str, Any]:
             properties=dict(type="str", default=properties),
             started=dict(type="path", required=True),
             jvm_options=dict(type="list", elements="str", default=[]),
+            install_dir=dict(type="path"),
+            account=dict(type="str"),
             **paths,
         ),
     )
@@ -549,6 +556,16 @@ def identity_in(generation: str, properties: str) -> Optional[Dict[str, str]]:
     return {key: found[key] for key in IDENTITY_KEYS if key in found}
 
 
+def account_facts(name: str) -> Optional[Dict[str, str]]:
+    """{name, group, home, shell} of an account of this host, None where there is none."""
+    try:
+        found = pwd.getpwnam(name)
+        group = grp.getgrgid(found.pw_gid).gr_name
+    except (KeyError, ValueError):  # ValueError: what could not be a name
+        return None
+    return {"name": name, "group": group, "home": found.pw_dir, "shell": found.pw_shell}
+
+
 def instance_facts(
     instance: Dict[str, Any], proc: str = "/proc", java_home: Optional[str] = None
 ) -> Dict[str, Any]:
@@ -584,6 +601,10 @@ def instance_facts(
         "started": started,
         "current": parse_properties(text) if text is not None else None,
         "release": release,
+        "releases": (
+            complete_releases(instance["install_dir"]) if instance.get("install_dir") else []
+        ),
+        "account": account_facts(instance.get("account") or ""),
     }
 
 

@@ -339,6 +339,7 @@ def facts_request(member: Member, names: Sequence[str]) -> Dict[str, Any]:
             "config_dir": member.text("kafka_config_dir"),
             "started": member.text("kafka_state_dir").rstrip("/") + "/started.json",
             "log_dirs": list(member.log_dirs),
+            **_installed(member, "kafka"),
         }
     if member.is_server and member.text("zookeeper_config_dir") and member.data_dir:
         request["zookeeper"] = {
@@ -347,8 +348,15 @@ def facts_request(member: Member, names: Sequence[str]) -> Dict[str, Any]:
             "started": member.text("zookeeper_state_dir").rstrip("/") + "/started.json",
             "data_dir": member.data_dir,
             "data_log_dir": member.data_log_dir,
+            **_installed(member, "zookeeper"),
         }
     return request
+
+
+def _installed(member: Member, product: str) -> Dict[str, str]:
+    """What is looked at so that the installation need not: an unchanged run has less to ask."""
+    names = {"install_dir": f"{product}_install_dir", "account": f"{product}_account"}
+    return {key: member.text(name) for key, name in names.items() if member.text(name)}
 
 
 def names_to_resolve(member: Member) -> List[str]:

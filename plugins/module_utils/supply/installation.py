@@ -42,21 +42,17 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     ProblemError,
     refusal,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.installed import (
+    MANIFEST,
+    Found,
+    beside,
+    probe,
+    same_kind,
+)
 
-MANIFEST = ".release.json"
 # Directories whose content a running process loads; everything else serves people.
 RUNTIME_DIRECTORIES = ("libs/", "lib/")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
-
-@dataclass(frozen=True)
-class Found:
-    """What is on the host. `state`: complete, absent, damaged (files missing or of another size),
-    other (another archive)."""
-
-    path: str
-    state: str
-    manifest: dict
 
 
 def check_name(name: str) -> None:
@@ -68,48 +64,6 @@ def check_name(name: str) -> None:
             "a release's name is one directory, of letters, digits, dots, dashes, underscores",
             "use the name that the distribution module returned",
         )
-
-
-def probe(install_dir: str, name: str, sha512: str) -> Found:
-    """Look for the release made from the archive with `sha512`; reads only.
-
-    The installed release is `releases/NAME`, or `releases/NAME-DIGEST` where NAME was taken.
-    """
-    usual = os.path.join(install_dir, "releases", name)
-    found = _look(usual, sha512)
-    if found.state != "other":
-        return found
-    beside = _look(_beside(usual, sha512), sha512)
-    return beside if beside.state in ("complete", "damaged") else found
-
-
-def _beside(path: str, sha512: str) -> str:
-    return f"{path}-{sha512[:12]}"
-
-
-def _look(path: str, sha512: str) -> Found:
-    if not os.path.lexists(path):
-        return Found(path, "absent", {})
-    try:
-        with open(os.path.join(path, MANIFEST), encoding="utf-8") as stream:
-            manifest = json.load(stream)
-        files = manifest["files"]
-    except (OSError, ValueError, KeyError):
-        return Found(path, "other", {})
-    if manifest.get("archive_sha512") != sha512:
-        return Found(path, "other", manifest)
-    whole = all(_same_kind(os.path.join(path, name), entry) for name, entry in files.items())
-    return Found(path, "complete" if whole else "damaged", manifest)
-
-
-def _same_kind(path: str, entry: Mapping[str, Any]) -> bool:
-    """Whether the file at `path` has the size, or the link the target, that the manifest states."""
-    try:
-        if "link" in entry:
-            return os.readlink(path) == entry["link"]
-        return not os.path.islink(path) and os.stat(path).st_size == entry["size_bytes"]
-    except OSError:
-        return False
 
 
 @dataclass(frozen=True)
@@ -152,7 +106,7 @@ def _put_in_place(partial: str, manifest: Dict[str, Any], found: Found) -> Insta
         replaced = _exchange_files(partial, target, manifest, found.manifest)
         return Installed(target, True, found.state, replaced)
     if found.state == "other":
-        target = _beside(target, sha512)
+        target = beside(target, sha512)
         if os.path.lexists(target):
             raise refusal(
                 "release.occupied",
@@ -190,7 +144,7 @@ def _exchange_files(
 
 
 def _same_content(path: str, entry: Mapping[str, Any]) -> bool:
-    if not _same_kind(path, entry):
+    if not same_kind(path, entry):
         return False
     return "link" in entry or sha512_of(path) == entry["sha512"]
 

@@ -13,6 +13,9 @@ import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.supply import installation
+from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.installed import (
+    complete_releases,
+)
 from ansible_collections.kafkaops.cluster.plugins.modules import release
 
 NAME = "kafka_2.13-3.9.2"
@@ -74,6 +77,22 @@ def test_installs_once(host):
     second = host.run(archive, digest)
     assert (second["changed"], second["installed"]) == (False, True)
     assert host.run(None, digest, state="probe") == {**second, "changed": False}
+
+
+def test_the_preflight_is_told_what_is_installed_and_whole(host):
+    assert complete_releases(str(host.root)) == []
+    archive, digest = host.archive()
+    host.run(archive, digest)
+    others = {"own": None, "broken": "{", "list": "[]", "empty": "{}"}
+    others["files"] = '{"archive_sha512": "ab", "files": []}'
+    others["file"] = '{"archive_sha512": "ab", "files": {"x": 1}}'
+    for name, manifest in others.items():
+        (host.root / "releases" / name).mkdir()
+        if manifest is not None:
+            (host.root / "releases" / name / ".release.json").write_text(manifest)
+    assert complete_releases(str(host.root)) == [{"path": str(host.usual), "sha512": digest}]
+    os.truncate(host.usual / "libs" / "kafka.jar", 10)
+    assert complete_releases(str(host.root)) == []
 
 
 def test_modes_do_not_depend_on_the_umask(host):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import socket
 import stat
 import threading
@@ -356,6 +357,28 @@ def test_facts_of_an_installed_broker(tmp_path):
     assert kafka["staged"] is None
     assert facts["zookeeper"] is None
     json.dumps(facts)
+
+
+def test_what_is_installed_is_a_fact(tmp_path):
+    common = {"config_dir": str(tmp_path), "started": str(tmp_path / "s"), "instance": "kafka"}
+    spec = {**common, "properties": "server.properties", "log_dirs": []}
+    facts = host.host_facts({"kafka": spec})["kafka"]
+    assert (facts["releases"], facts["account"]) == ([], None)
+    release = tmp_path / "releases" / "kafka_2.13-3.9.2"
+    release.mkdir(parents=True)
+    (release / ".release.json").write_text('{"archive_sha512": "ab", "files": {}}')
+    spec.update(install_dir=str(tmp_path), account="root")
+    facts = host.host_facts({"kafka": spec})["kafka"]
+    assert facts["releases"] == [{"path": str(release), "sha512": "ab"}]
+    account = pwd.getpwnam("root")
+    assert facts["account"] == {
+        "name": "root",
+        "group": "root",
+        "home": account.pw_dir,
+        "shell": account.pw_shell,
+    }
+    assert host.account_facts("nobody-of-this-name") is None
+    assert host.account_facts("no\0name") is None
 
 
 def test_the_run_that_holds_the_lock_is_a_fact(tmp_path):

@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the preflight has found done is not asked again, and whatever differs is."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.role_variables import evaluated
+
+PATH, SHA512 = "/opt/kafka/releases/kafka_2.13-3.9.2", "ab" * 64
+ARCHIVE = {"name": "kafka_2.13-3.9.2", "sha512": SHA512}
+ACCOUNT = {"name": "kafka", "group": "kafka", "home": "/nonexistent", "shell": "/usr/sbin/nologin"}
+NOT_ASKED = [None, {}, {"facts": None}, {"facts": {"kafka": None, "zookeeper": None, "java": None}}]
+
+
+def known(name, collected, **given):
+    """The variable of the role jvm_service after a preflight that has collected this."""
+    about = {} if collected is None else {"kafkaops_preflight_collected": collected}
+    return evaluated("jvm_service", name, {**about, **given})
+
+
+def is_release_known(collected):
+    """Whether the preflight has seen the archive installed."""
+    given = {"jvm_service_archive": ARCHIVE, "jvm_service_install_dir": "/opt/kafka"}
+    return known("__jvm_service_release_known", collected, **given)
+
+
+@pytest.mark.parametrize(
+    ("path", "sha512", "expected"),
+    [
+        (PATH, SHA512, True),
+        (PATH, "cd" * 64, False),
+        (f"{PATH}-{SHA512[:12]}", SHA512, False),
+        (f"/srv{PATH}", SHA512, False),
+    ],
+    ids=["usual", "other archive", "beside", "other directory"],
+)
+def test_a_release_that_is_installed(path, sha512, expected):
+    releases = [{"path": "/opt/kafka/releases/old", "sha512": "ef" * 64}]
+    releases.append({"path": path, "sha512": sha512})
+    facts = {"kafka": {"releases": releases}, "zookeeper": None}
+    assert is_release_known({"facts": facts}) is expected
+
+
+@pytest.mark.parametrize("collected", NOT_ASKED)
+def test_without_facts_nothing_is_known(collected):
+    assert is_release_known(collected) is False
+    assert known("__jvm_service_java_known", collected) == ""
+    assert known("__jvm_service_account_known", collected, jvm_service_account="kafka") is False
+
+
+@pytest.mark.parametrize(
+    ("differs", "expected"),
+    [
+        ({}, True),
+        ({"name": "other"}, False),
+        ({"group": "users"}, False),
+        ({"home": "/home/kafka"}, False),
+        ({"shell": "/bin/bash"}, False),
+    ],
+)
+def test_an_account_that_is_as_it_would_be_made(differs, expected):
+    facts = {"kafka": None, "zookeeper": {"account": {**ACCOUNT, **differs}}}
+    given = {"jvm_service_account": "kafka"}
+    assert known("__jvm_service_account_known", {"facts": facts}, **given) is expected
+
+
+@pytest.mark.parametrize("product", ["kafka", "zookeeper"])
+def test_the_java_that_was_found_is_the_one_that_starts(product):
+    collected = {"facts": {"java": {"home": "/usr/lib/jvm/found"}, "kafka": None}}
+    given = {"kafkaops_preflight_collected": collected}
+    generation = evaluated(product, f"__{product}_generation", given)
+    assert generation["java_home"] == "/usr/lib/jvm/found"
+    without = evaluated(product, f"__{product}_generation", {})
+    assert without["java_home"] == "/usr/lib/jvm/java"
