@@ -43,6 +43,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.host_fa
     ARGUMENTS,
     host_facts,
     jvm_refusal,
+    missing_packages,
     resolve_names,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import (
@@ -88,8 +89,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variabl
     meant,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    CLIENT_PACKAGES,
     DEPLOY,
+    JOB_PACKAGES,
     PURPOSES,
+    AdminHost,
     Controller,
     World,
 )
@@ -273,11 +277,13 @@ class ActionModule(ActionBase):
             problem = found("inventory.empty_group", host, "kafka_group", group, reason)
             raise AnsibleActionFail(problem.line())
         raws = _with_assigned_ids(inventory, raws)
-        asked = self._ask_clusters(raws, task_vars)
+        admin = self._admin_host(inventory, task_vars)
+        usable = not (admin.unreachable or set(CLIENT_PACKAGES) & set(admin.missing))
+        asked = self._ask_clusters(raws, task_vars) if usable else {}
         verdict = judge(
             raws,
             load_versions(ROLES),
-            controller=_controller(raws),
+            controller=_controller(raws, admin),
             snapshots={name: each["snapshot"] for name, each in asked.items() if each["snapshot"]},
             host_names=frozenset(task_vars["hostvars"]),
             group_names=frozenset(
@@ -333,6 +339,30 @@ class ActionModule(ActionBase):
             told = "would refuse this inventory" if errors else "has nothing against it"
             result["msg"] = f"The preflight {told}: {counts}."
         return result
+
+    def _admin_host(self, inventory: Inventory, task_vars: Any) -> AdminHost:
+        """What is to be known of the host that this task is delegated to, before it is needed."""
+        variable, packages = "kafka_admin_python", [*CLIENT_PACKAGES, *JOB_PACKAGES]
+        try:
+            known = inventory.evaluated(task_vars["inventory_hostname"], (variable,))
+        except AnsibleError:
+            known = {}  # a finding of its own
+        python, name = str(known.get(variable) or sys.executable), str(self._task.delegate_to)
+        if self._connection.transport == "local" and python == sys.executable:
+            return AdminHost(name, python, missing=tuple(missing_packages(packages)))
+        try:
+            answer = self._execute_module(
+                module_name="kafkaops.cluster.host_info",
+                module_args={"packages": packages},
+                task_vars=task_vars,
+            )
+        except AnsibleConnectionFailure as error:
+            return AdminHost(name, python, unreachable=first_line(error))
+        except AnsibleError as error:
+            answer = {"module_stderr": _standard_error(error), "msg": first_line(error)}
+        if answer.get("facts") is None:
+            return AdminHost(name, python, unreachable=_why_no_facts(answer))
+        return AdminHost(name, python, missing=tuple(answer["facts"]["missing_packages"]))
 
     def _raws(self, inventory: Inventory, task_vars: Any) -> List[Raw]:
         collected = {}
@@ -523,13 +553,13 @@ def _not_asked(asked: Mapping[str, Any]) -> List[Problem]:
     ]
 
 
-def _controller(raws: Any) -> Controller:
+def _controller(raws: Any, admin: AdminHost) -> Controller:
     names = set()
     for raw in raws:
         names.update(names_to_resolve(read_member(raw)[0]))
     wanted = any(raw.settings.get("flow_validation") not in (None, "never") for raw in raws)
     java = find_java(SPARK_JAVA[0], SPARK_JAVA[-1]) if wanted else None
-    return Controller(java=java, names=resolve_names(names))
+    return Controller(java=java, names=resolve_names(names), admin=admin)
 
 
 # ---------------------------------------------------------------- what people see

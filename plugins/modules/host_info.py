@@ -109,6 +109,11 @@ options:
     type: list
     elements: str
     default: []
+  packages:
+    description: Python packages to look for, by the names that are imported.
+    type: list
+    elements: str
+    default: []
   java_home:
     description: Java home that the inventory names; empty looks at E(JAVA_HOME) and E(PATH).
     type: str
@@ -181,6 +186,7 @@ facts:
     lock: null
     ports:
       - {port: 9092, address: "::", pid: 4711, command: /usr/bin/java, ours: true}
+    missing_packages: []
     names:
       kafka-1.example.com: {addresses: [192.0.2.11], error: null}
 """

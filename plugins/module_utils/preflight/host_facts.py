@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import glob
 import grp
+import importlib.util
 import json
 import os
 import pwd
@@ -86,6 +87,7 @@ ARGUMENTS: Dict[str, Any] = dict(
         ),
     ),
     names=dict(type="list", elements="str", default=[]),
+    packages=dict(type="list", elements="str", default=[]),
     java_home=dict(type="str", default=""),
     java_minimum=dict(type="int", default=17),
     java_maximum=dict(type="int", default=23),
@@ -645,6 +647,11 @@ def lock_holder(spec: Optional[Dict[str, str]]) -> Optional[Dict[str, Any]]:
     return holder.to_dict() if holder else None
 
 
+def missing_packages(names: Iterable[str]) -> List[str]:
+    """Which of these packages this Python does not find; none is imported."""
+    return [name for name in names if importlib.util.find_spec(name) is None]
+
+
 def host_facts(
     spec: Dict[str, Any],
     proc: str = "/proc",
@@ -716,4 +723,5 @@ def host_facts(
         facts["java"]["refusal"] = refusal(home, [])
     facts["ports"] = port_holders([pid for pid in pids if pid], paths, proc)
     facts["names"] = resolve_names(spec.get("names") or [])
+    facts["missing_packages"] = missing_packages(spec.get("packages") or [])
     return facts

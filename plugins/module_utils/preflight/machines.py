@@ -21,6 +21,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variabl
     heap_bytes,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    CLIENT_PACKAGES,
+    JOB_PACKAGES,
     World,
     number,
 )
@@ -61,6 +63,7 @@ def check_machines(world: World) -> Iterator[Problem]:
             yield from _java(member)
     yield from _memory(world)
     yield from _spark(world)
+    yield from _admin_host(world)
 
 
 def _limits(member: Member, replicas: int) -> Iterator[Problem]:
@@ -241,6 +244,34 @@ def _memory(world: World) -> Iterator[Problem]:
                 else "; less than half stays for the page cache"
             ),
             level=ERROR if together >= total else WARNING,
+        )
+
+
+def _admin_host(world: World) -> Iterator[Problem]:
+    """Without it nothing can be asked of a cluster that has just been started, and no topic be made."""
+    admin = world.controller.admin
+    brokers = [member for member in world.members if member.is_broker]
+    if admin is None or not brokers:
+        return
+    names = [member.name for member in brokers]
+    if admin.unreachable:
+        reason = f"it cannot be used: {admin.unreachable}"
+        remedy = "name a host that answers, with a Python that starts; without it, the controller administers"
+        yield found("host.admin", names, "kafka_admin_host", admin.name, reason, remedy)
+        return
+    lacking = [package for name, package in CLIENT_PACKAGES.items() if name in admin.missing]
+    if lacking:
+        reason = f"{admin.python} on {admin.name} has no {', '.join(lacking)}"
+        yield found("host.admin", names, "kafka_admin_python", admin.python, reason)
+    wishes = {member.text("flow_validation") for member in brokers} - {"", "never"}
+    if wishes and set(JOB_PACKAGES) & set(admin.missing):
+        yield found(
+            "host.admin",
+            names,
+            "flow_validation",
+            min(wishes),
+            f"{admin.python} on {admin.name} has no pyspark, which validates the flow",
+            "install the packages of this collection's requirements.txt into it, or set flow_validation: never",
         )
 
 

@@ -63,12 +63,36 @@ class Versions:
     known_bad: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
 
 
+# Of the Python that runs Kafka modules: what it imports, and the packages' names.
+CLIENT_PACKAGES = {
+    "confluent_kafka": "confluent-kafka",
+    "kafka": "kafka-python",
+    "kazoo": "kazoo",
+}
+JOB_PACKAGES = {"pyspark": "pyspark"}
+
+
+@dataclass(frozen=True)
+class AdminHost:
+    """The host in kafka_admin_host. `unreachable`: why nothing is known of it; `missing`: what its
+    Python cannot import."""
+
+    name: str
+    python: str
+    unreachable: str = ""
+    missing: Tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Controller:
-    """The machine that the playbook runs on. `java`: as java.find; `names`: as resolve_names."""
+    """The machine that the playbook runs on, and the one that administers from there.
+
+    `java`: as java.find; `names`: as resolve_names.
+    """
 
     java: Optional[Mapping[str, Any]] = None
     names: Mapping[str, Any] = field(default_factory=dict)
+    admin: Optional[AdminHost] = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import venv
 
 import pytest
 import yaml
@@ -126,6 +127,26 @@ def test_an_admin_host_that_is_no_name_hides_no_other_finding(preflight):
             "settings.bad_value",
         }, text
         assert ": kafka_admin_host=" in text
+
+
+def test_an_admin_host_that_cannot_be_used(preflight, tmp_path):
+    """Found before anything is deployed, and beside all other findings."""
+    preflight.spoil("kafka", "kafka-3", kafka_broker_id=2)
+    bastion = tmp_path / "bastion.yml"
+    nobody = "{ansible_connection: ssh, ansible_host: 127.0.0.1, ansible_port: 9}"
+    bastion.write_text(f"all: {{hosts: {{bastion: {nobody}}}}}")
+    code, found, text = preflight.run("-i", bastion, "-e", "kafka_admin_host=bastion")
+    assert code == 2 and set(found) == {"identity.duplicate_broker_id", "host.admin"}, text
+    assert "kafka_admin_host=bastion: it cannot be used" in text
+    bare = tmp_path / "bare"
+    venv.create(bare)
+    python = bare / "bin" / "python"
+    code, found, text = preflight.run("-e", f"kafka_admin_python={python}")
+    assert code == 2 and set(found) == {"identity.duplicate_broker_id", "host.admin"}, text
+    assert f"{python} on localhost has no confluent-kafka, kafka-python, kazoo" in text
+    assert "requirements.txt" in text
+    code, found, text = preflight.run("-e", f"kafka_admin_python={bare}/nothing")
+    assert code == 2 and "host.admin" in found, text
 
 
 def test_a_consent_of_a_wrong_type_hides_no_other_finding(preflight):

@@ -1,0 +1,51 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The host that administers: what is missing there is told before anything is deployed."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.host_facts import (
+    missing_packages,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    AdminHost,
+    Controller,
+)
+from tests.unit.plugins.module_utils.preflight import good_inventory as ground
+from tests.unit.plugins.module_utils.preflight.test_wrong_inventories import spoilt
+
+
+def told(tmp_path, wish="auto", **known):
+    """The findings about the host, of brokers with this flow_validation."""
+    admin = Controller(java={"version": "17"}, admin=AdminHost("admin-1", "/py", **known))
+    document = spoilt(brokers={"flow_validation": wish})
+    verdict = ground.verdict_of(document, tmp_path, controller=admin)
+    return [each for each in verdict.findings if each.check == "host.admin"]
+
+
+def test_nothing_is_missing(tmp_path):
+    assert told(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "known, wish, setting, words",
+    [
+        ({"unreachable": "no route"}, "auto", "kafka_admin_host", "it cannot be used: no route"),
+        ({"missing": ("kazoo",)}, "never", "kafka_admin_python", "/py on admin-1 has no kazoo"),
+        ({"missing": ("pyspark",)}, "auto", "flow_validation", "has no pyspark"),
+    ],
+)
+def test_what_is_missing(tmp_path, known, wish, setting, words):
+    (finding,) = told(tmp_path, wish, **known)
+    assert finding.level == "error" and finding.setting == setting
+    assert words in finding.line() and len(finding.subjects) == 3
+
+
+def test_spark_is_missed_only_where_the_flow_is_validated(tmp_path):
+    assert told(tmp_path, "never", missing=("pyspark",)) == []
+
+
+def test_what_this_python_has():
+    assert missing_packages(["json", "no_such_package"]) == ["no_such_package"]
