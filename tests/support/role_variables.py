@@ -18,7 +18,12 @@ FACTS = {
     "inventory_hostname": "one",
     "ansible_playbook_python": "/usr/bin/python3",
     "java_effective_home": "/usr/lib/jvm/java",
-    "jvm_service_release": {"path": "/opt/product/releases/product-1"},
+    # of the versions in the roles' defaults
+    "jvm_service_archives": {
+        "kafka-3.9.2": {"name": "product-1"},
+        "zookeeper-3.9.5": {"name": "product-1"},
+    },
+    "jvm_service_releases": {"product-1": "/opt/product/releases/product-1"},
     "kafkaops_preflight": {
         "ids": {"one": {"broker_id": 1, "myid": 1}},
         "servers": {

@@ -117,7 +117,10 @@ def test_all_are_restarted_and_then_one_broker_alone(cluster):
 def test_one_broker_more_and_one_less(cluster, tmp_path):
     """The new broker gets its part, the others run on; then it gives it back, and leaves."""
     before = processes()
-    listener = {"name": "INTERNAL", "port": 9192, "protocol": "PLAINTEXT"}
+    listener = {
+        **{"name": "INTERNAL", "port": 9192, "protocol": "PLAINTEXT"},
+        "advertised": ADDRESSES[NODES[2]],
+    }
     with second_instances(
         tmp_path, "kafka", {NODES[2]: 4}, kafka_listeners=[listener]
     ) as with_four:
