@@ -118,7 +118,9 @@ def test_one_broker_more_and_one_less(cluster, tmp_path):
     """The new broker gets its part, the others run on; then it gives it back, and leaves."""
     before = processes()
     listener = {
-        **{"name": "INTERNAL", "port": 9192, "protocol": "PLAINTEXT"},
+        "name": "INTERNAL",
+        "port": 9192,
+        "protocol": "PLAINTEXT",
         "advertised": ADDRESSES[NODES[2]],
     }
     with second_instances(
