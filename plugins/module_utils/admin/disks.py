@@ -48,10 +48,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.reassignmen
     FINISH,
     MOVE,
     OPERATION_MAX_SECONDS,
-    SETTLE_SECONDS,
     TELL_SECONDS,
     UNTHROTTLE,
     checked_batch,
+    lift,
     rate_from,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
@@ -396,24 +396,16 @@ class DiskReassignment(Resource):
 
     def _rates_off(self) -> None:
         """Remove the limits, and see that they are gone."""
-        until = self._clock() + SETTLE_SECONDS
-        # A broker tells a limit only a moment after it was set: what this run has set is removed unseen.
-        self.client.set_disk_rates(dict.fromkeys(self._limited))
-        self._limited = set()
-        while True:
-            left = self.client.fetch_disk_rates(self.asked)
-            if not left:
-                return
-            self.client.set_disk_rates(dict.fromkeys(left))
-            if self._clock() >= until:
-                raise AdminError(
-                    Problem(
-                        "reassignment.throttle_left",
-                        f"{DISK_RATE} could not be removed: broker {', '.join(map(str, sorted(left)))}",
-                        "run the task again",
-                    )
-                )
-            self._sleep(POLL_SECONDS)
+        own, self._limited = self._limited, set()
+        lift(
+            (dict.fromkeys(own),),
+            lambda: (dict.fromkeys(self.client.fetch_disk_rates(self.asked)),),
+            lambda limits: self.client.set_disk_rates(*limits),
+            lambda limits: f"{DISK_RATE} could not be removed: "
+            + f"broker {', '.join(map(str, sorted(limits[0])))}",
+            self._clock,
+            self._sleep,
+        )
 
 
 def _in_turn(moves: Sequence[DiskMove]) -> Deque[DiskMove]:

@@ -14,7 +14,19 @@ import json
 import time
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import (
+    Any,
+    Callable,
+    Deque,
+    Dict,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    TypeVar,
+)
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils import files
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import checked_seconds
@@ -62,6 +74,9 @@ SETTLE_SECONDS = 30.0
 # Reorderings in one request; they are done at once.
 REORDERINGS = 500
 LEAST_RATE = 1024
+# What to set on brokers and on topics so that they have no throttle.
+Removals = Tuple[Dict[int, Dict[str, Optional[str]]], Dict[str, Dict[str, Optional[str]]]]
+L = TypeVar("L", bound=Tuple[Mapping[Any, Any], ...])
 AGAIN = "run the task again to go on, or with state: cancelled to go back"
 
 
@@ -306,9 +321,7 @@ def _unthrottling(throttles: Throttles) -> List[Change]:
     ]
 
 
-def _removals(
-    throttles: Throttles,
-) -> Tuple[Dict[int, Dict[str, Optional[str]]], Dict[str, Dict[str, Optional[str]]]]:
+def _removals(throttles: Throttles) -> Removals:
     """What to set so that no throttle is left, but those of somebody else."""
     foreign = set(throttles.foreign)
     topics: Dict[str, Dict[str, Optional[str]]] = {
@@ -320,6 +333,33 @@ def _removals(
     if not foreign:
         brokers = {broker: dict.fromkeys(keys) for broker, keys in throttles.brokers.items()}
     return brokers, topics
+
+
+def lift(
+    own: L,
+    fetch: Callable[[], L],
+    remove: Callable[[L], None],
+    told: Callable[[L], str],
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+) -> None:
+    """Remove the limits that this run has set and those that brokers tell; see that they are gone.
+
+    A broker tells a limit only a moment after it was set, so `own` is removed unseen.
+    """
+    until = clock() + SETTLE_SECONDS
+    if any(own):
+        remove(own)
+    while True:
+        left = fetch()
+        if not any(left):
+            return
+        remove(left)
+        if clock() >= until:
+            raise AdminError(
+                Problem("reassignment.throttle_left", told(left), "run the task again")
+            )
+        sleep(POLL_SECONDS)
 
 
 class Reassignment(Resource):
@@ -343,6 +383,8 @@ class Reassignment(Resource):
         self._found = Found(Snapshot())
         self._tell, self._clock, self._sleep = tell, clock, sleep
         self._took: Optional[Dict[str, int]] = None
+        # What removes the throttles that this run has set.
+        self._throttled: Removals = ({}, {})
 
     # ------------------------------------------------------------ the runner's questions
 
@@ -608,6 +650,10 @@ class Reassignment(Resource):
             for broker in found.snapshot.brokers
             if not foreign and found.throttles.brokers.get(broker.id) != rates
         }
+        self._throttled = (
+            dict.fromkeys(brokers, dict.fromkeys(RATES)),
+            {topic: dict.fromkeys(keys) for topic, keys in topics.items()},
+        )
         self.client.set_throttles(brokers, topics)
 
     def _throttle_off(self) -> None:
@@ -615,23 +661,18 @@ class Reassignment(Resource):
         found = self._found
         alive = [broker.id for broker in self.client.fetch_metadata().brokers]
         names = sorted(found.snapshot.topics)
-        until = self._clock() + SETTLE_SECONDS
-        while True:
-            left = self.client.fetch_throttles(alive, names)
-            brokers, topics = _removals(left)
-            if not (brokers or topics):
-                return
-            self.client.set_throttles(brokers, topics)
-            if self._clock() >= until:
-                raise AdminError(
-                    Problem(
-                        "reassignment.throttle_left",
-                        "throttles could not be removed: "
-                        + ", ".join([*(f"broker {b}" for b in brokers), *topics][:10]),
-                        "run the task again",
-                    )
-                )
-            self._sleep(POLL_SECONDS)
+        brokers, topics = self._throttled
+        self._throttled = ({}, {})
+        lift(
+            # A broker that is gone cannot be told; the next run finds what it still has.
+            ({broker: keys for broker, keys in brokers.items() if broker in alive}, topics),
+            lambda: _removals(self.client.fetch_throttles(alive, names)),
+            lambda limits: self.client.set_throttles(*limits),
+            lambda limits: "throttles could not be removed: "
+            + ", ".join([*(f"broker {broker}" for broker in limits[0]), *limits[1]][:10]),
+            self._clock,
+            self._sleep,
+        )
 
 
 def told_into(path: Optional[str], log: Callable[[str], None]) -> Callable[[str], None]:

@@ -43,6 +43,7 @@ class Model:
         self.now, self.seconds = 0.0, seconds
         self.most, self.unthrottled = 0, []
         self.kill_after = None
+        self.shy = False
 
     def clock(self):
         return self.now
@@ -88,6 +89,8 @@ class Model:
 
     def fetch_throttles(self, _brokers, _names):
         self._request()
+        if self.shy:
+            return Throttles()
         return Throttles(
             {broker: keys for broker, keys in self.rates.items() if keys},
             {topic: keys for topic, keys in self.lists.items() if keys},
@@ -156,6 +159,13 @@ def test_unlimited_sets_no_throttle():
     model = Model(MOVING)
     assert not run(model, spread=True, throttle="unlimited").failures
     assert model.unthrottled and no_throttle(model)
+
+
+def test_throttles_that_the_brokers_do_not_tell_yet_are_removed():
+    model = Model(MOVING)
+    model.shy = True
+    assert not run(model, spread=True, throttle="1MiB").failures
+    assert model.unthrottled == [] and no_throttle(model)
 
 
 def test_it_says_now_and_then_how_far_it_is():
