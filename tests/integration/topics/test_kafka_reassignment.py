@@ -80,7 +80,7 @@ def throttles(admin):
     found = {}
     asked = [[ConfigResource(kinds.BROKER, str(broker))] for broker in known.brokers]
     asked.append([ConfigResource(kinds.TOPIC, topic) for topic in known.topics])
-    for resources in asked:
+    for resources in filter(None, asked):  # there may be no topic at all
         for resource, future in admin.describe_configs(resources).items():
             for entry in future.result(20).values():
                 if entry.name.startswith(tuple(KEYS)) and entry.value and entry.source in (1, 2):
