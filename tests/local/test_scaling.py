@@ -25,6 +25,7 @@ from tests.support.watching import cluster_is_whole
 
 TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
 SECONDS = 60  # about as long as these playbooks take here
+MOVES = re.compile(r"(Spread the replicas|Empty broker 4)$")
 
 
 @pytest.fixture
@@ -195,25 +196,39 @@ def test_killed_while_it_spreads_and_run_again(grown):
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("_time", range(3))
-def test_killed_at_any_moment_and_run_again(grown, moments, _time):
-    """Out and in, each killed at a moment nobody chose; the second run ends it, and nobody has noticed."""
+@pytest.mark.parametrize("when", ["while it moves", "whenever", "whenever again"])
+def test_killed_at_any_moment_and_run_again(grown, moments, when):
+    """Out and in, each killed at a moment nobody chose; the second run ends it, and nobody has noticed.
+
+    The moves are a small part of a run, so one kill of three waits for them.
+    """
     slow = ("-e", "kafka_reassignment_throttle=256KiB", "-e", "kafka_reassignment_batch=3")
     grown.brokers["kafka-4"] = 4
     for playbook, arguments in (("scale_out.yml", ()), ("scale_in.yml", ("-e", "broker=4"))):
         how, moment = moments.choice(("group", "tree")), moments.uniform(1, SECONDS)
+        if when == "while it moves":
+            moment = moments.uniform(0, 3)
         with Traffic(grown, TOPIC) as traffic:
             wait_until(lambda sent=traffic: sent.acknowledged, 60, "the first acknowledgement")
             with grown.playing(playbook, *arguments, *slow) as (process, log):
+                if when == "while it moves":
+                    wait_until(
+                        lambda run=process, told=log: MOVES.search(last_task(told))
+                        or run.poll() is not None,
+                        300,
+                        "the moves begin",
+                    )
                 if over := ends_within(process, moment):
                     assert process.returncode == 0, log.read_text()
                 else:
                     kill_run(process, how)
-                doing = re.findall(r"^TASK \[(.*)\]", log.read_text(), re.MULTILINE)[-1:]
+                doing = last_task(log)
             print(
                 f"{playbook}: {how} killed after {moment:.1f} s, over: {over}, in {doing}",
                 flush=True,
             )
+            if when == "while it moves":
+                assert MOVES.search(doing) and not over
             run = grown.play(playbook, *arguments)
             assert throttles(grown) == {}
             assert not list((grown.home / "locks").glob("*.json")), "the lock is given back"
@@ -228,6 +243,11 @@ def test_killed_at_any_moment_and_run_again(grown, moments, _time):
     assert grown.process("kafka-4") is None
     del grown.brokers["kafka-4"]
     wait_until(lambda: cluster_is_whole(grown), 120, "every replica is in sync")
+
+
+def last_task(log):
+    """The name of the task that a run has come to, "" before the first one."""
+    return (re.findall(r"^TASK \[(.*)\]", log.read_text(), re.MULTILINE) or [""])[-1]
 
 
 def partitions_in(directory):
