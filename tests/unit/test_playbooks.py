@@ -266,18 +266,28 @@ def test_brokers_are_started_where_the_zookeeper_of_their_own_cluster_serves(
 IDLE = {"running": True, "restart_pending": False, "live_changes": None}
 
 
-@pytest.mark.parametrize("product", ["zookeeper", "kafka"])
+LEFT_OVER = {**IDLE, "live_changes": {"settings": {}, "own": {"a": "1"}}}
+# What scale_zookeeper.yml leaves of a server that has had its turn.
+HAS_HAD_ITS_TURN = {"restart_pending": False, "running": True, "answers": []}
+
+
 @pytest.mark.parametrize(
-    ("second", "expected"),
+    ("product", "second", "expected"),
     [
-        (IDLE, True),
-        ({**IDLE, "restart_pending": True}, False),
-        ({**IDLE, "running": False}, False),
-        ({**IDLE, "live_changes": {"settings": {}, "own": {"a": "1"}}}, False),
-        ({"skipped": True}, False),
-        (None, False),
+        *(
+            (product, second, expected)
+            for product in ("zookeeper", "kafka")
+            for second, expected in (
+                (IDLE, True),
+                ({**IDLE, "restart_pending": True}, False),
+                ({**IDLE, "running": False}, False),
+                ({"skipped": True}, False),
+                (None, False),
+            )
+        ),
+        ("kafka", LEFT_OVER, False),
+        ("zookeeper", HAS_HAD_ITS_TURN, True),
     ],
-    ids=["nothing", "pending", "down", "left over", "not staged", "unknown"],
 )
 def test_only_where_there_is_known_to_be_nothing_to_do_nothing_is_asked(product, second, expected):
     plays = DataLoader().load_from_file(
