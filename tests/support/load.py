@@ -170,7 +170,7 @@ class Load:
         failed = self.exact.failed + self.many.failed
         assert not failed, (len(failed), failed[:3])
         assert acknowledged <= set(found[0]) | set(found[1]), "what was acknowledged is there"
-        assert twice[0] == [], "an idempotent producer's records are there once"
+        assert twice[0] == [], (len(twice[0]), "of an idempotent producer are there twice")
         assert self.in_sync.looks and self.in_sync.fewest >= 2
         wanted = {value.encode() for value in acknowledged}
         for each in self._groups:

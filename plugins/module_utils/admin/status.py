@@ -209,7 +209,8 @@ def what_started(hosts: Iterable[Mapping[str, Any]]) -> Dict[str, Any]:
     none has anything that was ever started.
     """
     lines, nothing_deployed, any_started = [], True, False
-    hosts = list(hosts)
+    # Ansible's groups have the order in which hosts answered.
+    hosts = sorted(hosts, key=lambda host: str(host.get("inventory_hostname")))
     for product, title in (("zookeeper", "ZooKeeper"), ("kafka", "Kafka")):
         groups: Dict[str, List[str]] = {"started": [], "ran already": [], "not deployed": []}
         for host in hosts:
