@@ -15,7 +15,7 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from ansible import constants as C
 from ansible import context
@@ -177,20 +177,14 @@ class ActionModule(ActionBase):
             if product in request:
                 request[product]["jvm_options"] = options_to_try(member, product)
         before = time.time()
-        try:
-            answer = self._examine(inventory, host, request, task_vars)
-        except AnsibleConnectionFailure as error:
-            # Not a failure of this task: the verdict names the host beside all other findings.
-            reason = f"it cannot be reached: {first_line(error)}"
-            return dict(result, unreachable_reason=reason, groups=_groups(gathered, absent=True))
-        except AnsibleError as error:  # become without its program or its password
-            answer = {"module_stderr": _standard_error(error), "msg": first_line(error)}
+        facts, verb, why = _facts_of(lambda: self._examine(inventory, host, request, task_vars))
         after = time.time()
-        if answer.get("facts") is None:
-            reason = f"it cannot be examined: {_why_no_facts(answer)}"
+        if facts is None:
+            # Not a failure of this task: the verdict names the host beside all other findings.
+            reason = f"it cannot be {verb}: {why}"
             return dict(result, unreachable_reason=reason, groups=_groups(gathered, absent=True))
-        result["facts"] = answer["facts"]
-        result["clock_offset_seconds"] = answer["facts"]["clock"] - (before + after) / 2
+        result["facts"] = facts
+        result["clock_offset_seconds"] = facts["clock"] - (before + after) / 2
         result["clock_uncertainty_seconds"] = (after - before) / 2
         return result
 
@@ -350,19 +344,16 @@ class ActionModule(ActionBase):
         python, name = str(known.get(variable) or sys.executable), str(self._task.delegate_to)
         if self._connection.transport == "local" and python == sys.executable:
             return AdminHost(name, python, missing=tuple(missing_packages(packages)))
-        try:
-            answer = self._execute_module(
+        facts, _verb, why = _facts_of(
+            lambda: self._execute_module(
                 module_name="kafkaops.cluster.host_info",
                 module_args={"packages": packages},
                 task_vars=task_vars,
             )
-        except AnsibleConnectionFailure as error:
-            return AdminHost(name, python, unreachable=first_line(error))
-        except AnsibleError as error:
-            answer = {"module_stderr": _standard_error(error), "msg": first_line(error)}
-        if answer.get("facts") is None:
-            return AdminHost(name, python, unreachable=_why_no_facts(answer))
-        return AdminHost(name, python, missing=tuple(answer["facts"]["missing_packages"]))
+        )
+        if facts is None:
+            return AdminHost(name, python, unreachable=why)
+        return AdminHost(name, python, missing=tuple(facts["missing_packages"]))
 
     def _raws(self, inventory: Inventory, task_vars: Any) -> List[Raw]:
         collected = {}
@@ -517,6 +508,21 @@ def _misspelt_everywhere(inventory: Inventory, raws: Any) -> Dict[str, Dict[str,
             if near:
                 suspects.setdefault(name, {})[raw.name] = near
     return suspects
+
+
+def _facts_of(
+    examine: Callable[[], Mapping[str, Any]],
+) -> Tuple[Optional[Mapping[str, Any]], str, str]:
+    """(facts, "", "") of a host, or (None, what could not be done with it, why)."""
+    try:
+        answer = examine()
+    except AnsibleConnectionFailure as error:
+        return None, "reached", first_line(error)
+    except AnsibleError as error:  # become without its program or its password
+        answer = {"module_stderr": _standard_error(error), "msg": first_line(error)}
+    if answer.get("facts") is None:
+        return None, "examined", _why_no_facts(answer)
+    return answer["facts"], "", ""
 
 
 def _why_no_facts(answer: Mapping[str, Any]) -> str:
