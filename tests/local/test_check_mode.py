@@ -43,6 +43,16 @@ def test_what_was_never_installed_can_be_stopped_and_removed(next_offset):
             assert run.changed() == 0, run.text
 
 
+def test_of_what_was_never_deployed_nothing_is_proven(next_offset):
+    """The proof says which cluster does not answer, and what to do."""
+    with LocalCluster(next_offset()) as cluster:
+        soon = ("-e", "flow_validation_request_timeout_seconds=2")
+        run = cluster.play("validate.yml", *soon, code=2)
+        told = " ".join(run.text.split())
+        assert f"[validation.not_run] {cluster.bootstrap_servers}: nothing was proven" in told, told
+        assert "no answer from the cluster" in told and "playbooks/site.yml deploys" in told, told
+
+
 def test_converged(cluster):
     """Nothing to do is announced as nothing to do."""
     run = cluster.play("site.yml", "--check", "--diff")

@@ -154,7 +154,7 @@ class Load:
     def _judge(self):
         both = (self.exact, self.many)
         found = [each.read_back() for each in both]
-        twice = [[value for value, times in each.items() if times > 1] for each in found]
+        twice = [{value: at for value, at in each.items() if len(at) > 1} for each in found]
         acknowledged = self.exact.acknowledged | self.many.acknowledged
         row = Row(
             self._what,
@@ -170,7 +170,7 @@ class Load:
         failed = self.exact.failed + self.many.failed
         assert not failed, (len(failed), failed[:3])
         assert acknowledged <= set(found[0]) | set(found[1]), "what was acknowledged is there"
-        assert twice[0] == [], (len(twice[0]), "of an idempotent producer are there twice")
+        assert not twice[0], (len(twice[0]), "of an idempotent producer are there twice", twice[0])
         assert self.in_sync.looks and self.in_sync.fewest >= 2
         wanted = {value.encode() for value in acknowledged}
         for each in self._groups:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
+from collections import defaultdict
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
@@ -67,7 +67,10 @@ class Traffic(threading.Thread):
         self.join(360)
 
     def read_back(self):
-        """Return value -> how often it is there, of the records of this client."""
+        """Return value -> where it is, of the records of this client: {(partition, offset): leader's epoch}.
+
+        By places, not by deliveries: a consumer may be given the same record again.
+        """
         consumer = Consumer(
             self._cluster.client(
                 group_id="traffic", enable_auto_commit=False, enable_partition_eof=True
@@ -75,7 +78,7 @@ class Traffic(threading.Thread):
         )
         partitions = self._cluster.partitions(self._topic)
         consumer.assign([TopicPartition(self._topic, number, 0) for number in partitions])
-        open_partitions, read = set(partitions), Counter()
+        open_partitions, read = set(partitions), defaultdict(dict)
         heard = time.monotonic()
         while open_partitions:
             # waits for all of them: so not for long
@@ -86,7 +89,8 @@ class Traffic(threading.Thread):
                 if message.error():
                     open_partitions.discard(message.partition())
                 elif message.value().decode().startswith(self._prefix):
-                    read[message.value().decode()] += 1
+                    place = (message.partition(), message.offset())
+                    read[message.value().decode()][place] = message.leader_epoch()
         consumer.close()
         return read
 
