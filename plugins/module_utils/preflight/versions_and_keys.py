@@ -152,13 +152,13 @@ def _product(member: Member, product: str, versions: Versions) -> Iterator[Probl
 
 
 def broker_table_for(member: Member, versions: Versions) -> Optional[KeyTable]:
-    """The table of the member's version, else of the nearest one of its line."""
+    """The table of the member's version, else of the newest one of its line."""
     version = member.text("kafka_version")
     if version in versions.broker_tables:
         return versions.broker_tables[version]
     line = version.rsplit(".", 1)[0] + "."
-    same = sorted(each for each in versions.broker_tables if each.startswith(line))
-    return versions.broker_tables[same[-1]] if same else None
+    same = [each for each in versions.broker_tables if each.startswith(line)]
+    return versions.broker_tables[max(same, key=parts)] if same else None
 
 
 def check_config(world: World) -> Iterator[Problem]:
