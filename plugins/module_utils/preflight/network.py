@@ -522,7 +522,12 @@ def _brokers_among_themselves(member: Member, sasl: Mapping[str, Any]) -> Iterat
                 "kafka_super_users",
                 users,
                 f"the brokers come as User:{principal}, and the authorizer would turn them away",
-                f"add User:{principal}",
+                (
+                    "give the listener between the brokers a protocol with SASL or SSL; as a super "
+                    "user User:ANONYMOUS would make everybody one who does not log in"
+                    if principal == "ANONYMOUS"
+                    else f"add User:{principal}"
+                ),
             )
         elif not users:
             yield found(
