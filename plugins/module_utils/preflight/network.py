@@ -494,6 +494,18 @@ def _client_security(member: Member, mechanisms: Sequence[str]) -> Iterator[Prob
         reason = f"the brokers take {', '.join(str(each) for each in mechanisms)}"
         remedy = f"set {variable} to one of these, with sasl_username and sasl_password"
         yield found("listeners.client_security", member.name, variable, mechanism, reason, remedy)
+    certificate, key = (str(security.get(f"ssl_{part}") or "") for part in ("certificate", "key"))
+    path = next((each for each in (key, certificate) if each[:1] in ("/", "~")), "")
+    if certificate and key != certificate and path and member.text("flow_validation") != "never":
+        yield found(
+            "listeners.client_security",
+            member.name,
+            "kafka_client_security.ssl_key",
+            path,
+            "the validation's Java client has no file for a key alone",
+            "put certificate and key into one PEM file and name it twice, give both as PEM text, or "
+            "set flow_validation: never",
+        )
 
 
 def _brokers_among_themselves(member: Member, sasl: Mapping[str, Any]) -> Iterator[Problem]:
