@@ -44,8 +44,6 @@ OWNED_KEYS = {
     "ssl.client.auth": "kafka_ssl",
 }
 
-# Values of these keys never appear in a diff or a message.
-
 _LOGIN_MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM": "org.apache.kafka.common.security.scram.ScramLoginModule",

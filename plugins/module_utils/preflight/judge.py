@@ -27,6 +27,7 @@ from typing import (
     Tuple,
 )
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import nearest
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import (
     identity,
     in_force,
@@ -50,9 +51,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
     Member,
     Raw,
     read_member,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import (
-    nearest,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     DEPLOY,

@@ -12,7 +12,6 @@ is no text. A role that is imported as a whole is judged by Ansible itself with 
 
 from __future__ import annotations
 
-import difflib
 import functools
 import glob
 import os
@@ -28,6 +27,7 @@ from ansible.module_utils.errors import ArgumentValueError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
     kafka_argument_spec,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import nearest
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     bare,
     host_problem,
@@ -432,12 +432,6 @@ def _check_of(name: str) -> str:
 
 
 # ---------------------------------------------------------------- misspelt names
-
-
-def nearest(name: str, names: Any, cutoff: float) -> Optional[str]:
-    """The name most like `name`, if one is like it."""
-    matches = difflib.get_close_matches(name, list(names), n=1, cutoff=cutoff)
-    return matches[0] if matches else None
 
 
 @functools.lru_cache(maxsize=None)
