@@ -61,12 +61,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     World,
     effective_properties,
     effective_zookeeper,
-    number,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     WARNING,
     Problem,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import whole_number
 
 PARTITIONS_PER_BROKER = 4000
 WHITELIST = "4lw.commands.whitelist"
@@ -240,7 +240,7 @@ def _factors(cluster: Cluster, member: Member) -> Iterator[Problem]:
     properties = effective_properties(member, brokers)
     variable = _variable_of(member)
     for key in ("default.replication.factor",) + INTERNAL_FACTORS:
-        factor = number(properties.get(key))
+        factor = whole_number(properties.get(key))
         if factor is None or factor < 1:
             continue
         if factor > brokers:
@@ -265,7 +265,9 @@ def _factors(cluster: Cluster, member: Member) -> Iterator[Problem]:
         ("min.insync.replicas", "default.replication.factor"),
         ("transaction.state.log.min.isr", "transaction.state.log.replication.factor"),
     ):
-        minimum, factor = number(properties.get(isr_key)), number(properties.get(factor_key))
+        minimum, factor = whole_number(properties.get(isr_key)), whole_number(
+            properties.get(factor_key)
+        )
         if minimum is None or factor is None or minimum < 1:
             continue
         if minimum > factor or (minimum == factor and factor > 1):
@@ -353,7 +355,7 @@ def _many_partitions(
     properties: Mapping[str, Any],
 ) -> Iterator[Problem]:
     present = [topic for topic in desired if topic.state == "present"]
-    default = number(properties.get("num.partitions")) or 1
+    default = whole_number(properties.get("num.partitions")) or 1
     partitions = sum(topic.partitions or default for topic in present)
     replicas = planned_replicas(cluster)
     if replicas > PARTITIONS_PER_BROKER or partitions > PARTITIONS_PER_CLUSTER:
