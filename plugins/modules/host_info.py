@@ -138,7 +138,6 @@ facts:
   returned: success
   type: dict
   sample:
-    hostname: kafka-1
     machine: {network: 5c1f/4026531840, filesystem: "5c1f/2049:2"}
     clock: 1795256400.1
     user: 0
