@@ -566,7 +566,7 @@ class Reassignment(Resource):
         ]
 
     def _differences(self, known: Set[str]) -> List[Failure]:
-        """Moves that were made and cannot be seen; and preferred leaders get their partitions."""
+        """Failures of moves that cannot be seen at the end; partitions go to their preferred leaders."""
         moves = [move for move in self.moves.moves if _name(move.key) not in known]
         now: Dict[Key, Partition] = {}
         wrong: List[Move] = []

@@ -564,7 +564,7 @@ def _running_list(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _leavers(cluster: Cluster) -> Iterator[Problem]:
-    """No broker is left with the addresses of servers alone that leave."""
+    """Brokers that know no other ZooKeeper servers than those that leave."""
     if not cluster.leaving:
         return
     stays = {endpoint(each.text("zookeeper_address"), each.client_port) for each in cluster.staying}

@@ -238,7 +238,7 @@ def _lost_brokers(cluster: Cluster, member: Member, current: Mapping[str, Shape]
 
 
 def _min_insync(cluster: Cluster) -> Iterator[Problem]:
-    """A higher default of min.insync.replicas than existing topics can spare a broker for.
+    """A default of min.insync.replicas as high as the replicas of existing topics: none may stop.
 
     More brokers raise the default by themselves, and topics keep the replicas that they have.
     """

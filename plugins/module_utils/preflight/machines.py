@@ -248,7 +248,7 @@ def _memory(world: World) -> Iterator[Problem]:
 
 
 def _admin_host(world: World) -> Iterator[Problem]:
-    """Without it nothing can be asked of a cluster that has just been started, and no topic be made."""
+    """Whether the host that runs the Kafka modules answers, and its Python has their packages."""
     admin = world.controller.admin
     brokers = [member for member in world.members if member.is_broker]
     if admin is None or not brokers:

@@ -473,7 +473,7 @@ def _protocols(member: Member) -> Iterator[Problem]:
 
 
 def _client_security(member: Member, mechanisms: Sequence[str]) -> Iterator[Problem]:
-    """The roles wait, declare topics and ask for the status through the admin listener."""
+    """kafka_client_security against the listener that the roles and the validation log in at."""
     wanted = member.text("kafka_admin_listener")
     listener = next((each for each in member.listeners if wanted in ("", each.name)), None)
     if listener is None or not listener.protocol or "kafka_client_security" in member.unevaluated:
@@ -571,7 +571,7 @@ def _security(member: Member, variable: str, value: Any, reason: str, remedy: st
 
 
 def check_protection(world: World) -> Iterator[Problem]:
-    """In production, what anybody may use who reaches it: worth a warning, for it may be meant so."""
+    """What production offers to whoever reaches it; warnings, because a firewall may protect it."""
     for cluster in world.clusters:
         plain = [
             member.name

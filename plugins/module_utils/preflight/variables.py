@@ -147,7 +147,7 @@ def _host(text: str) -> str:
 
 
 def _inventory_name(text: str) -> str:
-    """A host to delegate to: Ansible itself has no word for what is wrong with an empty one."""
+    """The name of a host to delegate to; Ansible's own error does not explain an empty one."""
     if not text.strip():
         raise ValueError("empty", "name a host of the inventory, or leave the variable out")
     return text.strip()
@@ -361,7 +361,7 @@ def _read_dict(
 
 
 def _shape(kind: str, value: Any) -> Optional[Tuple[str, str]]:
-    """What Ansible would turn into something else, and the roles would not."""
+    """(reason, remedy) of a value of another type, which Ansible would convert and the roles not."""
     if value is None and kind != "raw":
         return "has no value", "give it one, or leave the variable out for its default"
     if kind == "list":

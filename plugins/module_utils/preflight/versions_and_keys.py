@@ -187,7 +187,7 @@ def _unchecked(member: Member) -> Iterator[Problem]:
 
 
 def _forbidden_words(member: Member) -> Iterator[Problem]:
-    """The four letter words that starts, waits and status ask a server must be allowed."""
+    """Four-letter words that starts, waits and status need, and the server's list forbids."""
     written = effective_zookeeper(member).get(WHITELIST, "")
     allowed = str(written).replace(",", " ").split()
     missing = [word for word in WANTED_WORDS if word not in allowed]
