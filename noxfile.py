@@ -422,11 +422,9 @@ def package(session):
             verify = ["verify", "--offline", collection]
             session.run(*galaxy, *verify, env=env, external=True)
             installed = place / "collections" / "ansible_collections" / NAMESPACE / NAME
-            unwanted = [
-                name
-                for name in (".venv", ".git", "tests", "molecule", "collections", ".ansible")
-                if (installed / name).exists()
-            ]
+            names = [".venv", ".git", "tests", "molecule", "collections", ".ansible"]
+            names += ["noxfile.py", "quickstart.sh", "test.sh"]
+            unwanted = [name for name in names if (installed / name).exists()]
             if unwanted:
                 session.error(
                     "in the tarball, but not part of the collection: " + ", ".join(unwanted)

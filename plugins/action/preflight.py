@@ -564,8 +564,18 @@ def _controller(raws: Any, admin: AdminHost) -> Controller:
     for raw in raws:
         names.update(names_to_resolve(read_member(raw)[0]))
     wanted = any(raw.settings.get("flow_validation") not in (None, "never") for raw in raws)
-    java = find_java(SPARK_JAVA[0], SPARK_JAVA[-1]) if wanted else None
+    java = spark_java() if wanted else None
     return Controller(java=java, names=resolve_names(names), admin=admin)
+
+
+def spark_java() -> Dict[str, Any]:
+    """The Java that the validation's job takes, as java.find returns it.
+
+    As flow.connector.java_path of the role: that of JAVA_HOME alone, else whichever Spark runs on.
+    """
+    home = os.environ.get("JAVA_HOME", "")
+    answers = [find_java(release, release, home) for release in SPARK_JAVA]
+    return next((each for each in answers if each["home"]), answers[0])
 
 
 # ---------------------------------------------------------------- what people see

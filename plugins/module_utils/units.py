@@ -11,7 +11,7 @@ here and a month elsewhere, so a month is not accepted under any name.
 from __future__ import annotations
 
 import re
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping, Optional, Sequence
 
 UNLIMITED = -1
 LONG_MAX = 2**63 - 1
@@ -51,6 +51,14 @@ def _parse(value: Any, units: Mapping[str, int], endless: str, what: str, forms:
     if number > LONG_MAX:
         raise ValueError(f"{text} is more than Kafka can count; write {endless!r} for no limit")
     return number
+
+
+def whole_number(text: Any) -> Optional[int]:
+    """The integer that a property's text is; None if it is none, or if there is no text."""
+    try:
+        return int(str(text).strip())
+    except ValueError:
+        return None
 
 
 def parse_duration_ms(value: Any) -> int:

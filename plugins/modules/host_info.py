@@ -21,7 +21,7 @@ options:
     description: The broker instance that belongs to this inventory name, if any.
     type: dict
     suboptions:
-      instance:
+      instance: &instance
         description: Name of the instance.
         type: str
         required: true
@@ -33,19 +33,19 @@ options:
         description: File name of the configuration.
         type: str
         default: server.properties
-      started:
+      started: &started
         description: File in which the launcher records process id and start time at every start.
         type: path
         required: true
-      jvm_options:
+      jvm_options: &jvm_options
         description: JVM options to try with the Java of the host; none are tried where it is empty.
         type: list
         elements: str
         default: []
-      install_dir:
+      install_dir: &install_dir
         description: Directory below which releases of the product are installed; those that are whole are told.
         type: path
-      account:
+      account: &account
         description: Account of the service, to tell whether it exists and as what.
         type: str
       log_dirs:
@@ -57,10 +57,7 @@ options:
     description: The ZooKeeper instance that belongs to this inventory name, if any.
     type: dict
     suboptions:
-      instance:
-        description: Name of the instance.
-        type: str
-        required: true
+      instance: *instance
       config_dir:
         description: Its configuration directory.
         type: path
@@ -69,21 +66,10 @@ options:
         description: File name of the configuration.
         type: str
         default: zoo.cfg
-      started:
-        description: File in which the launcher records process id and start time at every start.
-        type: path
-        required: true
-      jvm_options:
-        description: JVM options to try with the Java of the host; none are tried where it is empty.
-        type: list
-        elements: str
-        default: []
-      install_dir:
-        description: Directory below which releases of the product are installed; those that are whole are told.
-        type: path
-      account:
-        description: Account of the service, to tell whether it exists and as what.
-        type: str
+      started: *started
+      jvm_options: *jvm_options
+      install_dir: *install_dir
+      account: *account
       data_dir:
         description: The server's C(dataDir).
         type: path
@@ -152,7 +138,6 @@ facts:
   returned: success
   type: dict
   sample:
-    hostname: kafka-1
     machine: {network: 5c1f/4026531840, filesystem: "5c1f/2049:2"}
     clock: 1795256400.1
     user: 0

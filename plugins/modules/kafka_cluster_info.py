@@ -260,7 +260,7 @@ under_replicated:
   returned: always
   type: list
   elements: dict
-  contains:
+  contains: &partition
     topic:
       description: Name of the topic.
       type: str
@@ -291,48 +291,14 @@ under_min_isr:
   returned: always
   type: list
   elements: dict
-  contains:
-    topic:
-      description: Name of the topic.
-      type: str
-    partition:
-      description: Number of the partition.
-      type: int
-    leader:
-      description: Id of the leader, V(null) if there is none.
-      type: int
-    replicas:
-      description: Ids of the brokers that hold a replica; the first is the preferred leader.
-      type: list
-      elements: int
-    isr:
-      description: Those of them that are in sync.
-      type: list
-      elements: int
+  contains: *partition
   sample: []
 offline:
   description: Partitions without a leader.
   returned: always
   type: list
   elements: dict
-  contains:
-    topic:
-      description: Name of the topic.
-      type: str
-    partition:
-      description: Number of the partition.
-      type: int
-    leader:
-      description: Id of the leader, V(null) if there is none.
-      type: int
-    replicas:
-      description: Ids of the brokers that hold a replica; the first is the preferred leader.
-      type: list
-      elements: int
-    isr:
-      description: Those of them that are in sync.
-      type: list
-      elements: int
+  contains: *partition
   sample: []
 wait:
   description: How long was waited.

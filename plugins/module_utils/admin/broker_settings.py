@@ -73,7 +73,7 @@ def change_brokers(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> List[Decision]:
-    """Bring about what can be had without a restart (in check mode: nothing); what became of each broker."""
+    """Change what needs no restart (nothing in check mode); return the Decision of each broker."""
     told, silent = client.fetch_broker_configs(each.broker for each in asked)
     found: Dict[int, Decision] = {}
     for each in asked:

@@ -85,7 +85,7 @@ class Throttles:
 
     @property
     def foreign(self) -> Tuple[str, ...]:
-        """Topics of which somebody throttles everything (`*`): not our hand, we write lists."""
+        """Topics whose throttle is `*`, all replicas. Somebody else has set it: ours are lists."""
         return tuple(sorted(name for name, keys in self.topics.items() if "*" in keys.values()))
 
 

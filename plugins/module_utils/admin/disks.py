@@ -60,6 +60,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     UNLIMITED,
     approximate_size,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 POLL_SECONDS = 1.0
 
@@ -366,20 +367,23 @@ class DiskReassignment(Resource):
             Failure(_name(place), why, CANCEL, "refused") for place, why in sorted(refused.items())
         ]
         left = {place: move for place, move in running.items() if place not in refused}
-        while left:
+
+        def ended() -> bool:
+            nonlocal left
             now = self._look(left)
             left = {
                 place: move
                 for place, move in left.items()
                 if place[0] not in now.directories or place in now.under_way
             }
-            if left and self._clock() >= deadline:
-                return failures + [
-                    Failure(_name(place), f"still under way; {AGAIN}", CANCEL, "timeout")
-                    for place in sorted(left)
-                ]
-            if left:
-                self._sleep(POLL_SECONDS)
+            return not left
+
+        seconds = deadline - self._clock()
+        if not wait_until(ended, seconds, self._clock, self._sleep, POLL_SECONDS):
+            return failures + [
+                Failure(_name(place), f"still under way; {AGAIN}", CANCEL, "timeout")
+                for place in sorted(left)
+            ]
         self._rates_off()
         return failures
 

@@ -76,7 +76,7 @@ def why_not_serving(answer: str) -> Optional[str]:
     if "not in the whitelist" in answer:
         return "it forbids the word srvr; add srvr to its 4lw.commands.whitelist"
     if not answer.strip():
-        return "it closes the connection without an answer, so it is no ZooKeeper server's port"
+        return "it closes the connection without an answer, so it is not the port of a ZooKeeper server"
     return f"it answers, but not as a ZooKeeper server does: {answer.strip().splitlines()[0][:80]}"
 
 

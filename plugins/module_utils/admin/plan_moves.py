@@ -91,7 +91,7 @@ class Move:
 
     @property
     def removing(self) -> Tuple[int, ...]:
-        """Brokers that give theirs up."""
+        """Brokers that lose their replica."""
         return tuple(broker for broker in self.before if broker not in self.after)
 
     @property

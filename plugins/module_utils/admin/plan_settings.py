@@ -20,6 +20,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     ConfigEntry,
     same_value,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import whole_number
 
 # Thread pools. Kafka takes no value below half or above double of the current one.
 POOLS = frozenset(
@@ -202,7 +203,7 @@ def _is_ours(key: str, entry: Optional[ConfigEntry], mine: Optional[Own]) -> boo
 
 
 def _too_far(current: Optional[str], wanted: str) -> str:
-    have, want = _count(current), _count(wanted)
+    have, want = whole_number(current), whole_number(wanted)
     if have is None or want is None:
         return "it is not a number"
     if have // 2 <= want <= have * 2 and want > 0:
@@ -214,17 +215,10 @@ def _way_back(
     key: str, entry: Optional[ConfigEntry], file: Optional[str]
 ) -> Tuple[Optional[str], ...]:
     """Return the values by which an override is taken away: Kafka checks a pool's last change, too."""
-    have, want = _count(entry.value if entry else None), _count(file)
+    have, want = whole_number(entry.value if entry else None), whole_number(file)
     path: List[Optional[str]] = []
     if key in POOLS and have and want:
         while not have // 2 <= want <= have * 2 and len(path) < STEPS_MAX:
             have = have * 2 if want > have else (have + 1) // 2
             path.append(str(have))
     return (*path, None)
-
-
-def _count(text: Optional[str]) -> Optional[int]:
-    try:
-        return int(str(text))
-    except ValueError:
-        return None

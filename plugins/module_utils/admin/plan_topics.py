@@ -50,6 +50,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     approximate_size,
     format_duration_ms,
     format_size_bytes,
+    whole_number,
 )
 
 # What a task can consent to.
@@ -149,8 +150,8 @@ def subjects_at_stake(
             if "delete" in _gained_policies(current, after):
                 limits.setdefault("retention.ms", _after(current, after, "retention.ms"))
             endangered[change.subject] = (
-                _number(limits.get("retention.ms")),
-                _number(limits.get("retention.bytes")),
+                whole_number(limits.get("retention.ms")),
+                whole_number(limits.get("retention.bytes")),
             )
     return endangered
 
@@ -287,7 +288,7 @@ def _check_replication(
             factor,
         )
         return
-    _check_minimum(one, factor, _number(own_minimum), snapshot)
+    _check_minimum(one, factor, whole_number(own_minimum), snapshot)
 
 
 def _check_minimum(
@@ -402,7 +403,7 @@ def _plan_config(
     if not after:
         return
     if "min.insync.replicas" in after:
-        minimum = _number(_after(current, after, "min.insync.replicas"))
+        minimum = whole_number(_after(current, after, "min.insync.replicas"))
         _check_minimum(one, max(current.replication_factors, default=0), minimum, snapshot)
     notes = []
     for danger in _dangers(current, after, snapshot.stakes.get(current.name)):
@@ -509,7 +510,7 @@ def _dangers(
         )
     key = "min.insync.replicas"
     if key in after:
-        before, now = _number(topic.effective(key)), _number(_after(topic, after, key))
+        before, now = whole_number(topic.effective(key)), whole_number(_after(topic, after, key))
         if now is None or before is None or now < before:
             copies = "fewer brokers" if now is None else f"{now} broker{'s' if now > 1 else ''}"
             yield _Danger(
@@ -562,19 +563,19 @@ def _retention_cuts(
         if key not in after:
             continue
         old, new = topic.effective(key), _after(topic, after, key)
-        if _number(new) is None or _retained(new) < _retained(old):
+        if whole_number(new) is None or _retained(new) < _retained(old):
             yield key, old, new
 
 
 def _retained(value: Optional[str]) -> float:
     """A limit as a number that compares; none, or an unknown one, is endless."""
-    number = _number(value)
+    number = whole_number(value)
     return float("inf") if number is None or number < 0 else number
 
 
 def _limit(key: str, value: Optional[str]) -> str:
     """A limit for sentences."""
-    number = _number(value)
+    number = whole_number(value)
     if number is None:
         return _UNKNOWN_DEFAULT
     return format_duration_ms(number) if key == "retention.ms" else format_size_bytes(number)
@@ -659,16 +660,8 @@ def _plan_purge(
 # ---------------------------------------------------------------- small questions
 
 
-def _number(value: Any) -> Optional[int]:
-    """An integer of Kafka's text, None if it is not one."""
-    try:
-        return int(value)
-    except (TypeError, ValueError):
-        return None
-
-
 def _default(snapshot: Snapshot, key: str) -> Optional[int]:
-    return _number(snapshot.broker_defaults.get(key))
+    return whole_number(snapshot.broker_defaults.get(key))
 
 
 def _after(topic: Topic, after: Mapping[str, Optional[str]], key: str) -> Optional[str]:

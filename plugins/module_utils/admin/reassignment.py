@@ -38,7 +38,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_move
     Running,
     Throttles,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Snapshot
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Partition,
+    Snapshot,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     AdminError,
     Change,
@@ -61,6 +64,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     approximate_size,
     parse_size_bytes,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 APPLIED, CANCELLED = "applied", "cancelled"
 # Kinds of changes. A reordering copies nothing: it changes who is preferred as leader.
@@ -347,19 +351,19 @@ def lift(
 
     A broker tells a limit only a moment after it was set, so `own` is removed unseen.
     """
-    until = clock() + SETTLE_SECONDS
+    left = own
     if any(own):
         remove(own)
-    while True:
+
+    def gone() -> bool:
+        nonlocal left
         left = fetch()
-        if not any(left):
-            return
-        remove(left)
-        if clock() >= until:
-            raise AdminError(
-                Problem("reassignment.throttle_left", told(left), "run the task again")
-            )
-        sleep(POLL_SECONDS)
+        if any(left):
+            remove(left)
+        return not any(left)
+
+    if not wait_until(gone, SETTLE_SECONDS, clock, sleep, POLL_SECONDS):
+        raise AdminError(Problem("reassignment.throttle_left", told(left), "run the task again"))
 
 
 class Reassignment(Resource):
@@ -562,21 +566,20 @@ class Reassignment(Resource):
         ]
 
     def _differences(self, known: Set[str]) -> List[Failure]:
-        """Moves that were made and cannot be seen; and preferred leaders get their partitions."""
+        """Failures of moves that cannot be seen at the end; partitions go to their preferred leaders."""
         moves = [move for move in self.moves.moves if _name(move.key) not in known]
-        until = self._clock() + SETTLE_SECONDS
-        while True:
-            snapshot = self.client.fetch_metadata()
-            now = {
-                (name, part.id): part
-                for name, topic in snapshot.topics.items()
-                for part in topic.partitions
-            }
+        now: Dict[Key, Partition] = {}
+        wrong: List[Move] = []
+
+        def seen() -> bool:
+            nonlocal now, wrong
+            topics = self.client.fetch_metadata().topics
+            now = {(name, part.id): part for name in topics for part in topics[name].partitions}
             # A topic that was deleted meanwhile has nothing to be moved.
             wrong = [m for m in moves if m.key in now and now[m.key].replicas != m.after]
-            if not wrong or self._clock() >= until:
-                break
-            self._sleep(POLL_SECONDS)
+            return not wrong
+
+        wait_until(seen, SETTLE_SECONDS, self._clock, self._sleep, POLL_SECONDS)
         wanted = [
             move.key
             for move in moves
@@ -606,14 +609,18 @@ class Reassignment(Resource):
             failures = [
                 Failure(_name(key), why, CANCEL, "refused") for key, why in sorted(refused.items())
             ]
-            while set(self.client.fetch_running()) - set(refused):
-                if self._clock() >= deadline:
-                    return failures + [
-                        Failure(_name(key), f"still under way; {AGAIN}", CANCEL, "timeout")
-                        for key in sorted(running)
-                        if key not in refused
-                    ]
-                self._sleep(POLL_SECONDS)
+            left = set(running) - set(refused)
+
+            def ended() -> bool:
+                left.intersection_update(self.client.fetch_running())
+                return not left
+
+            seconds = deadline - self._clock()
+            if not wait_until(ended, seconds, self._clock, self._sleep, POLL_SECONDS):
+                return failures + [
+                    Failure(_name(key), f"still under way; {AGAIN}", CANCEL, "timeout")
+                    for key in sorted(left)
+                ]
         self._throttle_off()
         return failures
 

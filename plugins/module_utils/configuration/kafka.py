@@ -44,8 +44,6 @@ OWNED_KEYS = {
     "ssl.client.auth": "kafka_ssl",
 }
 
-# Values of these keys never appear in a diff or a message.
-
 _LOGIN_MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM": "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -272,7 +270,9 @@ def client_properties(security: Mapping[str, Any]) -> Dict[str, Any]:
     """Return the client properties, as Kafka's own tools take them, for the modules' connection options.
 
     `security`: dict of `security_protocol sasl_mechanism sasl_username sasl_password ssl_ca
-    ssl_certificate ssl_key` (certificates as PEM text or as paths). Empty for a plain connection.
+    ssl_certificate ssl_key ssl_key_password ssl_check_hostname` (certificates as PEM text or as paths).
+    Empty for a plain connection. Certificate and key are both text, or one file: Kafka's Java client
+    knows no file for a key alone.
     """
     found = {}
     if security.get("security_protocol"):
@@ -295,8 +295,12 @@ def client_properties(security: Mapping[str, Any]) -> Dict[str, Any]:
             continue
         found[store + ".type"] = "PEM"
         found[text_key if "-----BEGIN" in value else store + ".location"] = value
-    if security.get("ssl_key"):
+    if "-----BEGIN" in (security.get("ssl_key") or ""):
         found["ssl.keystore.key"] = security["ssl_key"]
+    if security.get("ssl_key_password"):
+        found["ssl.key.password"] = security["ssl_key_password"]
+    if security.get("ssl_check_hostname") is False:
+        found["ssl.endpoint.identification.algorithm"] = ""
     return found
 
 

@@ -125,6 +125,10 @@ def check_key(key: Any, value: Any, table: KeyTable) -> Optional[Problem]:
         return Problem(
             UNKNOWN, "a key has to be a string", "write the key as text, in quotes if need be"
         )
+    if key == "process.roles":
+        return Problem(
+            OWNED, "it makes a KRaft broker, and this one needs ZooKeeper", "leave it out"
+        )
     if key in table.owned:
         return Problem(
             OWNED,
@@ -182,13 +186,13 @@ def _unlisted(key: str, value: Any, table: KeyTable) -> Optional[Problem]:
     )
 
 
-def nearest(name: str, names: Iterable[str]) -> Optional[str]:
-    """The name most like `name`, if any is like it at all."""
+def nearest(name: str, names: Iterable[str], cutoff: float = 0.75) -> Optional[str]:
+    """The name most like `name`, if any is like it at all; 1.0 as `cutoff` is the name itself."""
     pool = list(names)
     swapped = name.replace("_", ".").lower()
     if swapped != name and swapped in pool:
         return swapped
-    matches = difflib.get_close_matches(name, pool, n=1, cutoff=0.75)
+    matches = difflib.get_close_matches(name, pool, n=1, cutoff=cutoff)
     return matches[0] if matches else None
 
 

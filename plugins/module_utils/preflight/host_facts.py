@@ -176,9 +176,6 @@ def directory_facts(path: str) -> Dict[str, Any]:
         "creatable": os.access(ancestor, os.W_OK | os.X_OK),
         "free_bytes": space.f_bavail * space.f_frsize,
         "total_bytes": space.f_blocks * space.f_frsize,
-        "temporary": any(
-            real == root or real.startswith(root + "/") for root in ("/tmp", "/var/tmp")
-        ),
         "identity": real,
         "readable": True,
         "partitions": 0,
@@ -195,11 +192,9 @@ def directory_facts(path: str) -> Dict[str, Any]:
     try:
         about = os.stat(real)
         facts["identity"] = f"{about.st_dev}:{about.st_ino}"
-        facts["owner"] = about.st_uid
         facts["mode"] = f"{stat.S_IMODE(about.st_mode):04o}"
         # A sticky bit does not save other people's data from being read or added to.
         facts["world_writable"] = bool(about.st_mode & stat.S_IWOTH)
-        facts["writable"] = os.access(real, os.W_OK | os.X_OK)
         names = os.listdir(real)
     except OSError:
         facts["readable"] = False
@@ -290,7 +285,7 @@ def transaction_logs(directory: str) -> Tuple[bool, bool]:
 
 
 def zookeeper_data_facts(data_dir: str, data_log_dir: str) -> Dict[str, Any]:
-    """myid, whether the server holds data, and whether it is allowed to start empty."""
+    """myid, and whether the server holds data."""
     found = [transaction_logs(each) for each in sorted({data_dir, data_log_dir})]
     myid = read_text(os.path.join(data_dir, "myid"))
     return {
@@ -300,7 +295,6 @@ def zookeeper_data_facts(data_dir: str, data_log_dir: str) -> Dict[str, Any]:
         "readable": all(readable for _data, readable in found),
         # A server that has one, be it snapshot.0, starts from it and needs no leave to start empty.
         "snapshot": bool(glob.glob(os.path.join(glob.escape(data_dir), "version-2", "snapshot.*"))),
-        "initialize": os.path.exists(os.path.join(data_log_dir, "initialize")),
         "data_dir": directory_facts(data_dir),
         "data_log_dir": directory_facts(data_log_dir),
     }
@@ -664,7 +658,6 @@ def host_facts(
     java_minimum: int, java_maximum: int, lock: {directory, cluster} or None}.
     """
     facts: Dict[str, Any] = {
-        "hostname": socket.gethostname(),
         "machine": machine_keys(proc),
         "clock": time.time(),
         "user": os.geteuid(),

@@ -28,13 +28,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     World,
     effective_properties,
     effective_zookeeper,
-    number,
     server_lines,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     WARNING,
     Problem,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import whole_number
 
 ENSEMBLE_MAX = 7
 SCALE_ZOOKEEPER = "playbooks/scale_zookeeper.yml"
@@ -52,11 +52,11 @@ def broker_claims(cluster: Cluster) -> List[Claim]:
     """What inventory and disks say of the brokers' ids."""
     claims = []
     for member in cluster.brokers:
-        ids = {number(meta.get("broker.id", meta.get("node.id"))) for meta in _metas(member)}
+        ids = {whole_number(meta.get("broker.id", meta.get("node.id"))) for meta in _metas(member)}
         on_disk = tuple(sorted(each for each in ids if each is not None))
         facts = member.product_facts("kafka")
-        ran_as = number((facts.get("answered") or {}).get("broker.id"))
-        staged = number((facts.get("staged") or facts.get("current") or {}).get("broker.id"))
+        ran_as = whole_number((facts.get("answered") or {}).get("broker.id"))
+        staged = whole_number((facts.get("staged") or facts.get("current") or {}).get("broker.id"))
         claims.append(Claim(member.name, member.broker_id, on_disk, ran_as, staged))
     return claims
 
@@ -65,7 +65,7 @@ def server_claims(cluster: Cluster) -> List[Claim]:
     """What inventory and disks say of the servers' ids."""
     claims = []
     for member in cluster.servers:
-        on_disk = number((member.product_facts("zookeeper").get("data") or {}).get("myid"))
+        on_disk = whole_number((member.product_facts("zookeeper").get("data") or {}).get("myid"))
         claims.append(Claim(member.name, member.myid, () if on_disk is None else (on_disk,)))
     return claims
 
@@ -240,7 +240,7 @@ def _myids_on_disk(cluster: Cluster) -> Iterator[Problem]:
     for member in cluster.servers:
         data = member.product_facts("zookeeper").get("data") or {}
         text = data.get("myid")
-        if text is not None and not 1 <= (number(text) or 0) <= 255:
+        if text is not None and not 1 <= (whole_number(text) or 0) <= 255:
             yield found(
                 "identity.out_of_range",
                 member.name,
@@ -564,7 +564,7 @@ def _running_list(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _leavers(cluster: Cluster) -> Iterator[Problem]:
-    """No broker is left with the addresses of servers alone that leave."""
+    """Brokers that know no other ZooKeeper servers than those that leave."""
     if not cluster.leaving:
         return
     stays = {endpoint(each.text("zookeeper_address"), each.client_port) for each in cluster.staying}
@@ -602,13 +602,13 @@ def _addresses(cluster: Cluster) -> Iterator[Problem]:
 def _session_timeout(cluster: Cluster) -> Iterator[Problem]:
     for server in cluster.servers:
         properties = effective_zookeeper(server)
-        tick = number(properties.get("tickTime"))
+        tick = whole_number(properties.get("tickTime"))
         if not tick or tick < 1:
             continue
-        low = number(properties.get("minSessionTimeout")) or 2 * tick
-        high = number(properties.get("maxSessionTimeout")) or 20 * tick
+        low = whole_number(properties.get("minSessionTimeout")) or 2 * tick
+        high = whole_number(properties.get("maxSessionTimeout")) or 20 * tick
         for broker in cluster.brokers:
-            wanted = number(
+            wanted = whole_number(
                 effective_properties(broker, len(cluster.brokers)).get(
                     "zookeeper.session.timeout.ms"
                 )

@@ -27,13 +27,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     Cluster,
     World,
     effective_properties,
-    number,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     ERROR,
     WARNING,
     Problem,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import whole_number
 
 MIN_INSYNC = "min.insync.replicas"
 SHOWN_TOPICS = 5
@@ -238,7 +238,7 @@ def _lost_brokers(cluster: Cluster, member: Member, current: Mapping[str, Shape]
 
 
 def _min_insync(cluster: Cluster) -> Iterator[Problem]:
-    """A higher default of min.insync.replicas than existing topics can spare a broker for.
+    """A default of min.insync.replicas as high as the replicas of existing topics: none may stop.
 
     More brokers raise the default by themselves, and topics keep the replicas that they have.
     """
@@ -246,8 +246,8 @@ def _min_insync(cluster: Cluster) -> Iterator[Problem]:
         return
     raised: Dict[Tuple[int, int], List[str]] = {}
     for member in cluster.brokers:
-        before = number(_current(member).get(MIN_INSYNC))
-        wanted = number(effective_properties(member, len(cluster.brokers)).get(MIN_INSYNC))
+        before = whole_number(_current(member).get(MIN_INSYNC))
+        wanted = whole_number(effective_properties(member, len(cluster.brokers)).get(MIN_INSYNC))
         if before is not None and wanted is not None and wanted > before:
             raised.setdefault((before, wanted), []).append(member.name)
     for (before, wanted), hosts in sorted(raised.items()):
@@ -288,7 +288,7 @@ def _overrides(cluster: Cluster) -> Iterator[Problem]:
     if cluster.snapshot is None:
         return
     # By the id that each has now: the inventory need not name one.
-    members = {number(_current(each).get("broker.id")): each for each in cluster.brokers}
+    members = {whole_number(_current(each).get("broker.id")): each for each in cluster.brokers}
     places = [each for addresses in cluster.snapshot.brokers.values() for each in addresses]
     for broker, key, value in cluster.snapshot.overrides:
         if key in THROTTLES or (broker is not None and broker not in members):

@@ -10,6 +10,7 @@ of no role: so these are loaded here.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
@@ -45,6 +46,7 @@ OUTSIDE = "kafkaops_preflight_hidden"
 CONNECTION_VARIABLES = ("ansible_host", "ansible_connection", "ansible_port")
 # Other variables are made of them: evaluated first, they are evaluated once a host.
 FIRST_OF_ALL = ("kafkaops_home", "kafka_cluster_name")
+_PATH = re.compile(r"[/~][\w./~-]*\Z")
 _DEFAULTS: Dict[str, Any] = {}
 
 
@@ -200,7 +202,8 @@ def without_secrets(settings: Mapping[str, Any]) -> Dict[str, Any]:
     # Names that are no secret elsewhere.
     for name, key in (("kafka_ssl", "key"), ("kafka_client_security", "ssl_key")):
         if isinstance(result.get(name), dict) and isinstance(result[name].get(key), str):
-            result[name][key] = result[name][key] and HIDDEN
+            path = _PATH.match(result[name][key])  # no secret, and it is judged
+            result[name][key] = result[name][key] if path else result[name][key] and HIDDEN
     sasl = result.get("kafka_sasl")
     if isinstance(sasl, dict) and isinstance(sasl.get("users"), dict):
         sasl["users"] = dict.fromkeys(sasl["users"], HIDDEN)

@@ -27,6 +27,7 @@ from typing import (
     Tuple,
 )
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import nearest
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import (
     identity,
     in_force,
@@ -50,9 +51,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
     Member,
     Raw,
     read_member,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import (
-    nearest,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     DEPLOY,
@@ -221,7 +219,7 @@ def _may_be_empty(world: World, replaced: Optional[int]) -> FrozenSet[str]:
 
 
 def _told_of_the_home(raw: Raw, problems: Sequence[Problem]) -> List[Problem]:
-    """The same problems; those that follow from a relative kafkaops_home are told as its one."""
+    """The same problems; a relative kafkaops_home is one, not one for each path below it."""
     home = raw.settings.get("kafkaops_home")
     if not isinstance(home, str) or not home or home.startswith(("/", "~")):
         return list(problems)
@@ -235,7 +233,7 @@ def _as_warning(finding: Problem, why: str = "accepted") -> Problem:
 
 
 def _unknown_ids(accept: Sequence[str], hosts: Sequence[str]) -> List[Problem]:
-    """Consent to a check that does not exist is no consent, and nobody would notice."""
+    """Ids in kafkaops_preflight_accept that no check has: they would accept nothing, unnoticed."""
     variable = "kafkaops_preflight_accept"
     problems = []
     for check in accept:

@@ -47,7 +47,7 @@ def _texts(member: Member, product: str) -> List[str]:
 
 
 def check_jvm_options(world: World) -> Iterator[Problem]:
-    """Options that contradict the heap variable, that are none, or that the host's JVM refuses."""
+    """Texts that are not options, options that set the heap, and those that the host's JVM refuses."""
     for member in world.members:
         for product, has in (("kafka", member.is_broker), ("zookeeper", member.is_server)):
             if has:

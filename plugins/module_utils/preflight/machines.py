@@ -24,7 +24,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     CLIENT_PACKAGES,
     JOB_PACKAGES,
     World,
-    number,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     ERROR,
@@ -33,6 +32,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     approximate_size,
+    whole_number,
 )
 
 COMFORTABLE_LIMIT = 100000
@@ -67,7 +67,7 @@ def check_machines(world: World) -> Iterator[Problem]:
 
 
 def _limits(member: Member, replicas: int) -> Iterator[Problem]:
-    wanted = number(member.get("jvm_service_open_files")) or COMFORTABLE_LIMIT
+    wanted = whole_number(member.get("jvm_service_open_files")) or COMFORTABLE_LIMIT
     facts = member.facts or {}
     hard = facts["limits"]["open_files"]
     by_unit = member.text("jvm_service_manager") == "systemd"
@@ -156,7 +156,7 @@ def _leftovers(member: Member) -> Iterator[Problem]:
 def _java(member: Member) -> Iterator[Problem]:
     java = (member.facts or {}).get("java") or {}
     home = member.text("java_home")
-    low, high = number(member.get("java_minimum")), number(member.get("java_maximum"))
+    low, high = whole_number(member.get("java_minimum")), whole_number(member.get("java_maximum"))
     if low is not None and high is not None:
         legal_low, legal_high = KAFKA_JAVA
         if low > high or low < legal_low or high > legal_high:
@@ -248,7 +248,7 @@ def _memory(world: World) -> Iterator[Problem]:
 
 
 def _admin_host(world: World) -> Iterator[Problem]:
-    """Without it nothing can be asked of a cluster that has just been started, and no topic be made."""
+    """Whether the host that runs the Kafka modules answers, and its Python has their packages."""
     admin = world.controller.admin
     brokers = [member for member in world.members if member.is_broker]
     if admin is None or not brokers:

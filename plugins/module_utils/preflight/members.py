@@ -354,7 +354,7 @@ def facts_request(member: Member, names: Sequence[str]) -> Dict[str, Any]:
 
 
 def _installed(member: Member, product: str) -> Dict[str, str]:
-    """What is looked at so that the installation need not: an unchanged run has less to ask."""
+    """Where the release and the account are looked for, so that the roles need not ask again."""
     names = {"install_dir": f"{product}_install_dir", "account": f"{product}_account"}
     return {key: member.text(name) for key, name in names.items() if member.text(name)}
 

@@ -473,7 +473,7 @@ def _protocols(member: Member) -> Iterator[Problem]:
 
 
 def _client_security(member: Member, mechanisms: Sequence[str]) -> Iterator[Problem]:
-    """The roles wait, declare topics and ask for the status through the admin listener."""
+    """kafka_client_security against the listener that the roles and the validation log in at."""
     wanted = member.text("kafka_admin_listener")
     listener = next((each for each in member.listeners if wanted in ("", each.name)), None)
     if listener is None or not listener.protocol or "kafka_client_security" in member.unevaluated:
@@ -494,6 +494,18 @@ def _client_security(member: Member, mechanisms: Sequence[str]) -> Iterator[Prob
         reason = f"the brokers take {', '.join(str(each) for each in mechanisms)}"
         remedy = f"set {variable} to one of these, with sasl_username and sasl_password"
         yield found("listeners.client_security", member.name, variable, mechanism, reason, remedy)
+    certificate, key = (str(security.get(f"ssl_{part}") or "") for part in ("certificate", "key"))
+    path = next((each for each in (key, certificate) if each[:1] in ("/", "~")), "")
+    if certificate and key != certificate and path and member.text("flow_validation") != "never":
+        yield found(
+            "listeners.client_security",
+            member.name,
+            "kafka_client_security.ssl_key",
+            path,
+            "the validation's Java client has no file for a key alone",
+            "put certificate and key into one PEM file and name it twice, give both as PEM text, or "
+            "set flow_validation: never",
+        )
 
 
 def _brokers_among_themselves(member: Member, sasl: Mapping[str, Any]) -> Iterator[Problem]:
@@ -522,7 +534,12 @@ def _brokers_among_themselves(member: Member, sasl: Mapping[str, Any]) -> Iterat
                 "kafka_super_users",
                 users,
                 f"the brokers come as User:{principal}, and the authorizer would turn them away",
-                f"add User:{principal}",
+                (
+                    "give the listener between the brokers a protocol with SASL or SSL; as a super "
+                    "user User:ANONYMOUS would make everybody one who does not log in"
+                    if principal == "ANONYMOUS"
+                    else f"add User:{principal}"
+                ),
             )
         elif not users:
             yield found(
@@ -554,7 +571,7 @@ def _security(member: Member, variable: str, value: Any, reason: str, remedy: st
 
 
 def check_protection(world: World) -> Iterator[Problem]:
-    """In production, what anybody may use who reaches it: worth a warning, for it may be meant so."""
+    """What production offers to whoever reaches it; warnings, because a firewall may protect it."""
     for cluster in world.clusters:
         plain = [
             member.name

@@ -18,7 +18,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     Cluster,
     World,
     effective_properties,
-    number,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     ERROR,
@@ -28,6 +27,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     approximate_size,
     parse_size_bytes,
+    whole_number,
 )
 
 LOW_SPACE_BYTES = 2**30
@@ -298,16 +298,18 @@ def _retention(cluster: Cluster) -> Iterator[Problem]:
 
 def _partitions(item: Mapping[str, Any], properties: Mapping[str, str]) -> int:
     """The partitions a declared topic will have: its own, else the brokers' default."""
-    return number(item.get("partitions")) or number(properties.get("num.partitions")) or 1
+    return (
+        whole_number(item.get("partitions")) or whole_number(properties.get("num.partitions")) or 1
+    )
 
 
 def replication_factor(cluster: Cluster, item: Mapping[str, Any]) -> int:
     """The factor a declared topic will have: its own, else the brokers' default."""
-    own = number(item.get("replication_factor"))
+    own = whole_number(item.get("replication_factor"))
     if own:
         return own
     properties = effective_properties(cluster.brokers[0], len(cluster.brokers))
-    return number(properties.get("default.replication.factor")) or 1
+    return whole_number(properties.get("default.replication.factor")) or 1
 
 
 def planned_replicas(cluster: Cluster) -> int:
@@ -317,8 +319,8 @@ def planned_replicas(cluster: Cluster) -> int:
     properties = effective_properties(cluster.brokers[0], len(cluster.brokers))
     total = 0
     for prefix, partitions in (("offsets.topic", 50), ("transaction.state.log", 50)):
-        count = number(properties.get(f"{prefix}.num.partitions")) or partitions
-        total += count * (number(properties.get(f"{prefix}.replication.factor")) or 1)
+        count = whole_number(properties.get(f"{prefix}.num.partitions")) or partitions
+        total += count * (whole_number(properties.get(f"{prefix}.replication.factor")) or 1)
     for item in cluster.brokers[0].items("kafka_topics"):
         if isinstance(item, Mapping) and item.get("state") != "absent":
             total += _partitions(item, properties) * replication_factor(cluster, item)

@@ -10,7 +10,7 @@ import glob
 import json
 import os
 import re
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 from ansible.module_utils.common.yaml import yaml_load
 
@@ -19,6 +19,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.key
     broker_table,
     zookeeper_table,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.upgrades import parts
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import Versions
 
 LOCK = re.compile(r"^(?:(kafka)_[\d.]+|(zookeeper))-(\d+\.\d+\.\d+)\.json$")
@@ -27,10 +28,6 @@ LOCK = re.compile(r"^(?:(kafka)_[\d.]+|(zookeeper))-(\d+\.\d+\.\d+)\.json$")
 def _load(path: str) -> Any:
     with open(path, encoding="utf-8") as source:
         return json.load(source)
-
-
-def _number_parts(version: str) -> List[int]:
-    return [int(part) for part in version.split(".")]
 
 
 def _known_bad(path: str) -> Dict[str, Any]:
@@ -63,8 +60,8 @@ def load_versions(roles: str) -> Versions:
         topic_keys[table["version"]] = table.get("topic") or {}
     zookeeper_path = os.path.join(roles, "zookeeper", "files", "config-keys.json")
     return Versions(
-        kafka=tuple(sorted(known["kafka"], key=_number_parts)),
-        zookeeper=tuple(sorted(known["zookeeper"], key=_number_parts)),
+        kafka=tuple(sorted(known["kafka"], key=parts)),
+        zookeeper=tuple(sorted(known["zookeeper"], key=parts)),
         broker_tables=tables,
         topic_keys=topic_keys,
         known_bad={

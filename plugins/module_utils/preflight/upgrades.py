@@ -152,7 +152,7 @@ def _barred(cluster: Cluster, product: str, running: str, wanted: str) -> str:
 
 
 def _nothing_there(members: Sequence[Member], product: str) -> Iterator[Problem]:
-    """An upgrade is no installation: brokers may join one, but somebody has to run."""
+    """Upgrades and rollbacks where no broker was ever installed; brokers may join one that was."""
     if (
         members
         and product == "kafka"

@@ -12,7 +12,6 @@ is no text. A role that is imported as a whole is judged by Ansible itself with 
 
 from __future__ import annotations
 
-import difflib
 import functools
 import glob
 import os
@@ -28,6 +27,7 @@ from ansible.module_utils.errors import ArgumentValueError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
     kafka_argument_spec,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import nearest
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     bare,
     host_problem,
@@ -147,7 +147,7 @@ def _host(text: str) -> str:
 
 
 def _inventory_name(text: str) -> str:
-    """A host to delegate to: Ansible itself has no word for what is wrong with an empty one."""
+    """The name of a host to delegate to; Ansible's own error does not explain an empty one."""
     if not text.strip():
         raise ValueError("empty", "name a host of the inventory, or leave the variable out")
     return text.strip()
@@ -361,7 +361,7 @@ def _read_dict(
 
 
 def _shape(kind: str, value: Any) -> Optional[Tuple[str, str]]:
-    """What Ansible would turn into something else, and the roles would not."""
+    """(reason, remedy) of a value of another type, which Ansible would convert and the roles not."""
     if value is None and kind != "raw":
         return "has no value", "give it one, or leave the variable out for its default"
     if kind == "list":
@@ -432,12 +432,6 @@ def _check_of(name: str) -> str:
 
 
 # ---------------------------------------------------------------- misspelt names
-
-
-def nearest(name: str, names: Any, cutoff: float) -> Optional[str]:
-    """The name most like `name`, if one is like it."""
-    matches = difflib.get_close_matches(name, list(names), n=1, cutoff=cutoff)
-    return matches[0] if matches else None
 
 
 @functools.lru_cache(maxsize=None)

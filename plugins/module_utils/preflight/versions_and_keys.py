@@ -61,12 +61,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     World,
     effective_properties,
     effective_zookeeper,
-    number,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     WARNING,
     Problem,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import whole_number
 
 PARTITIONS_PER_BROKER = 4000
 WHITELIST = "4lw.commands.whitelist"
@@ -152,13 +152,13 @@ def _product(member: Member, product: str, versions: Versions) -> Iterator[Probl
 
 
 def broker_table_for(member: Member, versions: Versions) -> Optional[KeyTable]:
-    """The table of the member's version, else of the nearest one of its line."""
+    """The table of the member's version, else of the newest one of its line."""
     version = member.text("kafka_version")
     if version in versions.broker_tables:
         return versions.broker_tables[version]
     line = version.rsplit(".", 1)[0] + "."
-    same = sorted(each for each in versions.broker_tables if each.startswith(line))
-    return versions.broker_tables[same[-1]] if same else None
+    same = [each for each in versions.broker_tables if each.startswith(line)]
+    return versions.broker_tables[max(same, key=parts)] if same else None
 
 
 def check_config(world: World) -> Iterator[Problem]:
@@ -187,7 +187,7 @@ def _unchecked(member: Member) -> Iterator[Problem]:
 
 
 def _forbidden_words(member: Member) -> Iterator[Problem]:
-    """The four letter words that starts, waits and status ask a server must be allowed."""
+    """Four-letter words that starts, waits and status need, and the server's list forbids."""
     written = effective_zookeeper(member).get(WHITELIST, "")
     allowed = str(written).replace(",", " ").split()
     missing = [word for word in WANTED_WORDS if word not in allowed]
@@ -240,7 +240,7 @@ def _factors(cluster: Cluster, member: Member) -> Iterator[Problem]:
     properties = effective_properties(member, brokers)
     variable = _variable_of(member)
     for key in ("default.replication.factor",) + INTERNAL_FACTORS:
-        factor = number(properties.get(key))
+        factor = whole_number(properties.get(key))
         if factor is None or factor < 1:
             continue
         if factor > brokers:
@@ -265,7 +265,9 @@ def _factors(cluster: Cluster, member: Member) -> Iterator[Problem]:
         ("min.insync.replicas", "default.replication.factor"),
         ("transaction.state.log.min.isr", "transaction.state.log.replication.factor"),
     ):
-        minimum, factor = number(properties.get(isr_key)), number(properties.get(factor_key))
+        minimum, factor = whole_number(properties.get(isr_key)), whole_number(
+            properties.get(factor_key)
+        )
         if minimum is None or factor is None or minimum < 1:
             continue
         if minimum > factor or (minimum == factor and factor > 1):
@@ -353,7 +355,7 @@ def _many_partitions(
     properties: Mapping[str, Any],
 ) -> Iterator[Problem]:
     present = [topic for topic in desired if topic.state == "present"]
-    default = number(properties.get("num.partitions")) or 1
+    default = whole_number(properties.get("num.partitions")) or 1
     partitions = sum(topic.partitions or default for topic in present)
     replicas = planned_replicas(cluster)
     if replicas > PARTITIONS_PER_BROKER or partitions > PARTITIONS_PER_CLUSTER:

@@ -218,11 +218,3 @@ def server_lines(cluster: Cluster, ids: Mapping[str, int]) -> Dict[str, str]:
     ]
     properties = zookeeper_properties(servers, "/", "/", 2181)
     return {key: value for key, value in properties.items() if key.startswith("server.")}
-
-
-def number(text: Any) -> Optional[int]:
-    """A whole number of a property's text, None if it is none."""
-    try:
-        return int(str(text).strip())
-    except ValueError:
-        return None

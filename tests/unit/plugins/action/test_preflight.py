@@ -29,6 +29,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running
 )
 from ansible_collections.kafkaops.cluster.plugins.modules import host_info
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
+from tests.unit.plugins.module_utils.test_java import make_java
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 
@@ -449,3 +450,28 @@ def test_the_names_of_all_members_are_evaluated_once_for_all_hosts(tmp_path, mon
     assert asked == [("a", True, False), ("b", True, True)]
     announced("two")  # another task may see other variables
     assert len(asked) == 4
+
+
+@pytest.mark.parametrize(
+    "java_home, path, version",
+    [
+        (None, ["19", "17"], "17"),
+        (None, ["21"], "21"),
+        (None, ["11", "19"], None),
+        ("17", [], "17"),
+        # The job looks no further than JAVA_HOME.
+        ("11", ["17"], None),
+    ],
+)
+def test_the_java_of_spark_is_the_one_that_the_job_takes(
+    tmp_path, monkeypatch, java_home, path, version
+):
+    java = sys.modules[action.find_java.__module__]
+    monkeypatch.setattr(java.glob, "glob", lambda pattern: [])
+    monkeypatch.setattr(java.importlib.util, "find_spec", lambda name: None)
+    homes = {each: make_java(tmp_path / each, each) for each in {java_home, *path} if each}
+    monkeypatch.setenv("PATH", os.pathsep.join(f"{homes[each]}/bin" for each in path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    if java_home:
+        monkeypatch.setenv("JAVA_HOME", homes[java_home])
+    assert action.spark_java()["version"] == version

@@ -15,6 +15,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     format_size_bytes,
     parse_duration_ms,
     parse_size_bytes,
+    whole_number,
 )
 
 DURATIONS = [
@@ -95,3 +96,11 @@ def test_written_as_people_read_it(number, text):
 @pytest.mark.parametrize("number, text", [(0, "0 B"), (1536, "1.5 KiB"), (3 * 2**30, "3.0 GiB")])
 def test_sizes_in_sentences(number, text):
     assert approximate_size(number) == text
+
+
+@pytest.mark.parametrize(
+    "text, number",
+    [("3", 3), (" 3 ", 3), (-1, -1), ("1.5", None), ("", None), (None, None), (True, None)],
+)
+def test_whole_numbers_of_properties(text, number):
+    assert whole_number(text) == number

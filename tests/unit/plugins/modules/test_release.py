@@ -17,6 +17,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.installed 
     complete_releases,
 )
 from ansible_collections.kafkaops.cluster.plugins.modules import release
+from tests.support.run_module import run_module
 
 NAME = "kafka_2.13-3.9.2"
 CONTENT = {
@@ -77,6 +78,16 @@ def test_installs_once(host):
     second = host.run(archive, digest)
     assert (second["changed"], second["installed"]) == (False, True)
     assert host.run(None, digest, state="probe") == {**second, "changed": False}
+
+
+def test_a_place_where_nothing_can_be_written_is_refused_like_all_else(host):
+    host.root.write_text("a file")
+    archive, digest = host.archive()
+    arguments = {"install_dir": str(host.root), "archive": archive, "sha512": digest}
+    result = run_module("release", {"name": NAME, **arguments})
+    (refused,) = result.refusals
+    assert refused["check"] == "release.unwritable" and refused["line"] == result.msg
+    assert refused["value"] == str(host.root) and "200 MB" in refused["remedy"]
 
 
 def test_the_preflight_is_told_what_is_installed_and_whole(host):

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 
 import pytest
 import yaml
@@ -13,6 +14,7 @@ from ansible_collections.kafkaops.cluster.plugins.doc_fragments.kafka import Mod
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import (
     broker_settings,
     cluster_info,
+    model,
     reassignment,
     topics,
 )
@@ -66,6 +68,18 @@ def test_the_fragment_documents_the_connection():
 )
 def test_modules_document_their_own(name, options):
     compare(options, documented(name))
+
+
+def test_a_topic_has_the_same_options_wherever_it_is_declared():
+    """Those of the module, those that are read, and those of the role's variable."""
+    specs = Path(__file__).parents[5] / "roles" / "kafka" / "meta" / "argument_specs.yml"
+    entries = yaml.safe_load(specs.read_text(encoding="utf-8"))["argument_specs"]
+    of_the_role = entries["main"]["options"]["kafka_topics"]["options"]
+    of_the_module = topics.TOPIC_OPTIONS["topics"]["options"]
+    assert set(of_the_role) == set(of_the_module) == set(model._ITEM_KEYS)
+    for name, option in of_the_role.items():
+        for key in ("choices", "default", "required"):
+            assert option.get(key) == of_the_module[name].get(key), name
 
 
 def test_every_connection_option_has_a_variable():

@@ -74,7 +74,7 @@ def test_srvr_and_mntr_are_read():
         (SRVR, None),
         ("This ZooKeeper instance is not currently serving requests\n", "has no quorum"),
         ("srvr is not executed because it is not in the whitelist.\n", "4lw.commands.whitelist"),
-        ("", "no ZooKeeper server's port"),
+        ("", "not the port of a ZooKeeper server"),
         ("SSH-2.0-OpenSSH_9.2\r\n", "SSH-2.0-OpenSSH_9.2"),
     ],
 )
@@ -98,7 +98,7 @@ def test_a_port_that_closes_at_once_is_no_server_without_quorum():
             {"id": 1, "address": "127.0.0.1", "port": listening.getsockname()[1]}, timeout=5
         )
         thread.join()
-    assert not state["serving"] and "no ZooKeeper server's port" in state["error"]
+    assert not state["serving"] and "not the port of a ZooKeeper server" in state["error"]
 
 
 @pytest.mark.parametrize(

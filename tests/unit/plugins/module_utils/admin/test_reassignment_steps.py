@@ -217,6 +217,16 @@ def test_killed_anywhere_and_cancelled(requests):
     assert not run(model, state="cancelled").plan
 
 
+def test_what_somebody_begins_meanwhile_is_not_waited_for():
+    model = Model(MOVING, seconds=100.0)
+    run(model, seconds=1.0, spread=True, batch=2)
+    ours, others = model.fetch_running, {("t", 9): Running((1, 2, 4), (4,), ())}
+    assert set(model.running).isdisjoint(others)
+    model.fetch_running = lambda: ours() or others
+    assert not run(model, state="cancelled").failures
+    assert model.now < 100
+
+
 @pytest.mark.parametrize("state", ["applied", "cancelled"])
 def test_a_throttle_of_somebody_else_is_left(state):
     model = Model(MOVING)

@@ -59,6 +59,7 @@ WRONG = [
     ("advertised.port", 9092, "config.removed_key", "kafka_listeners"),
     ("host.name", "a", "config.removed_key", "kafka_listeners"),
     ("broker.id", 1, "config.owned_key", "kafka_broker_id"),
+    ("process.roles", "broker", "config.owned_key", "leave it out"),
     ("log.dirs", "/srv", "config.owned_key", "kafka_log_dirs"),
     ("zookeeper.connect", "a:1", "config.owned_key", "kafka_zookeeper_chroot"),
     ("rsm.config.bucket", "a", "config.plugin_key", "rsm.config."),

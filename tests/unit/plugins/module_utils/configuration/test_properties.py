@@ -11,6 +11,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kaf
     bootstrap_servers,
     broker_properties,
     client_listeners,
+    client_properties,
     endpoint,
     parse_properties,
     properties_text,
@@ -112,6 +113,45 @@ def test_a_user_name_that_is_not_one_word_is_quoted():
     )
     login = found["listener.name.internal.plain.sasl.jaas.config"]
     assert ' "user_a b"="y" user_bob="x" "user_k@realm"="z";' in login
+
+
+PEM = "-----BEGIN PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    "security, expected",
+    [
+        ({}, {}),
+        ({"ssl_check_hostname": True, "ssl_key_password": None}, {}),
+        (
+            {"security_protocol": "SSL", "ssl_ca": "/ca.pem", "ssl_check_hostname": False},
+            {
+                "security.protocol": "SSL",
+                "ssl.truststore.type": "PEM",
+                "ssl.truststore.location": "/ca.pem",
+                "ssl.endpoint.identification.algorithm": "",
+            },
+        ),
+        (
+            {"ssl_certificate": "/all.pem", "ssl_key": "/all.pem", "ssl_key_password": "x"},
+            {
+                "ssl.keystore.type": "PEM",
+                "ssl.keystore.location": "/all.pem",
+                "ssl.key.password": "x",
+            },
+        ),
+        (
+            {"ssl_certificate": PEM, "ssl_key": PEM},
+            {
+                "ssl.keystore.type": "PEM",
+                "ssl.keystore.certificate.chain": PEM,
+                "ssl.keystore.key": PEM,
+            },
+        ),
+    ],
+)
+def test_every_option_of_the_login_becomes_a_property(security, expected):
+    assert client_properties(security) == expected
 
 
 def test_the_authorizer_knows_its_super_users_and_denies_by_default():

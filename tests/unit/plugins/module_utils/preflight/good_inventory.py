@@ -21,6 +21,9 @@ from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 
 from ansible_collections.kafkaops.cluster.plugins.action import preflight as action
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
+    is_address,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
     ROLES,
     Inventory,
@@ -99,7 +102,6 @@ def directory(path, **more):
         "creatable": True,
         "free_bytes": 80 * GIB,
         "total_bytes": 100 * GIB,
-        "temporary": False,
         "readable": True,
         "partitions": 0,
         "topics": [],
@@ -108,40 +110,53 @@ def directory(path, **more):
     return facts
 
 
-def stopped(instance):
+def stopped(request):
     """Facts of an instance that was never started."""
     return {
-        "instance": instance,
-        "started": {"recorded": False, "pid": None, "alive": False, "stale": False},
+        "instance": request["instance"],
+        "config_dir": request["config_dir"],
+        "started": {
+            "recorded": False,
+            "pid": None,
+            "alive": False,
+            "stale": False,
+            "fingerprint": None,
+        },
         "current": None,
-        "answered": None,
-        "staged": None,
         "release": None,
+        "releases": [],
+        "account": None,
     }
 
 
 def good_facts(member, names):
     """Facts of a host on which nothing is installed and nothing is wrong."""
     request = facts_request(member, [])
+    bound = [*(each.bind for each in member.listeners), member.text("zookeeper_bind")]
     facts = {
-        "hostname": member.name,
         "machine": {"network": "net-" + member.name, "filesystem": "fs-" + member.name},
         "clock": 0.0,
         "user": 0,
         "memory_bytes": 24 * GIB,
         "limits": {"open_files": 1048576, "max_map_count": 262144},
         "ephemeral_ports": {"first": 32768, "last": 60999, "reserved": [[41000, 41999]]},
+        "addresses": ["127.0.0.1", "192.0.2.1", *(each for each in bound if is_address(each))],
         "container": "",
         "java": {"home": "/usr/lib/jvm/17", "version": "17.0.15", "source": "PATH", "seen": []},
         "kafka": None,
         "zookeeper": None,
+        "lock": None,
+        "missing_packages": [],
         "ports": [],
         "names": {name: {"addresses": ["192.0.2.99"], "error": None} for name in names},
     }
     if "kafka" in request:
         paths = request["kafka"]["log_dirs"]
         facts["kafka"] = dict(
-            stopped("kafka"),
+            stopped(request["kafka"]),
+            answered=None,
+            staged=None,
+            overrides={},
             log_dirs=[
                 dict(directory(path), meta=None, meta_broken="", meta_unreadable=False)
                 for path in paths
@@ -151,13 +166,13 @@ def good_facts(member, names):
     if "zookeeper" in request:
         wanted = request["zookeeper"]
         facts["zookeeper"] = dict(
-            stopped("zookeeper"),
+            stopped(wanted),
             data={
                 "myid": None,
                 "myid_unreadable": False,
                 "has_data": False,
                 "readable": True,
-                "initialize": False,
+                "snapshot": False,
                 "data_dir": directory(wanted["data_dir"]),
                 "data_log_dir": directory(wanted["data_log_dir"]),
             },

@@ -12,9 +12,15 @@ import stat
 import threading
 
 import pytest
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils import java
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import host_facts as host
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
+    facts_request,
+    read_member,
+)
+from tests.unit.plugins.module_utils.preflight import good_inventory as ground
 
 
 @pytest.fixture(name="listener")
@@ -196,11 +202,10 @@ def test_the_first_snapshot_of_an_epoch_is_data_if_it_holds_more_than_none(
 def test_data_may_lie_in_either_directory(tmp_path):
     (tmp_path / "logs" / "version-2").mkdir(parents=True)
     (tmp_path / "logs" / "version-2" / "log.1").write_text("")
-    (tmp_path / "logs" / "initialize").write_text("")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "myid").write_text("3\n")
     facts = host.zookeeper_data_facts(str(tmp_path / "data"), str(tmp_path / "logs"))
-    assert (facts["has_data"], facts["myid"], facts["initialize"]) == (True, "3", True)
+    assert (facts["has_data"], facts["myid"]) == (True, "3")
 
 
 def test_a_server_that_has_started_once_has_a_snapshot(tmp_path):
@@ -210,13 +215,6 @@ def test_a_server_that_has_started_once_has_a_snapshot(tmp_path):
     (data / "version-2" / "snapshot.0").write_text("")
     facts = host.zookeeper_data_facts(str(data), str(data))
     assert (facts["snapshot"], facts["has_data"]) == (True, False)
-
-
-def test_initialize_counts_only_where_zookeeper_looks_for_it(tmp_path):
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "initialize").write_text("")
-    facts = host.zookeeper_data_facts(str(tmp_path / "data"), str(tmp_path / "logs"))
-    assert facts["initialize"] is False
 
 
 # ---------------------------------------------------------------- processes and ports
@@ -551,3 +549,45 @@ def test_options_of_a_running_process_are_not_tried_again(tmp_path):
     assert host.instance_facts(dict(asked, jvm_options=["-Xmx2g"]))["untried_jvm_options"]
     other = host.instance_facts(asked, java_home="/opt/another")
     assert other["untried_java"] and other["untried_jvm_options"], "by another Java they are"
+
+
+def names_in(facts, place=""):
+    """Every name in nested facts, as a path; lists by their first item."""
+    if isinstance(facts, list):
+        facts = {"0": facts[0]} if facts else {}
+    for name, value in facts.items() if isinstance(facts, dict) else ():
+        yield f"{place}/{name}"
+        yield from names_in(value, f"{place}/{name}")
+
+
+def moved(value, place):
+    """The same request with every path below `place`: what this machine has is none of its business."""
+    if isinstance(value, dict):
+        return {key: moved(item, place) for key, item in value.items()}
+    if isinstance(value, list):
+        return [moved(item, place) for item in value]
+    return f"{place}{value}" if str(value).startswith("/") else value
+
+
+@pytest.mark.parametrize("index", [0, 3], ids=["broker", "server"])
+def test_the_facts_of_the_good_inventory_are_those_of_a_host(tmp_path, index):
+    """A check without its fact is silent, and no wrong inventory would show it."""
+    raws, _inventory, _groups = ground.gather(ground.good(), str(tmp_path))
+    member, _problems = read_member(sorted(raws, key=lambda each: each.name)[index])
+    request = moved(facts_request(member, ["localhost"]), tmp_path)
+    asked = ArgumentSpecValidator(host.ARGUMENTS).validate(request)
+    assert not asked.errors.errors
+    real = host.host_facts(asked.validated_parameters)
+    real["java"].pop("refusal", None)  # told only of a Java that nothing runs with
+    varying = (
+        "/ports/",
+        "/names/",
+        "/ephemeral_ports/reserved/",
+        "/kafka/account/",
+        "/zookeeper/account/",
+    )
+    both = [
+        [each for each in sorted(names_in(facts)) if not each.startswith(varying)]
+        for facts in (ground.good_facts(member, ["localhost"]), real)
+    ]
+    assert both[0] == both[1]

@@ -29,13 +29,7 @@ from tests.unit.plugins.module_utils.preflight import good_inventory as ground
 
 with tempfile.TemporaryDirectory() as DIRECTORY:
     RAWS, INVENTORY, GROUPS = ground.gather(ground.good(), DIRECTORY)
-# With addresses: without them the checks of what a listener is bound to would not run.
-FACTS = {
-    raw.name: dict(
-        ground.good_facts(ground.read_member(raw)[0], []), addresses=["192.0.2.1", "2001:db8::1"]
-    )
-    for raw in RAWS
-}
+FACTS = {raw.name: ground.good_facts(ground.read_member(raw)[0], []) for raw in RAWS}
 # Every variable of every role, whether the good inventory has it or not.
 VARIABLES = sorted({name for raw in RAWS for name in raw.settings} | set(declared()))
 EXTRA = ["kafka_finalize", "ansible_host", "ansible_port", "ansible_connection"]

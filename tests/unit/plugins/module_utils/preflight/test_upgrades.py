@@ -9,6 +9,17 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import (
+    broker_table,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
+    Raw,
+    read_member,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.versions_and_keys import (
+    broker_table_for,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import Versions
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
 from tests.unit.plugins.module_utils.preflight.test_wrong_inventories import said, spoilt
 
@@ -224,3 +235,13 @@ def test_what_people_are_told(tmp_path, name):
             assert text == "", part
         for words in case[part]:
             assert words in text, (part, text)
+
+
+@pytest.mark.parametrize(
+    "version, table", [("3.9.2", "Kafka 3.9.2"), ("3.9.11", "Kafka 3.9.10"), ("3.7.1", None)]
+)
+def test_a_release_without_a_table_has_that_of_the_newest_one_of_its_line(version, table):
+    tables = {each: broker_table({"version": each}, {}, {}) for each in ("3.9.10", "3.9.2")}
+    member, _problems = read_member(Raw("kafka-1", True, False, {"kafka_version": version}))
+    found = broker_table_for(member, Versions(broker_tables=tables))
+    assert (found.version if found else None) == table

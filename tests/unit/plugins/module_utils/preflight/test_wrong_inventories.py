@@ -242,3 +242,23 @@ def test_topics_have_as_many_partitions_as_the_brokers_make_by_default(tmp_path)
     (error,) = verdict.errors
     assert error.check == "host.open_files"
     assert error.reason == "3100 replicas need at least 4100 open files"
+
+
+@pytest.mark.parametrize(
+    "protocol, remedy",
+    [
+        ("PLAINTEXT", "give the listener between the brokers a protocol with SASL or SSL;"),
+        ("SASL_PLAINTEXT", "add User:broker."),
+    ],
+)
+def test_nobody_is_told_to_make_every_client_a_super_user(tmp_path, protocol, remedy):
+    listener = {"name": "INTERNAL", "port": 9092, "protocol": protocol}
+    settings = {
+        "kafka_authorizer": True,
+        "kafka_super_users": ["admin"],
+        "=kafka_listeners": [dict(listener, advertised="{{ kafka_address }}")],
+        "kafka_sasl": {"inter_broker_user": "broker", "inter_broker_password": "x"},
+    }
+    verdict = ground.verdict_of(spoilt(brokers=settings), tmp_path)
+    (line,) = [each.line() for each in verdict.errors if each.check == "security.super_users"]
+    assert f"Remedy: {remedy}" in line
