@@ -51,6 +51,36 @@ def test_described_defaults_are_those_of_the_role(role):
 
 
 @pytest.mark.parametrize("role", generate_docs.roles())
+def test_a_default_that_is_only_called_computed_is_told_in_words(role):
+    options, defaults = generate_docs.variables_entry(role)["options"], generate_docs.defaults_of(
+        role
+    )
+    assert not [
+        name
+        for name, option in options.items()
+        if generate_docs.shown_default(name, option, defaults) == "computed"
+        and "by default" not in generate_docs.prose(option["description"]).lower()
+    ]
+
+
+def descriptions(spec):
+    """Every item of every description of an argument spec."""
+    for key, value in spec.items():
+        if key == "description" and not isinstance(value, dict):
+            yield from [value] if isinstance(value, str) else value
+        elif isinstance(value, dict):
+            yield from descriptions(value)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_sentence_is_cut_at_a_comma(role):
+    """As YAML does with a list of one sentence in brackets and without quotes."""
+    text = (ROOT / "roles" / role / "meta" / "argument_specs.yml").read_text(encoding="utf-8")
+    found = list(descriptions(yaml.safe_load(text)))
+    assert found and not [item for item in found if not re.match(r"[A-Z]", item)]
+
+
+@pytest.mark.parametrize("role", generate_docs.roles())
 def test_defaults_are_among_their_choices_and_of_their_type(role):
     types = {"str": str, "int": int, "bool": bool, "list": list, "dict": dict, "raw": object}
     for name, option in (generate_docs.variables_entry(role).get("options") or {}).items():
