@@ -11,6 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.tools import (
+    KAFKA_TOOLS,
+    ZOOKEEPER_TOOLS,
+)
+
 ROOT = Path(__file__).resolve().parents[2]
 # Variables that have no default, because their absence means something: "keep or choose an id".
 WITHOUT_DEFAULT = {"kafka_broker_id", "zookeeper_myid"}
@@ -203,6 +208,15 @@ def test_the_index_names_every_page():
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
     assert not {name for name in pages if f"]({name}" not in index}
+
+
+def test_tools_that_replace_old_ones_are_there():
+    """Of docs/commands.md; what was gone before 3.8 stands in its first column only."""
+    text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    rows = [re.split(r"(?<!\\)\|", line) for line in text.splitlines() if line.startswith("| ")]
+    named = {name for row in rows for name in re.findall(r"\b(\w[\w-]+\.sh)\b", row[2])}
+    tools = {each.name for each in (*KAFKA_TOOLS, *ZOOKEEPER_TOOLS)}
+    assert len(named) > 10 and not named - tools
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
