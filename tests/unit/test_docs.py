@@ -210,6 +210,16 @@ def test_the_index_names_every_page():
     assert not {name for name in pages if f"]({name}" not in index}
 
 
+def test_contributing_names_every_part_and_every_scenario():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    source = (ROOT / "noxfile.py").read_text(encoding="utf-8")
+    parts = set(re.findall(r"^ *@nox\.session.*\n *def (\w+)", source, re.M))
+    parts |= set(re.findall(r'^pytest_part\(\s*"(\w+)"', source, re.M))
+    scenarios = {path.parent.name for path in ROOT.glob("molecule/*/molecule.yml")}
+    assert len(parts) > 12 and len(scenarios) > 4
+    assert not {name for name in parts | scenarios if f"\n| {name} | " not in text}
+
+
 def test_tools_that_replace_old_ones_are_there():
     """Of docs/commands.md; what was gone before 3.8 stands in its first column only."""
     text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
