@@ -242,3 +242,17 @@ def test_topics_have_as_many_partitions_as_the_brokers_make_by_default(tmp_path)
     (error,) = verdict.errors
     assert error.check == "host.open_files"
     assert error.reason == "3100 replicas need at least 4100 open files"
+
+
+@pytest.mark.parametrize("version", ["3.7.9", "4.3", "4.3.x"])
+def test_who_has_zookeeper_is_offered_no_version_without_it(version, tmp_path):
+    """The next run would refuse it."""
+    wrong = spoilt(brokers={"kafka_version": version})
+    found = [
+        each
+        for each in ground.verdict_of(wrong, tmp_path).findings
+        if each.check == "version.unknown"
+    ]
+    assert found
+    for each in found:
+        assert "3.9.2" in each.remedy and "4.3.1" not in each.remedy
