@@ -210,6 +210,18 @@ def test_the_index_names_every_page():
     assert not {name for name in pages if f"]({name}" not in index}
 
 
+def test_plays_and_tasks_that_a_page_shows_are_there():
+    """A sample of a run is searched for in the output of the reader's own."""
+    sources = [*ROOT.glob("playbooks/**/*.yml"), *ROOT.glob("roles/*/tasks/*.yml")]
+    texts = [path.read_text(encoding="utf-8") for path in sources]
+    names = {name for text in texts for name in re.findall(r"^ *- name: (.+)$", text, re.M)}
+    pages = [page.read_text(encoding="utf-8") for page in PAGES]
+    shown = {
+        name for page in pages for name in re.findall(r"(?:PLAY|TASK) \[(?:\S+ : )?(.+?)\]", page)
+    }
+    assert len(shown) > 5 and not shown - names
+
+
 def test_contributing_names_every_part_and_every_scenario():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     source = (ROOT / "noxfile.py").read_text(encoding="utf-8")
