@@ -162,6 +162,7 @@ facts:
         - path: /var/lib/kafka/data
           exists: true
           partitions: 52
+          foreign: []
           free_bytes: 107374182400
           mount_point: /var/lib/kafka
           meta: {broker.id: "1", cluster.id: wJ9ZqC3bT1mC4ZlYb3dM2g, version: "0"}

@@ -284,3 +284,26 @@ def test_a_wrong_command_line_is_refused(capsys, arguments, sentence):
     with pytest.raises(SystemExit) as refused:
         job.arguments([*arguments, "--bootstrap-servers=127.0.0.1:1"])
     assert refused.value.code == 3 and sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("servers", "good"),
+    [
+        ("a:1", True),
+        ("a:1, [::1]:2", True),
+        ("SASL_SSL://a:1", True),
+        ("http://a:1", False),
+        ("a", False),
+        ("a:1,", False),
+    ],
+)
+def test_brokers_are_addresses_and_no_urls(capsys, servers, good):
+    import job
+
+    command = ["inspect", "--topic=t", "--output=o", f"--bootstrap-servers={servers}"]
+    if good:
+        assert job.arguments(command).bootstrap_servers == servers
+        return
+    with pytest.raises(SystemExit):
+        job.arguments(command)
+    assert "must be HOST:PORT" in capsys.readouterr().err

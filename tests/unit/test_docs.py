@@ -11,6 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.tools import (
+    KAFKA_TOOLS,
+    ZOOKEEPER_TOOLS,
+)
+
 ROOT = Path(__file__).resolve().parents[2]
 # Variables that have no default, because their absence means something: "keep or choose an id".
 WITHOUT_DEFAULT = {"kafka_broker_id", "zookeeper_myid"}
@@ -48,6 +53,36 @@ def test_described_defaults_are_those_of_the_role(role):
         if said != wanted or type(said) is not type(wanted):
             wrong[name] = f"described as {said!r}, is {wanted!r}"
     assert not wrong
+
+
+@pytest.mark.parametrize("role", generate_docs.roles())
+def test_a_default_that_is_only_called_computed_is_told_in_words(role):
+    options, defaults = generate_docs.variables_entry(role)["options"], generate_docs.defaults_of(
+        role
+    )
+    assert not [
+        name
+        for name, option in options.items()
+        if generate_docs.shown_default(name, option, defaults) == "computed"
+        and "by default" not in generate_docs.prose(option["description"]).lower()
+    ]
+
+
+def descriptions(spec):
+    """Every item of every description of an argument spec."""
+    for key, value in spec.items():
+        if key == "description" and not isinstance(value, dict):
+            yield from [value] if isinstance(value, str) else value
+        elif isinstance(value, dict):
+            yield from descriptions(value)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_sentence_is_cut_at_a_comma(role):
+    """As YAML does with a list of one sentence in brackets and without quotes."""
+    text = (ROOT / "roles" / role / "meta" / "argument_specs.yml").read_text(encoding="utf-8")
+    found = list(descriptions(yaml.safe_load(text)))
+    assert found and not [item for item in found if not re.match(r"[A-Z]", item)]
 
 
 @pytest.mark.parametrize("role", generate_docs.roles())
@@ -173,6 +208,37 @@ def test_the_index_names_every_page():
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
     assert not {name for name in pages if f"]({name}" not in index}
+
+
+def test_plays_and_tasks_that_a_page_shows_are_there():
+    """A sample of a run is searched for in the output of the reader's own."""
+    sources = [*ROOT.glob("playbooks/**/*.yml"), *ROOT.glob("roles/*/tasks/*.yml")]
+    texts = [path.read_text(encoding="utf-8") for path in sources]
+    names = {name for text in texts for name in re.findall(r"^ *- name: (.+)$", text, re.M)}
+    pages = [page.read_text(encoding="utf-8") for page in PAGES]
+    shown = {
+        name for page in pages for name in re.findall(r"(?:PLAY|TASK) \[(?:\S+ : )?(.+?)\]", page)
+    }
+    assert len(shown) > 5 and not shown - names
+
+
+def test_contributing_names_every_part_and_every_scenario():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    source = (ROOT / "noxfile.py").read_text(encoding="utf-8")
+    parts = set(re.findall(r"^ *@nox\.session.*\n *def (\w+)", source, re.M))
+    parts |= set(re.findall(r'^pytest_part\(\s*"(\w+)"', source, re.M))
+    scenarios = {path.parent.name for path in ROOT.glob("molecule/*/molecule.yml")}
+    assert len(parts) > 12 and len(scenarios) > 4
+    assert not {name for name in parts | scenarios if f"\n| {name} | " not in text}
+
+
+def test_tools_that_replace_old_ones_are_there():
+    """Of docs/commands.md; what was gone before 3.8 stands in its first column only."""
+    text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    rows = [re.split(r"(?<!\\)\|", line) for line in text.splitlines() if line.startswith("| ")]
+    named = {name for row in rows for name in re.findall(r"\b(\w[\w-]+\.sh)\b", row[2])}
+    tools = {each.name for each in (*KAFKA_TOOLS, *ZOOKEEPER_TOOLS)}
+    assert len(named) > 10 and not named - tools
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)

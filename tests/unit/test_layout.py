@@ -8,7 +8,10 @@ docs/architecture.md draws it; what is drawn there is compared with the code.
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -231,3 +234,33 @@ def test_the_table_of_changes_names_what_is_there(change, edit, test):
         text = path.read_text(encoding="utf-8")
         for each in re.findall(r"`(\w+)`", names):
             assert re.search(rf"\b{each}\b", text), f"{change}: {name} has no {each}"
+
+
+def test_collections_of_the_user_are_found_from_a_checkout(tmp_path):
+    """For an inventory plug-in, say; and this collection is the checkout's, not an installed one."""
+    for name in ("other/thing", "kafkaops/cluster"):
+        place = tmp_path / ".ansible" / "collections" / "ansible_collections" / name
+        place.mkdir(parents=True)
+        namespace, short = name.split("/")
+        text = f"namespace: {namespace}\nname: {short}\nversion: 9.9.9\n"
+        (place / "galaxy.yml").write_text(text)
+        (place / "plugins" / "modules").mkdir(parents=True)
+    script = (
+        "from ansible.utils.collection_loader._collection_finder import _AnsibleCollectionFinder as finder;"
+        "from ansible import constants; finder(paths=constants.COLLECTIONS_PATHS)._install();"
+        "import ansible_collections.other.thing as one, ansible_collections.kafkaops.cluster as ours;"
+        "print(list(one.__path__)[0], list(ours.__path__)[0])"
+    )
+    environment = {
+        **os.environ,
+        "HOME": str(tmp_path),
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        "ANSIBLE_HOME": str(tmp_path / "home"),
+    }
+    environment.pop("ANSIBLE_COLLECTIONS_PATH", None)
+    found = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    theirs, ours = found.stdout.split()
+    assert Path(theirs).is_relative_to(tmp_path)
+    assert Path(ours).resolve() == ROOT

@@ -105,14 +105,16 @@ class Plan:
     def diff(self) -> Dict[str, Dict[str, Any]]:
         """`before` and `after` as mappings of the subjects that change; Ansible renders them.
 
-        What is at stake stands among the properties of `after`, as `at stake`.
+        What is at stake stands among the properties of `after`, as `at stake`. What is absent is left
+        out, and so is what the brokers will decide, because nobody can be asked before the first start.
         """
         before: Dict[str, Any] = {}
         after: Dict[str, Any] = {}
         for change in self.changes:
             for side, values in ((before, change.before), (after, change.after)):
                 if values:
-                    side.setdefault(change.subject, {}).update(values)
+                    present = {key: value for key, value in values.items() if value is not None}
+                    side.setdefault(change.subject, {}).update(present)
             if change.note:
                 properties = after.setdefault(change.subject, {})
                 notes = [properties["at stake"]] if "at stake" in properties else []

@@ -180,6 +180,7 @@ def directory_facts(path: str) -> Dict[str, Any]:
         "readable": True,
         "partitions": 0,
         "topics": [],
+        "foreign": [],
     }
     if not facts["exists"]:
         try:
@@ -207,6 +208,9 @@ def directory_facts(path: str) -> Dict[str, Any]:
             topics.add(match.group("topic"))
     # A few names are enough for a message; ten thousand would only be carried around.
     facts["topics"] = sorted(topics)[:5]
+    # Kafka takes each directory for a partition's, TOPIC-NUMBER.
+    foreign = [name for name in sorted(names) if "-" not in name]
+    facts["foreign"] = [name for name in foreign if os.path.isdir(os.path.join(real, name))][:5]
     return facts
 
 

@@ -153,6 +153,14 @@ def _one_directory(each: Directory) -> Iterator[Problem]:
     if not each.facts:
         return
     yield from _cannot_be_made(each)
+    if each.product == "kafka" and each.facts.get("foreign"):
+        yield found(
+            "directories.foreign",
+            member.name,
+            each.variable,
+            each.path,
+            f"it holds {', '.join(each.facts['foreign'])}, which is no partition; Kafka would not start",
+        )
     if each.facts.get("world_writable") and not temporary:
         yield found(
             "directories.world_writable",

@@ -183,8 +183,9 @@ def arguments(argv: list) -> argparse.Namespace:
 
 
 def _check_servers(parser: argparse.ArgumentParser, what: str, servers: str) -> None:
-    each_is_one = (re.fullmatch(r"(\S+://)?\S+:\d+", each.strip()) for each in servers.split(","))
-    if not all(each_is_one):
+    # Clients take an address with its protocol, but no URL.
+    form = r"((SASL_)?(PLAINTEXT|SSL)://)?[^\s/]+:\d+"
+    if not all(re.fullmatch(form, each.strip(), re.I) for each in servers.split(",")):
         parser.error(f"{what} must be HOST:PORT,..., not {servers!r}")
 
 

@@ -44,6 +44,15 @@ def test_diff_merges_the_changes_of_a_subject_and_shows_what_is_at_stake():
     assert SET.before == {"config": {"retention.ms": "1"}}, "the changes stay as they are"
 
 
+def test_diff_shows_no_property_that_is_absent():
+    created = Change("create", "orders", {}, {"partitions": 6, "replication_factor": None})
+    replaced = Change("alter", "users", {"password": None, "quota": 0}, {"password": "new"})
+    assert Plan((created, replaced)).diff() == {
+        "before": {"users": {"quota": 0}},
+        "after": {"orders": {"partitions": 6}, "users": {"password": "new"}},
+    }
+
+
 def test_diff_of_nothing_is_nothing():
     assert Plan().diff() == {"before": {}, "after": {}}
 

@@ -105,6 +105,7 @@ def directory(path, **more):
         "readable": True,
         "partitions": 0,
         "topics": [],
+        "foreign": [],
     }
     facts.update(more)
     return facts

@@ -85,6 +85,14 @@ def test_partitions_are_counted_and_other_directories_not(tmp_path):
     assert facts["topics"] == ["a-b", "orders"]
 
 
+def test_directories_that_no_partition_has_are_named(tmp_path):
+    for name in ("orders-0", "remote-log-index-cache", "lost+found", ".snapshot"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "replication").touch()
+    assert host.directory_facts(str(tmp_path))["foreign"] == [".snapshot", "lost+found"]
+    assert host.directory_facts(str(tmp_path / "absent"))["foreign"] == []
+
+
 def test_two_names_of_one_directory_have_one_identity(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "link").symlink_to("data")

@@ -262,3 +262,17 @@ def test_nobody_is_told_to_make_every_client_a_super_user(tmp_path, protocol, re
     verdict = ground.verdict_of(spoilt(brokers=settings), tmp_path)
     (line,) = [each.line() for each in verdict.errors if each.check == "security.super_users"]
     assert f"Remedy: {remedy}" in line
+
+
+@pytest.mark.parametrize("version", ["3.7.9", "4.3", "4.3.x"])
+def test_who_has_zookeeper_is_offered_no_version_without_it(version, tmp_path):
+    """The next run would refuse it."""
+    wrong = spoilt(brokers={"kafka_version": version})
+    found = [
+        each
+        for each in ground.verdict_of(wrong, tmp_path).findings
+        if each.check == "version.unknown"
+    ]
+    assert found
+    for each in found:
+        assert "3.9.2" in each.remedy and "4.3.1" not in each.remedy
