@@ -379,6 +379,13 @@ class LocalCluster:
         """Return {partition: (leader, sorted replicas, sorted isr)}; leader -1 for none."""
         return replicas_of(self.admin().list_topics(topic, timeout=60), topic)
 
+    def log(self, topic, partition):
+        """The bytes of a partition's segments, from the disk of its leader."""
+        leader = self.partitions(topic)[partition][0]
+        (name,) = [name for name, broker in self.brokers.items() if broker == leader]
+        (directory,) = self.instance(name).glob(f"data*/{topic}-{partition}")
+        return b"".join(path.read_bytes() for path in sorted(directory.glob("*.log")))
+
     # -- the end
 
     def close(self):

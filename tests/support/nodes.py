@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 import subprocess
@@ -140,6 +141,13 @@ class Cluster:
     def partitions(self, topic):
         """Return {partition: (leader, sorted replicas, sorted isr)}; leader -1 for none."""
         return replicas_of(self.admin().list_topics(topic, timeout=60), topic)
+
+    def log(self, topic, partition):
+        """The bytes of a partition's segments, from the disk of a first instance that is in sync."""
+        _leader, _replicas, isr = self.partitions(topic)[partition]
+        name = list(ADDRESSES)[min(isr) - 1]
+        text = inside(name, f"cat /var/lib/kafka/data/{topic}-{partition}/*.log | base64 -w0")
+        return base64.b64decode(text)
 
     def metadata(self, timeout=15):
         """Return confluent-kafka's ClusterMetadata, or None where nobody answers."""

@@ -159,6 +159,23 @@ def _decode_record(data: bytes) -> Record:
     return Record(delta, time_delta, parts[0], parts[1], data[at:])
 
 
+def written_by(data: bytes, offset: int) -> tuple[int, int, int]:
+    """(producer id, producer epoch, sequence) of the record at an offset, by the heads of the batches alone.
+
+    By these three a broker recognizes what it has already. KeyError if nothing stands at the offset.
+    """
+    at = 0
+    while at + _HEAD.size + _BODY.size <= len(data):
+        base, length, *_rest = _HEAD.unpack_from(data, at)
+        _attributes, last, _first, _max, pid, epoch, sequence, _count = _BODY.unpack_from(
+            data, at + _HEAD.size
+        )
+        if base <= offset <= base + last:
+            return pid, epoch, sequence + offset - base
+        at += 12 + length
+    raise KeyError(offset)
+
+
 # -- what can happen to a log: batches in, batches out
 
 

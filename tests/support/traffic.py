@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
@@ -15,13 +16,15 @@ class Traffic(threading.Thread):
     """Writes numbered records with acks=all and notes which ones were acknowledged.
 
     `cluster`: has client(**settings), settings of a confluent-kafka client, and partitions(topic).
-    `at_once`: records each 5 ms; `settings`: of the producer, underscores for dots.
+    `at_once`: records each 5 ms; `waiting`: how many records of one partition may wait for their
+    acknowledgement, any number by default; `settings`: of the producer, underscores for dots.
     """
 
-    def __init__(self, cluster, topic, at_once=1, **settings):
+    def __init__(self, cluster, topic, at_once=1, waiting=None, **settings):
         super().__init__(daemon=True)
         self._cluster, self._topic, self._done = cluster, topic, threading.Event()
-        self._at_once, self._settings = at_once, settings
+        self._at_once, self._waiting, self._settings = at_once, waiting, settings
+        self._pending = Counter()  # partition -> records without an acknowledgement
         self.acknowledged, self.failed = set(), []
         self._last = {}  # partition -> when it acknowledged last
         self.longest_pause = 0.0  # seconds between two acknowledgements of one partition
@@ -38,17 +41,25 @@ class Traffic(threading.Thread):
                 **self._settings,
             )
         )
+        partitions = itertools.cycle(sorted(self._cluster.partitions(self._topic)))
         number = 0
         while not self._done.wait(0.005):
-            for _record in range(self._at_once):
+            for partition in itertools.islice(partitions, self._at_once):
+                if self._waiting and self._pending[partition] >= self._waiting:
+                    continue
+                self._pending[partition] += 1
                 producer.produce(
-                    self._topic, f"{self._prefix}{number}", str(number), on_delivery=self._note
+                    self._topic,
+                    f"{self._prefix}{number}",
+                    partition=partition,
+                    on_delivery=self._note,
                 )
                 number += 1
             producer.poll(0)
         producer.flush(300)
 
     def _note(self, error, message):
+        self._pending[message.partition()] -= 1
         if error:
             self.failed.append(str(error))
         else:
