@@ -88,10 +88,8 @@ def kill_one_roll(cluster, moments):
         run = cluster.play("rolling_restart.yml")
         wait_until(lambda: cluster_is_whole(cluster), 120, "whole afterwards")
     story = (how, moment, watch.events, watch.reasons, text[-3000:], run.text[-3000:])
-    print(f"ports that did not answer: {sorted(watch.reasons)}", flush=True)
-    # A port may be slow for a moment on a busy machine; one that refuses, or any other failure, is a stop.
-    stopped = {name for name, why in watch.reasons if "TimeoutError" not in why}
-    assert set(watch.check()) >= stopped == set(cluster.brokers), story
+    print(f"down: {sorted(watch.reasons)}; slow: {sorted(watch.slow)}", flush=True)
+    assert set(watch.check()) == set(cluster.brokers), story
     assert changed(before, cluster.processes()) == set(cluster.brokers), story
     assert seen.looks > 20 and seen.fewest >= 2, story
     assert not traffic.failed and traffic.lost() == [], story

@@ -51,7 +51,8 @@ class Watch(threading.Thread):
 
     `events` is a list of (kind, what): ("down", names) when the set of instances whose port does not
     answer has changed, ("whole", id of the controller) when every broker was registered and in sync.
-    `reasons` are pairs of a name and what was wrong when its port did not answer.
+    `reasons` are pairs of a name and what was wrong when its port did not answer. `slow` are the names of
+    those that took no connection for five seconds: their processes run, and come to nothing on a busy machine.
     """
 
     def __init__(self, cluster):
@@ -59,7 +60,7 @@ class Watch(threading.Thread):
         self._cluster, self._done = cluster, threading.Event()
         self._addresses, self._brokers = cluster.addresses, frozenset(cluster.broker_ids)
         self.events = []
-        self.reasons = set()
+        self.reasons, self.slow = set(), set()
         self.looks = 0
 
     def _runs(self, name):
@@ -67,6 +68,9 @@ class Watch(threading.Thread):
         # an asker's too, and elect; none of them serves then, and all run.
         try:
             socket.create_connection(self._addresses[name], 5).close()
+        except TimeoutError:
+            # Its queue is full. The port of a process that has ended refuses, at once.
+            self.slow.add(name)
         except OSError as error:
             self.reasons.add((name, repr(error)))
             return False
@@ -74,7 +78,7 @@ class Watch(threading.Thread):
 
     def run(self):
         admin, down = self._cluster.admin(), frozenset()
-        while not self._done.wait(0.03):
+        while not self._done.wait(0.1):
             now = frozenset(name for name in self._addresses if not self._runs(name))
             self.looks += 1
             if now != down:

@@ -46,6 +46,10 @@ CLIENT_AUTH = ("none", "requested", "required")
 BOOTSTRAP = re.compile(r"^[^\s,/:]+:\d+(,\s*[^\s,/:]+:\d+)*$|^(\[[0-9A-Fa-f:]+\]:\d+,?\s*)+$")
 URL = re.compile(r"^https?://[^\s/]+")
 
+# Of a listener: the preflight resolves its name on all brokers' hosts, or it is one that clients use; and
+# the validation tries those of `flow_validation_audiences`.
+AUDIENCES = ("admin", "brokers", "clients")
+
 
 @dataclass(frozen=True)
 class Socket:
@@ -220,6 +224,7 @@ def check_listeners(world: World) -> Iterator[Problem]:
         for member in cluster.brokers:
             yield from _names(member)
             yield from _protocols(member)
+            yield from _audiences(member)
             for index, each in enumerate(member.listeners):
                 if each.advertised:
                     announced.setdefault((each.advertised, each.port), []).append((member, index))
@@ -235,6 +240,23 @@ def check_listeners(world: World) -> Iterator[Problem]:
                 f"{host}:{port}",
                 "these brokers announce one address: clients would reach either",
             )
+
+
+def _audiences(member: Member) -> Iterator[Problem]:
+    """Audiences that nothing reads: a misspelt one leaves a listener without its checks and its proof."""
+    wanted = member.settings.get("flow_validation_audiences")
+    own = map(str, wanted) if isinstance(wanted, list) else ()
+    known = sorted({*AUDIENCES, *own})
+    for index, each in enumerate(member.listeners):
+        for audience in each.audience:
+            if audience not in known:
+                yield found(
+                    "listeners.audience",
+                    member.name,
+                    f"kafka_listeners[{index}].audience",
+                    audience,
+                    f"nothing is checked or proven for it; known are {', '.join(known)}",
+                )
 
 
 def _names(member: Member) -> Iterator[Problem]:
