@@ -77,19 +77,6 @@ STARTS_OR_STOPS = {
 MOVES = {"drain.yml", "spread.yml"}
 
 
-def test_no_role_is_validated_again_when_it_is_included():
-    """The preflight has judged the variables of all roles; Ansible would read and copy the specs each time."""
-    roles = ("ansible.builtin.include_role", "ansible.builtin.import_role")
-    included = {
-        where: role.get("rolespec_validate")
-        for where, task, _variables in ALL
-        for role in map(task.get, roles)
-        if role and not where.startswith("playbooks/fetch.yml")  # it has no preflight
-    }
-    assert len(included) > 40
-    assert [where for where, validated in included.items() if validated is not False] == []
-
-
 def parts_of(path):
     """Yield (what, tags) of a playbook in its order: `lock`, `unlock`, or `acts` where it starts or stops something."""
     for play in yaml.safe_load(path.read_text(encoding="utf-8")):
