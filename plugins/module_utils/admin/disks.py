@@ -379,7 +379,7 @@ class DiskReassignment(Resource):
             return not left
 
         seconds = deadline - self._clock()
-        if not wait_until(ended, seconds, self._clock, self._sleep, POLL_SECONDS):
+        if left and not wait_until(ended, seconds, self._clock, self._sleep, POLL_SECONDS):
             return failures + [
                 Failure(_name(place), f"still under way; {AGAIN}", CANCEL, "timeout")
                 for place in sorted(left)
