@@ -75,6 +75,9 @@ POLL_SECONDS = 0.5
 TELL_SECONDS = 5.0
 # How long brokers may need to learn of a change that is made.
 SETTLE_SECONDS = 30.0
+# How long a topic that is asked for by name may be unknown; far less than SETTLE_SECONDS, since a name
+# may be wrong.
+KNOWN_SECONDS = 5.0
 # Reorderings in one request; they are done at once.
 REORDERINGS = 500
 LEAST_RATE = 1024
@@ -395,7 +398,7 @@ class Reassignment(Resource):
     def read(self) -> Found:
         """The cluster as it is; a number of requests that depends on brokers, not on topics."""
         running = self.client.fetch_running()
-        snapshot = self.client.fetch_metadata()
+        snapshot = self._fetch_snapshot()
         names = sorted(snapshot.topics)
         alive = [broker.id for broker in snapshot.brokers]
         sizes: Dict[Key, int] = {}
@@ -416,6 +419,21 @@ class Reassignment(Resource):
             self.client.fetch_throttles(alive, names),
             minimums,
         )
+
+    def _fetch_snapshot(self) -> Snapshot:
+        """Brokers and topics; the topics asked for are waited for a little.
+
+        Brokers learn of a new topic one after another, and any of them may be asked.
+        """
+        snapshot = Snapshot()
+
+        def known() -> bool:
+            nonlocal snapshot
+            snapshot = self.client.fetch_metadata()
+            return (self.wish.topics or frozenset()) <= set(snapshot.topics)
+
+        wait_until(known, KNOWN_SECONDS, self._clock, self._sleep, POLL_SECONDS)
+        return snapshot
 
     def plan(self, snapshot: Found) -> Plan:
         """The Plan; the cluster is not asked again."""

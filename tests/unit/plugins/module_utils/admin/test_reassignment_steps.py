@@ -7,6 +7,8 @@ The cluster here is a model: what a real one does is in tests/integration/topics
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -225,6 +227,22 @@ def test_what_somebody_begins_meanwhile_is_not_waited_for():
     model.fetch_running = lambda: ours() or others
     assert not run(model, state="cancelled").failures
     assert model.now < 100
+
+
+def test_a_topic_that_this_broker_does_not_know_yet_is_waited_for():
+    model = Model(MOVING)
+    told = model.fetch_metadata
+    model.fetch_metadata = lambda: told() if model.now >= 1 else replace(told(), topics={})
+    outcome = run(model, spread=True, topics=["t"])
+    assert not outcome.plan.refusals and not outcome.failures
+    assert any(4 in each for each in model.replicas.values())
+
+
+def test_a_topic_that_nobody_knows_is_refused_soon():
+    model = Model(MOVING)
+    refusals = run(model, spread=True, topics=["t", "misspelt"]).plan.refusals
+    assert [each.check for each in refusals] == ["reassignment.unknown_topic"]
+    assert 4 <= model.now <= 6 and not model.running
 
 
 @pytest.mark.parametrize("state", ["applied", "cancelled"])
