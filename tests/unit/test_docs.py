@@ -162,6 +162,7 @@ def test_values_of_the_local_cluster_are_those_of_its_inventory():
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted(ROOT.glob("roles/*/README.md")),
 ]

@@ -31,6 +31,7 @@ SPOKEN = [
     ROOT / "meta" / "problems.yml",
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     ROOT / "quickstart.sh",
 ]
 TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in SPOKEN}

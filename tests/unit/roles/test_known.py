@@ -74,3 +74,36 @@ def test_the_java_that_was_found_is_the_one_that_starts(product):
     assert generation["java_home"] == "/usr/lib/jvm/found"
     without = evaluated(product, f"__{product}_generation", {})
     assert without["java_home"] == "/usr/lib/jvm/java"
+
+
+RELEASE = {"path": PATH, "sha512": SHA512}
+ALL = {"java": {"home": "/jdk"}, "kafka": {"account": ACCOUNT, "releases": [RELEASE]}}
+
+
+@pytest.mark.parametrize(
+    ("facts", "account", "expected"),
+    [
+        (ALL, "kafka", True),
+        (ALL, "other", False),
+        ({**ALL, "java": {"home": ""}}, "kafka", False),
+        ({**ALL, "java": None}, "kafka", False),
+        ({**ALL, "kafka": {"account": ACCOUNT, "releases": []}}, "kafka", False),
+        ({**ALL, "kafka": {"releases": [RELEASE]}}, "kafka", False),
+        ({**ALL, "kafka": {"releases": [RELEASE]}}, "", True),
+    ],
+    ids=["all", "account", "java", "no java", "release", "no account", "account not wanted"],
+)
+def test_nothing_is_installed_only_if_all_of_it_is_there(facts, account, expected):
+    given = {"jvm_service_archive": ARCHIVE, "jvm_service_install_dir": "/opt/kafka"}
+    found = known("__jvm_service_installed", {"facts": facts}, jvm_service_account=account, **given)
+    assert bool(found) is expected
+
+
+@pytest.mark.parametrize(
+    ("noted", "path"),
+    [({}, PATH), ({"other": "/x"}, PATH), ({ARCHIVE["name"]: f"{PATH}-beside"}, f"{PATH}-beside")],
+)
+def test_the_release_is_where_this_run_has_put_it_or_where_it_was_found(noted, path):
+    given = {"jvm_service_archives": {"kafka-3.9.2": ARCHIVE}, "kafka_version": "3.9.2"}
+    more = {"kafka_install_dir": "/opt/kafka", "jvm_service_releases": noted}
+    assert evaluated("kafka", "__kafka_release", {**given, **more}) == path
