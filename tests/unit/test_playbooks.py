@@ -23,6 +23,7 @@ ONCE_FOR_ALL = {
     "roles/jvm_service/tasks/obtain.yml",
     "roles/kafka/tasks/obtain_plugins.yml",
     "roles/flow_validation/tasks/fetch.yml",
+    "playbooks/phases/obtain.yml",
     "playbooks/phases/lock.yml",
     "playbooks/phases/unlock.yml",
     "playbooks/start.yml",

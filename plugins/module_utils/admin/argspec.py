@@ -15,6 +15,7 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from ansible.module_utils.basic import env_fallback
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoints
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
@@ -47,17 +48,7 @@ class Connection:
     @property
     def bootstrap(self) -> str:
         """The addresses as one text, for clients and for messages."""
-        return join_addresses(self.addresses)
-
-
-def join_address(host: str, port: int) -> str:
-    """host:port, with brackets around IPv6."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def join_addresses(addresses: Sequence[Tuple[str, int]]) -> str:
-    """host:port,host:port."""
-    return ",".join(join_address(host, port) for host, port in addresses)
+        return endpoints(self.addresses)
 
 
 def parse_addresses(

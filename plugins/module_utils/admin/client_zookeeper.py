@@ -14,8 +14,8 @@ import traceback
 from typing import Any, Callable, Dict, List, Mapping, Tuple
 from urllib.parse import quote
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoints
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
-    join_address,
     parse_addresses,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import (
@@ -56,7 +56,7 @@ class ZookeeperClient:
 
     def __init__(self, connect: str, timeout: float = 10.0, read_only: bool = True):
         self.addresses, self.chroot = parse_connect(connect)
-        self.hosts = ",".join(join_address(host, port) for host, port in self.addresses)
+        self.hosts = endpoints(self.addresses)
         self.timeout = timeout
         self.read_only = read_only
         self._client: Any = None

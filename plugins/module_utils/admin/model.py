@@ -237,8 +237,8 @@ def collision_key(name: str) -> str:
     return name.replace(".", "_")
 
 
-def nearest(name: Any, known: Iterable[str], count: int = 1) -> str:
-    """`, did you mean ...` for the nearest known names, or an empty string."""
+def did_you_mean(name: Any, known: Iterable[str], count: int = 1) -> str:
+    """`, did you mean ...` for the known names nearest to this one, or an empty string."""
     close = difflib.get_close_matches(str(name), sorted(known), n=count, cutoff=0.6)
     return f", did you mean {' or '.join(close)}" if close else ""
 
@@ -331,7 +331,7 @@ class _ItemReader:
             if key not in _ITEM_KEYS:
                 self.refuse(
                     "topics.unknown_option",
-                    f"unknown option{nearest(key, _ITEM_KEYS)}",
+                    f"unknown option{did_you_mean(key, _ITEM_KEYS)}",
                     f"use {', '.join(_ITEM_KEYS)}; Kafka's own settings go into config",
                     str(key),
                     item[key],

@@ -15,7 +15,7 @@ from typing import Collection, List, Optional
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Partition,
     Snapshot,
-    nearest,
+    did_you_mean,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
@@ -43,7 +43,7 @@ def plan_preferred(snapshot: Snapshot, topics: Optional[Collection[str]] = None)
     refusals = [
         Problem(
             "topics.unknown",
-            f"there is no such topic{nearest(name, snapshot.topics)}",
+            f"there is no such topic{did_you_mean(name, snapshot.topics)}",
             "correct the name, or leave topics out for all",
             (name,),
         )

@@ -41,7 +41,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Stake,
     Topic,
     collision_key,
-    nearest,
+    did_you_mean,
     same_value,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
@@ -252,7 +252,7 @@ def _check_keys(one: _TopicPlan, desired: DesiredTopic, snapshot: Snapshot) -> N
         if key not in snapshot.known_keys:
             one.refuse(
                 "config.unknown_key",
-                f"the brokers know no such topic setting{nearest(key, snapshot.known_keys)}",
+                f"the brokers know no such topic setting{did_you_mean(key, snapshot.known_keys)}",
                 "correct the name in config",
                 key,
                 desired.config[key],

@@ -18,10 +18,9 @@ import ssl
 import time
 from typing import Any, Callable, Counter, List, Optional, Sequence, Tuple, cast
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint, endpoints
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
     Connection,
-    join_address,
-    join_addresses,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
@@ -174,7 +173,7 @@ def probe_addresses(
         sockets: List[socket.socket] = []
         try:
             for host, port in addresses:
-                address = join_address(host, port)
+                address = endpoint(host, port)
                 try:
                     targets = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
                 except OSError as error:
@@ -210,7 +209,7 @@ def probe_addresses(
             for plain in sockets:
                 plain.close()
     reason = "; ".join(dict.fromkeys(failures))
-    head = f"{join_addresses(addresses)}: "
+    head = f"{endpoints(addresses)}: "
     if len(addresses) == 1:  # named once is enough
         reason = "; ".join(dict.fromkeys(text.replace(head, "", 1) for text in failures))
     raise AdminError(
@@ -218,7 +217,7 @@ def probe_addresses(
             UNREACHABLE,
             f"unreachable: {reason}",
             "start what should listen there, or correct the address",
-            (join_addresses(addresses),),
+            (endpoints(addresses),),
         ),
         reachable=False,
     )

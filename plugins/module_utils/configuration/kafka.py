@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.protocol import (
     KEY as PROTOCOL_KEY,
 )
@@ -60,14 +61,6 @@ def property_value(value: Any) -> str:
     if value is None:
         return ""
     return str(value)
-
-
-def endpoint(host: Any, port: Any) -> str:
-    """Return `host:port`, an IPv6 address in brackets."""
-    host = str(host)
-    if ":" in host and not host.startswith("["):
-        host = f"[{host}]"
-    return f"{host}:{port}"
 
 
 def bootstrap_servers(

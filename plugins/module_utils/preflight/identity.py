@@ -9,9 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
-    endpoint,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
     found,
 )

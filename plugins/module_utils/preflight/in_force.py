@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterable, Iterator, List, Mapping, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import endpoint
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import HIDDEN
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
     found,

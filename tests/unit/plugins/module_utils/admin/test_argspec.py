@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from ansible_collections.kafkaops.cluster.plugins.doc_fragments.kafka import ModuleDocFragment
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoints
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import (
     broker_settings,
     cluster_info,
@@ -20,7 +21,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import (
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
     connection_from,
-    join_address,
     kafka_argument_spec,
     parse_addresses,
 )
@@ -104,7 +104,7 @@ ADDRESSES = [
 @pytest.mark.parametrize("texts, pairs", ADDRESSES)
 def test_addresses(texts, pairs):
     assert parse_addresses(texts) == pairs
-    assert parse_addresses([",".join(join_address(*pair) for pair in pairs)]) == pairs
+    assert parse_addresses([endpoints(pairs)]) == pairs
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     DesiredTopic,
     canonical_value,
+    did_you_mean,
     name_problem,
-    nearest,
     parse_topics,
     parse_topics_text,
     same_value,
@@ -212,10 +212,10 @@ def test_a_bare_number_that_is_no_likely_limit_is_refused(text, key, value):
 
 
 def test_nearest_names():
-    assert nearest("retention.mss", {"retention.ms", "segment.ms"}) == (
+    assert did_you_mean("retention.mss", {"retention.ms", "segment.ms"}) == (
         ", did you mean retention.ms"
     )
-    assert nearest("zzz", {"retention.ms"}) == ""
+    assert did_you_mean("zzz", {"retention.ms"}) == ""
 
 
 @pytest.mark.parametrize(

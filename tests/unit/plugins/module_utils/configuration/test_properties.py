@@ -12,7 +12,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kaf
     broker_properties,
     client_listeners,
     client_properties,
-    endpoint,
     parse_properties,
     properties_text,
     shrink_to_fit,
@@ -215,7 +214,6 @@ def test_connect_string_is_sorted_by_id_with_the_chroot_once():
     ]
     assert zookeeper_connect(servers, "/kafka") == "z1:2181,z2:2181/kafka"
     assert zookeeper_connect(servers, "/") == "z1:2181,z2:2181"
-    assert endpoint("[::1]", 1) == "[::1]:1"
 
 
 def test_an_ensemble_lists_its_servers_and_a_single_server_does_not():
