@@ -21,6 +21,7 @@ from __future__ import annotations
 import bisect
 import collections
 import heapq
+import math
 from dataclasses import dataclass, field
 from typing import (
     Collection,
@@ -539,10 +540,13 @@ class _Where:
                 for broker in replicas:
                     if broker in self.on and self._may_move(number, broker):
                         self.on[broker].append(number)
-        # (source, whether only to the needy) to (heap of (-excess, bytes, topic), topic to its
-        # partitions, the next one last)
+        # First to those below the average, then to those at it, who end one above. Whoever else took
+        # one would have to give something away again; only racks leave no other choice.
+        self.rounds: Tuple[float, ...] = (self.average - 1, self.average, math.inf)
+        # (source, how many replicas a target holds at most) to (heap of (-excess, bytes, topic), topic
+        # to its partitions, the next one last)
         self.queues: Dict[
-            Tuple[int, bool], Tuple[List[Tuple[int, int, str]], Dict[str, List[int]]]
+            Tuple[int, float], Tuple[List[Tuple[int, int, str]], Dict[str, List[int]]]
         ] = {}
 
     def _may_move(self, number: int, broker: int) -> bool:
@@ -552,18 +556,15 @@ class _Where:
         """Note that `target` holds this partition now."""
         if self._may_move(number, target):
             self.on[target].append(number)
-            for needy in (True, False):
-                self.queues.pop((target, needy), None)
+            for most in self.rounds:
+                self.queues.pop((target, most), None)
 
     def next_move(self, source: int) -> Optional[Tuple[int, int]]:
-        """(partition, target) for a replica of `source`, None if there is none.
-
-        First to those below the average: the others would have to give something away again.
-        """
-        for needy in (True, False):
-            if (source, needy) not in self.queues:
-                self.queues[(source, needy)] = self._queue(source)
-            found = self._from_queue(source, needy)
+        """(partition, target) for a replica of `source`, None if there is none."""
+        for most in self.rounds:
+            if (source, most) not in self.queues:
+                self.queues[(source, most)] = self._queue(source)
+            found = self._from_queue(source, most)
             if found is not None:
                 return found
         return None
@@ -588,12 +589,11 @@ class _Where:
         excess = shares[source] * len(self.placement.members) - self.placement.of_topics[topic]
         return -excess, self.placement.sizes[numbers[-1]] or 0, topic
 
-    def _from_queue(self, source: int, needy: bool) -> Optional[Tuple[int, int]]:
-        heap, topics = self.queues[(source, needy)]
-        most = self.placement.held[source] - 2
-        most = min(most, self.average - 1) if needy else most
+    def _from_queue(self, source: int, most: float) -> Optional[Tuple[int, int]]:
+        heap, topics = self.queues[(source, most)]
+        limit = min(most, self.placement.held[source] - 2)
         targets = [
-            broker for broker in self.placement.targets if self.placement.held[broker] <= most
+            broker for broker in self.placement.targets if self.placement.held[broker] <= limit
         ]
         while heap and targets:
             topic = heapq.heappop(heap)[2]

@@ -56,6 +56,23 @@ def fewest_moves(counts, brokers):
 # ------------------------------------------------------------------ single cases
 
 
+def test_a_broker_that_holds_its_part_already_takes_nothing():
+    """Its topics may be few, but what it took, it or another would have to give away again."""
+    layout = Layout(
+        {
+            **{("t0", number): (1, 2) for number in range(4)},
+            **{("t1", number): (1, 2, 3) for number in range(5)},
+            **{("t2", number): (1, 2, 3, 4, 5) for number in range(2)},
+            **{("t2", number): (1, 2, 4, 5, 6) for number in range(2, 5)},
+        },
+        tuple(range(1, 8)),
+    )
+    assert held(layout) == {1: 14, 2: 14, 3: 7, 4: 5, 5: 5, 6: 3, 7: 0}
+    plan = plan_moves(layout, Wish(spread=True))
+    assert plan.copies == 14
+    assert not any(3 in move.adding for move in plan.moves)
+
+
 def test_a_new_broker_gets_its_part_of_every_topic_and_the_least_that_must_move():
     layout = Layout(
         {**cyclic(12, 3, (1, 2, 3)), **cyclic(12, 3, (1, 2, 3), "clicks")},
