@@ -95,6 +95,8 @@ def cluster(tmp_path_factory, certificate):
         port_base=PORT_BASE,
         extra_listeners={"LOGIN": "SASL_PLAINTEXT", "TLS": "SSL"},
         broker_config={
+            # A new controller gives leadership back after 5 s: what gives it back here is our module.
+            "auto.leader.rebalance.enable": "false",
             # Retention acts within a second here, not within minutes.
             "log.retention.check.interval.ms": 500,
             "log.initial.task.delay.ms": 500,
