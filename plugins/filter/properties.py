@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ensemble import (
     ensemble_plan,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import lost_if_empty
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.roll import (
     roll_order,
     turn_events,
@@ -22,18 +23,17 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.status impo
     status,
     what_started,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.java_options import (
-    public_options,
-    secret_options_text,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     bootstrap_servers,
     broker_properties,
     client_listeners,
     client_properties,
     properties_text,
-    property_value,
     zookeeper_connect,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.start import (
+    generation,
+    logger_levels,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.unit import (
     mount_units,
@@ -41,10 +41,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.uni
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.zookeeper import (
     zookeeper_properties,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
-    is_secret,
-    masked_text,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.decision import (
     told_by_status,
@@ -66,51 +62,12 @@ def zookeeper_cfg(settings: Mapping[str, Any]) -> Dict[str, str]:
     return zookeeper_properties(**settings)
 
 
-def _holds_secret(key: Any, value: Any) -> bool:
-    """Tell whether a setting must not be shown: by its name, or for a password in a URL."""
-    return is_secret(key) or masked_text(str(value)) != str(value)
-
-
-def public_settings(settings: Mapping[str, Any]) -> Dict[str, str]:
-    """Return the entries of a mapping that anybody may see, values as text."""
-    return {
-        key: property_value(value)
-        for key, value in settings.items()
-        if not _holds_secret(key, value)
-    }
-
-
-def secret_settings(settings: Mapping[str, Any]) -> Dict[str, str]:
-    """Return the entries of a mapping that must never be shown, values as text."""
-    return {
-        key: property_value(value) for key, value in settings.items() if _holds_secret(key, value)
-    }
-
-
-def public_text(properties: Any) -> str:
-    """Return the properties file without what must never be shown."""
-    return properties_text(public_settings(properties))
-
-
-def secret_text(properties: Any) -> str:
-    """Return the part of the properties file that must never be shown; empty if there is none."""
-    return properties_text(secret_settings(properties))
-
-
 def zookeeper_endpoints(servers: Iterable[Mapping[str, Any]]) -> List[Dict[str, Any]]:
     """Return what the module zookeeper_info takes, from servers with `id address client_port`."""
     return [
         {"id": int(item["id"]), "address": item["address"], "port": int(item["client_port"])}
         for item in servers
     ]
-
-
-def logger_levels(loggers: Mapping[str, Any]) -> List[Tuple[str, str]]:
-    """Return (logger, level) of a mapping, sorted; YAML reads a plain OFF as false."""
-    return sorted(
-        (str(name), "OFF" if level is False else str(level).upper())
-        for name, level in loggers.items()
-    )
 
 
 def cluster_status(
@@ -144,20 +101,16 @@ class FilterModule:
             "ensemble_plan": ensemble_plan,
             "kafka_bootstrap": bootstrap_servers,
             "kafka_properties": kafka_properties,
+            "generation": generation,
             "idle_brokers": idle_brokers,
             "left_undone": left_undone,
             "logger_levels": logger_levels,
+            "lost_if_empty": lost_if_empty,
             "mount_units": mount_units,
             "plugin_path": plugin_path,
             "properties_text": properties_text,
-            "public_options": public_options,
-            "public_settings": public_settings,
-            "public_text": public_text,
             "roll_order": roll_order,
             "turn_events": turn_events,
-            "secret_options_text": secret_options_text,
-            "secret_settings": secret_settings,
-            "secret_text": secret_text,
             "unit_word": unit_word,
             "what_started": what_started,
             "zookeeper_cfg": zookeeper_cfg,
