@@ -58,7 +58,11 @@ def test_a_broker_runs_with_its_own_account_paths_and_limits(node, unit):
     assert line.split()[3:5] == ["15000", "15000"]
     assert node.check_output(f"systemctl show -p TimeoutStopUSec --value {unit}") == "3min 20s"
     logs = f"/srv/logs/{unit}"
-    assert node.file(f"{logs}/console.log").exists and node.file(f"{logs}/gc.log").exists
+    assert node.file(f"{logs}/gc.log").exists
+    # opened by the account: systemd would follow a link of the account's as root
+    console = node.file(f"{logs}/console.log")
+    assert (console.user, console.mode) == ("broker", 0o640)
+    assert node.check_output(f"readlink /proc/{process.pid}/fd/1") == console.path
     # WARN; at INFO speaks only the class that registers, because the guard reads that
     told = node.file(f"{logs}/server.log").content_string.splitlines()
     assert [line for line in told if " INFO " in line and "(kafka.server." in line] == []

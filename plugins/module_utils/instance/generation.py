@@ -50,7 +50,8 @@ class Generation:
 
     Written beside it, but no reason to restart: `default_options`, which the collection gives the JVM as
     long as nobody chooses others, and `definition`, the text of the unit or program, which take effect
-    with the next start; `ready`, the probes that this generation answers when it has started;
+    with the next start; `console`, the file that the process's output is appended to, empty where the
+    service manager writes it; `ready`, the probes that this generation answers when it has started;
     `cds_archive`, where a class-data archive is kept that makes later starts quicker; `guard`, a Python
     file among `files` and its arguments, run with `before-start` ahead of the JVM, and by a unit with
     `after-exit`; with `guard_watches` (nobody runs anything after an exit) also with `watch` beside the
@@ -71,6 +72,7 @@ class Generation:
     definition: str = ""
     ready: Tuple[Mapping[str, Any], ...] = ()
     cds_archive: str = ""
+    console: str = ""
     guard: Tuple[str, ...] = ()
     guard_watches: bool = False
 

@@ -23,7 +23,6 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     exclusive,
     without_room,
-    write_atomically,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generation import (
     Generation,
@@ -396,10 +395,6 @@ class Instance:
         return Journal([os.path.join(self.layout.log_dir, name) for name in names], whole)
 
     def _bring_up(self, name: str, rules: StartRules, journal: Journal) -> None:
-        # systemd would create it as root.
-        console = os.path.join(self.layout.log_dir, CONSOLE)
-        if self.layout.account and not os.path.exists(console):
-            write_atomically(console, "", 0o640, self.layout.account)
         self._manager.install(self.layout.name, self.store.definition(name))
         self._manager.start(self.layout.name)
         ready = self.store.ready(name)

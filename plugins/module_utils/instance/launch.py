@@ -37,6 +37,11 @@ else
 fi
 """
 
+# As the account: what the service manager opens, it opens as root, also what a link there leads to. Where
+# nothing can be written, the output goes to the service manager.
+CONSOLE_OUTPUT = """if (exec >>{console}) 2>/dev/null; then exec >>{console} 2>&1; fi
+"""
+
 
 def launch_script(generation: Generation, config_dir: str, state_dir: str) -> str:
     """Return the shell script that the service manager runs: record the start, then become the JVM.
@@ -68,7 +73,7 @@ def launch_script(generation: Generation, config_dir: str, state_dir: str) -> st
 # Written by kafkaops.cluster. Started by the service manager, by nobody else.
 set -eu
 umask 027
-state={quoted(state_dir)}
+{_console(generation)}state={quoted(state_dir)}
 mkdir -p "$state"
 line=$(cat "/proc/$$/stat")
 # Field 2 may hold blanks; count from behind it: the start time is field 22.
@@ -94,13 +99,20 @@ def guard_script(generation: Generation, config_dir: str, python: str) -> str:
     words += [item.replace("{conf}", directory) for item in generation.guard[1:]]
     return f"""#!/bin/sh
 # Written by kafkaops.cluster. Usage: {GUARD} before-start|watch|after-exit
-for python in {quoted(python)} /usr/bin/python3; do
+umask 027
+{_console(generation)}for python in {quoted(python)} /usr/bin/python3; do
   if [ -x "$python" ]; then
     exec "$python" {' '.join(quoted(word) for word in words)} "$@"
   fi
 done
 echo "{GUARD}: no Python to run it with, so nothing is done"
 """
+
+
+def _console(generation: Generation) -> str:
+    if not generation.console:
+        return ""
+    return CONSOLE_OUTPUT.format(console=quoted(generation.console))
 
 
 def quoted(word: object) -> str:

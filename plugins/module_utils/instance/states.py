@@ -94,6 +94,8 @@ def generation(params: Params, manager: ServiceManager) -> Generation:
         definition=manager.definition(params["name"], command, console),
         ready=tuple(params["ready"]),
         cds_archive=given["cds_archive"] if " " not in given["cds_archive"] else "",
+        # supervisord writes it, and keeps it small
+        console=console if params["manager"] == "systemd" else "",
         guard=tuple(given["guard"]),
         # supervisord runs nothing after an exit
         guard_watches=bool(given["guard"]) and params["manager"] == "supervisor",

@@ -80,6 +80,11 @@ def test_the_console_log_stays_small(product):
     assert f"/var/log/{product}/console.log -size +10M" in before
 
 
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_systemd_opens_no_file_in_a_directory_of_the_account(product):
+    assert not [key for key in unit(product) if key[1].startswith("Standard")]
+
+
 @pytest.mark.parametrize(
     "path, expected",
     [

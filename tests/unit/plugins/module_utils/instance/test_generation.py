@@ -106,6 +106,28 @@ def test_a_guard_runs_ahead_and_where_no_unit_runs_it_beside_the_jvm():
     assert commands(guard_watches=True) == [ahead, beside]
 
 
+def test_the_output_is_written_by_the_account_and_not_by_the_service_manager(tmp_path):
+    """What systemd opens itself, it opens as root, also what a link leads to that the account has put there."""
+    java = tmp_path / "jvm" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text("#!/bin/sh\necho started\necho trouble >&2\n")
+    java.chmod(0o755)
+    console = tmp_path / "it's" / "console.log"
+    console.parent.mkdir()
+    console.write_text("before\n")
+
+    def said(path):
+        made = generation(java_home=str(tmp_path / "jvm"), console=path)
+        assert made.fingerprint == generation(java_home=str(tmp_path / "jvm")).fingerprint
+        script = launch_script(made, "/etc/kafka", str(tmp_path / "run"))
+        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+        return done.stdout + done.stderr
+
+    assert said(str(console)) == ""
+    assert console.read_text() == "before\nstarted\ntrouble\n"
+    assert said("") == said(str(tmp_path / "gone" / "console.log")) == "started\ntrouble\n"
+
+
 def test_instances_that_start_at_once_and_share_an_archive_all_start(tmp_path):
     """Whoever loses the race for the dump of a JVM that is gone must start all the same."""
     java = tmp_path / "jvm" / "bin" / "java"
