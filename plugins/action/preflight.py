@@ -118,6 +118,8 @@ WITHOUT_ABSENT = (
     "identity.unknown_ids_in_use",
     "ensemble.server_list",
 )
+# Arguments that the playbook gives, and phases/lock.yml again where it has to look once more.
+ASKED = ("enforce", "leave_absent", "leaving", "purpose", "replaced", "resize")
 
 
 class ActionModule(ActionBase):
@@ -303,6 +305,8 @@ class ActionModule(ActionBase):
         }
         result["findings"] = [reported(each) for each in findings]
         result["changed"] = False
+        # for whoever has to look once more
+        result["asked"] = {key: arguments[key] for key in ASKED}
         enforce = arguments["enforce"]
         if enforce and not self._task.check_mode:
             result["report"] = _write_reports(raws, findings, result)

@@ -135,11 +135,11 @@ class ActionModule(ActionBase):
         # Once to ask, once to replace; whoever was quicker with the latter is told instead.
         for _attempt in range(2):
             try:
-                granted, found = self._ask(place, owner, holder, task_vars)
+                granted, found, waited = self._ask(place, owner, holder, task_vars)
             except (AnsibleError, OSError) as error:
                 return Answer(place, False, unanswered=_reason(error))
             if granted:
-                return Answer(place, True, holder, replaced)
+                return Answer(place, True, holder, replaced, waited=waited)
             holder, replaced = found, ""
             replaced = replacement(
                 found, is_gone(found, owner), str(task_vars.get(BREAK) or "").strip()
@@ -149,18 +149,18 @@ class ActionModule(ActionBase):
         return Answer(place, False, holder)
 
     def _ask(self, place: Place, owner: Owner, instead_of: Any, task_vars: Any) -> Any:
-        """(granted, holder); raises AnsibleError or OSError where the host does not answer."""
+        """(granted, holder, waited); raises AnsibleError or OSError where the host does not answer."""
         wait_for = list(place.instances) if instead_of else []
         if self._is_here():
             directory = os.path.expanduser(place.directory)
             paths = [os.path.expanduser(path) for path in wait_for]
             taken = take(directory, place.cluster, owner, instead_of, paths)
-            return taken.granted, taken.holder
+            return taken.granted, taken.holder, taken.waited
         arguments = {"owner": owner.to_dict(), "wait_for": wait_for}
         if instead_of:
             arguments["instead_of"] = instead_of.to_dict()
         answer = self._host_lock("taken", place, arguments, task_vars)
-        return bool(answer["granted"]), Owner.from_dict(answer["holder"])
+        return bool(answer["granted"]), Owner.from_dict(answer["holder"]), bool(answer["waited"])
 
     def _give_back(self, place: Place, task_vars: Any) -> Dict[str, Any]:
         owner = _this_run(place.cluster)
@@ -212,6 +212,7 @@ class ActionModule(ActionBase):
             self._display.display(f"    {line}")
         return {
             "granted": judged.granted,
+            "outdated": judged.outdated,
             "told": "\n".join(each.line() for each in judged.errors),
             "fences": {name: dict(fence) for name, fence in judged.fences.items()},
         }

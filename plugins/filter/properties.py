@@ -12,7 +12,6 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ensemble import (
     ensemble_plan,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import lost_if_empty
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.roll import (
     roll_order,
     turn_events,
@@ -105,7 +104,6 @@ class FilterModule:
             "idle_brokers": idle_brokers,
             "left_undone": left_undone,
             "logger_levels": logger_levels,
-            "lost_if_empty": lost_if_empty,
             "mount_units": mount_units,
             "plugin_path": plugin_path,
             "properties_text": properties_text,

@@ -75,6 +75,10 @@ holder:
   description: Who holds it now.
   type: dict
   returned: with O(state=taken)
+waited:
+  description: Whether a module of the holder before was still at work on an instance, and was waited for.
+  type: bool
+  returned: with O(state=taken)
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -107,7 +111,9 @@ def main() -> None:
         module.fail_json(msg=f"not the value of a holder: {error!r}")
     except OSError as error:
         module.fail_json(msg=f"{params['directory']}: {error.strerror or error}")
-    module.exit_json(changed=False, granted=taken.granted, holder=taken.holder.to_dict())
+    module.exit_json(
+        changed=False, granted=taken.granted, holder=taken.holder.to_dict(), waited=taken.waited
+    )
 
 
 if __name__ == "__main__":

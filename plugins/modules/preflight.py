@@ -147,6 +147,11 @@ products:
   type: list
   elements: dict
   sample: [{product: kafka, version: 3.9.2, scala_version: "2.13"}]
+asked:
+  description: The arguments O(enforce), O(leave_absent), O(leaving), O(purpose), O(replaced) and O(resize), for a second look.
+  returned: with phase judge
+  type: dict
+  sample: {enforce: true, leave_absent: false, leaving: [], purpose: deploy, replaced: "", resize: false}
 controllers:
   description: Id of the controller of each cluster that could be asked.
   returned: with phase judge

@@ -69,6 +69,10 @@ holder:
   description: Who holds the lock of this place, or held it before it was replaced.
   returned: with phase take
   type: dict
+outdated:
+  description: Whether a module of a killed run was still at work when the preflight looked at its host.
+  returned: with phase judge
+  type: bool
 told:
   description: The refusals, one a line.
   returned: with phase judge

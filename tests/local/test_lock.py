@@ -353,6 +353,10 @@ def test_a_run_killed_in_a_turn_is_taken_over_when_its_module_is_done(cluster):
         assert holder(cluster)["pid"] == process.pid
         run = cluster.deploy()
     assert f"was left by site.yml (process {process.pid} of" in " ".join(run.text.split()), run.text
+    # what the preflight saw was older than what the module had done
+    assert "Look again, since a module of the killed run was still at work" in run.text, run.text
+    assert run.text.count("PLAY [Check the whole inventory]") == 1
+    assert run.text.count("preflight : Judge the inventory") == 2
     assert sorted(set(watch.check())) == sorted(cluster.brokers)
     assert changed(before, cluster.processes()) == set(cluster.brokers)
     assert cluster.deploy().changed() == 0

@@ -297,9 +297,54 @@ def test_only_where_there_is_known_to_be_nothing_to_do_nothing_is_asked(product,
     (idle,) = [
         play["vars"]["kafkaops_idle"]
         for play in plays
-        if play.get("hosts") == f"kafkaops_{product}"
+        if play.get("hosts") == f"kafkaops_{product}" and "kafkaops_idle" in play["vars"]
     ]
     staged = f"{product}_staged"
     hostvars = {"a": {staged: IDLE}, "b": {} if second is None else {staged: second}}
     variables = {"ansible_play_hosts": ["a", "b"], "hostvars": hostvars}
     assert Templar(loader=DataLoader(), variables=variables).template(idle) is expected
+
+
+@pytest.mark.parametrize("number", [int, str])
+@pytest.mark.parametrize(
+    "given, found",
+    [
+        (1, "broker 1"),
+        ("1", "broker 1"),
+        (" 1\n", "broker 1"),
+        *((given, None) for given in ("", "0,1", "kafka-1", "abc", "1.9", True, None, [1], 9, -1)),
+    ],
+)
+def test_a_broker_is_named_by_its_id_and_by_nothing_else(given, found, number):
+    """As a number everything that is none would be broker 0."""
+    (play,) = DataLoader().load_from_file(
+        str(ROOT / "playbooks" / "phases" / "broker.yml"), trusted_as_template=True
+    )
+    brokers = [{"host": f"broker {each}", "id": number(each)} for each in range(3)]
+    variables = {**play["vars"], "kafkaops_brokers": brokers, "broker": given}
+    named = Templar(loader=DataLoader(), variables=variables).template(variables["kafkaops_named"])
+    assert named == ([found] if found else [])
+
+
+@pytest.mark.parametrize(
+    "staged, stays",
+    [
+        ({"running": True, "restart_pending": True}, False),
+        ({"running": True, "restart_pending": False}, True),
+        ({"running": False, "restart_pending": True}, True),
+        ({"skipped": True}, True),
+        (None, True),
+    ],
+)
+def test_brokers_are_asked_early_where_zookeeper_would_restart_first(staged, stays):
+    plays = DataLoader().load_from_file(
+        str(ROOT / "playbooks" / "phases" / "run.yml"), trusted_as_template=True
+    )
+    hostvars = {"zk": {} if staged is None else {"zookeeper_staged": staged}}
+    variables = {
+        "ansible_check_mode": False,
+        "groups": {"kafkaops_zookeeper": ["zk"]},
+        "hostvars": hostvars,
+    }
+    template = plays[0]["vars"]["kafkaops_zookeeper_stays"]
+    assert Templar(loader=DataLoader(), variables=variables).template(template) is stays

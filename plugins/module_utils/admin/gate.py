@@ -158,15 +158,18 @@ def judge_each(
     """Broker id to Verdict, each as if it alone were stopped now.
 
     `minimums`: topic -> effective min.insync.replicas (`minimums_of`); a topic that is not in it is
-    not known yet, and waited for; `expected`: ids of all brokers of the cluster; `reassigning`:
+    not known yet, and waited for; `expected`: ids of all brokers of the cluster, of which those that hold
+    replicas and are not registered are waited for; `reassigning`:
     partitions that are being moved. One pass over the partitions, however many brokers.
     """
     alive = {each.id for each in snapshot.brokers}
     offline, isolated = _survey(snapshot, alive)
     files = {broker: _File(broker, broker in alive, broker in isolated) for broker in brokers}
+    holders = set()
     for name, topic in snapshot.topics.items():
         least, consented = minimums.get(name), accepted.covers(name)
         for part in topic.partitions:
+            holders.update(part.replicas)
             for broker in part.replicas:
                 if broker in files:
                     files[broker].add(name, part, least, consented)
@@ -174,10 +177,9 @@ def judge_each(
     if reassigning:
         moved = [(name, number, "") for name, number in reassigning]
         wide.append(f"{_count(moved)} being reassigned: {_some(moved)}")
-    return {
-        broker: each.verdict(wide, sorted(set(expected) - alive), offline)
-        for broker, each in files.items()
-    }
+    # One without replicas, such as a broker that is still to be deployed, spares nobody.
+    missing = sorted((set(expected) - alive) & holders)
+    return {broker: each.verdict(wide, missing, offline) for broker, each in files.items()}
 
 
 def _survey(

@@ -93,6 +93,7 @@ class Answer:
     holder: Optional[Owner] = None
     replaced: str = ""
     unanswered: str = ""
+    waited: bool = False
 
     def to_dict(self) -> Dict[str, Any]:
         """As it travels through the playbook; `from_dict` reads it."""
@@ -102,6 +103,7 @@ class Answer:
             "holder": self.holder.to_dict() if self.holder else None,
             "replaced": self.replaced,
             "unanswered": self.unanswered,
+            "waited": self.waited,
         }
 
     @classmethod
@@ -113,18 +115,23 @@ class Answer:
             Owner.from_dict(found["holder"]) if found["holder"] else None,
             str(found["replaced"]),
             str(found["unanswered"]),
+            bool(found["waited"]),
         )
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether the run may go on; what it says; and where each member's lock is, if it was granted."""
+    """Whether the run may go on; what it says; and where each member's lock is, if it was granted.
+
+    `outdated`: a module of the run before was still at work when the preflight looked.
+    """
 
     granted: bool
     errors: Tuple[Problem, ...] = ()
     warnings: Tuple[Problem, ...] = ()
     notes: Tuple[str, ...] = ()
     fences: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    outdated: bool = False
 
 
 def plan(members: Iterable[Member], workers: Sequence[str]) -> Plan:
@@ -208,6 +215,7 @@ def verdict(
         True,
         warnings=tuple(_incomplete(place, reason) for place, reason in absent),
         notes=tuple(_notes(answers)),
+        outdated=any(answer.waited for answer in answers),
         fences={
             name: {
                 "directory": answer.place.directory,

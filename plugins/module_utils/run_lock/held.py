@@ -38,10 +38,11 @@ GUARD = ".lock"
 
 @dataclass(frozen=True)
 class Taken:
-    """Whether the lock was granted, and who holds it now."""
+    """Whether the lock was granted, who holds it now, and whether a module of the other run still worked."""
 
     granted: bool
     holder: Owner
+    waited: bool = False
 
 
 def path_of(directory: str, cluster: str) -> str:
@@ -81,10 +82,10 @@ def take(
         if not owner.is_same(holder):
             text = json.dumps(owner.to_dict(), indent=1, sort_keys=True) + "\n"
             write_atomically(path_of(directory, cluster), text, mode=0o644)
-    if instead_of is not None:
-        for path in wait_for:
-            _wait_for(path)
-    return Taken(True, owner)
+    if instead_of is None:
+        return Taken(True, owner)
+    waits = [_wait_for(path) for path in wait_for]
+    return Taken(True, owner, waited=any(waits))
 
 
 def give_back(directory: str, cluster: str, owner: Owner) -> bool:
@@ -159,14 +160,21 @@ def _is_there(path: str, descriptor: int) -> bool:
         return False
 
 
-def _wait_for(path: str) -> None:
-    """Wait until nobody holds the lock of an instance; one that is not there is held by nobody."""
+def _wait_for(path: str) -> bool:
+    """Wait until nobody holds the lock of an instance; tell whether somebody did.
+
+    One that is not there is held by nobody.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except (FileNotFoundError, NotADirectoryError):
-        return
+        return False
     try:
         # shared: enough to wait for, and a read-only file may be locked so on any file system
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
         fcntl.flock(descriptor, fcntl.LOCK_SH)
+        return True
     finally:
         os.close(descriptor)

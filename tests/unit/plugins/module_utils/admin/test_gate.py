@@ -120,7 +120,7 @@ def test_every_state(states, minimum, accepted, verdict, words):
         (cluster(FINE, controller=None), {}, "there is no controller"),
         (cluster(FINE, controller=9), {}, "there is no controller"),
         (cluster(((1, 2, 3), (1, 2)), FINE, brokers=(1, 2)), {}, "not registered: broker 3"),
-        (cluster(((1, 2), (1, 2)), brokers=(1, 2)), {"expected": (1, 2, 3, 4)}, "brokers 3, 4"),
+        (cluster(((1, 2, 3), (1, 2)), ((1, 2, 4), (1, 2)), brokers=(1, 2)), {"expected": (1, 2, 3, 4)}, "brokers 3, 4"),
         (cluster(FINE), {"reassigning": [("t0", 0)]}, "1 partition is being reassigned: t0-0"),
     ],
 )  # fmt: skip
@@ -135,6 +135,12 @@ def test_what_holds_back_every_broker_but_the_one_to_be_mended(snapshot, more, w
     found = judge(sick, 1, least(sick), **asked)
     assert (found.verdict, found.mending) == (GO, "it is in sync with no other broker")
     assert judge(sick, 2, least(sick), **asked).verdict == WAIT
+
+
+def test_a_broker_that_is_still_to_be_deployed_holds_nobody_back():
+    """The inventory names it already; it has no replica, so that it spares nobody."""
+    snapshot = cluster(FINE, FINE)
+    assert judge(snapshot, 1, least(snapshot), (*ALL, 4)).verdict == GO
 
 
 def test_a_sick_broker_need_not_catch_up_first():

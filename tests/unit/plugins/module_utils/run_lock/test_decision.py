@@ -188,6 +188,13 @@ def test_a_lock_that_nobody_keeps_is_none():
     assert error.value == "d"
 
 
+def test_what_a_module_did_after_the_preflight_has_looked_is_to_be_looked_at_again():
+    answers = [Answer(ONE, True, OTHER, LEFT), Answer(TWO, True, OTHER, LEFT, waited=True)]
+    assert Answer.from_dict(answers[1].to_dict()) == answers[1]
+    assert judged(*answers).outdated
+    assert not judged(answers[0]).outdated
+
+
 def test_what_was_replaced_is_told_once():
     found = judged(Answer(ONE, True, OTHER, LEFT), Answer(TWO, True, OTHER, LEFT))
     (line,) = found.notes

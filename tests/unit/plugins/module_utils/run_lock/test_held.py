@@ -110,7 +110,7 @@ def test_who_replaces_a_run_waits_for_the_module_that_it_has_left_running(direct
     take(directory, "c", A)
 
     def replace():
-        take(directory, "c", B, instead_of=A, wait_for=[absent, busy])
+        assert take(directory, "c", B, instead_of=A, wait_for=[absent, busy]).waited
         done.set()
 
     thread = threading.Thread(target=replace)
@@ -123,6 +123,7 @@ def test_who_replaces_a_run_waits_for_the_module_that_it_has_left_running(direct
             check_held(directory, "c", A.id)
     assert done.wait(30)
     thread.join()
+    assert not take(directory, "c", A, instead_of=B, wait_for=[absent, busy]).waited, "nobody works"
 
 
 def test_who_has_lost_the_lock_may_start_nothing(directory):
