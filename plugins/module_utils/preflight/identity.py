@@ -336,6 +336,16 @@ def _registrations(cluster: Cluster) -> Iterator[Problem]:
         )
 
 
+def hosts_without_id(cluster: Cluster) -> List[str]:
+    """The hosts whose id would be made up while nobody can tell which ids are in use."""
+    if cluster.snapshot or ensemble_state(cluster)["state"] not in ("existing", "unknown"):
+        return []
+    claims = broker_claims(cluster)
+    if not any(claim.on_disk or claim.ran_as is not None for claim in claims):
+        return []
+    return without_id(claims)
+
+
 def _unknown_ids(cluster: Cluster) -> Iterator[Problem]:
     """Hosts whose id would be made up while nobody can tell which ids are in use.
 
@@ -350,12 +360,7 @@ def _unknown_ids(cluster: Cluster) -> Iterator[Problem]:
     | is down     | yes                              | has one, ran, or one is staged| that one   |
     | is down     | yes                              | has none                      | refused    |
     """
-    if cluster.snapshot or ensemble_state(cluster)["state"] not in ("existing", "unknown"):
-        return
-    claims = broker_claims(cluster)
-    if not any(claim.on_disk or claim.ran_as is not None for claim in claims):
-        return
-    open_hosts = without_id(claims)
+    open_hosts = hosts_without_id(cluster)
     if open_hosts:
         yield found(
             "identity.unknown_ids_in_use",

@@ -13,7 +13,15 @@ logs to its empty one. So it has to be told apart from a broker that never ran:
 | it ran here, and no directory has data            | yes, whatever the directories are called now    |
 | it was never seen to answer; another one has data | if the current configuration has the directory  |
 | nothing on this host; the cluster knows the id    | yes: its id holds replicas                      |
+| the same; the cluster cannot be asked, and another| yes: its id may hold replicas                   |
+| broker's disks have partitions                    |                                                 |
+| the same; the cluster cannot be asked, nothing was| yes: its id may hold replicas                   |
+| staged here, and the ensemble holds data, or may  |                                                 |
+| and another broker was not seen                   |                                                 |
 | a first start that failed, or nothing at all      | no                                              |
+
+A first installation that was killed has staged a configuration on every host before anything
+started, and its brokers have no partitions: topics come when all of them run. It is run again.
 
 It ran here: the configuration that last answered is kept below the configuration directory, which
 outlives a reboot and lies on another disk than the data. Teardown deletes it.
@@ -29,15 +37,25 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.finding
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import (
     broker_claims,
+    ensemble_state,
+    hosts_without_id,
+    identities,
     log_directories,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids import Claim
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    WRITING,
+    Cluster,
     Snapshot,
     World,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+
+CANNOT_BE_ASKED = (
+    "run playbooks/start.yml, or mend what keeps the cluster from answering, and then this again: a"
+    " cluster that runs tells whether the broker holds replicas; if it is known to be a new one,"
+    " accept `directories.emptied`"
+)
 
 
 def check_lost_data(world: World) -> Iterator[Problem]:
@@ -46,7 +64,10 @@ def check_lost_data(world: World) -> Iterator[Problem]:
         claims = {claim.host: claim for claim in broker_claims(cluster)}
         for member in cluster.brokers:
             yield from _broken(member)
-            yield from _emptied(member, claims[member.name], cluster.snapshot)
+            yield from _emptied(member, cluster, claims[member.name].settled)
+            # Nothing else starts a broker that never ran.
+            if world.purpose in WRITING:
+                yield from _perhaps_emptied(member, cluster)
 
 
 def _broken(member: Member) -> Iterator[Problem]:
@@ -61,20 +82,81 @@ def _broken(member: Member) -> Iterator[Problem]:
             )
 
 
-def _emptied(member: Member, claim: Claim, snapshot: Optional[Snapshot]) -> Iterator[Problem]:
+def _emptied(member: Member, cluster: Cluster, settled: Optional[int]) -> Iterator[Problem]:
     facts = member.product_facts("kafka")
-    wanted = {each["path"]: each for each in facts.get("log_dirs") or []}
-    without = [path for path, each in wanted.items() if _has_lost_meta(each)]
-    used, reason = _used_directories(facts, frozenset(without), claim, snapshot)
+    without = _without_meta(member)
+    used, reason = _used_directories(facts, frozenset(without), settled, cluster.snapshot)
     for index, path in enumerate(member.log_dirs):
         if path in without and posixpath.normpath(path) in used:
-            yield found(
-                "directories.emptied",
-                member.name,
-                f"kafka_log_dirs[{index}]",
-                path,
-                f"{_state(wanted[path])}, and {reason}",
-            )
+            yield _finding(member, index, without[path], reason)
+
+
+def _perhaps_emptied(member: Member, cluster: Cluster) -> Iterator[Problem]:
+    """A host without anything of a broker, whose id may hold replicas: the cluster cannot be asked."""
+    facts = member.product_facts("kafka")
+    state = ensemble_state(cluster)["state"]
+    if cluster.snapshot or not facts or state not in ("existing", "unknown"):
+        return
+    # Who has no id either gets none, which is another finding.
+    if _ran_here(facts) or member.name in hosts_without_id(cluster):
+        return
+    others = [each for each in cluster.brokers if each.name != member.name]
+    holding = [
+        each.name for each in others if any(one["partitions"] for one in log_directories(each))
+    ]
+    reason = ""
+    if holding:
+        verb = "has" if len(holding) == 1 else "have"
+        reason = f"{', '.join(holding)} {verb} partitions"
+    elif not (facts.get("staged") or facts.get("current")):
+        unseen = [each.name for each in others if not each.facts]
+        if state == "existing":
+            reason = "the ensemble holds data"
+        elif unseen:
+            reason = f"{', '.join(unseen)} may have partitions"
+    if not reason:
+        return
+    number = identities(cluster)[0][member.name]
+    reason += (
+        f", and nobody can tell whether broker {number} holds replicas while the cluster does not"
+        " answer"
+    )
+    without = _without_meta(member)
+    for index, path in enumerate(member.log_dirs):
+        if path in without:
+            yield _finding(member, index, without[path], reason, CANNOT_BE_ASKED)
+
+
+def _finding(
+    member: Member, index: int, each: Mapping[str, Any], reason: str, remedy: str = ""
+) -> Problem:
+    return found(
+        "directories.emptied",
+        member.name,
+        f"kafka_log_dirs[{index}]",
+        each["path"],
+        f"{_state(each)}, and {reason}",
+        remedy,
+    )
+
+
+def _without_meta(member: Member) -> Dict[str, Mapping[str, Any]]:
+    """The wanted log directories, by path, that have no meta.properties."""
+    wanted = member.product_facts("kafka").get("log_dirs") or []
+    return {each["path"]: each for each in wanted if _has_lost_meta(each)}
+
+
+def _ran_here(facts: Mapping[str, Any]) -> bool:
+    """Whether anything of a broker that began here is left: told by the findings of `_emptied`."""
+    return bool(facts.get("answered")) or _holds_data(facts)
+
+
+def _holds_data(facts: Mapping[str, Any]) -> bool:
+    everywhere: List[Dict[str, Any]] = [
+        *(facts.get("log_dirs") or []),
+        *(facts.get("other_log_dirs") or []),
+    ]
+    return any(each["meta"] or each.get("meta_broken") for each in everywhere)
 
 
 def _has_lost_meta(each: Mapping[str, Any]) -> bool:
@@ -85,15 +167,11 @@ def _has_lost_meta(each: Mapping[str, Any]) -> bool:
 def _used_directories(
     facts: Mapping[str, Any],
     without: FrozenSet[str],
-    claim: Claim,
+    settled: Optional[int],
     snapshot: Optional[Snapshot],
 ) -> Tuple[FrozenSet[str], str]:
     """(directories that have to hold a broker's data, how that is known); see the table above."""
-    everywhere: List[Dict[str, Any]] = [
-        *(facts.get("log_dirs") or []),
-        *(facts.get("other_log_dirs") or []),
-    ]
-    holds_data = any(each["meta"] or each.get("meta_broken") for each in everywhere)
+    holds_data = _holds_data(facts)
     answered = facts.get("answered")
     if answered:
         reason = f"broker {answered.get('broker.id', '')} ran here"
@@ -101,8 +179,8 @@ def _used_directories(
     if holds_data:
         reason = "the broker's other log directories have one"
         return _paths(facts.get("current") or {}), reason
-    if snapshot and claim.settled in snapshot.replicas:
-        return _normal(without), f"broker {claim.settled} holds replicas in the cluster"
+    if snapshot and settled in snapshot.replicas:
+        return _normal(without), f"broker {settled} holds replicas in the cluster"
     return frozenset(), ""
 
 

@@ -79,7 +79,8 @@ def question(
 def snapshot_of(answer: Mapping[str, Any]) -> Tuple[Optional[Snapshot], Optional[int]]:
     """(Snapshot or None, controller) of what kafka_cluster_info returned."""
     ensemble = answer.get("zookeeper") or {}
-    if not answer.get("reachable") and not ensemble.get("exists"):
+    # An ensemble that answers and knows of no cluster is an answer, too: nobody holds replicas.
+    if not (answer.get("reachable") or ensemble.get("exists") or ensemble.get("reachable")):
         return None, None
     brokers: Dict[int, Tuple[Tuple[str, int], ...]] = {}
     for each in answer.get("brokers") or []:

@@ -26,6 +26,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
 # versions, to start what was in effect, to upgrade, to go back.
 DEPLOY, KEEP, START, UPGRADE, ROLLBACK = "deploy", "keep", "start", "upgrade", "rollback"
 PURPOSES = (DEPLOY, KEEP, START, UPGRADE, ROLLBACK)
+# Those that start brokers with what the inventory says.
+WRITING = (DEPLOY, UPGRADE, ROLLBACK)
 
 
 @dataclass(frozen=True)

@@ -257,6 +257,14 @@ def test_the_snapshot_of_an_answer():
     )
     assert snapshot.on_default_min_isr == {2: (7, ("orders",))}
     assert snapshot_of({"reachable": False, "brokers": []}) == (None, None)
+    silent = {"reachable": False, "exists": False}
+    assert snapshot_of({"reachable": False, "zookeeper": silent}) == (None, None)
+
+
+def test_an_ensemble_that_knows_of_no_cluster_has_answered():
+    ensemble = {"reachable": True, "exists": False, "cluster_id": None, "brokers": []}
+    snapshot, _controller = snapshot_of({"reachable": False, "zookeeper": ensemble})
+    assert snapshot is not None and snapshot.replicas == frozenset()
 
 
 def test_consent_makes_a_warning_of_an_error_but_not_of_a_contradiction(tmp_path):

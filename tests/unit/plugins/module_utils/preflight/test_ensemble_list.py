@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
-from tests.unit.plugins.module_utils.preflight.test_wrong_inventories import said, spoilt
+from tests.unit.plugins.module_utils.preflight.test_wrong_inventories import said, spoilt, staged
 
 SERVERS = ["zookeeper-1", "zookeeper-2", "zookeeper-3"]
 MORE = {
@@ -22,8 +22,9 @@ def lines(*numbers):
 
 
 def facts(**of):
-    """Facts of servers that have data and this list in effect."""
-    return {
+    """Facts of servers that have data and this list in effect, and of brokers that an earlier run has staged."""
+    brokers = {f"kafka-{number}": staged(number) for number in (1, 2, 3)}
+    servers = {
         host.replace("_", "-"): {
             "zookeeper/data/has_data": True,
             "zookeeper/data/myid": host[-1],
@@ -31,6 +32,7 @@ def facts(**of):
         }
         for host, current in of.items()
     }
+    return {**brokers, **servers}
 
 
 THREE = facts(**{f"zookeeper_{number}": lines(1, 2, 3) for number in (1, 2, 3)})
@@ -94,7 +96,7 @@ def test_what_leaves_is_known_to_later_plays_and_not_to_brokers(tmp_path):
 
 def test_brokers_keep_a_server_that_they_know(tmp_path):
     connect = "192.0.2.14:2181,192.0.2.15:2181/kafka"
-    knows = {"kafka-1": {"kafka/current": {"zookeeper.connect": connect}}}
+    knows = {"kafka-1": {**staged(1), "kafka/current": {"zookeeper.connect": connect}}}
     verdict = ground.verdict_of(
         spoilt(hosts=MORE), tmp_path, facts={**FIVE, **knows}, leaving=set(MORE)
     )

@@ -161,8 +161,12 @@ def staged(number):
         # a first installation
         ({}, None, {}, [1, 2, 3]),
         # one that was killed before any broker began, ZooKeeper stopped since
-        (ENSEMBLE, None, {}, [1, 2, 3]),
-        (dict(ENSEMBLE, **{"kafka-1": staged(1), "kafka-2": staged(2)}), None, {}, [1, 2, 3]),
+        (
+            dict(ENSEMBLE, **{f"kafka-{number}": staged(number) for number in (1, 2, 3)}),
+            None,
+            {},
+            [1, 2, 3],
+        ),
         # one that was killed while the brokers began
         (
             dict(ENSEMBLE, **{"kafka-1": staged(1), "kafka-2": on_disk(2), "kafka-3": staged(3)}),
@@ -184,10 +188,10 @@ def staged(number):
             {},
             [5, 6, 7],
         ),
-        # the new host has one in the inventory
+        # the new host has one in the inventory, and the cluster answers
         (
             dict(ENSEMBLE, **{"kafka-1": on_disk(1), "kafka-2": on_disk(2)}),
-            None,
+            {"cluster_id": "AAAA"},
             {"kafka-3": {"kafka_broker_id": 8}},
             [1, 2, 8],
         ),
@@ -198,6 +202,86 @@ def test_ids_that_may_be_given(tmp_path, facts, snapshot, hosts, ids):
     assert said(verdict) == {}
     given = verdict.result["ids"]
     assert [given[f"kafka-{index}"]["broker_id"] for index in (1, 2, 3)] == ids
+
+
+PARTITIONS = {"kafka/log_dirs/0/partitions": 7}
+NEW = {"kafka-3": {"kafka_broker_id": 3}}
+UNSEEN = {"facts": None, "unreachable": "no route", "in_play": False}
+
+
+@pytest.mark.parametrize(
+    "facts, hosts, raw, refused, why",
+    [
+        # a new machine under a written id, while nothing runs
+        (
+            {"kafka-1": {**on_disk(1), **PARTITIONS}, "kafka-2": on_disk(2)},
+            NEW,
+            {},
+            ["kafka-3"],
+            "it is not there, and kafka-1 has partitions, and nobody can tell whether broker 3 holds",
+        ),
+        # a run that had found it in order was killed before its first start
+        (
+            {"kafka-1": {**on_disk(1), **PARTITIONS}, "kafka-2": on_disk(2), "kafka-3": staged(3)},
+            NEW,
+            {},
+            ["kafka-3"],
+            "kafka-1 has partitions",
+        ),
+        # the other brokers have nothing but their ids, and nobody has been here
+        (
+            {"kafka-1": on_disk(1), "kafka-2": on_disk(2)},
+            NEW,
+            {},
+            ["kafka-3"],
+            "the ensemble holds",
+        ),
+        # all brokers are new, their ids written or not
+        (
+            {},
+            {f"kafka-{number}": {"kafka_broker_id": number} for number in (1, 2, 3)},
+            {},
+            ["kafka-1", "kafka-2", "kafka-3"],
+            "the ensemble holds data",
+        ),
+        ({}, {}, {}, ["kafka-1", "kafka-2", "kafka-3"], "the ensemble holds data"),
+    ],
+)
+def test_an_empty_host_starts_only_where_its_id_is_known_to_hold_nothing(
+    tmp_path, facts, hosts, raw, refused, why
+):
+    """It could be elected, if it was the last in sync, and the others would cut their logs."""
+    verdict = ground.verdict_of(spoilt(hosts=hosts), tmp_path, dict(ENSEMBLE, **facts), raw=raw)
+    assert said(verdict) == {"directories.emptied": refused}
+    assert why in verdict.findings[0].reason
+    assert "playbooks/start.yml" in verdict.findings[0].remedy
+
+
+def test_nobody_starts_empty_while_those_who_may_hold_the_data_are_not_seen(tmp_path):
+    hosts = {f"kafka-{number}": {"kafka_broker_id": number} for number in (1, 2, 3)}
+    hosts.update({f"zookeeper-{number}": {"zookeeper_myid": number} for number in (1, 2, 3)})
+    others = [name for name in hosts if name != "kafka-3"]
+    raw = dict.fromkeys(others, UNSEEN)
+    verdict = ground.verdict_of(spoilt(hosts=hosts), tmp_path, raw=raw)
+    (error,) = verdict.errors
+    assert (error.check, error.subjects) == ("directories.emptied", ("kafka-3",))
+    assert "kafka-1, kafka-2 may have partitions" in error.reason
+    # A first installation of some hosts that was killed: this one has its configuration.
+    again = ground.verdict_of(spoilt(hosts=hosts), tmp_path, {"kafka-3": staged(3)}, raw=raw)
+    assert not again.errors
+
+
+@pytest.mark.parametrize("purpose", ["start", "keep"])
+def test_a_playbook_that_starts_no_new_broker_does_not_ask_for_it(tmp_path, purpose):
+    facts = dict(ENSEMBLE, **{"kafka-1": {**on_disk(1), **PARTITIONS}})
+    verdict = ground.verdict_of(spoilt(hosts=NEW), tmp_path, facts, purpose=purpose)
+    assert "directories.emptied" not in said(verdict)
+
+
+def test_a_host_that_is_known_to_be_new_can_be_accepted(tmp_path):
+    facts = dict(ENSEMBLE, **{"kafka-1": {**on_disk(1), **PARTITIONS}, "kafka-2": on_disk(2)})
+    accept = ["directories.emptied"]
+    assert not ground.verdict_of(spoilt(hosts=NEW), tmp_path, facts, accept=accept).errors
 
 
 def test_a_staged_id_that_another_broker_has_is_not_given_again(tmp_path):
