@@ -11,7 +11,8 @@ import pytest
 from tests.local.support import CHECKOUT, LocalCluster
 
 # A setting that Kafka reads only at its start.
-KEY = "log.retention.hours"
+# Not one that needs consent on the way back.
+KEY = "group.initial.rebalance.delay.ms"
 
 
 def everything_below(folder):
@@ -62,11 +63,11 @@ def test_converged(cluster):
 def test_changed_setting(cluster):
     """--check --diff shows the key on every broker, restarts none, and writes nothing."""
     before, files = cluster.processes(), cluster.configuration_times()
-    cluster.set_brokers({KEY: 169})
+    cluster.set_brokers({KEY: 3001})
     run = cluster.play("site.yml", "--check", "--diff")
     cluster.set_brokers({KEY: None})
-    assert run.text.count("+log.retention.hours=169") == 3
-    assert run.text.count("-log.retention.hours=168") == 3
+    assert run.text.count("+group.initial.rebalance.delay.ms=3001") == 3
+    assert run.text.count("-group.initial.rebalance.delay.ms=3000") == 3
     for name in cluster.brokers:
         assert run.recap[name]["changed"] >= 2, "staged and restarted"
     for name in cluster.zookeepers:
@@ -82,20 +83,20 @@ def test_limit(cluster):
     run = cluster.deploy("--limit", "kafka-2")
     assert run.changed() == 0 and list(run.recap) == ["kafka-2"], run.text
 
-    cluster.set_brokers({KEY: 169})
+    cluster.set_brokers({KEY: 3001})
     before = cluster.processes()
     run = cluster.deploy("--limit", "kafka-2")
     after = cluster.processes()
     assert {name for name in before if before[name] != after[name]} == {"kafka-2"}
-    assert "log.retention.hours=169" in configuration(cluster, "kafka-2")
-    assert "log.retention.hours=168" in configuration(cluster, "kafka-1")
+    assert "group.initial.rebalance.delay.ms=3001" in configuration(cluster, "kafka-2")
+    assert "group.initial.rebalance.delay.ms=3000" in configuration(cluster, "kafka-1")
 
     # What is staged and not yet run is pending, and stays so, whoever looks.
     cluster.deploy("--tags", "preflight,install,configure")
     assert cluster.processes() == after
     for _ in range(2):
         status = cluster.play("status.yml").text
-        reason = r"%s: server.properties: log.retention.hours 168 -> 169"
+        reason = r"%s: server.properties: group.initial.rebalance.delay.ms 3000 -> 3001"
         assert re.search(reason % "kafka-1", status) and re.search(
             reason % "kafka-3", status
         ), status
@@ -129,13 +130,13 @@ def test_the_documented_tags_are_those_that_there_are(cluster):
 def test_what_an_earlier_run_has_staged_is_run_alone(cluster):
     """--tags run after --tags configure, as two runs."""
     before = cluster.processes()
-    cluster.configure("kafka-2", kafka_config={KEY: 170})
+    cluster.configure("kafka-2", kafka_config={KEY: 3002})
     cluster.deploy("--tags", "configure")
     assert cluster.processes() == before
     cluster.deploy("--tags", "run")
     after = cluster.processes()
     assert {name for name in before if before[name] != after[name]} == {"kafka-2"}
-    assert "log.retention.hours=170" in configuration(cluster, "kafka-2")
+    assert "group.initial.rebalance.delay.ms=3002" in configuration(cluster, "kafka-2")
     cluster.configure("kafka-2")  # goes into effect with the next change
 
 

@@ -8,6 +8,7 @@ Private to this collection. `client_reading` asks.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Dict, Iterable, Iterator, Mapping, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
@@ -16,6 +17,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Partition,
     Snapshot,
     Topic,
+    topic_default,
 )
 
 # (topic, partition)
@@ -23,19 +25,6 @@ PartitionKey = Tuple[str, int]
 Configs = Dict[str, Dict[str, ConfigEntry]]
 
 _SOURCES = {1: "topic", 2: "broker", 3: "cluster", 4: "static", 5: "default", 8: "group"}
-
-# What a topic's setting falls back to, as a broker setting with its unit in milliseconds.
-_FALLBACKS = {
-    "retention.ms": (
-        ("log.retention.ms", 1),
-        ("log.retention.minutes", 60 * 1000),
-        ("log.retention.hours", 60 * 60 * 1000),
-    ),
-    "retention.bytes": (("log.retention.bytes", 1),),
-    "cleanup.policy": (("log.cleanup.policy", None),),
-    "min.insync.replicas": (("min.insync.replicas", 1),),
-    "unclean.leader.election.enable": (("unclean.leader.election.enable", None),),
-}
 
 
 def entries_of(answer: Mapping[str, Any]) -> Dict[str, ConfigEntry]:
@@ -83,17 +72,9 @@ def with_config(
     topic: Topic, entries: Mapping[str, ConfigEntry], defaults: Mapping[str, str]
 ) -> Topic:
     """The topic with its settings, each with what it would fall back to, where that matters."""
-    config = {}
-    for key, entry in entries.items():
-        fallback = None
-        for name, factor in _FALLBACKS.get(key, ()):
-            if name in defaults:
-                value = defaults[name]
-                fallback = value if factor is None or value == "-1" else str(int(value) * factor)
-                break
-        config[key] = ConfigEntry(
-            entry.name, entry.value, entry.source, entry.sensitive, entry.read_only, fallback
-        )
+    config = {
+        key: replace(entry, fallback=topic_default(key, defaults)) for key, entry in entries.items()
+    }
     return Topic(topic.name, topic.partitions, config)
 
 

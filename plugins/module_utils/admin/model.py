@@ -35,6 +35,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     format_size_bytes,
     parse_duration_ms,
     parse_size_bytes,
+    whole_number,
 )
 
 # Kinds of changes to topics.
@@ -76,6 +77,36 @@ class ConfigEntry:
     sensitive: bool = False
     read_only: bool = False
     fallback: Optional[str] = None
+
+
+# Settings of a topic that decide which records stay, and what they fall back to: settings of the
+# brokers, the first that is set, with its unit in milliseconds.
+BROKER_KEYS: Mapping[str, Tuple[Tuple[str, Optional[int]], ...]] = {
+    "retention.ms": (
+        ("log.retention.ms", 1),
+        ("log.retention.minutes", 60 * 1000),
+        ("log.retention.hours", 60 * 60 * 1000),
+    ),
+    "retention.bytes": (("log.retention.bytes", 1),),
+    "cleanup.policy": (("log.cleanup.policy", None),),
+    "min.insync.replicas": (("min.insync.replicas", 1),),
+    "unclean.leader.election.enable": (("unclean.leader.election.enable", None),),
+}
+
+
+def topic_default(key: str, settings: Mapping[str, str]) -> Optional[str]:
+    """What a topic without its own `key` has with these settings of a broker; None if unknown."""
+    for name, factor in BROKER_KEYS.get(key, ()):
+        if name not in settings:
+            continue
+        if factor is None:
+            return ",".join(part.strip().lower() for part in settings[name].split(","))
+        number = whole_number(settings[name])
+        if number is None:
+            return None
+        # Any negative retention is endless, as -1 is.
+        return str(number * factor) if number >= 0 else str(UNLIMITED)
+    return None
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,8 @@ POOLS = frozenset(
 # Besides these. Kafka allows more: listeners, certificates and logins, whose mistakes lock everybody out;
 # what decides whether a record is safe (min.insync.replicas, unclean.leader.election.enable) and what the
 # gate reads; classes. These change by a restart, one broker at a time, as they are tried at the first.
+# A shorter log.retention is here: it comes this far with consent only (preflight/in_force.py), and by a
+# restart it would delete the same records.
 LIMITS = frozenset(
     (
         "compression.type",

@@ -144,7 +144,7 @@ def subjects_at_stake(
         elif change.kind == CONFIGURE:
             current = snapshot.topics[change.subject]
             after = change.after["config"]
-            if not any(_dangers(current, after, None)):
+            if not any(dangers(current, after)):
                 continue
             limits = {key: value for key, _old, value in _retention_cuts(current, after)}
             if "delete" in _gained_policies(current, after):
@@ -406,7 +406,7 @@ def _plan_config(
         minimum = whole_number(_after(current, after, "min.insync.replicas"))
         _check_minimum(one, max(current.replication_factors, default=0), minimum, snapshot)
     notes = []
-    for danger in _dangers(current, after, snapshot.stakes.get(current.name)):
+    for danger in dangers(current, after, snapshot.stakes.get(current.name)):
         if danger.consent in policy.allow:
             notes.append(danger.sentence)
         else:
@@ -468,7 +468,7 @@ def _plan_deletion(
 # ---------------------------------------------------------------- what endangers records
 
 
-class _Danger(NamedTuple):
+class Danger(NamedTuple):
     """A change of settings that can delete or endanger records, and the consent it needs."""
 
     check: str
@@ -482,9 +482,9 @@ def _consent(what: str) -> str:
     return f"consent with allow: [{what}] (playbooks: -e kafka_topics_allow={what})"
 
 
-def _dangers(
-    topic: Topic, after: Mapping[str, Optional[str]], stake: Optional[Stake]
-) -> Iterator[_Danger]:
+def dangers(
+    topic: Topic, after: Mapping[str, Optional[str]], stake: Optional[Stake] = None
+) -> Iterator[Danger]:
     """Every danger of a change of settings; nothing for the way back to a safer value.
 
     A setting that falls back to a default which is not known counts as the more dangerous value.
@@ -492,7 +492,7 @@ def _dangers(
     for key, old, new in _retention_cuts(topic, after):
         limits = [_limit(key, value) for value in (old, new)]
         loss = _describe_stake(stake, whole=False)
-        yield _Danger(
+        yield Danger(
             "retention.cut",
             RETENTION_CUT,
             key,
@@ -501,7 +501,7 @@ def _dangers(
     yield from _cleanup_dangers(topic, after, stake)
     key = "unclean.leader.election.enable"
     if key in after and topic.effective(key) != "true" and _after(topic, after, key) != "false":
-        yield _Danger(
+        yield Danger(
             "unclean.election",
             UNCLEAN_ELECTION,
             key,
@@ -513,7 +513,7 @@ def _dangers(
         before, now = whole_number(topic.effective(key)), whole_number(_after(topic, after, key))
         if now is None or before is None or now < before:
             copies = "fewer brokers" if now is None else f"{now} broker{'s' if now > 1 else ''}"
-            yield _Danger(
+            yield Danger(
                 "min_insync.cut",
                 MIN_INSYNC_CUT,
                 key,
@@ -525,7 +525,7 @@ def _dangers(
 
 def _cleanup_dangers(
     topic: Topic, after: Mapping[str, Optional[str]], stake: Optional[Stake]
-) -> Iterator[_Danger]:
+) -> Iterator[Danger]:
     """Records that nothing deleted so far become deletable: by age, or by a newer record."""
     key = "cleanup.policy"
     gained = _gained_policies(topic, after)
@@ -544,7 +544,7 @@ def _cleanup_dangers(
             f"{total and f'of {total} '}only the newest record of each key remains, and records "
             "without a key are refused from then on"
         )
-    yield _Danger(
+    yield Danger(
         "cleanup.change",
         CLEANUP_CHANGE,
         key,

@@ -12,6 +12,14 @@ from __future__ import annotations
 from typing import Dict, Iterable, Iterator, List, Mapping, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    BROKER_KEYS,
+    ConfigEntry,
+    Topic,
+    same_value,
+    topic_default,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics import dangers
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import HIDDEN
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
     found,
@@ -24,9 +32,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network
     inter_broker_listener,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    WRITING,
     Cluster,
+    Versions,
     World,
     effective_properties,
+    variable_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     ERROR,
@@ -54,6 +65,10 @@ def check_in_force(world: World) -> Iterator[Problem]:
             yield from _chroot(member)
         yield from _listeners(cluster)
         yield from _min_insync(cluster)
+        # Others put nothing of the inventory into effect.
+        if world.purpose in WRITING:
+            for member in cluster.brokers:
+                yield from _records(member, len(cluster.brokers), world.versions)
         yield from _overrides(cluster)
 
 
@@ -278,6 +293,48 @@ def _min_insync(cluster: Cluster) -> Iterator[Problem]:
             f"set kafka_config: {{{MIN_INSYNC}: {before}}} until these topics have"
             f" {wanted + 1} replicas",
         )
+
+
+# ---------------------------------------------------------------- what deletes or endangers records
+
+
+def _records(member: Member, brokers: int, versions: Versions) -> Iterator[Problem]:
+    """Defaults of the brokers by which records that are there go, or are less safe: only with consent.
+
+    As for a setting of one topic, by the same function: every topic without a value of its own gets
+    these. An override that somebody else has set counts on neither side: it stays in effect.
+    """
+    if not _current(member) or not _has_been_broker(member):
+        return
+    ours = member.product_facts("kafka").get("overrides") or {}
+    # What we changed without a restart is in effect; the older value, where a change is under way.
+    before = {**_current(member), **{key: values[0] for key, values in ours.items() if values}}
+    wanted = effective_properties(member, brokers)
+    known = versions.topic_keys.get(member.text("kafka_version")) or {}
+    for key, names in BROKER_KEYS.items():
+        default = known.get(key, {}).get("default")
+        unset = not any(name in before for name, _factor in names)
+        old = default if unset else topic_default(key, before)
+        name = next((name for name, _factor in names if name in wanted), names[0][0])
+        new = topic_default(key, wanted) if name in wanted else default
+        # What is no value is another finding.
+        if new is None or same_value(key, old, new):
+            continue
+        topic = Topic("", (), {key: ConfigEntry(key, old)})
+        for danger in dangers(topic, {key: new}):
+            # With consent the same words are shown, as in a plan of topics.
+            consented = danger.consent in member.items("kafka_topics_allow")
+            yield found(
+                danger.check,
+                member.name,
+                variable_of(member, name),
+                wanted.get(name, "(not set)"),
+                f"{danger.sentence}; so for every topic without a value of its own"
+                f"{' (accepted)' if consented else ''}",
+                "keep what the brokers have, or consent for this run with"
+                f" -e kafka_topics_allow={danger.consent}",
+                level=WARNING if consented else ERROR,
+            )
 
 
 # ---------------------------------------------------------------- overrides

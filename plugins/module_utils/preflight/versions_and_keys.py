@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
+import functools
 from typing import (
     Any,
-    Callable,
     Dict,
     Iterable,
     Iterator,
@@ -61,6 +61,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     World,
     effective_properties,
     effective_zookeeper,
+    variable_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     WARNING,
@@ -238,7 +239,7 @@ def check_replication(world: World) -> Iterator[Problem]:
 def _factors(cluster: Cluster, member: Member) -> Iterator[Problem]:
     brokers = len(cluster.brokers)
     properties = effective_properties(member, brokers)
-    variable = _variable_of(member)
+    variable = functools.partial(variable_of, member)
     for key in ("default.replication.factor",) + INTERNAL_FACTORS:
         factor = whole_number(properties.get(key))
         if factor is None or factor < 1:
@@ -292,16 +293,6 @@ def _factors(cluster: Cluster, member: Member) -> Iterator[Problem]:
             True,
             "a replica that lags may become leader, and what it lacks is lost",
         )
-
-
-def _variable_of(member: Member) -> Callable[[str], str]:
-    def variable(key: str) -> str:
-        for name in ("kafka_host_config", "kafka_config"):
-            if key in member.mapping(name):
-                return f"{name}.{key}"
-        return key
-
-    return variable
 
 
 # ---------------------------------------------------------------- topics

@@ -194,6 +194,14 @@ def effective_properties(member: Member, brokers: int) -> Dict[str, str]:
     )
 
 
+def variable_of(member: Member, key: str) -> str:
+    """The variable by which a key of effective_properties was set; the key itself if by none."""
+    for name in ("kafka_host_config", "kafka_config"):
+        if key in member.mapping(name):
+            return f"{name}.{key}"
+    return key
+
+
 def effective_zookeeper(member: Member) -> Dict[str, str]:
     """The zoo.cfg that the role would write for this server, without the list of servers."""
     return zookeeper_properties(

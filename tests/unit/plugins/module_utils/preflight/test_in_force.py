@@ -187,3 +187,185 @@ def test_a_secret_is_not_shown(tmp_path):
 )
 def test_our_own_overrides_are_no_finding(tmp_path, key, value, ours, count):
     assert len(overridden(tmp_path, (1, key, value), ours=ours)) == count
+
+
+# ---------------------------------------------------------------- what deletes or endangers records
+
+HAD = {"log.retention.hours": "168", "unclean.leader.election.enable": "false"}
+
+
+def endangered(tmp_path, config, had=None, allow=(), **more):
+    """What is found where brokers that ran with `had` get `config`."""
+    facts = {f"zookeeper-{n}": {"zookeeper/data/has_data": True} for n in (1, 2, 3)}
+    for number in (1, 2, 3):
+        facts[f"kafka-{number}"] = {
+            "kafka/started/alive": more.get("alive", True),
+            "kafka/log_dirs/0/meta": {"broker.id": str(number), "cluster.id": "AAAA"},
+            "kafka/current": {**CURRENT, **HAD, **(had or {})},
+            "kafka/overrides": more.get("ours") or {},
+        }
+    variables = {"kafka_config": config, "kafka_topics_allow": list(allow)}
+    document = ground.merge(ground.good(), {"all": {"children": {"kafka": {"vars": variables}}}})
+    verdict = ground.verdict_of(
+        document,
+        tmp_path,
+        facts,
+        purpose=more.get("purpose", "deploy"),
+        accept=more.get("accept", ()),
+        raw=more.get("raw"),
+    )
+    # What is wished is told beside what it does.
+    return [each for each in verdict.findings if each.check != "replication.unclean"]
+
+
+@pytest.mark.parametrize(
+    "config, had, check, consent, setting, sentence",
+    [
+        (
+            {"log.retention.ms": 3600000},
+            {},
+            "retention.cut",
+            "retention_cut",
+            "kafka_config.log.retention.ms",
+            "retention.ms down from 7d to 1h",
+        ),
+        # ms win over minutes, and minutes over hours; whichever was set before
+        (
+            {"log.retention.minutes": 60},
+            {},
+            "retention.cut",
+            "retention_cut",
+            "kafka_config.log.retention.minutes",
+            "retention.ms down from 7d to 1h",
+        ),
+        (
+            {"log.retention.hours": 24},
+            {"log.retention.ms": "-1"},
+            "retention.cut",
+            "retention_cut",
+            "kafka_config.log.retention.hours",
+            "retention.ms down from forever to 1d",
+        ),
+        # back to the role's own
+        (
+            {},
+            {"log.retention.hours": "720"},
+            "retention.cut",
+            "retention_cut",
+            "log.retention.hours",
+            "retention.ms down from 30d to 7d",
+        ),
+        (
+            {"log.retention.bytes": 2**30},
+            {},
+            "retention.cut",
+            "retention_cut",
+            "kafka_config.log.retention.bytes",
+            "retention.bytes down from unlimited to 1GiB",
+        ),
+        # also where topics by default are compacted: others have a policy of their own
+        (
+            {"log.retention.hours": 24, "log.cleanup.policy": "compact"},
+            {"log.cleanup.policy": "compact"},
+            "retention.cut",
+            "retention_cut",
+            "kafka_config.log.retention.hours",
+            "retention.ms down from 7d to 1d",
+        ),
+        (
+            {"log.cleanup.policy": "compact"},
+            {},
+            "cleanup.change",
+            "cleanup_change",
+            "kafka_config.log.cleanup.policy",
+            "cleanup.policy from delete to compact",
+        ),
+        (
+            {"log.cleanup.policy": ["delete", "compact"]},
+            {"log.cleanup.policy": "compact"},
+            "cleanup.change",
+            "cleanup_change",
+            "kafka_config.log.cleanup.policy",
+            "cleanup.policy from compact to delete,compact",
+        ),
+        (
+            {"min.insync.replicas": 1},
+            {},
+            "min_insync.cut",
+            "min_insync_cut",
+            "kafka_config.min.insync.replicas",
+            "down from 2 to 1",
+        ),
+        (
+            {"unclean.leader.election.enable": True},
+            {},
+            "unclean.election",
+            "unclean_election",
+            "kafka_config.unclean.leader.election.enable",
+            "one that lags behind becomes the leader",
+        ),
+    ],
+)
+def test_a_default_that_costs_records_needs_consent(
+    tmp_path, config, had, check, consent, setting, sentence
+):
+    (error,) = endangered(tmp_path, config, had)
+    assert (error.check, error.level, error.setting) == (check, "error", setting)
+    assert error.subjects == ("kafka-1", "kafka-2", "kafka-3")
+    assert sentence in error.reason and "every topic without a value of its own" in error.reason
+    assert f"-e kafka_topics_allow={consent}" in error.remedy
+    for accepted in ({"allow": [consent]}, {"accept": [check]}):
+        (warning,) = endangered(tmp_path, config, had, **accepted)
+        assert (warning.check, warning.level) == (check, "warning")
+        assert warning.reason == f"{error.reason} (accepted)"
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_several_are_told_at_once_and_also_of_a_stopped_cluster(tmp_path, alive):
+    config = {"log.retention.ms": 3600000, "min.insync.replicas": 1}
+    found = endangered(tmp_path, config, alive=alive)
+    assert [each.check for each in found] == ["min_insync.cut", "retention.cut"]
+
+
+@pytest.mark.parametrize(
+    "config, had, ours",
+    [
+        # the same in another unit, and longer
+        ({"log.retention.ms": 604800000}, {}, {}),
+        ({"log.retention.hours": 169}, {}, {}),
+        ({"log.retention.ms": -1}, {}, {}),
+        ({"log.retention.hours": -1}, {"log.retention.ms": "-1"}, {}),
+        ({"log.retention.bytes": -1, "log.cleanup.policy": "delete"}, {}, {}),
+        # safer
+        ({"log.cleanup.policy": "delete"}, {"log.cleanup.policy": "delete,compact"}, {}),
+        ({}, {"unclean.leader.election.enable": "true"}, {}),
+        # changed without a restart, by an earlier run
+        ({"log.retention.ms": 3600000}, {}, {"log.retention.ms": ["3600000"]}),
+    ],
+)
+def test_what_costs_no_record_needs_no_consent(tmp_path, config, had, ours):
+    assert not endangered(tmp_path, config, had, ours=ours)
+
+
+def test_a_change_without_a_restart_that_was_killed_is_asked_for_again(tmp_path):
+    """It had begun: the older of the two values may still be in effect."""
+    ours = {"log.retention.ms": ["86400000", "3600000"]}
+    (error,) = endangered(tmp_path, {"log.retention.ms": 3600000}, ours=ours)
+    assert "retention.ms down from 1d to 1h" in error.reason
+
+
+@pytest.mark.parametrize("purpose", ["start", "keep"])
+def test_a_playbook_that_writes_no_configuration_asks_for_no_consent(tmp_path, purpose):
+    assert not endangered(tmp_path, {"log.retention.ms": 3600000}, purpose=purpose)
+
+
+def test_a_broker_outside_of_limit_is_judged_and_one_that_never_ran_is_not(tmp_path):
+    cut = {"log.retention.ms": 3600000}
+    raw = {"kafka-2": {"in_play": False}}
+    (error,) = endangered(tmp_path, cut, raw=raw)
+    assert error.subjects == ("kafka-1", "kafka-2", "kafka-3")
+    staged = {f"kafka-{n}": {"kafka/current": {**CURRENT, **HAD}} for n in (1, 2, 3)}
+    document = ground.merge(
+        ground.good(), {"all": {"children": {"kafka": {"vars": {"kafka_config": cut}}}}}
+    )
+    assert not ground.verdict_of(document, tmp_path, staged).findings
