@@ -141,6 +141,7 @@ class ActionModule(ActionBase):
                 "purpose": {"type": "str", "choices": list(PURPOSES), "default": DEPLOY},
                 "replaced": {"type": "str", "default": ""},
                 "resize": {"type": "bool", "default": False},
+                "topics": {"type": "bool", "default": True},
                 "leaving": {"type": "list", "elements": "str", "default": []},
             }
         )
@@ -275,7 +276,7 @@ class ActionModule(ActionBase):
         raws = _with_assigned_ids(inventory, raws)
         admin = self._admin_host(inventory, task_vars)
         usable = not (admin.unreachable or set(CLIENT_PACKAGES) & set(admin.missing))
-        asked = self._ask_clusters(raws, task_vars) if usable else {}
+        asked = self._ask_clusters(raws, arguments, task_vars) if usable else {}
         verdict = judge(
             raws,
             load_versions(ROLES),
@@ -292,6 +293,7 @@ class ActionModule(ActionBase):
             commands=_commands(task_vars["playbook_dir"]),
             replaced=int(arguments["replaced"]) if arguments["replaced"].isdigit() else None,
             leaving=frozenset(arguments["leaving"]) - {""} if arguments["resize"] else None,
+            reconciles=arguments["topics"],
         )
         findings = in_order(list(verdict.findings) + _not_asked(asked))
         result = dict(verdict.result)
@@ -391,7 +393,9 @@ class ActionModule(ActionBase):
             )
         return raws
 
-    def _ask_clusters(self, raws: Any, task_vars: Any) -> Dict[str, Dict[str, Any]]:
+    def _ask_clusters(
+        self, raws: Any, arguments: Mapping[str, Any], task_vars: Any
+    ) -> Dict[str, Dict[str, Any]]:
         """cluster -> {snapshot, controller, problem}, of the clusters of which something runs."""
         members = tuple(read_member(raw)[0] for raw in raws)
         asked = {}
@@ -402,7 +406,13 @@ class ActionModule(ActionBase):
                 continue
             answer = self._execute_module(
                 module_name="kafkaops.cluster.kafka_cluster_info",
-                module_args=question(cluster, brokers, servers, task_vars["hostvars"]),
+                module_args=question(
+                    cluster,
+                    brokers,
+                    servers,
+                    task_vars["hostvars"],
+                    topics=arguments["topics"] and arguments["purpose"] == DEPLOY,
+                ),
                 task_vars=task_vars,
             )
             brokers_found = answer.get("brokers") or []

@@ -31,6 +31,13 @@ options:
         Brokers that do not answer, or may not tell this user, are left out.
     type: bool
     default: false
+  topics:
+    description:
+      - Names of topics that are returned with their settings, under RV(topics); those that do not exist are left out.
+      - Topics whose names differ from one of them only in C(.) and C(_) are returned, too, since no topic can be made beside them.
+    type: list
+    elements: str
+    default: []
   zookeeper:
     description:
       - Connect string of the ensemble, with the chroot, as in C(zookeeper.connect). Its contents are
@@ -249,6 +256,29 @@ overrides:
     - broker: 1
       name: num.io.threads
       value: "12"
+topics:
+  description: The topics of O(topics) that exist, and those that collide with one of them, sorted by name.
+  returned: with O(topics), when a broker answered
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Name of the topic.
+      type: str
+    replicas:
+      description: Number of replicas of each partition, in their order.
+      type: list
+      elements: int
+    config:
+      description:
+        - By key, the effective C(value), its C(source) (V(topic), V(broker), V(cluster), V(static) or V(default)), and the
+          C(fallback) that it has without a value of the topic's own, V(null) if that is not known.
+      type: dict
+  sample:
+    - name: orders
+      replicas: [3, 3, 3]
+      config:
+        retention.ms: {value: "86400000", source: topic, fallback: "604800000"}
 missing_brokers:
   description: Those of RV(replica_holders) that are not alive.
   returned: always

@@ -66,6 +66,12 @@ options:
     description: Whether the list of an ensemble's servers may change, one server a step, as in C(scale_zookeeper).
     type: bool
     default: false
+  topics:
+    description:
+      - Whether the run brings C(kafka_topics) into effect. Then, with O(purpose=deploy), they are planned against the
+        topics that exist, and what that plan refuses is told.
+    type: bool
+    default: true
   leaving:
     description: With O(resize), the hosts of the inventory whose ZooKeeper servers leave.
     type: list

@@ -13,10 +13,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import health
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_answers import (
+    with_config,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_zookeeper import (
     ZookeeperClient,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import Goal
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    collision_key,
+    topic_dict,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.until_quiet import (
     until_quiet,
@@ -105,8 +112,12 @@ def _dissent(client: KafkaClient, snapshot: Snapshot, goal: Goal) -> List[str]:
     return reasons
 
 
-def describe_cluster(client: KafkaClient) -> Dict[str, Any]:
-    """What the module returns about a reachable cluster; four requests, whatever its size."""
+def describe_cluster(client: KafkaClient, named: Sequence[str] = ()) -> Dict[str, Any]:
+    """What the module returns about a reachable cluster; four requests, whatever its size.
+
+    Topics that are `named`, or that one of these names would collide with, are told with their
+    settings: one request more, where there are any.
+    """
     snapshot = client.fetch_metadata()
     racks = client.fetch_racks()
     configs = client.fetch_configs(sorted(snapshot.topics))
@@ -121,7 +132,9 @@ def describe_cluster(client: KafkaClient) -> Dict[str, Any]:
     def listed(pairs: Sequence[health.Named]) -> List[Dict[str, Any]]:
         return [health.partition_dict(name, part) for name, part in pairs]
 
+    told = {"topics": _named_topics(client, snapshot, named)} if named else {}
     return {
+        **told,
         "reachable": True,
         "cluster_id": snapshot.cluster_id,
         "controller": snapshot.controller,
@@ -144,6 +157,23 @@ def describe_cluster(client: KafkaClient) -> Dict[str, Any]:
         "under_min_isr": listed(health.under_min_isr(snapshot)),
         "offline": listed(health.offline(snapshot)),
     }
+
+
+def _named_topics(
+    client: KafkaClient, snapshot: Snapshot, named: Sequence[str]
+) -> List[Dict[str, Any]]:
+    wanted = {collision_key(name) for name in named}
+    # One that vanished between two requests has no settings.
+    there = [
+        topic
+        for name, topic in sorted(snapshot.topics.items())
+        if collision_key(name) in wanted and topic.config is not None
+    ]
+    if not there or not snapshot.brokers:
+        return []
+    entries = client.fetch_broker_config(snapshot.brokers[0].id) or {}
+    defaults = {key: each.value for key, each in entries.items() if each.value is not None}
+    return [topic_dict(with_config(each, each.config or {}, defaults)) for each in there]
 
 
 def overrides_of(told: Mapping[int, Mapping[str, ConfigEntry]]) -> List[Dict[str, Any]]:
@@ -195,7 +225,7 @@ def gather(
     try:
         client = make_client()
         client.connect()
-        results.update(describe_cluster(client))
+        results.update(describe_cluster(client, params["topics"]))
         if params["overrides"]:
             ids = [broker["id"] for broker in results["brokers"]]
             results["overrides"] = overrides_of(client.fetch_broker_configs(ids)[0])
@@ -230,6 +260,7 @@ def gather(
 OPTIONS = dict(
     missing_ok=dict(type="bool", default=False),
     overrides=dict(type="bool", default=False),
+    topics=dict(type="list", elements="str", default=[]),
     zookeeper=dict(type="str"),
     zookeeper_timeout=dict(type="float"),
     wait=dict(

@@ -128,6 +128,35 @@ class Topic:
         return entry.value if entry else None
 
 
+def topic_dict(topic: Topic) -> Dict[str, Any]:
+    """A topic with its settings as kafka_cluster_info returns it; `topic_of` reads it."""
+    return {
+        "name": topic.name,
+        "replicas": [len(part.replicas) for part in topic.partitions],
+        "config": {
+            key: {"value": each.value, "source": each.source, "fallback": each.fallback}
+            for key, each in sorted((topic.config or {}).items())
+        },
+    }
+
+
+def topic_of(told: Mapping[str, Any]) -> Topic:
+    """The topic of a `topic_dict`, as far as a plan wants to know it: who has the replicas is left open."""
+    return Topic(
+        str(told["name"]),
+        tuple(
+            Partition(index, None, tuple(range(int(count))), ())
+            for index, count in enumerate(told["replicas"])
+        ),
+        {
+            str(key): ConfigEntry(
+                str(key), each["value"], each["source"], fallback=each["fallback"]
+            )
+            for key, each in told["config"].items()
+        },
+    )
+
+
 @dataclass(frozen=True)
 class Stake:
     """What a change could delete. None where it could not be learned, `unknown` says why."""

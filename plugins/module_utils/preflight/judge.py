@@ -146,6 +146,7 @@ def judge(
     commands: Optional[Mapping[str, str]] = None,
     replaced: Optional[int] = None,
     leaving: Optional[AbstractSet[str]] = None,
+    reconciles: bool = True,
 ) -> Verdict:
     """The verdict over all members of an inventory.
 
@@ -153,7 +154,8 @@ def judge(
     somebody consents to, which makes warnings of them (not of those in NEVER_ACCEPTED); `purpose`:
     what the run is for, one of world.PURPOSES; `commands`: see upgrades.after_lines; `replaced`: id of
     a broker whose directories may be empty, once no broker of this id is registered; `leaving`: hosts of
-    ZooKeeper servers that leave, where the list of servers may change at all, else None.
+    ZooKeeper servers that leave, where the list of servers may change at all, else None; `reconciles`:
+    whether the run brings the declared topics into effect, too.
     """
     findings: List[Problem] = []
     members = []
@@ -170,6 +172,7 @@ def judge(
         group_names=frozenset(group_names),
         misspelt=misspelt or {},
         purpose=purpose,
+        reconciles=reconciles,
         leaving=None if leaving is None else frozenset(leaving),
     )
     for check in CHECKS:

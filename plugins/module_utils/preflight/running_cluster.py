@@ -9,6 +9,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Dict, Optional, Sequence, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    parse_topics,
+    topic_of,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     bootstrap_servers,
     zookeeper_connect,
@@ -39,8 +43,12 @@ def question(
     brokers: Sequence[Member],
     servers: Sequence[Member],
     hostvars: Mapping[str, Any],
+    topics: bool = False,
 ) -> Dict[str, Any]:
-    """Arguments of kafka_cluster_info. ZooKeeper is asked only where no broker runs."""
+    """Arguments of kafka_cluster_info. ZooKeeper is asked only where no broker runs.
+
+    `topics`: whether the declared topics are asked for, too.
+    """
     some = brokers or cluster.brokers
     listeners = [
         [
@@ -58,6 +66,9 @@ def question(
         "missing_ok": True,
         "overrides": True,
     }
+    if topics:
+        declared, _refusals = parse_topics(cluster.brokers[0].items("kafka_topics"))
+        asked["topics"] = [each.name for each in declared]
     security = hostvars.get(some[0].name, {}).get("kafka_client_security") or {}
     if isinstance(security, Mapping):
         asked.update(plain(security))
@@ -103,6 +114,7 @@ def snapshot_of(answer: Mapping[str, Any]) -> Tuple[Optional[Snapshot], Optional
                 (each["broker"], str(each["name"]), each["value"])
                 for each in answer.get("overrides") or []
             ),
+            topics={each["name"]: topic_of(each) for each in answer.get("topics") or []},
         ),
         answer.get("controller"),
     )

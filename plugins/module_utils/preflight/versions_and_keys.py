@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import (
     Any,
     Dict,
@@ -56,6 +57,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.upgrade
     parts,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    DEPLOY,
     Cluster,
     Versions,
     World,
@@ -299,27 +301,35 @@ def _factors(cluster: Cluster, member: Member) -> Iterator[Problem]:
 
 
 def check_topics(world: World) -> Iterator[Problem]:
-    """Every declared topic, by the same functions that the module `kafka_topics` uses."""
+    """Every declared topic, by the same functions that the module `kafka_topics` uses.
+
+    Against an empty cluster, since each has to be one that can be made; and where the run changes
+    topics, against those that exist: what cannot be is told before a broker is restarted for the rest.
+    """
     for cluster in world.clusters:
         # One broker's list stands for the cluster's; that they are equal is another check.
         for member in cluster.brokers[:1]:
-            yield from _topics(world.versions, cluster, member)
+            yield from _topics(world, cluster, member)
 
 
-def _topics(versions: Versions, cluster: Cluster, member: Member) -> Iterator[Problem]:
+def _topics(world: World, cluster: Cluster, member: Member) -> Iterator[Problem]:
     items = member.items("kafka_topics")
     hosts = [each.name for each in cluster.brokers]
     desired, refusals = parse_topics(items)
     properties = effective_properties(member, len(cluster.brokers))
-    keys = versions.topic_keys.get(member.text("kafka_version")) or {}
+    keys = world.versions.topic_keys.get(member.text("kafka_version")) or {}
     snapshot = TopicSnapshot(
         brokers=tuple(Broker(index, "", 0) for index in range(len(cluster.brokers))),
         broker_defaults=properties,
         known_keys=frozenset(keys) if keys else None,
         assumed=True,
     )
-    plan = plan_topics(desired, snapshot, TopicPolicy())
-    for refusal in tuple(refusals) + tuple(plan.refusals):
+    refused = [*refusals, *plan_topics(desired, snapshot, TopicPolicy()).refusals]
+    if world.reconciles and world.purpose == DEPLOY and cluster.snapshot:
+        allow = frozenset(str(each) for each in member.items("kafka_topics_allow"))
+        there = replace(snapshot, topics=cluster.snapshot.topics)
+        refused += plan_topics(desired, there, TopicPolicy(allow=allow)).refusals
+    for refusal in dict.fromkeys(refused):
         subject = ", ".join(refusal.subjects)
         yield found(
             refusal.check,

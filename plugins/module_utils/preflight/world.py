@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, FrozenSet, Mapping, Optional, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Topic
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     broker_properties,
 )
@@ -37,7 +38,8 @@ class Snapshot:
     `brokers`: id -> [(host, port), ...] of the registered brokers; `replicas`: ids that hold
     replicas of any partition, live or not; `on_default_min_isr`: of the topics whose
     min.insync.replicas is the brokers' default, replica count -> (number of topics, some names);
-    `overrides`: settings that do not come from a broker's own file.
+    `overrides`: settings that do not come from a broker's own file; `topics`: the declared topics that
+    exist, and what their names collide with, where they were asked for.
     """
 
     cluster_id: Optional[str] = None
@@ -46,6 +48,7 @@ class Snapshot:
     on_default_min_isr: Mapping[int, Tuple[int, Tuple[str, ...]]] = field(default_factory=dict)
     # (broker id, None for all of them; key; value, None for a secret)
     overrides: Tuple[Tuple[Optional[int], str, Optional[str]], ...] = ()
+    topics: Mapping[str, Topic] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -146,6 +149,8 @@ class World:
     misspelt: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # One of PURPOSES.
     purpose: str = DEPLOY
+    # Whether the declared topics are brought into effect, too.
+    reconciles: bool = True
     # As of each Cluster.
     leaving: Optional[FrozenSet[str]] = None
 

@@ -85,6 +85,17 @@ def test_topics_on_the_default_min_isr_are_the_same_for_brokers_and_ensemble(
     assert of_three(asked) == before + 1
 
 
+def test_a_topic_that_is_named_is_told_with_its_settings(modules, name):
+    """As the preflight wants to know it; one that does not exist is left out."""
+    declared = {"name": name, "partitions": 2, "replication_factor": 3, "retention": "1d"}
+    assert modules.topics([declared]).changed is True
+    (told,) = modules.info(topics=[name, f"{name}-absent"]).topics
+    assert (told["name"], told["replicas"]) == (name, [3, 3])
+    retention = {"value": "86400000", "source": "topic", "fallback": "604800000"}
+    assert told["config"]["retention.ms"] == retention
+    assert told["config"]["cleanup.policy"]["value"] == "delete"
+
+
 def test_a_chroot_that_nobody_made(modules, cluster):
     """An ensemble without Kafka in it."""
     connect = cluster.zookeeper_connect.replace("/kafka", "/elsewhere")

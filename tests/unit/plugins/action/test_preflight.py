@@ -15,6 +15,12 @@ import yaml
 from ansible.errors import AnsibleError
 
 from ansible_collections.kafkaops.cluster.plugins.action import preflight as action
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    ConfigEntry,
+    Partition,
+    Topic,
+    topic_dict,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
     first_line,
@@ -25,8 +31,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
     read_member,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running_cluster import (
+    question,
     snapshot_of,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
 from ansible_collections.kafkaops.cluster.plugins.modules import host_info
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
 from tests.unit.plugins.module_utils.test_java import make_java
@@ -259,6 +267,28 @@ def test_the_snapshot_of_an_answer():
     assert snapshot_of({"reachable": False, "brokers": []}) == (None, None)
     silent = {"reachable": False, "exists": False}
     assert snapshot_of({"reachable": False, "zookeeper": silent}) == (None, None)
+
+
+def test_the_declared_topics_are_asked_for_where_the_run_changes_them(tmp_path):
+    raws, _inventory, _groups = ground.gather(ground.good(), tmp_path)
+    (cluster,) = World(tuple(read_member(raw)[0] for raw in raws)).clusters
+    brokers, servers = list(cluster.brokers), list(cluster.servers)
+    assert "topics" not in question(cluster, brokers, servers, {})
+    asked = question(cluster, brokers, servers, {}, topics=True)
+    assert asked["topics"] == ["orders", "customers"]
+
+
+def test_the_topics_of_an_answer_are_those_that_were_told():
+    config = {"retention.ms": ConfigEntry("retention.ms", "1000", "topic", fallback="604800000")}
+    parts = tuple(Partition(index, 1, (1, 2, 3), (1, 2)) for index in range(2))
+    told = topic_dict(Topic("orders", parts, config))
+    assert told["replicas"] == [3, 3]
+    snapshot, _controller = snapshot_of(
+        {"reachable": True, "topics": json.loads(json.dumps([told]))}
+    )
+    topic = snapshot.topics["orders"]
+    assert (len(topic.partitions), topic.replication_factors) == (2, frozenset({3}))
+    assert topic.config == config
 
 
 def test_an_ensemble_that_knows_of_no_cluster_has_answered():

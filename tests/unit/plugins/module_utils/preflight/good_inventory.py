@@ -240,6 +240,7 @@ def verdict_of(
     purpose=DEPLOY,
     replaced=None,
     leaving=None,
+    reconciles=True,
 ):
     """The verdict over an inventory document.
 
@@ -259,6 +260,7 @@ def verdict_of(
         purpose,
         replaced,
         leaving,
+        reconciles,
     )
 
 
@@ -273,6 +275,7 @@ def judge_gathered(
     purpose=DEPLOY,
     replaced=None,
     leaving=None,
+    reconciles=True,
 ):
     """The verdict over what `gather` or `gather_files` returned; see `verdict_of`."""
     raws, inventory, groups = gathered
@@ -304,6 +307,7 @@ def judge_gathered(
         commands={"finalize": "FINALIZE", "upgrade": "UPGRADE", "rollback": "ROLLBACK"},
         replaced=replaced,
         leaving=leaving,
+        reconciles=reconciles,
     )
     if unprotected:
         return verdict
