@@ -119,7 +119,7 @@ WITHOUT_ABSENT = (
     "ensemble.server_list",
 )
 # Arguments that the playbook gives, and phases/lock.yml again where it has to look once more.
-ASKED = ("enforce", "leave_absent", "leaving", "purpose", "replaced", "resize")
+ASKED = ("enforce", "leave_absent", "leaving", "purpose", "replaced", "resize", "topics")
 
 
 class ActionModule(ActionBase):

@@ -154,10 +154,10 @@ products:
   elements: dict
   sample: [{product: kafka, version: 3.9.2, scala_version: "2.13"}]
 asked:
-  description: The arguments O(enforce), O(leave_absent), O(leaving), O(purpose), O(replaced) and O(resize), for a second look.
+  description: The arguments O(enforce), O(leave_absent), O(leaving), O(purpose), O(replaced), O(resize) and O(topics), for a second look.
   returned: with phase judge
   type: dict
-  sample: {enforce: true, leave_absent: false, leaving: [], purpose: deploy, replaced: "", resize: false}
+  sample: {enforce: true, leave_absent: false, leaving: [], purpose: deploy, replaced: "", resize: false, topics: true}
 controllers:
   description: Id of the controller of each cluster that could be asked.
   returned: with phase judge

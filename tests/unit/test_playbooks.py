@@ -13,6 +13,8 @@ from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
+from ansible_collections.kafkaops.cluster.plugins.action.preflight import ASKED
+
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted([*ROOT.glob("roles/*/tasks/*.yml"), *ROOT.glob("playbooks/**/*.yml")])
 BLOCKS = ("block", "rescue", "always")
@@ -348,3 +350,10 @@ def test_brokers_are_asked_early_where_zookeeper_would_restart_first(staged, sta
     }
     template = plays[0]["vars"]["kafkaops_zookeeper_stays"]
     assert Templar(loader=DataLoader(), variables=variables).template(template) is stays
+
+
+def test_who_looks_again_after_a_killed_run_asks_what_was_asked_first():
+    (play,) = yaml.safe_load((ROOT / "playbooks" / "phases" / "lock.yml").read_text())
+    (task,) = [each for each in play["tasks"] if each["name"].startswith("Look again")]
+    asked = {value.split(".")[2].split()[0] for value in task["vars"].values()}
+    assert asked == set(ASKED) and len(task["vars"]) == len(ASKED)
