@@ -46,6 +46,10 @@ PARTITION_DIRECTORY = re.compile(r"^(?P<topic>[A-Za-z0-9._-]+)-(?P<partition>\d+
 # A listening socket in /proc/net/tcp (include/net/tcp_states.h).
 TCP_LISTEN = "0A"
 IDENTITY_KEYS = ("broker.id", "node.id", "log.dirs")
+# Version of a meta.properties -> its key of the id (Kafka's class MetaProperties). Brokers in ZooKeeper
+# mode write the first one; with the other's key a broker does not start.
+ZOOKEEPER_MODE = "0"
+META_ID_KEYS = {ZOOKEEPER_MODE: "broker.id", "1": "node.id"}
 RESOLVE_DEADLINE_SECONDS = 5.0
 JVM_TIMEOUT_SECONDS = 20.0
 # Lines of a JVM that say nothing about the reason.
@@ -218,7 +222,7 @@ def meta_properties(path: str) -> Tuple[Optional[Dict[str, str]], str]:
     """(what a log directory's meta.properties says, why Kafka cannot use it) of the file `path`.
 
     (None, "") where there is no such file or it is not ours to read. Kafka writes it as a whole, with
-    version, broker.id (node.id in KRaft) and cluster.id; with any of them gone it is damaged.
+    version, the version's key of the id (META_ID_KEYS) and cluster.id; with any of them gone it is damaged.
     """
     try:
         with open(path, "rb") as source:
@@ -236,14 +240,18 @@ def meta_properties(path: str) -> Tuple[Optional[Dict[str, str]], str]:
         return None, "it is not text"
     if "\0" in text:
         return None, "it is not text"
-    identity = meta.get("broker.id", meta.get("node.id", ""))
+    version = meta.get("version", "")
+    if version.isdigit() and version not in META_ID_KEYS:
+        return meta, f"its version is {version}, which no Kafka of this collection reads"
+    id_key = META_ID_KEYS.get(version, META_ID_KEYS[ZOOKEEPER_MODE])
     wanted = {
-        "version": meta.get("version", "").isdigit(),
-        "broker.id": identity.isdigit(),
+        "version": version.isdigit(),
+        id_key: meta.get(id_key, "").isdigit(),
         "cluster.id": bool(meta.get("cluster.id")),
     }
     gone = [key for key, good in wanted.items() if not good]
-    return meta, f"it has no {' and no '.join(gone)}" if gone else ""
+    of_version = f" (version={version})" if version and id_key in gone else ""
+    return meta, f"it has no {' and no '.join(gone)}{of_version}" if gone else ""
 
 
 def log_directory_facts(path: str) -> Dict[str, Any]:

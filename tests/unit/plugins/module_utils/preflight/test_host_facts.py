@@ -119,21 +119,28 @@ def test_meta_properties(tmp_path):
     assert host.log_directory_facts(str(tmp_path / "none"))["meta"] is None
 
 
-WHOLE = "#\n#Sat Nov 21 10:00:00 UTC 2026\ncluster.id=wJ9ZqC3b\nversion=1\nbroker.id=2\n"
+WHOLE = "#\n#Sat Nov 21 10:00:00 UTC 2026\ncluster.id=wJ9ZqC3b\nversion=0\nbroker.id=2\n"
 
 
 @pytest.mark.parametrize(
     "content, reason",
     [
         (WHOLE.encode(), ""),
-        (WHOLE.replace("broker.id", "node.id").encode(), ""),
+        (WHOLE.replace("version=0\nbroker.id", "version=1\nnode.id").encode(), ""),
         (b"", "it is empty"),
         (b"\n \n", "it is empty"),
         (bytes(range(128, 160)) + b"\xff", "it is not text"),
         (b"\0" * 90, "it is not text"),
         (b"\\uqqqq=1\n", "it is not text"),
         (b"garbage\n", "it has no version and no broker.id and no cluster.id"),
-        (WHOLE.replace("broker.id=2", "broker.id=two").encode(), "it has no broker.id"),
+        (WHOLE.replace("broker.id=2", "broker.id=two").encode(), "it has no broker.id (version=0)"),
+        # as Kafka's own reader: each version has a key of its own
+        (WHOLE.replace("version=0", "version=1").encode(), "it has no node.id (version=1)"),
+        (WHOLE.replace("broker.id", "node.id").encode(), "it has no broker.id (version=0)"),
+        (
+            WHOLE.replace("version=0", "version=2").encode(),
+            "its version is 2, which no Kafka of this collection reads",
+        ),
         (WHOLE.replace("cluster.id=wJ9ZqC3b", "").encode(), "it has no cluster.id"),
         (WHOLE[:-30].encode(), "it has no version and no broker.id"),
     ],
