@@ -45,7 +45,7 @@ options:
     type: dict
     required: true
   operation_timeout:
-    description: Seconds within which a change must be in effect.
+    description: Seconds within which a change must be in effect; at most a day.
     type: float
     default: 15.0
 extends_documentation_fragment:
@@ -127,6 +127,8 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import broker_settings
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
     KAFKA_RULES,
+    OPERATION_MAX_SECONDS,
+    checked_seconds,
     connection_from,
     kafka_argument_spec,
 )
@@ -150,6 +152,7 @@ def main() -> None:
     require_kafka(module)
     params = module.params
     try:
+        checked_seconds("operation_timeout", params["operation_timeout"], OPERATION_MAX_SECONDS)
         client = KafkaClient(connection_from(params))
         client.connect()
         decisions = broker_settings.change_brokers(

@@ -20,7 +20,7 @@ options:
     type: list
     elements: str
   operation_timeout:
-    description: Seconds within which the new leaders must be seen.
+    description: Seconds within which the new leaders must be seen; at most a day.
     type: float
     default: 60.0
 extends_documentation_fragment:
@@ -109,6 +109,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
     KAFKA_RULES,
+    OPERATION_MAX_SECONDS,
+    checked_seconds,
     connection_from,
     kafka_argument_spec,
 )
@@ -140,6 +142,7 @@ def main() -> None:
     require_kafka(module)
     params = module.params
     try:
+        checked_seconds("operation_timeout", params["operation_timeout"], OPERATION_MAX_SECONDS)
         client = KafkaClient(connection_from(params))
         client.connect()
         leaders = PreferredLeaders(client, params["topics"])

@@ -22,6 +22,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 # What the client library accepts for one request.
 TIMEOUT_MAX_SECONDS = 3600
+# Of `operation_timeout`, where no records are copied.
+OPERATION_MAX_SECONDS = 86400
 SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 # host:port, [v6]:port

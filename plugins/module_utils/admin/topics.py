@@ -14,7 +14,10 @@ import re
 from dataclasses import replace
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import checked_seconds
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
+    OPERATION_MAX_SECONDS,
+    checked_seconds,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import KafkaClient
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     CREATE,
@@ -41,7 +44,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
-OPERATION_MAX_SECONDS = 86400
 # Codes of the brokers while their views differ, by the protocol's names.
 _ALREADY_EXISTS = "TOPIC_ALREADY_EXISTS"
 _UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PART"

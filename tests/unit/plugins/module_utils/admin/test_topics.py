@@ -76,11 +76,19 @@ def test_a_name_that_is_not_a_text_reaches_the_refusal(nobody, name, shown):
     assert "write the name in quotes" in result.msg
 
 
+@pytest.mark.parametrize(
+    "module, options",
+    [
+        ("kafka_topics", {"topics": []}),
+        ("kafka_leader_election", {}),
+        ("kafka_broker_settings", {"brokers": [], "keys": {}}),
+        ("kafka_reassignment", {"drain": [1]}),
+    ],
+)
 @pytest.mark.parametrize("seconds", [0, -1, 1e12, float("inf"), float("nan")])
-def test_the_operation_timeout_has_a_range(nobody, seconds):
+def test_the_operation_timeout_has_a_range(nobody, module, options, seconds):
     result = run_module(
-        "kafka_topics",
-        {"bootstrap_servers": nobody, "topics": [], "operation_timeout": seconds},
+        module, {"bootstrap_servers": nobody, "operation_timeout": seconds, **options}
     )
     assert result.failed and "[options.range] operation_timeout=" in result.msg
 
