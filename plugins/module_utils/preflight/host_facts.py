@@ -555,12 +555,26 @@ def ephemeral_ports(proc: str = "/proc") -> Dict[str, Any]:
     return {"first": int(bounds[0]), "last": int(bounds[1]), "reserved": reserved}
 
 
+def readable_properties(text: str) -> Dict[str, str]:
+    """What a properties file says; without the lines with an escape that is none (`\\uno`).
+
+    Who has edited the file by hand must not hide the id and the directories in its other lines.
+    """
+    found: Dict[str, str] = {}
+    for line in text.splitlines():
+        try:
+            found.update(parse_properties(line))
+        except ValueError:
+            continue
+    return found
+
+
 def identity_in(generation: str, properties: str) -> Optional[Dict[str, str]]:
     """The broker's id and directories in the configuration of one generation, None without it."""
     text = read_text(os.path.join(generation, properties))
     if text is None:
         return None
-    found = parse_properties(text)
+    found = readable_properties(text)
     return {key: found[key] for key in IDENTITY_KEYS if key in found}
 
 
@@ -607,7 +621,7 @@ def instance_facts(
         "untried_jvm_options": [] if same_options else tried,
         "config_dir": config_dir,
         "started": started,
-        "current": parse_properties(text) if text is not None else None,
+        "current": readable_properties(text) if text is not None else None,
         "release": release,
         "releases": (
             complete_releases(instance["install_dir"]) if instance.get("install_dir") else []

@@ -37,6 +37,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
 
 COMFORTABLE_LIMIT = 100000
 MAPS_PER_REPLICA = 2
+# What is advised where fewer would do: every further segment takes two.
+ROOMY_MAPS = 262144
 # Jars, sockets and the JVM's own; measured at an idle broker: about 300.
 FILES_BESIDE_REPLICAS = 1000
 CLOCK_SECONDS = 5.0
@@ -102,13 +104,18 @@ def _limits(member: Member, replicas: int) -> Iterator[Problem]:
     ours = member.mapping("host_baseline_sysctl").get("vm.max_map_count") if managed else None
     if ours is not None:
         maps = int(ours) if ours.isdigit() else maps
+    room = max(ROOMY_MAPS, 2 * MAPS_PER_REPLICA * replicas)
+    remedy = f"sysctl vm.max_map_count={room}"
+    if ours is not None:
+        remedy = f"set vm.max_map_count in host_baseline_sysctl to {room}"
     if maps < MAPS_PER_REPLICA * replicas:
         yield found(
             "host.memory_maps",
             member.name,
             "vm.max_map_count",
             maps,
-            f"{replicas} replicas need two memory maps each",
+            f"{replicas} replicas need two memory maps each, at least {MAPS_PER_REPLICA * replicas}",
+            remedy,
             level=ERROR if strict else WARNING,
         )
     elif strict and maps < COMFORTABLE_LIMIT:
@@ -119,6 +126,7 @@ def _limits(member: Member, replicas: int) -> Iterator[Problem]:
             maps,
             f"enough for {maps // MAPS_PER_REPLICA} replicas of one segment each; every further "
             "segment takes two",
+            remedy,
             level=WARNING,
         )
 

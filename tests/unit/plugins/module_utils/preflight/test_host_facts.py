@@ -338,12 +338,16 @@ def test_facts_of_an_installed_broker(tmp_path):
         json.dumps({"release": "/opt/kafka/releases/kafka_2.13-3.9.2"})
     )
     (generation / "server.properties").write_text(
-        "log.dirs=%s/a,%s/b\nssl.keystore.password=hush\n" % (tmp_path, tmp_path)
+        # two lines that somebody has edited by hand, as Java could not read them
+        "log.dirs=%s/a,%s/b\nssl.keystore.password=hush\nbroker.rack=C:\\users\n"
+        % (tmp_path, tmp_path)
     )
     answered = tmp_path / "conf" / "generations" / "ef01"
     answered.mkdir()
     (tmp_path / "conf" / "answered").symlink_to("generations/ef01")
-    (answered / "server.properties").write_text("broker.id=4\nlog.dirs=/x,/y\nsasl.x=secret\n")
+    (answered / "server.properties").write_text(
+        "broker.id=4\nlog.dirs=/x,/y\nsasl.x=secret\nbroker.rack=\\u\n"
+    )
     for name in ("a/orders-0", "b/orders-1"):
         (tmp_path / name).mkdir(parents=True)
     spec = {

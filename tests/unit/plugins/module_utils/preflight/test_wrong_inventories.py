@@ -68,6 +68,27 @@ def test_there_are_at_least_forty_wrong_inventories():
     assert len(CASES) >= 40
 
 
+@pytest.mark.parametrize(
+    "maps, partitions, managed, remedy",
+    [
+        (100, 100, False, "sysctl vm.max_map_count=262144"),
+        (262144, 140000, False, "sysctl vm.max_map_count=560400"),
+        (262144, 140000, True, "set vm.max_map_count in host_baseline_sysctl to 560400"),
+    ],
+)
+def test_memory_maps_are_raised_to_what_is_needed(tmp_path, maps, partitions, managed, remedy):
+    """262144 was advised also where that is set, and too low."""
+    settings = {"host_baseline_manage_sysctl": managed, "jvm_service_open_files": 200000}
+    topics = [{"name": "many", "partitions": partitions}]
+    verdict = ground.verdict_of(
+        spoilt(everywhere=settings, brokers={"=kafka_topics": topics}),
+        tmp_path,
+        facts={"all": {"limits/max_map_count": maps}},
+    )
+    told = {each.remedy for each in verdict.findings if each.check == "host.memory_maps"}
+    assert told == {remedy}
+
+
 def test_memory_maps_that_the_roles_raise_are_no_finding(tmp_path):
     facts = {"kafka-1": {"limits/max_map_count": 100}}
     assert said(ground.verdict_of(spoilt(), tmp_path, facts=facts)) == {}
