@@ -32,6 +32,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics
     plan_topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import (
+    PLUGIN,
+    UNKNOWN,
     KeyTable,
     check_mapping,
     nearest,
@@ -216,8 +218,9 @@ def _with(table: KeyTable, prefixes: Tuple[str, ...]) -> KeyTable:
 def _keys(member: Member, variable: str, table: KeyTable) -> Iterator[Problem]:
     mapping = member.mapping(variable)
     for key, problem in check_mapping(mapping, table).items():
-        # What is unknown may be a misspelt secret: its value is not shown either.
-        value = HIDDEN if is_secret(str(key)) else mapping[key]
+        # What no table knows may be a secret, misspelt or of a plug-in: its value is not shown either.
+        hidden = is_secret(str(key)) or problem.check in (UNKNOWN, PLUGIN)
+        value = HIDDEN if hidden else mapping[key]
         yield found(
             problem.check,
             member.name,

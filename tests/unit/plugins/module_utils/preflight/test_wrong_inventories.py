@@ -69,6 +69,24 @@ def test_there_are_at_least_forty_wrong_inventories():
 
 
 @pytest.mark.parametrize(
+    "group, key, check",
+    [
+        ("brokers", "sasl.jaas.confg", "config.unknown_key"),
+        ("brokers", "ssl.key.pasword", "config.unknown_key"),
+        ("brokers", "rsm.config.azure.sas", "config.plugin_key"),
+        ("servers", "ssl.quorum.keyStore.passwrd", "config.unknown_key"),
+    ],
+)
+def test_the_value_of_a_key_that_nobody_knows_is_not_shown(tmp_path, group, key, check):
+    variable = {"brokers": "kafka_config", "servers": "zookeeper_config"}[group]
+    verdict = ground.verdict_of(spoilt(**{group: {variable: {key: "hush"}}}), tmp_path)
+    (finding,) = verdict.findings
+    assert finding.check == check
+    assert finding.line().startswith(f"[{check}]") and f"{variable}.{key}=(hidden)" in finding.line()
+    assert "hush" not in repr(finding)
+
+
+@pytest.mark.parametrize(
     "maps, partitions, managed, remedy",
     [
         (100, 100, False, "sysctl vm.max_map_count=262144"),
