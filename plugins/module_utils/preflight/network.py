@@ -595,24 +595,26 @@ def _security(member: Member, variable: str, value: Any, reason: str, remedy: st
 def check_protection(world: World) -> Iterator[Problem]:
     """What production offers to whoever reaches it; warnings, because a firewall may protect it."""
     for cluster in world.clusters:
-        plain = [
-            member.name
-            for member in cluster.brokers
-            if member.production and any(each.protocol == "PLAINTEXT" for each in member.listeners)
-        ]
-        if plain:
-            reason = "anybody who reaches it may use it, and records travel in clear"
-            yield found("security.plaintext", plain, "kafka_listeners", "PLAINTEXT", reason)
-        unbound = [
-            member.name
-            for member in cluster.servers
-            if member.production and not member.text("zookeeper_bind")
-        ]
-        if unbound:
-            reason = (
-                "ZooKeeper listens on all addresses, and whoever reaches it may change everything"
-            )
-            yield found("security.zookeeper_open", unbound, "zookeeper_bind", "", reason)
+        for member in cluster.brokers:
+            if member.production:
+                yield from _in_clear(member)
+        for member in cluster.servers:
+            bind = member.text("zookeeper_bind")
+            if member.production and is_wildcard(bind):
+                reason = "ZooKeeper listens on all addresses, and whoever reaches it may change everything"
+                yield found("security.zookeeper_open", member.name, "zookeeper_bind", bind, reason)
+
+
+def _in_clear(member: Member) -> Iterator[Problem]:
+    """Listeners that do not encrypt; what is readable on the network depends on the login."""
+    spoken = {each.protocol for each in member.listeners}
+    if "PLAINTEXT" in spoken:
+        reason = "anybody who reaches it may use it, and records travel in clear"
+        yield found("security.plaintext", member.name, "kafka_listeners", "PLAINTEXT", reason)
+    if "SASL_PLAINTEXT" in spoken:
+        passwords = "PLAIN" in (member.mapping("kafka_sasl").get("mechanisms") or ())
+        reason = "passwords and records travel in clear" if passwords else "records travel in clear"
+        yield found("security.plaintext", member.name, "kafka_listeners", "SASL_PLAINTEXT", reason)
 
 
 # ---------------------------------------------------------------- forms of addresses

@@ -69,6 +69,29 @@ def test_there_are_at_least_forty_wrong_inventories():
 
 
 @pytest.mark.parametrize(
+    "mechanism, told",
+    [
+        ("PLAIN", "passwords and records travel in clear"),
+        ("SCRAM-SHA-512", "records travel in clear"),
+    ],
+)
+def test_what_a_login_without_encryption_shows_is_told(tmp_path, mechanism, told):
+    settings = {
+        "=kafka_listeners": [
+            {"name": "A", "port": 9092, "protocol": "SASL_PLAINTEXT", "advertised": "10.0.0.1"}
+        ],
+        "kafka_sasl": {
+            "mechanisms": [mechanism],
+            "inter_broker_user": "b",
+            "inter_broker_password": "x",
+        },
+    }
+    verdict = ground.verdict_of(spoilt(brokers=settings), tmp_path, unprotected=True)
+    plain = [each for each in verdict.findings if each.check == "security.plaintext"]
+    assert [(each.value, each.reason) for each in plain] == [("SASL_PLAINTEXT", told)]
+
+
+@pytest.mark.parametrize(
     "group, key, check",
     [
         ("brokers", "sasl.jaas.confg", "config.unknown_key"),
@@ -82,7 +105,9 @@ def test_the_value_of_a_key_that_nobody_knows_is_not_shown(tmp_path, group, key,
     verdict = ground.verdict_of(spoilt(**{group: {variable: {key: "hush"}}}), tmp_path)
     (finding,) = verdict.findings
     assert finding.check == check
-    assert finding.line().startswith(f"[{check}]") and f"{variable}.{key}=(hidden)" in finding.line()
+    assert (
+        finding.line().startswith(f"[{check}]") and f"{variable}.{key}=(hidden)" in finding.line()
+    )
     assert "hush" not in repr(finding)
 
 
