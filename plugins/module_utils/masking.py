@@ -4,8 +4,12 @@
 # Private to the collection: names and behaviour may change without notice.
 """The one place that knows what a secret is, and how it is hidden wherever something is shown.
 
-Pure text. Names decide: a setting whose name contains one of `SECRET_NAME_PARTS`, and the password
-in front of an address (`user:password@host`).
+Pure text. Names decide: a setting whose name contains one of `SECRET_NAME_PARTS` or ends in one of
+`SECRET_NAME_ENDS`. So does the place in front of an address: the password of `user:password@host`, and
+a user alone, who may be a token.
+
+A name that is added here changes where the roles write a setting and how its meaning is kept, see
+`_in_todays_form` in `instance/generation.py`.
 """
 
 from __future__ import annotations
@@ -27,9 +31,15 @@ SECRET_NAME_PARTS = (
     "api.key",
     "apikey",
     "master.key",
+    "passphrase",
+    "credential",
+    "signature",
 )
-# The password of user:password@host, whatever it contains but a blank, a slash or another @.
-_URL_PASSWORD = re.compile(r"(?<=//)([^\s/@:]*):([^\s/@]+)@")
+# At the end only: delegation.token.max.lifetime.ms and a URL of tokens are no secrets.
+SECRET_NAME_ENDS = ("token", "pwd", "sig")
+# What stands before the last @ of an address: a password may have one, too, but no blank and no slash.
+_URL_PASSWORD = re.compile(r"(?<=//)([^\s/@:]*):[^\s/]+@")
+_URL_USER = re.compile(r"(?<=//)[^\s/@:]+@")
 # name=value and name: value inside a longer text (a command line, an option, a log line).
 _NAME_AND_VALUE = re.compile(
     r"""(?P<name>[\w.\-]+)(?P<between>\s*[=:]\s*)(?P<value>"[^"]*"|'[^']*'|[^\s,;"']+)"""
@@ -38,17 +48,23 @@ _NAME_AND_VALUE = re.compile(
 
 def is_secret(name: str) -> bool:
     """Tell whether the value of the setting `name` must never be shown."""
-    plain = str(name).lower().replace("_", ".").replace("-", ".")
-    return any(part in plain or part in str(name).lower() for part in SECRET_NAME_PARTS)
+    return mentions_secret(name) or str(name).lower().endswith(SECRET_NAME_ENDS)
+
+
+def mentions_secret(text: str) -> bool:
+    """Tell whether any part of the text is what the names of secrets have in them."""
+    plain = str(text).lower().replace("_", ".").replace("-", ".")
+    return any(part in plain or part in str(text).lower() for part in SECRET_NAME_PARTS)
 
 
 def masked_text(text: str) -> str:
     """Return free text (a URL, a JVM option, a message) with the values of secrets hidden.
 
     `-Djavax.net.ssl.keyStorePassword=x` becomes `-Djavax.net.ssl.keyStorePassword=(hidden)`,
-    `https://bob:x@host/` becomes `https://bob:(hidden)@host/`.
+    `https://bob:x@host/` becomes `https://bob:(hidden)@host/`, `https://x@host/` `https://(hidden)@host/`.
     """
     text = _URL_PASSWORD.sub(rf"\1:{HIDDEN}@", text)
+    text = _URL_USER.sub(f"{HIDDEN}@", text)
 
     def hide(match: "re.Match[str]") -> str:
         if not is_secret(match["name"]):

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Iterable, List
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
-    is_secret,
     masked_text,
+    mentions_secret,
 )
 
 
@@ -24,7 +24,7 @@ def holds_secret(option: str) -> bool:
     The whole text is searched, since an agent's own settings stand inside its option
     (`-javaagent:a.jar=password=x`).
     """
-    return is_secret(option) or masked_text(option) != option
+    return mentions_secret(option) or masked_text(option) != option
 
 
 def public_options(options: Iterable[str]) -> List[str]:

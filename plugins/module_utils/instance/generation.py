@@ -182,39 +182,53 @@ def _in_todays_form(meaning: Meaning, wanted: Meaning) -> Meaning:
     """Return a stored meaning as today's code would have written it, so that nothing restarts for its form.
 
     Earlier releases kept the unit's whole text in it: only the settings that are `wanted` today are looked
-    up there. They passed options with a secret on the command line, and knew fewer names of secrets.
+    up there. They passed options with a secret on the command line, and knew fewer names of secrets: what
+    they kept in clear is compared by its digest.
     """
-    if "unit" not in meaning:
-        return meaning
-    values: Dict[str, List[str]] = {}
-    for line in ((meaning["unit"] or {}).get("text") or "").splitlines():
-        key, equals, value = line.partition("=")
-        if equals and key in (wanted.get("service") or {}):
-            values.setdefault(key, []).append(value.strip())
-    files = {name: _hidden(content) for name, content in (meaning.get("files") or {}).items()}
-    options = meaning.get("jvm_options") or []
-    secret = secret_options_text(options)
-    if secret:
-        files[SECRET_OPTIONS] = f"sha256:{_digest(secret)}"
-        options = public_options(options)
-        options += [item for item in wanted.get("jvm_options") or [] if item[:1] == "@"]
-    return {
-        **{key: value for key, value in meaning.items() if key != "unit"},
-        "jvm_options": options,
-        "files": files,
-        "service": {key: " ".join(found) for key, found in values.items()},
+    today = {key: value for key, value in meaning.items() if key != "unit"}
+    if "unit" in meaning:
+        today["service"] = _settings_of_unit(meaning["unit"], wanted.get("service") or {})
+    if "environment" in meaning:
+        today["environment"] = _hidden(meaning["environment"] or {}, wanted.get("environment"), "")
+    wanted_files = wanted.get("files") or {}
+    files = {
+        name: _hidden(content, wanted_files.get(name), "sha256:")
+        for name, content in (meaning.get("files") or {}).items()
     }
+    options = meaning.get("jvm_options")
+    secret = secret_options_text(options or [])
+    if options and secret:
+        # One that had a file of secrets already has another one today; which text, no digest tells.
+        files.setdefault(SECRET_OPTIONS, f"sha256:{_digest(secret)}")
+        options = public_options(options)
+        wanted_options = wanted.get("jvm_options") or []
+        options += [item for item in wanted_options if item[:1] == "@" and item not in options]
+    return {**today, "jvm_options": options, "files": files}
 
 
-def _hidden(content: Any) -> Any:
-    """Return the meaning of a file with a digest for each secret that is not one yet."""
+def _settings_of_unit(unit: Any, wanted: Mapping[str, Any]) -> Dict[str, str]:
+    """Return the settings of a stored unit's text that are wanted today."""
+    values: Dict[str, List[str]] = {}
+    for line in ((unit or {}).get("text") or "").splitlines():
+        key, equals, value = line.partition("=")
+        if equals and key in wanted:
+            values.setdefault(key, []).append(value.strip())
+    return {key: " ".join(found) for key, found in values.items()}
+
+
+def _hidden(content: Any, wanted: Any, prefix: str) -> Any:
+    """Return stored settings with a digest for each secret, except what is stored as it is wanted.
+
+    Whether a text is a digest already cannot be seen, since a token may look like one.
+    """
     if not isinstance(content, dict):
         return content
+    settled = wanted if isinstance(wanted, dict) else {}
     return {
         key: (
             value
-            if not is_secret(key) or value.startswith("sha256:")
-            else f"sha256:{_digest(value)}"
+            if not is_secret(key) or value == settled.get(key)
+            else f"{prefix}{_digest(value)}"
         )
         for key, value in content.items()
     }

@@ -27,6 +27,16 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
         "AWS_SECRET_ACCESS_KEY",
         "delegation.token.master.key",
         "zookeeper.DigestAuthenticationProvider.superDigest",
+        "ssl.keystore.passphrase",
+        "VAULT_TOKEN",
+        "AWS_SESSION_TOKEN",
+        "X-Amz-Security-Token",
+        "accessToken",
+        "DB_PWD",
+        "REGISTRY_CREDENTIALS",
+        "X-Amz-Credential",
+        "X-Amz-Signature",
+        "sig",
     ],
 )
 def test_secrets_are_known_by_name(name):
@@ -35,7 +45,16 @@ def test_secrets_are_known_by_name(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["num.io.threads", "delegation.token.max.lifetime.ms", "ssl.keystore.location", "key", "host"],
+    [
+        "num.io.threads",
+        "delegation.token.max.lifetime.ms",
+        "delegation.token.expiry.time.ms",
+        "sasl.oauthbearer.token.endpoint.url",
+        "ssl.keystore.location",
+        "config",
+        "key",
+        "host",
+    ],
 )
 def test_other_settings_stay_readable(name):
     assert not is_secret(name)
@@ -45,7 +64,15 @@ def test_other_settings_stay_readable(name):
     ("text", "shown"),
     [
         ("https://bob:s3cret@mirror/x", f"https://bob:{HIDDEN}@mirror/x"),
+        ("https://bob:p@ss@host/x@y", f"https://bob:{HIDDEN}@host/x@y"),
+        ("https://ghp_x@host/x", f"https://{HIDDEN}@host/x"),
         ("https://mirror:8443/x", "https://mirror:8443/x"),
+        ("https://mirror/x@y", "https://mirror/x@y"),
+        ("zk-1:2181,zk-2:2181/kafka@x", "zk-1:2181,zk-2:2181/kafka@x"),
+        ("https://host/x?X-Amz-Signature=ab12", f"https://host/x?X-Amz-Signature={HIDDEN}"),
+        ("https://host/x?sv=1&sig=ab%2B&token=cd", f"https://host/x?sv=1&sig={HIDDEN}"),
+        ("-Dfoo.token=abc", f"-Dfoo.token={HIDDEN}"),
+        ("-Dtoken.file=/run/x", "-Dtoken.file=/run/x"),
         ("-Djavax.net.ssl.keyStorePassword=abc", f"-Djavax.net.ssl.keyStorePassword={HIDDEN}"),
         ("-Xmx1g -Dssl.password=a -Da=b", f"-Xmx1g -Dssl.password={HIDDEN} -Da=b"),
         ("-javaagent:a.jar=7070:password=a", f"-javaagent:a.jar=7070:password={HIDDEN}"),

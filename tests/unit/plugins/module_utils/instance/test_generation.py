@@ -2,13 +2,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Generations: the fingerprint follows the meaning, reasons are words, secrets never show."""
 
+import json
 import os
 import subprocess
 
 import pytest
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.java_options import (
+    public_options,
+    secret_options_text,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generation import (
     Generation,
+    changed_settings,
     reasons,
     shown_file,
 )
@@ -76,6 +82,53 @@ def test_each_difference_has_its_words(changes, expected):
 def test_the_same_meaning_has_no_reasons_and_a_first_start_says_so():
     assert reasons(generation().meaning(), generation().meaning()) == []
     assert reasons(None, generation().meaning()) == ["never started"]
+
+
+TOKEN = "0" * 64  # like a digest, as tokens are
+
+
+@pytest.mark.parametrize(
+    "name, settings",
+    [
+        ("environment", {"DB_PWD": "hush", "X": "1"}),
+        ("environment", {"VAULT_TOKEN": TOKEN}),
+        ("files", {"server.properties": {"x.token": "hush", "a": "1"}}),
+        ("files", {"server.properties": {"x.token": f"sha256:{TOKEN}"}}),
+        ("jvm_options", ["-Xmx1g", "-Dx.token=hush", "-Drepo=https://hush@host/", "-Dy=1"]),
+    ],
+)
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_secret_that_an_earlier_release_did_not_know_is_not_pending(name, settings, changed):
+    """It stands in clear in the stored meaning; today's has its digest, and the options' file."""
+    given = settings
+    if name == "files":
+        properties = settings["server.properties"].items()
+        given = {"server.properties": "".join(f"{key}={text}\n" for key, text in properties)}
+    if name == "jvm_options":
+        given = [*public_options(settings), "@/etc/kafka/current/jvm.options"]
+        given = {"jvm_options": given, "files": {"jvm.options": secret_options_text(settings)}}
+    today = generation(**(given if name == "jvm_options" else {name: given})).meaning()
+    stored = {**today, name: settings}
+    if name == "jvm_options":
+        stored["files"] = {}
+    assert "hush" not in str(today) and stored != today
+    if changed:
+        text = json.dumps(settings).replace("hush", "other").replace(TOKEN, "1" * 64)
+        stored[name] = json.loads(text)
+        (reason,) = reasons(stored, today)
+        assert reason.endswith(" changed") and changed_settings(stored, today) is None
+    else:
+        assert reasons(stored, today) == []
+        assert changed_settings(stored, today) == {}
+
+
+def test_a_secret_that_is_stored_as_a_digest_is_the_same_secret():
+    meaning = generation(
+        environment={"DB_PWD": "hush"},
+        files={"server.properties": "ssl.key.password=hush\n", "jvm.options": '"-Dx.token=a"\n'},
+        jvm_options=("-Xmx1g", "@/etc/kafka/current/jvm.options"),
+    ).meaning()
+    assert reasons(meaning, meaning) == [] and changed_settings(meaning, meaning) == {}
 
 
 def test_secrets_are_neither_in_the_meaning_nor_in_a_diff():
