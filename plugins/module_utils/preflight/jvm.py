@@ -7,13 +7,14 @@
 from __future__ import annotations
 
 import re
-from typing import Iterator, List
+from typing import Dict, Iterator, List
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
     found,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import declared
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
@@ -33,17 +34,39 @@ def options_to_try(member: Member, product: str) -> List[str]:
 
     Empty where the inventory has none of its own: the roles' own are known to work.
     """
-    own = [str(each) for each in member.items(f"{product}_jvm_options")]
-    if not own or not member.text(f"{product}_heap"):
-        return []
     heap = member.text(f"{product}_heap")
-    collector = [] if any(COLLECTOR.match(each) for each in own) else _texts(member, product)
-    tried = [each for each in collector + own if each[:1] == "-" and not NOT_TRIED.match(each)]
+    if not _chosen(member, product) or not heap:
+        return []
+    options = _collector(member, product) + _texts(member, f"{product}_jvm_options")
+    tried = [each for each in options if each[:1] == "-" and not NOT_TRIED.match(each)]
     return [f"-Xms{heap}", f"-Xmx{heap}"] + tried
 
 
-def _texts(member: Member, product: str) -> List[str]:
-    return [str(each) for each in member.items(f"{product}_gc_options")]
+def _texts(member: Member, variable: str) -> List[str]:
+    return [str(each) for each in member.items(variable)]
+
+
+def _collector(member: Member, product: str) -> List[str]:
+    """The options of the garbage collector, none where the other options choose one."""
+    own = _texts(member, f"{product}_jvm_options")
+    chosen = any(COLLECTOR.match(each) for each in own)
+    return [] if chosen else _texts(member, f"{product}_gc_options")
+
+
+def _default_collector(product: str) -> List[str]:
+    return list(declared()[f"{product}_gc_options"].get("default") or [])
+
+
+def _chosen(member: Member, product: str) -> Dict[str, List[str]]:
+    """variable -> options that the inventory has chosen, and that reach the JVM."""
+    collector = _collector(member, product)
+    if collector == _default_collector(product):
+        collector = []
+    options = {
+        f"{product}_gc_options": collector,
+        f"{product}_jvm_options": _texts(member, f"{product}_jvm_options"),
+    }
+    return {variable: texts for variable, texts in options.items() if texts}
 
 
 def check_jvm_options(world: World) -> Iterator[Problem]:
@@ -55,20 +78,21 @@ def check_jvm_options(world: World) -> Iterator[Problem]:
 
 
 def _options(member: Member, product: str) -> Iterator[Problem]:
-    variable = f"{product}_jvm_options"
-    for each in member.items(variable):
-        if HEAP_OPTION.match(str(each)):
+    chosen = _chosen(member, product)
+    for variable, each in ((name, each) for name, texts in chosen.items() for each in texts):
+        if HEAP_OPTION.match(each):
             reason = f"{product}_heap={member.text(f'{product}_heap')} says it otherwise"
             remedy = f"set {product}_heap, and leave the option out"
             yield found("jvm.options", member.name, variable, each, reason, remedy)
-        elif str(each)[:1] not in ("-", "@"):
+        elif each[:1] not in ("-", "@"):
             reason = "not an option: Java would take it for the class to run"
-            value = masked_text(str(each))
+            value = masked_text(each)
             yield found("jvm.options", member.name, variable, value, reason, "begin it with -")
     refusal = member.product_facts(product).get("jvm_refusal")
     java = (member.facts or {}).get("java") or {}
     # A Java that does not start at all says nothing about options; it has a finding of its own.
     if refusal and not java.get("refusal"):
-        options = [masked_text(str(each)) for each in member.items(variable)]
+        variable = " and ".join(chosen) or f"{product}_jvm_options"
+        options = [masked_text(each) for texts in chosen.values() for each in texts]
         reason = f"Java {java.get('version')} refuses to start with it: {masked_text(str(refusal))}"
         yield found("jvm.options", member.name, variable, options, reason)

@@ -9,6 +9,8 @@ import pathlib
 import pytest
 import yaml
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.jvm import options_to_try
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import read_member
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
 
 TABLE = pathlib.Path(__file__).with_name("wrong_inventories.yml")
@@ -66,6 +68,28 @@ def test_the_good_inventory_has_no_findings(tmp_path):
 
 def test_there_are_at_least_forty_wrong_inventories():
     assert len(CASES) >= 40
+
+
+@pytest.mark.parametrize(
+    "chosen, tried",
+    [
+        ({}, []),
+        ({"kafka_gc_options": []}, []),
+        ({"kafka_gc_options": ["-XX:+UseFooGC"]}, ["-XX:+UseFooGC"]),
+        (
+            {"kafka_gc_options": ["-XX:+UseFooGC"], "kafka_jvm_options": ["-XX:A=1", "-Da=b"]},
+            ["-XX:+UseFooGC", "-XX:A=1"],
+        ),
+        (
+            {"kafka_gc_options": ["-XX:+UseFooGC"], "kafka_jvm_options": ["-XX:+UseZGC"]},
+            ["-XX:+UseZGC"],
+        ),
+    ],
+)
+def test_options_that_the_inventory_chooses_are_tried(tmp_path, chosen, tried):
+    raws, _inventory, _groups = ground.gather(spoilt(brokers=chosen), tmp_path)
+    member = next(read_member(raw)[0] for raw in raws if raw.name == "kafka-1")
+    assert options_to_try(member, "kafka")[2:] == tried
 
 
 @pytest.mark.parametrize(
