@@ -166,6 +166,7 @@ class ActionModule(ActionBase):
             "hidden": sorted(set(gathered["siblings"]) - set(task_vars["ansible_play_hosts_all"])),
             "settings": without_secrets(gathered["settings"]),
             "errors": gathered["errors"],
+            "faults": gathered["faults"],
             "tls": gathered["tls"],
             "is_broker": gathered["is_broker"],
             "is_server": gathered["is_server"],
@@ -482,6 +483,7 @@ def _raw(host: str, gathered: Mapping[str, Any], **more: Any) -> Raw:
         is_server=gathered["is_server"],
         settings=gathered["settings"],
         errors=gathered["errors"],
+        faults=gathered["faults"],
         tls=gathered["tls"],
         **more,
     )
@@ -506,7 +508,7 @@ def _with_assigned_ids(inventory: Inventory, raws: Any) -> List[Raw]:
             settings = {
                 name: value for name, value in gathered["settings"].items() if name not in missing
             }
-            changes = {key: gathered[key] for key in ("errors", "tls")}
+            changes = {key: gathered[key] for key in ("errors", "faults", "tls")}
             changes["settings"] = without_secrets(settings)
             raw = Raw(**dict(raw.__dict__, **changes))
         result.append(raw)

@@ -26,7 +26,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
     read_member,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.tls import examine
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import declared
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import (
+    WITH_SECRETS,
+    declared,
+    faults_of_secrets,
+)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROLES = os.path.normpath(os.path.join(HERE, "../../../roles"))
@@ -111,7 +115,7 @@ class Inventory:
         return str(templar.template(variables.get(name, product)))
 
     def gather(self, host: str, extra: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
-        """{settings, errors, tls, is_broker, is_server, siblings} of one host, plain data."""
+        """{settings, errors, faults, tls, is_broker, is_server, siblings} of one host, plain data."""
         templar, variables = self._templar_for(host, extra)
         settings: Dict[str, Any] = {}
         errors: Dict[str, str] = {}
@@ -148,7 +152,8 @@ class Inventory:
         return {
             "settings": settings,
             "errors": errors,
-            # Before anybody hides the key, and without it.
+            # Before anybody hides the secrets, and without them.
+            "faults": _faults(settings) if is_broker else [],
             "tls": examine(settings) if is_broker else None,
             "is_broker": is_broker,
             "is_server": is_server,
@@ -196,17 +201,27 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
+def _faults(settings: Mapping[str, Any]) -> List[Dict[str, str]]:
+    given = {name: settings[name] for name in WITH_SECRETS & settings.keys()}
+    return faults_of_secrets(given, without_secrets(given))
+
+
 def without_secrets(settings: Mapping[str, Any]) -> Dict[str, Any]:
     """The same settings with every secret hidden: they travel through results and logs."""
     result = {name: masked(name, value) for name, value in settings.items()}
+    for name in WITH_SECRETS & result.keys():
+        if result[name] and not isinstance(result[name], dict):
+            result[name] = HIDDEN  # where the secrets are in it nobody can tell
     # Names that are no secret elsewhere.
     for name, key in (("kafka_ssl", "key"), ("kafka_client_security", "ssl_key")):
-        if isinstance(result.get(name), dict) and isinstance(result[name].get(key), str):
-            path = _PATH.match(result[name][key])  # no secret, and it is judged
-            result[name][key] = result[name][key] if path else result[name][key] and HIDDEN
+        if isinstance(result.get(name), dict) and result[name].get(key):
+            text = result[name][key]
+            path = isinstance(text, str) and _PATH.match(text)  # no secret, and it is judged
+            result[name][key] = text if path else HIDDEN
     sasl = result.get("kafka_sasl")
-    if isinstance(sasl, dict) and isinstance(sasl.get("users"), dict):
-        sasl["users"] = dict.fromkeys(sasl["users"], HIDDEN)
+    if isinstance(sasl, dict) and sasl.get("users"):
+        users = sasl["users"]
+        sasl["users"] = dict.fromkeys(users, HIDDEN) if isinstance(users, dict) else HIDDEN
     return result
 
 

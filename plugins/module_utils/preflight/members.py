@@ -150,7 +150,8 @@ class Member:
 class Raw:
     """What is known of a host before its settings are read (see `read_member`).
 
-    `settings`: variable -> plain value; `errors`: variable -> why it could not be evaluated.
+    `settings`: variable -> plain value, secrets hidden; `errors`: variable -> why it could not be evaluated;
+    `faults`: what is wrong with the secrets, see variables.faults_of_secrets.
     """
 
     name: str
@@ -158,6 +159,7 @@ class Raw:
     is_server: bool
     settings: Mapping[str, Any]
     errors: Mapping[str, str] = field(default_factory=dict)
+    faults: Sequence[Mapping[str, str]] = ()
     facts: Optional[Mapping[str, Any]] = None
     unreachable: str = ""
     in_play: bool = True
@@ -201,6 +203,9 @@ def read_member(raw: Raw) -> Tuple[Member, List[Problem]]:
                 findings.append(
                     found(each.check, raw.name, each.where, each.value, each.reason, each.remedy)
                 )
+    for told in raw.faults:
+        where, reason, remedy = told["where"], told["reason"], told["remedy"]
+        findings.append(found(told["check"], raw.name, where, "...", reason, remedy))
     cluster = _cluster_name(raw, findings)
     member = Member(
         name=raw.name,

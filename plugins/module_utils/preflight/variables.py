@@ -60,6 +60,8 @@ CHECKS = {
     "zookeeper_address": "addresses.form",
     "zookeeper_bind": "addresses.form",
 }
+# Mappings in which secrets stand beside other values.
+WITH_SECRETS = frozenset(("kafka_client_security", "kafka_sasl", "kafka_ssl"))
 COUNT_MAX = 2**31 - 1
 # Ranges, which a spec cannot say: of a variable, or of all whose names end so.
 BOUNDS = {
@@ -219,6 +221,15 @@ def _for_each_product(*choices: str) -> Callable[[Any], Any]:
     return form
 
 
+def _passwords(users: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Passwords by name. A list or a mapping would become a password as Python writes it."""
+    for name, password in users.items():
+        problem = _shape("str", password) or _one_line(str(password))
+        if problem:
+            raise ValueError(f"the password of {name}: {problem[0]}", problem[1])
+    return users
+
+
 _NAME = _matching(INSTANCE_NAME, "not a name for a service", "use letters, digits and `_.@-`")
 _ACCOUNT = _or_empty(_matching(ACCOUNT, "not a name for a user", "use letters, digits and `_.-`"))
 FORMS: Dict[str, Callable[[Any], Any]] = {
@@ -243,6 +254,7 @@ FORMS: Dict[str, Callable[[Any], Any]] = {
         LISTENER_NAME, "not a name for a listener", "use letters, digits and `_`, as INTERNAL"
     ),
     "kafka_log_dirs": _path,
+    "kafka_sasl.users": _passwords,
     "kafka_state_dir": _path,
     "zookeeper_account": _ACCOUNT,
     "zookeeper_address": _host,
@@ -289,6 +301,24 @@ def judged(variable: str, value: Any) -> Tuple[Any, Tuple[Fault, ...]]:
         typed = _read(variable, variable, value, declared()[variable], faults)
         _SEEN[key] = (typed, tuple(faults))
     return _SEEN[key]
+
+
+def faults_of_secrets(
+    settings: Mapping[str, Any], hidden: Mapping[str, Any]
+) -> List[Dict[str, str]]:
+    """Faults that only the values themselves show, and not what is `hidden`: {check, where, reason, remedy}.
+
+    Without the value, so that they may travel through results and logs.
+    """
+    found = []
+    for name in sorted(WITH_SECRETS & settings.keys()):
+        seen = {each.where for each in judged(name, hidden[name])[1]}
+        found += [
+            {key: getattr(each, key) for key in ("check", "where", "reason", "remedy")}
+            for each in judged(name, settings[name])[1]
+            if each.where not in seen
+        ]
+    return found
 
 
 def _read(where: str, name: str, value: Any, option: Mapping[str, Any], faults: List[Fault]) -> Any:

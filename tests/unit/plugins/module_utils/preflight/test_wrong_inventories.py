@@ -71,6 +71,33 @@ def test_there_are_at_least_forty_wrong_inventories():
 
 
 @pytest.mark.parametrize(
+    "variable, value, where",
+    [
+        ("kafka_sasl", {"inter_broker_password": ["hush"]}, ".inter_broker_password"),
+        ("kafka_sasl", {"inter_broker_password": True}, ".inter_broker_password"),
+        ("kafka_sasl", {"inter_broker_password": "hush\nhush"}, ".inter_broker_password"),
+        ("kafka_sasl", {"users": {"a": {"hush": 1}}}, ".users"),
+        ("kafka_sasl", {"users": {"a": "hush", "b": None}}, ".users"),
+        ("kafka_sasl", {"users": [{"a": "hush"}]}, ".users"),
+        ("kafka_sasl", [{"users": {"a": "hush"}}], ""),
+        ("kafka_ssl", {"key": ["hush"]}, ".key"),
+        ("kafka_client_security", {"sasl_password": ["hush"]}, ".sasl_password"),
+    ],
+)
+def test_secrets_of_a_wrong_type_are_found_and_not_shown(tmp_path, variable, value, where):
+    """The brokers would get them as Python writes a list."""
+    verdict = ground.verdict_of(spoilt(brokers={variable: value}), tmp_path)
+    (finding,) = [each for each in verdict.errors if each.setting == f"{variable}{where}"]
+    assert finding.check == "listeners.security"
+    assert "hush" not in repr(verdict)
+
+
+def test_numbers_are_passwords(tmp_path):
+    sasl = {"inter_broker_user": "b", "inter_broker_password": 4711, "users": {"a": 4711}}
+    assert said(ground.verdict_of(spoilt(brokers={"kafka_sasl": sasl}), tmp_path)) == {}
+
+
+@pytest.mark.parametrize(
     "chosen, tried",
     [
         ({}, []),
