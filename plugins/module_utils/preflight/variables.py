@@ -87,6 +87,7 @@ INSTANCE_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.@-]*$")
 ACCOUNT = re.compile(r"^[A-Za-z_][A-Za-z0-9_.-]*$")
 KERNEL_SETTING = re.compile(r"^[a-z0-9_-]+([./][A-Za-z0-9_-]+)+$")
 LISTENER_NAME = re.compile(r"^[A-Za-z0-9_]+$")
+SHA512 = re.compile(r"^[0-9a-fA-F]{128}$")
 LONGEST_PATH = 4096
 PEM_TEXTS = ("kafka_ssl.", "kafka_client_security.ssl_")
 
@@ -254,6 +255,9 @@ FORMS: Dict[str, Callable[[Any], Any]] = {
         LISTENER_NAME, "not a name for a listener", "use letters, digits and `_`, as INTERNAL"
     ),
     "kafka_log_dirs": _path,
+    "kafka_plugins.sha512": _matching(
+        SHA512, "not a SHA-512", "write its 128 hexadecimal digits, as sha512sum prints them"
+    ),
     "kafka_sasl.users": _passwords,
     "kafka_state_dir": _path,
     "zookeeper_account": _ACCOUNT,
