@@ -51,7 +51,8 @@ options:
       - With V(deploy) the versions of the inventory have to be those that run, or were installed last.
       - With V(keep), for playbooks that change no version, other ones are only warned about.
       - With V(start), what was in effect is started, so that a mistake in what the inventory would write (listeners,
-        configuration, topics, versions and the like) is only warned about.
+        configuration, topics, versions and the like) is only warned about, and a host whose own disks, ports or Java are
+        not in order is left out.
       - With V(upgrade) and V(rollback) the way from what runs to the inventory's versions is checked.
     type: str
     choices: [deploy, keep, start, upgrade, rollback]
@@ -112,6 +113,13 @@ ids:
   returned: with phase judge
   type: dict
   sample: {kafka-1: {broker_id: 1, myid: null}, zookeeper-1: {broker_id: null, myid: 1}}
+left:
+  description:
+    - By inventory name, why the host is left out. With the purpose V(start), hosts whose own disks, ports or Java are not in
+      order end nothing for the others.
+  returned: with phase judge
+  type: dict
+  sample: {}
 unwritten:
   description: By inventory name, the identities that the inventory does not give, as variables. The role sets them as facts.
   returned: with phase judge

@@ -182,7 +182,7 @@ def left_undone(
     """Return what a run left undone on one host, one text for each reason; an empty list if nothing.
 
     `results`: for each product what its tasks on the host returned, in their order; the first that
-    failed counts. `absent`: why the preflight had no answer from the host, "" if it had.
+    failed counts. `absent`: why the preflight had no answer from the host or has left it out, "" if neither.
     """
     if absent:
         return [absent]
@@ -232,6 +232,8 @@ def what_started(hosts: Iterable[Mapping[str, Any]]) -> Dict[str, Any]:
     if not any_started:
         lines.append("There was nothing to start.")
     absent = any(
-        (host.get("kafkaops_preflight_collected") or {}).get("unreachable_reason") for host in hosts
+        (host.get("kafkaops_preflight_collected") or {}).get("unreachable_reason")
+        or host.get("inventory_hostname") in (host.get("kafkaops_preflight") or {}).get("left", ())
+        for host in hosts
     )
     return {"lines": lines, "nothing_deployed": nothing_deployed and not absent}

@@ -22,17 +22,22 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids imp
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import LEVELS, Problem
 
 SHOWN_VALUE_CHARACTERS = 160
+HOST = "host"
 _CATALOGUE_FILE = os.path.join(os.path.dirname(__file__), "../../../meta/problems.yml")
 
 
 @dataclass(frozen=True)
 class Check:
-    """One entry of the catalogue: level by default, what must hold, what to do if it does not."""
+    """One entry of the catalogue: level by default, what must hold, what to do if it does not.
+
+    `concerns`: HOST where it is about its own hosts alone, else the whole cluster.
+    """
 
     id: str
     level: str
     holds: str
     remedy: str
+    concerns: str = "cluster"
 
 
 @functools.lru_cache(maxsize=None)

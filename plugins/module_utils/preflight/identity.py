@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
@@ -84,6 +84,17 @@ def identities(cluster: Cluster) -> Tuple[Dict[str, int], Dict[str, int]]:
     if cluster.snapshot:
         taken = set(cluster.snapshot.brokers) | set(cluster.snapshot.replicas)
     return assign_ids(broker_claims(cluster), taken), assign_ids(server_claims(cluster), set())
+
+
+def with_unknown_id(cluster: Cluster) -> FrozenSet[str]:
+    """The hosts of which nobody can tell the id without their disks: a newcomer might get it.
+
+    The id of a broker whose disk is silent does no harm while the cluster tells which ids are in use.
+    """
+    silent = {claim.host for claim in server_claims(cluster) if claim.settled is None}
+    if cluster.snapshot is None:
+        silent.update(claim.host for claim in broker_claims(cluster) if claim.settled is None)
+    return frozenset(silent)
 
 
 # ---------------------------------------------------------------- the inventory itself

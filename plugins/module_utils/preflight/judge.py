@@ -41,6 +41,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import 
     versions_and_keys,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
+    HOST,
     catalogue,
     found,
     in_order,
@@ -114,6 +115,8 @@ NEVER_ACCEPTED = frozenset(
 )
 
 
+# What hides the ids of a host, too.
+HIDES_IDS = frozenset(("host.unreadable", "identity.broken_meta"))
 EMPTIED = "directories.emptied"
 UNREACHABLE = "host.unreachable"
 NO_CONTROLLER = Controller()
@@ -193,6 +196,10 @@ def judge(
         _as_warning(each) if each.check == UNREACHABLE and set(each.subjects) <= gone else each
         for each in findings
     ]
+    findings = [
+        _as_warning(each, "outside of this run") if _is_elsewhere(each, world) else each
+        for each in findings
+    ]
     if purpose == START:
         findings = [
             (
@@ -207,7 +214,41 @@ def judge(
         _as_warning(each) if each.level == ERROR and each.check in consented else each
         for each in findings
     ]
-    return Verdict(tuple(merged(in_order(findings))), result_of(world, commands))
+    left: Dict[str, str] = {}
+    if purpose == START:
+        left = _left_out(findings)
+        findings = [
+            _as_warning(each, "the host is left out") if _of_hosts_alone(each) else each
+            for each in findings
+        ]
+    return Verdict(tuple(merged(in_order(findings))), result_of(world, commands, left))
+
+
+def _of_hosts_alone(finding: Problem) -> bool:
+    """Whether an error is about its own hosts, so that the others may go on without them."""
+    return finding.level == ERROR and catalogue()[finding.check].concerns == HOST
+
+
+def _is_elsewhere(finding: Problem, world: World) -> bool:
+    """Whether an error is about hosts alone with which this run has nothing to do."""
+    if not _of_hosts_alone(finding):
+        return False
+    hosts = set(finding.subjects)
+    unknown = set().union(*map(identity.with_unknown_id, world.clusters))
+    if finding.check in HIDES_IDS and hosts & unknown:
+        return False
+    return hosts <= {each.name for each in world.members if not each.in_play}
+
+
+def _left_out(findings: Iterable[Problem]) -> Dict[str, str]:
+    """host -> why it is left out, in words; of what ran before, the other hosts need nothing of it."""
+    reasons: Dict[str, List[str]] = {}
+    for each in in_order(findings):
+        if _of_hosts_alone(each):
+            for host in each.subjects:
+                told = f"{each.check}, {each.setting}={each.value}: {each.reason}"
+                reasons.setdefault(host, []).append(told)
+    return {host: "; ".join(told) for host, told in reasons.items()}
 
 
 def _may_be_empty(world: World, replaced: Optional[int]) -> FrozenSet[str]:
@@ -248,10 +289,16 @@ def _unknown_ids(accept: Sequence[str], hosts: Sequence[str]) -> List[Problem]:
     return problems
 
 
-def result_of(world: World, commands: Optional[Mapping[str, str]] = None) -> Dict[str, Any]:
-    """What later plays need: ids, lists of servers and brokers, who is first, who runs."""
+def result_of(
+    world: World,
+    commands: Optional[Mapping[str, str]] = None,
+    left: Optional[Mapping[str, str]] = None,
+) -> Dict[str, Any]:
+    """What later plays need: ids, lists of servers and brokers, who is first, who runs, who is left out."""
+    left = left or {}
     result: Dict[str, Any] = {
         "ids": {},
+        "left": dict(left),
         # What templates of the inventory may need, and nobody wrote down.
         "unwritten": {},
         "servers": {},
@@ -310,7 +357,7 @@ def result_of(world: World, commands: Optional[Mapping[str, str]] = None) -> Dic
             cluster, world.purpose, commands or NO_COMMANDS
         )
         in_play = [member for member in cluster.brokers if member.in_play]
-        reached = [member for member in in_play if not member.unreachable]
+        reached = [each for each in in_play if not each.unreachable and each.name not in left]
         if in_play:
             # What is done once for a cluster is done for a host that later plays still have.
             result["cluster_first"][cluster.name] = (reached or in_play)[0].name

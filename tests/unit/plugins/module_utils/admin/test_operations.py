@@ -293,8 +293,9 @@ def test_what_a_run_left_undone_on_a_host(results, absent, told):
     assert left_undone(results, absent) == told
 
 
-def host_of_run(name, product, looked, turn=None, reason=""):
+def host_of_run(name, product, looked, turn=None, reason="", left=()):
     return {
+        "kafkaops_preflight": {"left": dict.fromkeys(left, "java.broken")},
         "inventory_hostname": name,
         f"{product}_staged": looked,
         f"{product}_turn": turn,
@@ -319,6 +320,9 @@ DEPLOYED_DOWN = {"deployed": True, "running": False}
          ["Kafka: not deployed: k1", "There was nothing to start."], True),
         ([host_of_run("k1", "kafka", {"deployed": False, "running": False}),
           host_of_run("k2", "kafka", None, reason="it cannot be reached")],
+         ["Kafka: not deployed: k1", "There was nothing to start."], False),
+        ([host_of_run("k1", "kafka", {"deployed": False, "running": False}, left=["k2"]),
+          host_of_run("k2", "kafka", None, left=["k2"])],
          ["Kafka: not deployed: k1", "There was nothing to start."], False),
         ([host_of_run("k2", "kafka", DEPLOYED_DOWN, {"changed": True}),
           host_of_run("k1", "kafka", DEPLOYED_DOWN, {"changed": True})],

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
+    HOST,
     catalogue,
     found,
     merged,
@@ -121,6 +122,13 @@ def test_the_contract_is_kept():
     assert CONTRACT <= set(catalogue())
     assert all(catalogue()[check].level == "error" for check in CONTRACT)
     assert {check.level for check in catalogue().values()} <= set(LEVELS)
+
+
+def test_what_concerns_the_cluster_is_never_a_matter_of_one_host():
+    of_hosts = {check.id for check in catalogue().values() if check.concerns == HOST}
+    assert {check.concerns for check in catalogue().values()} == {HOST, "cluster"}
+    families = {check.partition(".")[0] for check in of_hosts - {"identity.broken_meta"}}
+    assert families == set("directories host java jvm memory ports space".split())
 
 
 @pytest.mark.parametrize("folder", ["plugins", "roles", "meta", "playbooks", "docs"])

@@ -256,6 +256,80 @@ def test_damage_cannot_be_accepted(tmp_path):
     assert [each.check for each in verdict.errors] == ["identity.broken_meta"]
 
 
+DEAD_DISK = {
+    "kafka/log_dirs/0/meta_broken": "Input/output error",
+    "kafka/answered": {"broker.id": "3", "log.dirs": "/var/lib/kafka/data"},
+}
+ELSEWHERE = {"kafka-3": {"in_play": False}}
+
+
+@pytest.mark.parametrize("purpose", ["deploy", "keep", "start"])
+@pytest.mark.parametrize(
+    "check, facts",
+    [
+        ("identity.broken_meta", DEAD_DISK),
+        ("host.unreadable", {**DEAD_DISK, "kafka/log_dirs/0/readable": False}),
+        ("directories.emptied", {"kafka/answered": DEAD_DISK["kafka/answered"]}),
+        ("directories.unwritable", {"kafka/log_dirs/0/read_only": True}),
+        ("space.low", {"kafka/log_dirs/0/free_bytes": 1000000}),
+        ("java.broken", {"java/refusal": "Exec format error"}),
+    ],
+)
+def test_what_is_amiss_with_a_host_outside_of_the_run_is_only_told(tmp_path, check, facts, purpose):
+    def judged(raw=None):
+        return ground.verdict_of(
+            spoilt(), tmp_path, facts={"kafka-3": facts}, raw=raw, purpose=purpose
+        )
+
+    outside = judged(ELSEWHERE)
+    assert outside.errors == () and outside.result["left"] == {}
+    (told,) = [each for each in outside.findings if each.check == check]
+    assert told.level == "warning" and told.reason.endswith("(outside of this run)")
+    inside = judged()
+    if purpose == "start":
+        assert inside.errors == () and list(inside.result["left"]) == ["kafka-3"]
+        assert check in inside.result["left"]["kafka-3"]
+    else:
+        assert check in said(inside) and inside.errors and inside.result["left"] == {}
+
+
+def test_who_is_left_out_is_first_in_nothing(tmp_path):
+    facts = {"kafka-1": {"java/refusal": "Exec format error"}}
+    verdict = ground.verdict_of(spoilt(), tmp_path, facts=facts, purpose="start")
+    assert verdict.result["cluster_first"] == {"orders-prod": "kafka-2"}
+
+
+@pytest.mark.parametrize("check", ["identity.broken_meta", "host.unreadable"])
+@pytest.mark.parametrize(
+    "known, refused",
+    [
+        ({}, True),
+        ({"hosts": {"kafka-3": {"kafka_broker_id": 3}}}, False),
+        ({"snapshot": {"cluster_id": "AAAA", "replicas": frozenset({3})}}, False),
+    ],
+)
+def test_a_disk_that_alone_has_the_id_is_no_matter_of_its_host(tmp_path, check, known, refused):
+    """A newcomer might get the same id, while nobody tells which are in use."""
+    amiss = {"meta_broken": "Input/output error"} if "meta" in check else {"readable": False}
+    facts = {f"kafka/log_dirs/0/{name}": value for name, value in amiss.items()}
+    verdict = ground.verdict_of(
+        spoilt(hosts=known.get("hosts")),
+        tmp_path,
+        facts={"kafka-3": facts},
+        raw=ELSEWHERE,
+        snapshot=known.get("snapshot"),
+    )
+    assert (check in {each.check for each in verdict.errors}) is refused
+
+
+@pytest.mark.parametrize("purpose", ["deploy", "start"])
+def test_what_concerns_the_cluster_stays_an_error_outside_of_the_run(tmp_path, purpose):
+    ids = {"kafka-2": {"kafka_broker_id": 2}, "kafka-3": {"kafka_broker_id": 2}}
+    raw = {host: {"in_play": False} for host in ids}
+    verdict = ground.verdict_of(spoilt(hosts=ids), tmp_path, raw=raw, purpose=purpose)
+    assert {each.check for each in verdict.errors} == {"identity.duplicate_broker_id"}
+
+
 HAS_DATA = {"zookeeper/data/has_data": True}
 ENSEMBLE = {"zookeeper-1": HAS_DATA, "zookeeper-2": HAS_DATA}
 
