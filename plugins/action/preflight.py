@@ -304,7 +304,7 @@ class ActionModule(ActionBase):
             if each["controller"] is not None
         }
         result["in_sync"] = {
-            name: each["in_sync"] for name, each in asked.items() if each["in_sync"]
+            name: each["in_sync"] for name, each in asked.items() if each["in_sync"] is not None
         }
         result["findings"] = [reported(each) for each in findings]
         result["changed"] = False
@@ -416,12 +416,11 @@ class ActionModule(ActionBase):
                 ),
                 task_vars=task_vars,
             )
-            brokers_found = answer.get("brokers") or []
             entry: Dict[str, Any] = {
                 "cluster": cluster,
                 "snapshot": None,
                 "controller": None,
-                "in_sync": [int(each["id"]) for each in brokers_found if not each["out_of_sync"]],
+                "in_sync": answer.get("in_sync"),  # None where nobody knows
                 "problem": "",
             }
             if answer.get("failed"):

@@ -15,6 +15,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ensemble im
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.roll import (
     roll_order,
     turn_events,
+    unmended,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.status import (
     idle_brokers,
@@ -110,6 +111,7 @@ class FilterModule:
             "roll_order": roll_order,
             "turn_events": turn_events,
             "unit_word": unit_word,
+            "unmended": unmended,
             "what_started": what_started,
             "zookeeper_cfg": zookeeper_cfg,
             "zookeeper_connect": zookeeper_connect,

@@ -38,6 +38,11 @@ options:
     type: list
     elements: str
     default: []
+  every_view:
+    description:
+      - Also ask every live broker how it sees the others, and return RV(in_sync). One that lost touch tells what was.
+    type: bool
+    default: false
   zookeeper:
     description:
       - Connect string of the ensemble, with the chroot, as in C(zookeeper.connect). Its contents are
@@ -71,6 +76,12 @@ options:
         default: false
       gone:
         description: Ids that must not be registered any more.
+        type: list
+        elements: int
+      unmended:
+        description:
+          - Ids of brokers that are sick and will be restarted later. They are not asked, and partitions that only
+            they lead are not waited for, as nobody can follow there.
         type: list
         elements: int
       controller:
@@ -349,6 +360,14 @@ wait:
     waited_seconds: 1.04
     polls: 5
     not_waited_for: ["broker 3 holds replicas and is not registered"]
+in_sync:
+  description:
+    - Ids of brokers that every live broker sees in sync. V(null) where nobody who answers is registered.
+    - A broker is not in sync while it shares no ISR with another one, or is behind a leader that does.
+  returned: with O(every_view)
+  type: list
+  elements: int
+  sample: [1, 3]
 zookeeper:
   description: What Kafka has registered below the chroot.
   returned: with O(zookeeper)

@@ -8,6 +8,7 @@ import re
 import secrets
 
 import pytest
+import yaml
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import NewTopic
 
@@ -199,3 +200,53 @@ def test_after_a_wrong_secret_on_one_broker_correcting_it_is_the_whole_cure(guar
     assert changed(after, guarded.processes()) == {"kafka-2"}, cured.text
     wait_until(in_sync, 60, "whole again")
     assert guarded.deploy().changed() == 0
+
+
+@pytest.fixture
+def guarded_by_three(next_offset):
+    """A cluster like `guarded`, with a third broker."""
+    with LocalCluster(next_offset(), inventory="tests/local/inventories/secured") as running:
+        third = {"kafka": {"hosts": {"kafka-3": {"kafka_broker_id": 3}}}}
+        (running.overlay / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": third}}))
+        running.brokers["kafka-3"] = 3
+        folder = running.overlay / "certificates"
+        folder.mkdir()
+        make_certificates(folder, running.brokers)
+        passwords = {user: secrets.token_hex(9) for user in ("broker", "admin", "alice")}
+        running.configure(
+            "kafka",
+            secured_certificates=str(folder),
+            secured_passwords={user: Unsafe(text) for user, text in passwords.items()},
+            kafka_wait_timeout_seconds=40,
+        )
+        running.client_settings = {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "admin",
+            "sasl.password": passwords["admin"],
+            "ssl.ca.location": str(folder / "ca.crt"),
+        }
+        running.deploy()
+        yield running
+
+
+@pytest.mark.soak
+def test_after_a_wrong_secret_on_two_brokers_correcting_it_is_the_whole_cure(guarded_by_three):
+    """The first one that is cured does not wait for the second one, which gets its own turn."""
+    cluster = guarded_by_three
+    wait_until(lambda: cluster_is_whole(cluster), 60, "whole before")
+    # The gate would let only one of them stop, so both are down when they get the wrong password.
+    for name in ("kafka-2", "kafka-3"):
+        cluster.supervisorctl("stop", name)
+        cluster.configure(name, **SPOILT["password"])
+    failed = cluster.play("site.yml", *NEVER, code=2)
+    assert re.search(r"\[(cluster\.not_ready|connection\.[a-z_]+)\]", failed.text), failed.text
+    sick = cluster.processes()
+    assert all(sick.values()), "they run, and nobody lets them in"
+
+    for name in ("kafka-2", "kafka-3"):
+        cluster.configure(name)
+    cured = cluster.deploy("-e", "kafka_wait_timeout_seconds=120")
+    assert changed(sick, cluster.processes()) == {"kafka-2", "kafka-3"}, cured.text
+    wait_until(lambda: cluster_is_whole(cluster), 60, "whole again")
+    assert cluster.deploy().changed() == 0

@@ -14,7 +14,7 @@ import concurrent.futures
 import itertools
 import traceback
 from dataclasses import replace
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible.module_utils.basic import missing_required_lib
 
@@ -98,8 +98,8 @@ class ReadingClient(ClusterConnection):
             )
         return snapshot
 
-    def fetch_view_of_others(self, broker: int) -> Snapshot:
-        """The metadata that another broker than this one has, one that knows itself to be registered.
+    def fetch_view_of_others(self, *besides: int) -> Snapshot:
+        """The metadata that another broker than these has, one that knows itself to be registered.
 
         A broker that lost touch answers, too, with what it knew last or with an empty cluster. Which
         one is asked is librdkafka's choice, so that fresh clients are made until it was another one.
@@ -108,29 +108,34 @@ class ReadingClient(ClusterConnection):
         for _attempt in range(VIEW_ATTEMPTS):
             snapshot = self.fetch_metadata()
             told = {each.id for each in snapshot.brokers}
-            if snapshot.answered_by != broker and snapshot.answered_by in told:
+            if snapshot.answered_by not in besides and snapshot.answered_by in told:
                 return snapshot
             self._renew()
         raise AdminError(
             Problem(
                 "cluster.read",
-                f"only broker {broker} itself answers, or brokers that are not registered",
+                (
+                    f"only broker{'s' * (len(besides) > 1)} {', '.join(map(str, besides))} answer"
+                    f"{'s' * (len(besides) == 1)}, or brokers that are not registered"
+                    if besides
+                    else "only brokers that are not registered answer"
+                ),
                 "start the other brokers (playbooks/start.yml starts what is down)",
                 (self.connection.bootstrap,),
             )
         )
 
     def fetch_every_view(
-        self, snapshot: Snapshot, besides: Optional[int] = None
+        self, snapshot: Snapshot, besides: Collection[int] = ()
     ) -> Dict[int, Optional[Snapshot]]:
         """The metadata that each live broker has: broker id to Snapshot, None if it is silent.
 
         Brokers learn of changes one after another. A fresh client whose only address is that broker
         sticks to it or to another one, about every second time (measured), and the answer says who
-        gave it: so fresh clients are made until one has asked the right broker. `besides` is the id of
-        a broker that is left out. Several are asked at once.
+        gave it: so fresh clients are made until one has asked the right broker. `besides` are ids of
+        brokers that are left out. Several are asked at once.
         """
-        asked = [broker for broker in snapshot.brokers if broker.id != besides]
+        asked = [broker for broker in snapshot.brokers if broker.id not in besides]
         with concurrent.futures.ThreadPoolExecutor(VIEWS_AT_ONCE) as pool:
             answers = list(pool.map(self._view, asked))
         for _view, requests in answers:

@@ -49,6 +49,7 @@ def goal_from(params: Optional[Mapping[str, Any]]) -> Optional[Goal]:
         in_sync=tuple(params["in_sync"] or ()),
         full_isr=params["full_isr"],
         gone=tuple(params["gone"] or ()),
+        unmended=tuple(params["unmended"] or ()),
         controller=params["controller"],
         quiet_seconds=params["quiet_seconds"],
         timeout=params["timeout"],
@@ -73,7 +74,9 @@ def wait_for(
     seen: List[Snapshot] = []
 
     def look(client: KafkaClient) -> List[str]:
-        seen[:] = [client.fetch_metadata()]
+        # A sick broker may know nothing any more, or only what was.
+        unmended = goal.unmended
+        seen[:] = [client.fetch_view_of_others(*unmended) if unmended else client.fetch_metadata()]
         return health.unmet(seen[0], goal)
 
     waited = until_quiet(
@@ -102,7 +105,7 @@ def _dissent(client: KafkaClient, snapshot: Snapshot, goal: Goal) -> List[str]:
     """What single brokers see differently. A dead one that the goal does not name may still be
     registered for a while, and does not answer."""
     reasons = []
-    for broker, view in sorted(client.fetch_every_view(snapshot).items()):
+    for broker, view in sorted(client.fetch_every_view(snapshot, goal.unmended).items()):
         if view is None and goal.in_sync and broker not in goal.brokers:
             continue
         if view is None:
@@ -176,6 +179,20 @@ def _named_topics(
     return [topic_dict(with_config(each, each.config or {}, defaults)) for each in there]
 
 
+def in_sync_everywhere(client: KafkaClient) -> Optional[List[int]]:
+    """Ids of the brokers that every live broker sees in sync; None where nobody who answers is registered.
+
+    Who lost touch tells what was, so that one view alone proves nothing.
+    """
+    try:
+        snapshot = client.fetch_view_of_others()
+    except AdminError:
+        return None
+    views = [snapshot, *client.fetch_every_view(snapshot).values()]
+    sick = {each for view in views if view for each in health.not_in_sync(view)}
+    return sorted({broker.id for broker in snapshot.brokers} - sick)
+
+
 def overrides_of(told: Mapping[int, Mapping[str, ConfigEntry]]) -> List[Dict[str, Any]]:
     """The settings that do not come from a broker's own file, in the order of brokers and keys.
 
@@ -226,6 +243,8 @@ def gather(
         client = make_client()
         client.connect()
         results.update(describe_cluster(client, params["topics"]))
+        if params["every_view"]:
+            results["in_sync"] = in_sync_everywhere(client)
         if params["overrides"]:
             ids = [broker["id"] for broker in results["brokers"]]
             results["overrides"] = overrides_of(client.fetch_broker_configs(ids)[0])
@@ -261,6 +280,7 @@ OPTIONS = dict(
     missing_ok=dict(type="bool", default=False),
     overrides=dict(type="bool", default=False),
     topics=dict(type="list", elements="str", default=[]),
+    every_view=dict(type="bool", default=False),
     zookeeper=dict(type="str"),
     zookeeper_timeout=dict(type="float"),
     wait=dict(
@@ -269,6 +289,7 @@ OPTIONS = dict(
             brokers=dict(type="list", elements="int"),
             in_sync=dict(type="list", elements="int"),
             gone=dict(type="list", elements="int"),
+            unmended=dict(type="list", elements="int"),
             full_isr=dict(type="bool", default=False),
             controller=dict(type="bool", default=True),
             quiet_seconds=dict(type="float", default=0.0),

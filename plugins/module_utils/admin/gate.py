@@ -28,7 +28,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import (
-    AbstractSet,
     Any,
     Collection,
     Dict,
@@ -41,7 +40,15 @@ from typing import (
     Tuple,
 )
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import own_setting
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import (
+    isolated as isolated_brokers,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import (
+    offline as offline_partitions,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import (
+    own_setting,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     ConfigEntry,
     Partition,
@@ -163,7 +170,7 @@ def judge_each(
     partitions that are being moved. One pass over the partitions, however many brokers.
     """
     alive = {each.id for each in snapshot.brokers}
-    offline, isolated = _survey(snapshot, alive)
+    offline, isolated = offline_partitions(snapshot), isolated_brokers(snapshot)
     files = {broker: _File(broker, broker in alive, broker in isolated) for broker in brokers}
     holders = set()
     for name, topic in snapshot.topics.items():
@@ -180,30 +187,6 @@ def judge_each(
     # One without replicas, such as a broker that is still to be deployed, spares nobody.
     missing = sorted((set(expected) - alive) & holders)
     return {broker: each.verdict(wide, missing, offline) for broker, each in files.items()}
-
-
-def _survey(
-    snapshot: Snapshot, alive: AbstractSet[int]
-) -> Tuple[List[Tuple[str, Partition]], AbstractSet[int]]:
-    """(partitions without a leader, ids of brokers that are in no ISR together with another one
-    although they share partitions with live ones)."""
-    offline: List[Tuple[str, Partition]] = []
-    accompanied, lonely = set(), set()
-    for name, topic in snapshot.topics.items():
-        for part in topic.partitions:
-            isr = part.isr
-            if part.leader is None:
-                offline.append((name, part))
-            if len(isr) > 1:
-                accompanied.update(isr)
-            if len(isr) < len(part.replicas):
-                lonely.update(each for each in part.replicas if each not in isr)
-                # Others are there and do not follow it. If they were dead, it would be the last.
-                if len(isr) == 1 and any(
-                    each in alive for each in part.replicas if each not in isr
-                ):
-                    lonely.update(isr)
-    return offline, (lonely - accompanied) & alive
 
 
 class _File:

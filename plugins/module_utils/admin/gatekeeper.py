@@ -235,7 +235,7 @@ class Gatekeeper:
         broker, strict = found.broker, not found.mending
         reasons: List[str] = []
         controllers = set()
-        views = client.fetch_every_view(self._snapshot(client), besides=broker)
+        views = client.fetch_every_view(self._snapshot(client), besides=(broker,))
         for other, view in sorted(views.items()):
             if view is None:
                 if strict:

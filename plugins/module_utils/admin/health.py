@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import collections
 from dataclasses import dataclass
-from typing import Any, Callable, Collection, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Collection, Dict, List, Mapping, Sequence, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Partition,
@@ -28,6 +28,7 @@ Named = Tuple[str, Partition]
 class Goal:
     """What to wait for. `brokers`: ids that must be registered; `in_sync`: ids whose replicas must all
     be in sync; `full_isr`: those of all brokers; `gone`: ids that must not be registered;
+    `unmended`: ids of brokers that are sick and still to be mended, from which nothing is expected;
     `quiet_seconds`: for how long all of it must hold.
     """
 
@@ -35,6 +36,7 @@ class Goal:
     in_sync: Tuple[int, ...] = ()
     full_isr: bool = False
     gone: Tuple[int, ...] = ()
+    unmended: Tuple[int, ...] = ()
     controller: bool = False
     quiet_seconds: float = 0.0
     timeout: float = 120.0
@@ -133,13 +135,50 @@ def stranded(snapshot: Snapshot) -> List[Named]:
     return [(name, part) for name, part in offline(snapshot) if not alive & set(part.isr)]
 
 
-def behind(snapshot: Snapshot, brokers: Collection[int]) -> List[Named]:
-    """Partitions of which one of `brokers` holds a replica that is not in sync, stranded ones aside."""
-    hopeless = {(name, part.id) for name, part in stranded(snapshot)}
-    lacking = partitions_where(
-        snapshot, lambda _topic, part: bool(set(brokers) & set(part.replicas) - set(part.isr))
+def isolated(snapshot: Snapshot) -> Set[int]:
+    """Ids of registered brokers that are in no ISR together with another one although they share
+    partitions with live ones: with a wrong password, certificate or listener a broker is like that.
+    """
+    alive = {broker.id for broker in snapshot.brokers}
+    accompanied, lonely = set(), set()
+    for topic in snapshot.topics.values():
+        for part in topic.partitions:
+            isr = part.isr
+            if len(isr) > 1:
+                accompanied.update(isr)
+            if len(isr) < len(part.replicas):
+                others = [member for member in part.replicas if member not in isr]
+                lonely.update(others)
+                # Others are there and do not follow it. If they were dead, it would be the last.
+                if len(isr) == 1 and any(member in alive for member in others):
+                    lonely.update(isr)
+    return (lonely - accompanied) & alive
+
+
+def behind(
+    snapshot: Snapshot, brokers: Collection[int], unmended: Collection[int] = ()
+) -> List[Named]:
+    """Partitions of which one of `brokers` holds a replica that is not in sync.
+
+    Those are left out that nobody can lead, or that only brokers of `unmended` lead: nobody can follow.
+    """
+    able = {broker.id for broker in snapshot.brokers} - set(unmended)
+
+    def condition(_topic: Topic, part: Partition) -> bool:
+        hopeless = part.leader in {None, *unmended} and not able & set(part.isr)
+        return not hopeless and bool(set(brokers) & set(part.replicas) - set(part.isr))
+
+    return partitions_where(snapshot, condition)
+
+
+def not_in_sync(snapshot: Snapshot) -> List[int]:
+    """Ids of registered brokers that are isolated, or behind a leader that is not."""
+    alive = {broker.id for broker in snapshot.brokers}
+    alone = isolated(snapshot)
+    lagging = (
+        set(part.replicas) - set(part.isr) for _name, part in behind(snapshot, alive - alone, alone)
     )
-    return [(name, part) for name, part in lacking if (name, part.id) not in hopeless]
+    return sorted(alive & alone.union(*lagging))
 
 
 def unmet(snapshot: Snapshot, goal: Goal) -> List[str]:
@@ -164,7 +203,7 @@ def unmet(snapshot: Snapshot, goal: Goal) -> List[str]:
         if leaderless:
             reasons.append(f"{_plural(len(leaderless), 'partition')} offline: {_some(leaderless)}")
     elif goal.in_sync:
-        lacking = behind(snapshot, goal.in_sync)
+        lacking = behind(snapshot, goal.in_sync, goal.unmended)
         if lacking:
             told = _some(lacking, only=goal.in_sync)
             reasons.append(f"{_plural(len(lacking), 'partition')} not in sync: {told}")
@@ -179,6 +218,11 @@ def not_waited_for(snapshot: Snapshot, goal: Goal) -> List[str]:
     if absent:
         verb = "holds" if len(absent) == 1 else "hold"
         sentences.append(f"{_ids(absent)} {verb} replicas and {_are(absent)} not registered")
+    if goal.unmended:
+        verb = "was" if len(goal.unmended) == 1 else "were"
+        sentences.append(
+            f"{_ids(goal.unmended)} {verb} not in sync before, and the restart is still to come"
+        )
     waiting = stranded(snapshot)
     if waiting:
         sentences.append(

@@ -30,6 +30,21 @@ def roll_order(members: Iterable[Mapping[str, Any]]) -> List[str]:
     return [member["host"] for member in ordered]
 
 
+def unmended(turns: Iterable[Mapping[str, Any]], only: str = "") -> List[int]:
+    """Return the ids of members from which nothing is expected yet, sorted.
+
+    They were not healthy when the run began, and their own cure is still to come. Whoever waited for
+    them would wait in vain; they get a turn of their own, and are waited for then. `turns`: dicts
+    `host`, `id`, `healthy` and `pending` (the turn is still to come); `only`: the one host that this
+    run is about, where it leaves the others as they are.
+    """
+    return sorted(
+        int(turn["id"])
+        for turn in turns
+        if not turn["healthy"] and (turn["pending"] or (only and turn["host"] != only))
+    )
+
+
 def turn_events(turns: Iterable[Mapping[str, Any]]) -> List[Dict[str, Any]]:
     """Return what the report of a proof draws: dicts `from_ms`, `to_ms` (since 1970) and `label`.
 

@@ -65,6 +65,7 @@ def question(
         "timeout": ASK_SECONDS,
         "missing_ok": True,
         "overrides": True,
+        "every_view": True,
     }
     if topics:
         declared, _refusals = parse_topics(cluster.brokers[0].items("kafka_topics"))

@@ -355,11 +355,11 @@ class World:
     def fetch_metadata(self):
         return self._at(self.states)
 
-    def fetch_view_of_others(self, _broker):
+    def fetch_view_of_others(self, *_besides):
         return self.fetch_metadata()
 
-    def fetch_every_view(self, snapshot, besides=None):
-        others = [each.id for each in snapshot.brokers if each.id != besides]
+    def fetch_every_view(self, snapshot, besides=()):
+        others = [each.id for each in snapshot.brokers if each.id not in besides]
         found = dict.fromkeys(others, snapshot)
         found.update({broker: views.pop(0) for broker, views in self.views.items() if views})
         return found

@@ -7,7 +7,10 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import health
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster_info import wait_for
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster_info import (
+    in_sync_everywhere,
+    wait_for,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import Goal
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
@@ -118,6 +121,51 @@ def test_a_dead_broker_outside_the_goal_may_still_be_registered():
         World((0, GOOD), views=dict(dead)).wait(brokers=(1, 2, 3), in_sync=(1, 2), timeout=5)
 
 
+def test_who_is_still_to_be_mended_is_not_waited_for():
+    """Two brokers with a wrong password: the first one is back, and the other one gets its own turn."""
+    one_cured = snapshot((1, 2), (2, 1))
+    goal = {"brokers": (1, 2), "in_sync": (1, 2)}
+    world = World((0, one_cured), views={3: [snapshot(brokers=())] * 100})
+    assert world.wait(**goal, unmended=(3,))["not_waited_for"] == [
+        "broker 3 was not in sync before, and the restart is still to come"
+    ]
+    assert world.besides == (3,), "what a sick broker says is not believed"
+    with pytest.raises(AdminError, match="t-0 lacks 3"):
+        World((0, one_cured)).wait(brokers=(1, 2, 3), in_sync=(1, 2, 3), timeout=5)
+
+
+def test_nobody_can_follow_a_leader_that_is_still_to_be_mended():
+    led_by_the_sick = snapshot((3,), (1, 2))
+    assert health.unmet(led_by_the_sick, Goal(in_sync=(1, 2), unmended=(3,))) == []
+    assert health.unmet(led_by_the_sick, Goal(in_sync=(1, 2)))
+    # where another one is in sync as well, it can be followed
+    assert health.unmet(snapshot((3, 1)), Goal(in_sync=(1, 2), unmended=(3,)))
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (GOOD, []),
+        (LAGGING, [1]),
+        (snapshot((1, 2), (2, 1)), [3]),
+        # broker 3 leads one partition that nobody can follow: that makes the others no worse
+        (snapshot((3,), (1, 2)), [3]),
+        # each by itself: who is the sick one cannot be told
+        (snapshot((1,), (2,), (3,)), [1, 2, 3]),
+        (snapshot((1, 2), brokers=(1, 2)), []),
+    ],
+)
+def test_who_is_not_in_sync(state, expected):
+    assert health.not_in_sync(state) == expected
+
+
+def test_in_sync_is_who_every_broker_sees_so():
+    """A broker that lost touch tells what was: that all is well."""
+    stale = World((0, GOOD), views={1: [snapshot((1, 2), (2, 1))], 3: [GOOD], 2: [None]})
+    assert in_sync_everywhere(stale) == [1, 2]
+    assert in_sync_everywhere(World((0, AWAY))) is None
+
+
 def test_many_partitions_are_told_in_part():
     reasons = health.unmet(snapshot(*[(1,)] * 25), Goal(full_isr=True))
     assert "25 partitions" in reasons[0] and "and 15 more" in reasons[0]
@@ -149,8 +197,16 @@ class World:
     def fetch_metadata(self):
         return self.current()
 
-    def fetch_every_view(self, _snapshot):
-        return {broker: views.pop(0) for broker, views in self.views.items() if views}
+    def fetch_view_of_others(self, *besides):
+        self.besides = besides
+        return self.current()
+
+    def fetch_every_view(self, _snapshot, besides=()):
+        return {
+            broker: views.pop(0)
+            for broker, views in self.views.items()
+            if views and broker not in besides
+        }
 
     def sleep(self, seconds):
         self.now += seconds
