@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import time
-from typing import Callable, TypeVar
+from typing import Callable, Optional, TypeVar
 
 T = TypeVar("T")
 POLL_SECONDS = 0.1
@@ -32,3 +32,18 @@ def wait_until(
         if value or late:
             return value
         sleep(poll_seconds)
+
+
+class Steady:
+    """Tells when something has been so, at every look, for some seconds."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic):
+        self.seconds = seconds
+        self._clock = clock
+        self._since: Optional[float] = None
+
+    def __call__(self, so: bool) -> bool:
+        """Note one look, and return whether all looks of the last `seconds` found it so."""
+        now = self._clock()
+        self._since = None if not so else now if self._since is None else self._since
+        return self._since is not None and now - self._since >= self.seconds

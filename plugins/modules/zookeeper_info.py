@@ -50,7 +50,21 @@ options:
     description:
       - Id of a server that is about to stop. The others must have a quorum without it, where there are
         three or more.
+      - A server that has said for 20 seconds that it runs without a quorum may stop as well. Its stop takes nothing
+        away, and its restart may be the cure. ZooKeeper itself begins anew after as long (C(initLimit)).
     type: int
+  unmended:
+    description:
+      - Ids of servers that do not serve and will be restarted later. Nothing is expected of them. Where there can
+        be no quorum without them, it is enough that the servers of O(required) answer.
+    type: list
+    elements: int
+  quiet_seconds:
+    description:
+      - For how long all of it must have been true without a break. A server that loses its leader again and again
+        gives good answers in between.
+    type: float
+    default: 0.0
   lists:
     description:
       - Lists of ids, where the list of servers changes. Each of them must have its quorum. By default, all servers are one list.
@@ -65,7 +79,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: It only reads. In check mode it waits, too.
+    details: It only reads. In check mode it waits, too; with O(stopping) it looks once, and nothing makes it fail.
   diff_mode:
     support: none
     details: It only reads.
@@ -117,6 +131,17 @@ missing:
   type: list
   elements: str
   sample: ["server 3 at 127.0.0.1:2183: [Errno 111] Connection refused"]
+lines:
+  description: One line about the server that is to stop, for people.
+  returned: with O(stopping)
+  type: list
+  elements: str
+  sample: ["server 2 may stop now"]
+outage:
+  description: What its stop costs where the others cannot be a quorum, empty elsewhere.
+  returned: with O(stopping)
+  type: str
+  sample: "the ensemble does not serve while server 1 restarts: it is the only one"
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -125,12 +150,21 @@ from typing import Any, Dict, List
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.four_letter_words import (
+    outage,
+    says_it_does_not_serve,
     server_state,
     unmet,
+    verdict,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
-from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
+from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import (
+    Steady,
+    wait_until,
+)
 
+# The default of initLimit (10) in ticks of 2 s: so long a server may read and fetch its database before
+# it serves, and that is not to be disturbed.
+NOT_SERVING_SECONDS = 20
 SERVER = {
     "id": {"type": "int"},
     "address": {"type": "str", "required": True},
@@ -141,6 +175,8 @@ OPTIONS = {
     "wait": {"type": "bool", "default": False},
     "required": {"type": "list", "elements": "int"},
     "stopping": {"type": "int"},
+    "unmended": {"type": "list", "elements": "int"},
+    "quiet_seconds": {"type": "float", "default": 0.0},
     "lists": {"type": "list", "elements": "list"},
     "timeout": {"type": "int", "default": 120},
 }
@@ -154,6 +190,7 @@ def wrong_parameters(params: Dict[str, Any]) -> str:
         return f"timeout={params['timeout']}: must not be negative."
     known = {server["id"] for server in params["servers"]}
     named = {"required": params["required"] or [], "stopping": [params["stopping"]]}
+    named["unmended"] = params["unmended"] or []
     named["lists"] = [int(number) for each in params["lists"] or [] for number in each]
     for option, ids in named.items():
         for number in ids:
@@ -177,19 +214,35 @@ def main() -> None:
         module.fail_json(msg=wrong)
     states: List[Dict[str, Any]] = []
     lists = [[int(number) for number in each] for each in params["lists"] or []]
-    asked = (params["required"], params["stopping"], lists)
+    stopping = params["stopping"]
+    asked = (params["required"], stopping, lists, params["unmended"] or ())
+    quiet, idle = Steady(params["quiet_seconds"]), Steady(NOT_SERVING_SECONDS)
+    missing: List[str] = []
 
     def met() -> bool:
         states[:] = states_of(params["servers"])
-        return not unmet(states, *asked)
+        missing[:] = unmet(states, *asked)
+        # Both are told of every look.
+        harmless = stopping is not None and idle(says_it_does_not_serve(states, stopping))
+        if harmless:
+            missing[:] = []
+        return quiet(not missing) or harmless
 
-    wait_until(met, params["timeout"] if params["wait"] else 0, poll_seconds=0.2)
-    missing = unmet(states, *asked)
+    # Check mode shows what a turn would have to wait for.
+    looks_once = module.check_mode and stopping is not None
+    waits = params["wait"] and not looks_once
+    if not wait_until(met, params["timeout"] if waits else 0, poll_seconds=0.2) and waits:
+        missing[:] = missing or [f"the state was not good for {params['quiet_seconds']:g} s"]
     result = {"servers": states, "whole": not unmet(states), "missing": missing}
-    if params["wait"] and missing:
+    if stopping is not None:
+        cost = outage(lists or [[state["id"] for state in states]], stopping)
+        result.update(outage=cost, lines=[verdict(missing, stopping, cost)])
+        if cost and waits and not missing:
+            module.warn(f"{cost[0].upper()}{cost[1:]}.")
+    if waits and missing:
         reasons = "; ".join(missing)
         told = f"Waited {params['timeout']} s for ZooKeeper: {reasons}."
-        if params["stopping"] is not None:
+        if stopping is not None:
             remedy = (
                 "bring back what is missing (playbooks/status.yml shows it), then run it again, it"
                 " goes on from here"
@@ -203,10 +256,10 @@ def main() -> None:
                 "gate.waiting",
                 f"waited {params['timeout']} s, and it may not be stopped yet: {reasons}. It was not stopped",
                 remedy,
-                (f"server {params['stopping']}",),
+                (f"server {stopping}",),
             ).line()
         module.fail_json(msg=told, **result)
-    if params["wait"]:
+    if waits:
         for state in states:
             if state["error"]:
                 told = f"{state['id']} at {state['address']}:{state['port']}: {state['error']}"

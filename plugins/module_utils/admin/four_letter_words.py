@@ -26,6 +26,7 @@ _NUMBERS = ("outstanding", "connections", "nodes")
 _SERVER_ID = re.compile(r"^serverId=(\d+)", re.MULTILINE)
 _LISTED = re.compile(r"^server\.(\d+)=", re.MULTILINE)
 _VOTERS = ("leader", "follower")
+_NO_QUORUM = "it runs, but has no quorum"
 
 
 def ask(host: str, port: int, word: str, timeout: float = 2.0) -> str:
@@ -72,7 +73,7 @@ def why_not_serving(answer: str) -> Optional[str]:
     if _SRVR["role"].search(answer):
         return None
     if "not currently serving requests" in answer:
-        return "it runs, but has no quorum"
+        return _NO_QUORUM
     if "not in the whitelist" in answer:
         return "it forbids the word srvr; add srvr to its 4lw.commands.whitelist"
     if not answer.strip():
@@ -133,6 +134,7 @@ def unmet(
     required: Optional[Collection[int]] = None,
     stopping: Optional[int] = None,
     lists: Optional[Sequence[Collection[int]]] = None,
+    unmended: Collection[int] = (),
 ) -> List[str]:
     """Return, one sentence each, what the ensemble lacks; an empty list if nothing.
 
@@ -140,10 +142,18 @@ def unmet(
     synced, and every server of `required` (ids). `required` is by default all servers; with `stopping`,
     the id of a server that is about to stop, it is none, but the others must have a quorum without it.
     `lists`: the lists of servers that are in effect while they change, each of which needs its quorum.
+    `unmended`: servers that are sick and will be restarted later. Nothing is expected of them; where
+    there can be no quorum without them, it is enough that every server of `required` answers.
     """
     lists = lists or [[state["id"] for state in states]]
     if required is None:
         required = {state["id"] for state in states} if stopping is None else ()
+    if stopping is None and any(len({*each} - {*unmended}) < _quorum(each) for each in lists):
+        return [
+            f"{_name(state)}: {state['error']}"
+            for state in states
+            if state["id"] in required and state["error"] not in (None, _NO_QUORUM)
+        ]
     reasons = [
         f"{_name(state)}: {state['error']}"
         for state in states
@@ -156,7 +166,7 @@ def unmet(
         for state in states
         if not state["error"] and not _knows_its_list(state, lists)
         # What is about to be mended may think what it likes.
-        and (stopping is None or alone or state["id"] != stopping)
+        and (alone or state["id"] not in (stopping, *unmended))
     ]
     serving = [state for state in states if not state["error"]]
     stands_alone = bool(serving) and all(each["role"] == "standalone" for each in serving)
@@ -165,7 +175,7 @@ def unmet(
     voters = [state for state in serving if state["role"] in _VOTERS]
     staying = [state for state in voters if stopping is None or state["id"] != stopping]
     for members in lists:
-        quorum = len(members) // 2 + 1
+        quorum = _quorum(members)
         # Two servers have no quorum without one of them, and still have to be restarted some day.
         needed = min(quorum, len(members) - 1) if stopping in members else quorum
         there = sum(state["id"] in members for state in staying)
@@ -186,6 +196,30 @@ def unmet(
     if synced is not None and synced < counted - 1:
         return [f"the leader has {synced} synced followers of {counted - 1}"]
     return []
+
+
+def says_it_does_not_serve(states: Sequence[Mapping[str, Any]], server: int) -> bool:
+    """Tell whether this server itself says that it runs without a quorum: its stop takes nothing away."""
+    return any(state["id"] == server and state["error"] == _NO_QUORUM for state in states)
+
+
+def outage(lists: Sequence[Collection[int]], stopping: int) -> str:
+    """Return what the stop of this server costs where the others of a list are no quorum; "" elsewhere."""
+    for members in lists:
+        if stopping in members and len(members) - 1 < _quorum(members):
+            one = "it is the only one" if len(members) == 1 else "two have no quorum without it"
+            return f"the ensemble does not serve while server {stopping} restarts: {one}"
+    return ""
+
+
+def verdict(missing: Sequence[str], stopping: int, cost: str = "") -> str:
+    """Return one line about a server that is to stop: for check mode and plans."""
+    told = f"may not stop yet: {'; '.join(missing)}" if missing else "may stop now"
+    return f"server {stopping} {told}{'; ' if cost else ''}{cost}"
+
+
+def _quorum(members: Collection[Any]) -> int:
+    return len(members) // 2 + 1
 
 
 def _knows_its_list(state: Mapping[str, Any], lists: Sequence[Collection[int]]) -> bool:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
+from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import Steady, wait_until
 
 
 class Clock:
@@ -44,3 +44,14 @@ def test_the_last_look_comes_not_before_the_deadline():
 def test_it_looks_once_even_without_time():
     assert asked(0, 0) == ("yes", [0])
     assert asked(1, -5) == ("", [0])
+
+
+def test_steady_is_what_every_look_has_found():
+    clock = Clock()
+    steady = Steady(2, clock)
+    found = []
+    for so in (True, True, False, True, True, True, True):
+        found.append(steady(so))
+        clock.sleep(1)
+    assert found == [False, False, False, False, False, True, True]
+    assert Steady(0, clock)(True) and not Steady(0, clock)(False), "one look is enough for no time"

@@ -9,16 +9,20 @@ import threading
 import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.four_letter_words import (
+    outage,
     parse_mntr,
     parse_srvr,
+    says_it_does_not_serve,
     server_state,
     unmet,
+    verdict,
     why_another_server,
     why_not_serving,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.roll import (
     roll_order,
     turn_events,
+    unmended,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.status import (
     idle_brokers,
@@ -58,6 +62,17 @@ def member(host, number, healthy=True, last=False):
 )
 def test_what_is_unhealthy_goes_first_and_the_leader_last(members, expected):
     assert roll_order(members) == expected
+
+
+def test_nothing_is_expected_of_the_sick_until_their_own_turn():
+    turns = [
+        {"host": "a", "id": 1, "healthy": True, "pending": True},
+        {"host": "b", "id": 2, "healthy": False, "pending": False},
+        {"host": "c", "id": 3, "healthy": False, "pending": True},
+    ]
+    assert unmended(turns) == [3]
+    assert unmended(turns, only="c") == [2, 3], "a run about one host leaves the others as they are"
+    assert unmended([{**each, "pending": False} for each in turns]) == []
 
 
 def test_srvr_and_mntr_are_read():
@@ -176,6 +191,60 @@ def test_what_an_ensemble_lacks(states, asked, told):
     assert told in reasons and bool(told) == bool(reasons), reasons
 
 
+LOOKING = [
+    {**server(number, None), "error": why_not_serving("... not currently serving requests\n")}
+    for number in (1, 2, 3, 4, 5)
+]
+
+
+@pytest.mark.parametrize(
+    "states, asked, told",
+    [
+        # of five, the fourth is back, and the fifth gets its own turn
+        ([*FIVE, server(5, None)], {"required": [1, 2, 3, 4], "unmended": [5]}, ""),
+        ([*FIVE, server(5, "standalone")], {"required": [1, 2, 3, 4], "unmended": [5]}, ""),
+        ([*FIVE, server(5, "standalone")], {"stopping": 4, "unmended": [5]}, ""),
+        ([*FIVE, server(5, None)], {"required": [1, 2, 3, 4, 5]}, "server 5 at z:2181: refused"),
+        # of three, the second is back and serves with the first
+        ([LEADER, FOLLOWER, DEAD], {"required": [1, 2], "unmended": [3]}, ""),
+        # no quorum before one more has had its turn: that it answers is all that can be expected
+        ([*LOOKING[:2], DEAD], {"required": [1], "unmended": [2, 3]}, ""),
+        ([server(1, None), LOOKING[1], DEAD], {"required": [1], "unmended": [2, 3]}, "server 1"),
+        ([*LOOKING[:2], DEAD], {"required": [1, 2], "unmended": [3]}, "it runs, but has no quorum"),
+    ],
+)
+def test_nothing_is_expected_of_servers_that_are_still_to_be_mended(states, asked, told):
+    reasons = "; ".join(unmet(states, **asked))
+    assert told in reasons and bool(told) == bool(reasons), reasons
+
+
+def test_whose_stop_takes_nothing_away_says_so_itself():
+    """One that cannot be reached may serve all the same."""
+    assert says_it_does_not_serve(LOOKING, 2)
+    assert not says_it_does_not_serve([LEADER, FOLLOWER, DEAD], 2)
+    assert not says_it_does_not_serve([LEADER, FOLLOWER, DEAD], 3)
+
+
+@pytest.mark.parametrize(
+    "lists, told",
+    [
+        ([[1]], "it is the only one"),
+        ([[1, 2]], "two have no quorum without it"),
+        ([[1, 2, 3]], ""),
+        ([[1, 2, 3, 4]], ""),
+        ([[2, 3], [1, 2, 3]], ""),
+    ],
+)
+def test_an_outage_that_cannot_be_helped_is_told_before_the_stop(lists, told):
+    assert told in outage(lists, 1) and bool(told) == bool(outage(lists, 1))
+
+
+def test_what_the_gate_of_a_server_says_in_a_plan():
+    assert verdict([], 1) == "server 1 may stop now"
+    assert verdict([], 1, outage([[1]], 1)).endswith("restarts: it is the only one")
+    assert verdict(["a", "b"], 1) == "server 1 may not stop yet: a; b"
+
+
 @pytest.mark.parametrize(
     "changes, told",
     [
@@ -189,7 +258,8 @@ def test_what_an_ensemble_lacks(states, asked, told):
     ],
 )
 def test_parameters_that_mean_nothing(changes, told):
-    good = {"servers": [{"id": 1}], "required": None, "stopping": None, "lists": None, "timeout": 1}
+    good = {"servers": [{"id": 1}], "required": None, "stopping": None, "lists": None}
+    good.update(unmended=None, timeout=1)
     assert wrong_parameters({**good, **changes}) == told
 
 
