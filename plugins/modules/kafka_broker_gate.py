@@ -51,7 +51,7 @@ options:
     type: float
     default: 3.0
   wait_seconds:
-    description: Seconds after which to fail.
+    description: Seconds without progress after which to fail. Progress is fewer replicas out of sync than ever before.
     type: float
     default: 300.0
 extends_documentation_fragment:

@@ -95,7 +95,7 @@ options:
         type: float
         default: 0.0
       timeout:
-        description: Seconds after which to fail.
+        description: Seconds without progress after which to fail. Progress is fewer replicas out of sync than ever before.
         type: float
         default: 120.0
 extends_documentation_fragment:

@@ -73,6 +73,9 @@ def wait_for(
     """
     seen: List[Snapshot] = []
 
+    def left() -> Optional[int]:
+        return health.lagging(seen[0], goal) if seen else None
+
     def look(client: KafkaClient) -> List[str]:
         # A sick broker may know nothing any more, or only what was.
         unmended = goal.unmended
@@ -83,9 +86,9 @@ def wait_for(
         make_client,
         look,
         lambda client: _dissent(client, seen[0], goal),
-        lambda reasons: Problem(
+        lambda reasons, seconds: Problem(
             "cluster.not_ready",
-            f"waited {goal.timeout:g} s: {'; '.join(reasons)}",
+            f"waited {seconds:.0f} s: {'; '.join(reasons)}",
             "see playbooks/status.yml and the brokers' logs, or raise the timeout",
         ),
         goal.quiet_seconds,
@@ -93,6 +96,7 @@ def wait_for(
         clock,
         sleep,
         log,
+        left,
     )
     return {
         "waited_seconds": waited.seconds,

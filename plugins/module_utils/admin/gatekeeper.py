@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Sequence, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import gate
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import gate, health
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.gate import Accepted, Verdict
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     AdminError,
@@ -64,6 +64,7 @@ class Gatekeeper:
         self.question = question
         self.unsure: List[str] = []
         self.controller = -1  # as the last look saw it
+        self.lagging: Optional[int] = None  # replicas out of sync, as the last look saw them
         self._configs: Configs = {}
         self._defaults: Optional[Dict[int, str]] = None
 
@@ -81,6 +82,11 @@ class Gatekeeper:
             # A topic was deleted between two answers, or not all brokers know it yet.
             snapshot = self._snapshot(client)
         verdicts = self._judged(snapshot, moving)
+        self.lagging = sum(
+            len(set(part.replicas) - set(part.isr))
+            for _name, part in health.under_replicated(snapshot)
+            if not set(self.question.brokers).isdisjoint(part.replicas)
+        )
         if unknown and any(not each.mending for each in verdicts.values()):
             # It matters, unless the controller is who shall be restarted, perhaps for not answering.
             if snapshot.controller not in self.question.brokers:
@@ -219,14 +225,15 @@ class Gatekeeper:
             make_client,
             look,
             confirm,
-            lambda reasons: gate.waited_in_vain(
-                last[0] if last else Verdict(broker, gate.WAIT), self.question.wait_seconds, reasons
+            lambda reasons, seconds: gate.waited_in_vain(
+                last[0] if last else Verdict(broker, gate.WAIT), round(seconds), reasons
             ),
             self.question.quiet_seconds,
             self.question.wait_seconds,
             clock,
             sleep,
             log,
+            lambda: self.lagging,
         )
         return Passed(last[0], waited.seconds, waited.polls)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import collections
 from dataclasses import dataclass
-from typing import Any, Callable, Collection, Dict, List, Mapping, Sequence, Set, Tuple
+from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Partition,
@@ -169,6 +169,20 @@ def behind(
         return not hopeless and bool(set(brokers) & set(part.replicas) - set(part.isr))
 
     return partitions_where(snapshot, condition)
+
+
+def lagging(snapshot: Snapshot, goal: Goal) -> Optional[int]:
+    """How many replicas the goal still lacks; None while one of its brokers is not there to catch up."""
+    if set(goal.brokers) - {broker.id for broker in snapshot.brokers}:
+        return None
+    parts = under_replicated(snapshot)
+    if not goal.full_isr:
+        parts = behind(snapshot, goal.in_sync, goal.unmended)
+    return sum(
+        member not in part.isr and (goal.full_isr or member in goal.in_sync)
+        for _name, part in parts
+        for member in part.replicas
+    )
 
 
 def not_in_sync(snapshot: Snapshot) -> List[int]:

@@ -26,6 +26,8 @@ TELL_SECONDS = 5.0
 
 # Each asks the cluster and says, in sentences, what is not as it should be.
 Look = Callable[["KafkaClient"], List[str]]
+# What has been waited for in vain, and for how many seconds.
+Failed = Callable[[Sequence[str], float], Problem]
 
 
 @dataclass(frozen=True)
@@ -40,22 +42,28 @@ def until_quiet(
     make_client: Callable[[], KafkaClient],
     look: Look,
     confirm: Look,
-    failed: Callable[[Sequence[str]], Problem],
+    failed: Failed,
     quiet_seconds: float = 0.0,
     timeout: float = 120.0,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
     log: Callable[[str], None] = lambda text: None,
+    left: Callable[[], Optional[int]] = lambda: None,
 ) -> Waited:
     """Return once `look` found nothing at every poll of `quiet_seconds`, and then `confirm` nothing.
 
     `make_client()` gives a new, unconnected client: what does not answer is waited for, too, and a
     lost connection is made anew. Wrong credentials and protocols end the waiting, and a FinalError of
     `look` or `confirm`. What `confirm` finds starts the quiet time anew. At the deadline the AdminError
-    is `failed(reasons)` with what was found last.
+    is `failed(reasons, seconds)` with what was found last.
+
+    The deadline is `timeout` after the last progress: replicas that join one after another for half an
+    hour are no failure. `left()` says how much the last look has left to do, None if it cannot tell;
+    progress is less than ever before, so that what comes and goes does not count.
     """
     started = clock()
     deadline = started + timeout
+    least: Optional[int] = None
     client: Optional[KafkaClient] = None
     met_since: Optional[float] = None
     polls, told_at = 0, started
@@ -74,6 +82,11 @@ def until_quiet(
                 _close(client)
                 client, reasons = None, [_told(error)]
             now = clock()
+            rest = None if client is None else left()
+            if rest is not None and (least is None or rest < least):
+                # The first look is no progress yet.
+                deadline = deadline if least is None else now + timeout
+                least = rest
             met_since = None if reasons else now if met_since is None else met_since
             if client is not None and met_since is not None:
                 if now - met_since >= quiet_seconds:
@@ -94,7 +107,7 @@ def until_quiet(
                         f"the state has been good for {now - met_since:.1f} s only, "
                         f"{quiet_seconds:g} s were asked for"
                     ]
-                raise AdminError(failed(reasons), reachable=client is not None)
+                raise AdminError(failed(reasons, now - started), reachable=client is not None)
             if now - told_at >= TELL_SECONDS:
                 told_at = now
                 log(f"waiting for {now - started:.0f} s: {'; '.join(reasons) or 'quiet so far'}")

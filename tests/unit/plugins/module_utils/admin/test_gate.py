@@ -399,6 +399,15 @@ def test_a_flap_starts_the_quiet_time_anew():
     assert 12 <= World(*flapping, (10, GOOD)).wait(quiet=3).waited_seconds <= 14
 
 
+def test_while_replicas_join_the_gate_goes_on_waiting():
+    """A replica of t0 and then one of t1 is in sync; each gives the rest as long again."""
+    thin = ((1, 2, 3), (1, 2))
+    world = World((0, cluster(thin, thin)), (6, cluster(FINE, thin)), (12, GOOD))
+    assert 12 <= world.wait(seconds=8).waited_seconds < 13
+    with pytest.raises(AdminError, match="gate.waiting.*waited 14 s"):
+        World((0, cluster(thin, thin)), (6, cluster(FINE, thin))).wait(seconds=8)
+
+
 def test_settings_are_read_once_and_once_more_at_the_end():
     world = World((0, THIN), (5, GOOD))
     polls = world.wait().polls
@@ -448,7 +457,7 @@ def test_the_deadline_names_what_blocks():
     with pytest.raises(AdminError, match=r"gate.waiting\] broker 1: waited 5 s.*t0-0 \(1 of 2\)"):
         World((0, THIN)).wait(seconds=5)
     with pytest.raises(AdminError, match="good for"):
-        World((0, THIN), (4, GOOD)).wait(seconds=5, quiet=3)
+        World((0, THIN), (4, GOOD)).wait(seconds=5, quiet=9)
 
 
 def test_a_reassignment_is_waited_for():

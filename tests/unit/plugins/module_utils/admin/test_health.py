@@ -233,7 +233,36 @@ def test_the_deadline_names_what_is_missing():
     with pytest.raises(AdminError, match="waited 5 s: 1 partition not fully in sync: t-1 lacks 1"):
         World((0, LAGGING)).wait(full_isr=True, timeout=5)
     with pytest.raises(AdminError, match="quiet|good for"):
-        World((0, LAGGING), (4, GOOD)).wait(full_isr=True, timeout=5, quiet_seconds=3)
+        World((0, LAGGING), (4, GOOD)).wait(full_isr=True, timeout=5, quiet_seconds=9)
+
+
+def test_while_replicas_join_the_deadline_moves():
+    """Half an hour of copying is no failure; each replica that is in sync gives the others as long again."""
+    joining = [
+        (each, snapshot(*[(1, 2, 3)] * (each // 4), *[(1, 2)] * (5 - each // 4)))
+        for each in range(20)
+    ]
+    world = World(*joining, (20, snapshot(*[(1, 2, 3)] * 5)))
+    found = world.wait(brokers=(1, 2, 3), in_sync=(1, 2, 3), timeout=5)
+    assert 20 <= found["waited_seconds"] < 21
+    stuck = World(*joining[:13])
+    with pytest.raises(AdminError, match="waited 17 s: 2 partitions not in sync: t-3 lacks 3"):
+        stuck.wait(brokers=(1, 2, 3), in_sync=(1, 2, 3), timeout=5)
+
+
+def test_what_comes_and_goes_is_no_progress():
+    flapping = [(each, LAGGING if each % 2 else snapshot((1, 2), (2, 3))) for each in range(60)]
+    with pytest.raises(AdminError, match="waited [56] s"):
+        World(*flapping).wait(full_isr=True, timeout=5)
+
+
+def test_a_broker_that_knows_nothing_yet_is_no_progress():
+    """An empty view lacks nothing; it must not count as less than ever before."""
+    empty = Snapshot("id", None, (), {})
+    assert health.lagging(empty, Goal((1,), in_sync=(1,))) is None
+    behind = [snapshot((2, 3), (2, 3)), snapshot((1, 2, 3), (2, 3)), snapshot((1, 2, 3), (2, 3, 1))]
+    world = World((0, empty), *((2 + 4 * each, behind[each]) for each in range(3)))
+    assert world.wait(brokers=(1,), in_sync=(1,), timeout=7)["waited_seconds"] >= 10
 
 
 def test_an_absent_cluster_is_still_absent_at_the_deadline():
