@@ -1,0 +1,66 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who is waited for after a turn, and for how long: what the roles' variables make of the turns so far."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+from tests.support.role_variables import ROLES, evaluated
+
+BROKERS = [
+    {"host": "a", "id": 1, "listeners": []},
+    {"host": "b", "id": 2, "listeners": []},
+    {"host": "c", "id": 3, "listeners": []},
+]
+
+
+def of(product, name, **turns):
+    """The value of a role's variable, with one fact a host: (healthy, pending)."""
+    facts = {
+        host: {
+            f"__{product}_turn": {
+                "host": host,
+                "id": "abc".index(host) + 1,
+                "healthy": healthy,
+                "pending": pending,
+            }
+        }
+        for host, (healthy, pending) in turns.items()
+    }
+    given = {
+        "ansible_play_hosts": ["a", "b", "c"],
+        "hostvars": {"a": {}, "b": {}, "c": {}, **facts},
+        "kafkaops_preflight": {"brokers": {"kafka": BROKERS}, "servers": {"kafka": BROKERS}},
+    }
+    return evaluated(product, f"__{product}_{name}", {**given, "kafka_cluster_name": "kafka"})
+
+
+@pytest.mark.parametrize("product", ["kafka", "zookeeper"])
+def test_sick_members_are_waited_for_once_they_have_had_their_turn(product):
+    sick, cured = (False, True), (False, False)
+    assert of(product, "unmended", a=(True, False), b=cured, c=sick) == [3]
+    assert of(product, "unmended", a=(True, True), b=sick, c=sick) == [2, 3]
+    assert of(product, "unmended", a=(True, False), b=cured, c=cured) == []
+    assert of(product, "unmended") == [], "start.yml gives no turns"
+
+
+def test_only_behind_the_last_turn_the_quiet_time_is_the_waits_own():
+    """Everywhere else the next gate has it."""
+    turn = DataLoader().load_from_file(
+        str(ROLES / "kafka" / "tasks" / "turn.yml"), trusted_as_template=True
+    )
+    (wait,) = [task["block"][0] for task in turn if "block" in task]
+    quiet = wait["vars"]["__kafka_quiet_seconds"]
+    for turns, expected in (
+        ({"a": (True, False), "b": (True, True), "c": (True, False)}, 0),
+        ({"a": (True, False), "b": (True, False), "c": (True, False)}, 3),
+    ):
+        pending = of("kafka", "pending_turns", **turns)
+        known = {"__kafka_pending_turns": pending, "kafka_gate_quiet_seconds": 3}
+        assert Templar(loader=DataLoader(), variables=known).template(quiet) == expected
+    told = yaml.safe_load((ROLES / "kafka" / "tasks" / "wait.yml").read_text())
+    assert told[0]["kafkaops.cluster.kafka_cluster_info"]["wait"]["quiet_seconds"]
