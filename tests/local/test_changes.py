@@ -202,6 +202,16 @@ def test_after_a_wrong_secret_on_one_broker_correcting_it_is_the_whole_cure(guar
     assert guarded.deploy().changed() == 0
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("playbook", ["scale_out.yml", "scale_in.yml", "spread_disks.yml"])
+def test_moves_are_cancelled_by_whom_the_cluster_lets_in(guarded, playbook):
+    """Without another setting than those of the inventory, and nothing else is done."""
+    before = guarded.processes()
+    run = guarded.play(playbook, "-e", "cancel=true")
+    assert "nothing to cancel" in run.text and run.changed() == 0, run.text
+    assert guarded.processes() == before
+
+
 @pytest.fixture
 def guarded_by_three(next_offset):
     """A cluster like `guarded`, with a third broker."""

@@ -166,6 +166,39 @@ def test_a_proof_begins_before_the_change_and_ends_behind_it(name):
     assert "-e prove=true" in path.read_text(encoding="utf-8").partition("---")[0]
 
 
+@pytest.mark.parametrize("name", ["scale_in", "scale_out", "spread_disks"])
+def test_a_cancellation_does_nothing_else(name):
+    """All but the preflight, the lock and the cancellation itself is left out, and the preflight refuses nothing."""
+    path = ROOT / "playbooks" / f"{name}.yml"
+    done = []
+    for play in DataLoader().load_from_file(str(path), trusted_as_template=True):
+        imported = play.get("ansible.builtin.import_playbook", "")
+        for task in play.get("tasks") or [play]:
+            conditions = task.get("when", [])
+            conditions = conditions if isinstance(conditions, list) else [conditions]
+            barred = any(
+                "cancel" in str(each)
+                and not Templar(
+                    loader=DataLoader(), variables={"cancel": "true"}
+                ).evaluate_conditional(each)
+                for each in conditions
+            )
+            role = task.get("ansible.builtin.include_role") or {}
+            if not barred:
+                done.append(role.get("tasks_from") or imported)
+        if imported == "preflight.yml":
+            enforce = play["vars"]["preflight_enforce"]
+            for given, expected in (({}, True), ({"cancel": "true"}, False)):
+                templar = Templar(loader=DataLoader(), variables=given)
+                assert templar.template(enforce) is expected
+    lock = ["phases/lock.yml", "phases/unlock.yml"] if name != "spread_disks" else ["", ""]
+    expected = ["preflight.yml", lock[0], "cancel.yml", lock[1]]
+    if name == "spread_disks":
+        expected[1] = "phases/one_broker.yml"  # it may be about one broker
+    assert done == [each for each in expected if each]
+    assert "-e cancel=true" in path.read_text(encoding="utf-8").partition("---")[0]
+
+
 @pytest.mark.parametrize("product", ["zookeeper", "kafka"])
 @pytest.mark.parametrize(
     ("facts", "expected"),

@@ -183,7 +183,8 @@ def _joining(found: FoundDisks) -> List[Problem]:
         Problem(
             "reassignment.running",
             f"replicas are being moved to it from other brokers: {some_keys(sorted(keys))}",
-            "wait until that is over, or end it with kafka_reassignment and state: cancelled",
+            "wait until that is over, or end it with playbooks/scale_out.yml -e cancel=true, which is"
+            " kafka_reassignment with state: cancelled",
             (f"broker {broker}",),
         )
         for broker, keys in sorted(found.joining.items())

@@ -253,8 +253,8 @@ def _refusals(
             Problem(
                 "reassignment.running",
                 f"a move is under way into a directory that is to be emptied: {some_keys(back)}",
-                "wait until it is over, or end it with kafka_reassignment, state: cancelled and the "
-                "same disks",
+                "wait until it is over, or end it with playbooks/spread_disks.yml -e cancel=true, which is "
+                "kafka_reassignment with state: cancelled and the same disks",
             )
         )
     return refusals

@@ -199,7 +199,8 @@ def plan_reassignment(found: Found, wish: Wish) -> Tuple[Plan, Moves]:
             Problem(
                 "reassignment.running",
                 f"a reassignment is under way that goes elsewhere: {some_keys(sorted(found.running))}",
-                "wait until it is over, or end it with kafka_reassignment and state: cancelled",
+                "wait until it is over, or end it with playbooks/scale_out.yml -e cancel=true, which is"
+                " kafka_reassignment with state: cancelled",
             )
         )
     refusals += _unable(found, moves)
