@@ -166,6 +166,20 @@ def test_a_proof_begins_before_the_change_and_ends_behind_it(name):
     assert "-e prove=true" in path.read_text(encoding="utf-8").partition("---")[0]
 
 
+def test_a_service_is_removed_only_when_its_stopped_broker_holds_nothing():
+    """A topic that is made between the look and the stop would be gone with it."""
+    steps = []
+    for _where, task, _variables in tasks_of(ROOT / "roles" / "kafka" / "tasks" / "retire.yml"):
+        instance = task.get("kafkaops.cluster.jvm_instance")
+        if instance:
+            steps.append(instance["state"])
+        elif "kafkaops.cluster.kafka_cluster_info" in task:
+            steps.append("look")
+        elif "replica_holders" in str(task.get("when")):
+            steps.append("keep")
+    assert steps[-4:] == ["stopped", "look", "keep", "removed"]
+
+
 @pytest.mark.parametrize("name", ["scale_in", "scale_out", "spread_disks"])
 def test_a_cancellation_does_nothing_else(name):
     """All but the preflight, the lock and the cancellation itself is left out, and the preflight refuses nothing."""

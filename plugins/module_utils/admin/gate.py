@@ -60,6 +60,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 GO, WAIT, CANNOT_PASS = "go", "wait", "cannot_pass"
 MIN_INSYNC = "min.insync.replicas"
 EVERYTHING = "all"
+OFFLINE = " offline: "
 # So many partitions are named in a message, and so many topics in an option to copy.
 SHOWN = 10
 SHOWN_TOPICS = 30
@@ -300,7 +301,7 @@ class _File:
             if set(part.isr) - {self.broker} or not part.isr
         ]
         if lost:
-            reasons.append(f"{_count(lost)} offline: {_some(lost)}")
+            reasons.append(f"{_count(lost)}{OFFLINE}{_some(lost)}")
         return reasons
 
 
@@ -338,6 +339,11 @@ def waited_in_vain(verdict: Verdict, seconds: float, reasons: Sequence[str]) -> 
         "see playbooks/status.yml: bring back what is missing, let replicas catch up and"
         " reassignments end, or cancel them; then run it again, it goes on from here"
     )
+    if any(OFFLINE in reason for reason in reasons):
+        remedy += (
+            "; a partition whose only replicas were on a broker that is gone for good stays offline until its"
+            " topic is deleted, or the broker replaced (playbooks/replace_broker.yml)"
+        )
     if verdict.consent:
         remedy += (
             "; if no broker can follow this one before it restarts, accept that nobody reaches these"

@@ -460,6 +460,18 @@ def test_the_deadline_names_what_blocks():
         World((0, THIN), (4, GOOD)).wait(seconds=5, quiet=9)
 
 
+def test_what_is_offline_for_good_has_a_remedy():
+    """Its only replica was on broker 9, and that one does not come back."""
+    gone = cluster(((9,), (9,), NO_LEADER), FINE)
+    with pytest.raises(
+        AdminError, match="offline: t0-0.*until its topic is deleted, or the broker"
+    ):
+        World((0, gone)).wait(seconds=5)
+    with pytest.raises(AdminError) as caught:
+        World((0, THIN)).wait(seconds=5)
+    assert "deleted" not in str(caught.value)
+
+
 def test_a_reassignment_is_waited_for():
     world = World((0, GOOD), moving=((0, [("t1", 0)]), (9, ())))
     assert 9 <= world.wait().waited_seconds < 10
