@@ -89,7 +89,11 @@ def test_a_changed_broker_setting_survives_an_interruption_and_rolls(rolling):
         run.text.split()
     ), "it says why it restarts"
     assert led_by_others(rolling) == [], "Kafka itself would take five minutes"
-    print(f"from the gate's last look to SIGTERM: {from_look_to_stop(run.text)} s")
+    # A second on a quiet machine. Where others work on it, too, each start of a module takes longer; three seconds are
+    # still too short for anything that does not belong there, such as a look at all brokers or a transfer of files.
+    gaps = from_look_to_stop(run.text)
+    print(f"from the gate's last look to SIGTERM: {gaps} s")
+    assert len(gaps) == 3 and max(gaps) < 3, gaps
     run = rolling.deploy()
     assert run.changed() == 0, run.text
 
