@@ -100,8 +100,9 @@ def test_a_changed_broker_setting_survives_an_interruption_and_rolls(rolling):
 
 def from_look_to_stop(text):
     """Return for each turn the seconds between the gate's last look and the stop, from the output of -v."""
-    looks = [int(number) for number in re.findall(r'"looked_ms": (\d+)', text)]
-    stops = [int(number) for number in re.findall(r'"from_ms": (\d+)', text)]
+    # as YAML, which ansible.cfg sets
+    looks = [int(number) for number in re.findall(r"\blooked_ms: (\d+)", text)]
+    stops = [int(number) for number in re.findall(r"\bfrom_ms: (\d+)", text)]
     return [(stop - max(look for look in looks if look <= stop)) / 1000 for stop in stops]
 
 
@@ -110,6 +111,8 @@ def test_a_changed_zookeeper_setting_rolls_the_ensemble_alone(rolling):
     before = rolling.processes()
     (leader,) = [name for name, mode in modes(rolling).items() if mode == "leader"]
     rolling.configure("zookeeper", zookeeper_config={"maxClientCnxns": 123})
+    planned = rolling.play("rolling_restart.yml", "--check")
+    assert set(re.findall(r"server (\d) may stop now", planned.text)) == {"1", "2", "3"}
     with Watch(rolling) as watch:
         rolling.play("rolling_restart.yml")
     order = watch.check()
