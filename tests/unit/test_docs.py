@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.judge import (
+    NEVER_ACCEPTED,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.tools import (
     KAFKA_TOOLS,
     ZOOKEEPER_TOOLS,
@@ -203,6 +206,12 @@ def test_troubleshooting_names_every_family_of_problems():
     families = {check.partition(".")[0] for check in problems}
     missing = {name for name in families if f"`{name}.*`" not in text}
     assert not missing, "add a row to the table at the top of docs/troubleshooting.md"
+
+
+def test_the_preflight_page_names_what_cannot_be_accepted():
+    text = (ROOT / "docs" / "preflight.md").read_text(encoding="utf-8")
+    section = text.partition("These cannot be accepted")[2].partition("\n## ")[0]
+    assert set(re.findall(r"`([a-z_]+\.[a-z_]+)`", section)) == NEVER_ACCEPTED
 
 
 def test_the_index_names_every_page():
