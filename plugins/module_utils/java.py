@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which Java a start uses: looked for in one place, by one rule, without starting a JVM.
+"""Which Java a start uses: looked for in one place, by one rule.
+
+A JVM is started only to ask for its version, where the installation has no file `release`.
 
 Private to the collection: names may change without notice.
 """

@@ -59,7 +59,7 @@ def require_both_clients(module: Any) -> None:
 
 @dataclass(frozen=True)
 class Running:
-    """A reassignment that is under way: all replicas it concerns, those that join, those that leave."""
+    """A reassignment under way: all replicas of the partition, those that join, those that leave."""
 
     replicas: Tuple[int, ...]
     adding: Tuple[int, ...]

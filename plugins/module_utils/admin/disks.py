@@ -273,7 +273,7 @@ class DiskReassignment(Resource):
             return f"{under_way}, to be cancelled" if running else "nothing to cancel"
         line = told(self._found.settled, self.moves)
         if running:
-            line = f"{under_way}, which this goes on with; then {line}"
+            line = f"{under_way}: this run continues them, then {line}"
         if self.moves.moves and self.rate != UNLIMITED:
             line += f", at most {approximate_size(self.rate)} a second on each broker"
         return line

@@ -263,7 +263,7 @@ class Gatekeeper:
 
 
 def _reasons(found: Verdict) -> List[str]:
-    """Why not yet, also of a refusal that only one look or one broker has seen."""
+    """The reasons of a verdict; a refusal that is not confirmed yet is the first of them."""
     if found.verdict == gate.CANNOT_PASS:
         return [gate.summary(found), *found.reasons]
     return list(found.reasons)

@@ -227,7 +227,7 @@ def _refusals(
                     "reassignment.offline_directory",
                     f"{', '.join(offline)} is offline, and Kafka moves nothing between the directories "
                     "of such a broker",
-                    "mend the disk and restart the broker, or replace it "
+                    "repair the disk and restart the broker, or replace it "
                     "(playbooks/replace_broker.yml)",
                     (_brokers([broker]),),
                 )

@@ -268,7 +268,7 @@ def _warnings(layout: Layout, wish: Wish) -> List[str]:
     if any(racks) and not all(racks):
         without = [broker for broker in sorted(alive) if not layout.racks.get(broker)]
         warnings.append(
-            f"broker {', '.join(map(str, without))} has no rack, others have: racks are ignored"
+            f"broker {', '.join(map(str, without))} has no rack although others do: racks are ignored"
         )
     return warnings
 

@@ -89,7 +89,7 @@ def connection_problem(connection: Connection, verdict: Optional[str], detail: s
         "controller": (LISTENER, "wrong listener: it is a KRaft controller", "name a broker"),
         "nobody_behind": (
             UNREACHABLE,
-            f"unreachable: it accepts connections and closes them unasked, for {within[7:]}; a "
+            f"unreachable: it accepts connections and closes them before anything is sent, for {within[7:]}; a "
             "proxy or forwarded port without a broker behind it does so",
             "start the broker, or correct the address",
         ),

@@ -480,7 +480,7 @@ class Reassignment(Resource):
             return f"{under_way}, to be cancelled" if running else "nothing to cancel"
         told = self.moves.summary()
         if running:
-            told = f"{under_way}, which this goes on with; then {told}"
+            told = f"{under_way}: this run continues them, then {told}"
         if self.moves.copies and self.rate != UNLIMITED:
             told += f", at most {approximate_size(self.rate)} a second from and to each broker"
         return told

@@ -174,6 +174,7 @@ def _java(member: Member) -> Iterator[Problem]:
                 "java_minimum and java_maximum",
                 f"{low} to {high}",
                 f"Kafka 3.x runs on Java {KAFKA_JAVA[0]} to {KAFKA_JAVA[1]}",
+                "keep both in this range, the lower one first; Java 17 and 21 are recommended",
             )
     if java.get("refusal"):
         yield found(
@@ -264,7 +265,10 @@ def _admin_host(world: World) -> Iterator[Problem]:
     names = [member.name for member in brokers]
     if admin.unreachable:
         reason = f"it cannot be used: {admin.unreachable}"
-        remedy = "name a host that answers, with a Python that starts; without it, the controller administers"
+        remedy = (
+            "name a host that answers, with a Python that starts; or remove the variable: then the "
+            "modules run on the controller"
+        )
         yield found("host.admin", names, "kafka_admin_host", admin.name, reason, remedy)
         return
     lacking = [package for name, package in CLIENT_PACKAGES.items() if name in admin.missing]

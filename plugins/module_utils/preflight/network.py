@@ -557,8 +557,8 @@ def _brokers_among_themselves(member: Member, sasl: Mapping[str, Any]) -> Iterat
                 users,
                 f"the brokers come as User:{principal}, and the authorizer would turn them away",
                 (
-                    "give the listener between the brokers a protocol with SASL or SSL; as a super "
-                    "user User:ANONYMOUS would make everybody one who does not log in"
+                    "give the listener between the brokers a protocol with SASL or SSL; with "
+                    "User:ANONYMOUS as a super user, everybody who does not log in would be one"
                     if principal == "ANONYMOUS"
                     else f"add User:{principal}"
                 ),

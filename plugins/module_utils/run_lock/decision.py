@@ -63,7 +63,7 @@ class Place:
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Place:
-        """Return the place that `to_dict` has told."""
+        """Return the place of a dictionary that `to_dict` has made."""
         return cls(
             str(found["cluster"]),
             str(found["host"]),
@@ -86,7 +86,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of one place: granted, refused by a holder, or no answer, with the reason."""
+    """The answer of one place: granted, refused by a holder, or none, with the reason."""
 
     place: Place
     granted: bool
@@ -198,7 +198,7 @@ def replacement(holder: Owner, gone: bool, break_lock: str) -> str:
 def verdict(
     wanted: Plan, answers: Iterable[Answer], viewer: Owner, break_lock: str = ""
 ) -> Verdict:
-    """Judge all answers of a run. `viewer`: the run itself; `break_lock`: whom it was told to replace."""
+    """Judge all answers of a run. `viewer`: the run itself; `break_lock`: the holder that it may replace."""
     answers = list(answers)
     silent = [answer for answer in answers if answer.unanswered]
     absent = [(place, place.absent) for place in wanted.absent]
