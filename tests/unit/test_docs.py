@@ -11,6 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_settings import (
+    LIMITS,
+    POOLS,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.judge import (
     NEVER_ACCEPTED,
 )
@@ -212,6 +216,12 @@ def test_the_preflight_page_names_what_cannot_be_accepted():
     text = (ROOT / "docs" / "preflight.md").read_text(encoding="utf-8")
     section = text.partition("These cannot be accepted")[2].partition("\n## ")[0]
     assert set(re.findall(r"`([a-z_]+\.[a-z_]+)`", section)) == NEVER_ACCEPTED
+
+
+def test_the_page_of_changes_names_what_changes_without_a_restart():
+    text = (ROOT / "docs" / "changes.md").read_text(encoding="utf-8")
+    table = text.partition("| settings that change without a restart |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"`([a-z.]+)`", table)) == POOLS | LIMITS
 
 
 def test_the_index_names_every_page():
