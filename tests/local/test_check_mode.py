@@ -50,7 +50,10 @@ def test_of_what_was_never_deployed_nothing_is_proven(next_offset):
         soon = ("-e", "flow_validation_request_timeout_seconds=2")
         run = cluster.play("validate.yml", *soon, code=2)
         told = " ".join(run.text.split())
-        assert f"[validation.not_run] {cluster.bootstrap_servers}: the cluster was not validated" in told, told
+        assert (
+            f"[validation.not_run] {cluster.bootstrap_servers}: the cluster was not validated"
+            in told
+        ), told
         assert "no answer from the cluster" in told and "playbooks/site.yml deploys" in told, told
 
 

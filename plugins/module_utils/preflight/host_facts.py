@@ -5,7 +5,8 @@
 """Read-only probes of one host: what is on its disks, who listens, which Java it has.
 
 Runs on managed hosts with Python 3.9 and nothing else. Nothing here writes or binds a port. A JVM is
-started only to try its options, or to ask for its version where no file has it. Functions take the root of /proc as an argument, so that tests can make one up.
+started only to try its options, or to ask for its version where no file has it. Functions take the
+root of /proc as an argument, so that tests can make one up.
 """
 
 from __future__ import annotations
