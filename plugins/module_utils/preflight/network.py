@@ -33,16 +33,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     Problem,
 )
 
-SSL_KEYS = ("certificate", "key", "ca", "client_auth")
-SASL_KEYS = (
-    "mechanisms",
-    "inter_broker_mechanism",
-    "inter_broker_user",
-    "inter_broker_password",
-    "users",
-)
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-CLIENT_AUTH = ("none", "requested", "required")
 BOOTSTRAP = re.compile(r"^[^\s,/:]+:\d+(,\s*[^\s,/:]+:\d+)*$|^(\[[0-9A-Fa-f:]+\]:\d+,?\s*)+$")
 URL = re.compile(r"^https?://[^\s/]+")
 
@@ -435,26 +425,13 @@ def _some(hosts: List[str]) -> str:
 
 
 def _protocols(member: Member) -> Iterator[Problem]:
-    if member.unevaluated & {"kafka_ssl", "kafka_sasl", "kafka_super_users"}:
+    if _misread(member, "kafka_ssl") or _misread(member, "kafka_sasl"):
         return
-    yield from _shape(member, "kafka_ssl", SSL_KEYS)
-    yield from _shape(member, "kafka_sasl", SASL_KEYS)
     ssl, sasl = member.mapping("kafka_ssl"), member.mapping("kafka_sasl")
     mechanisms = sasl.get("mechanisms") or []
-    if isinstance(mechanisms, str) or not isinstance(mechanisms, (list, tuple)):
-        yield _security(member, "kafka_sasl.mechanisms", mechanisms, "not a list", "write [PLAIN]")
-        mechanisms = [mechanisms]
-    for each in mechanisms:
-        if each not in MECHANISMS:
-            yield _security(
-                member,
-                "kafka_sasl.mechanisms",
-                each,
-                "not a mechanism that the role sets up",
-                f"use one of {', '.join(MECHANISMS)}",
-            )
+    judged = not _misread(member, "kafka_sasl", "mechanisms")
     chosen = sasl.get("inter_broker_mechanism")
-    if chosen and chosen not in mechanisms:
+    if chosen and judged and chosen not in mechanisms:
         yield _security(
             member,
             "kafka_sasl.inter_broker_mechanism",
@@ -462,18 +439,9 @@ def _protocols(member: Member) -> Iterator[Problem]:
             "not among kafka_sasl.mechanisms",
             "add it there, or name one of them",
         )
-    auth = ssl.get("client_auth")
-    if auth and auth not in CLIENT_AUTH:
-        yield _security(
-            member,
-            "kafka_ssl.client_auth",
-            auth,
-            f"not one of {', '.join(CLIENT_AUTH)}",
-            f"use one of {', '.join(CLIENT_AUTH)}",
-        )
     for index, each in enumerate(member.listeners):
         variable = f"kafka_listeners[{index}].protocol"
-        if each.protocol.startswith("SASL") and not mechanisms:
+        if each.protocol.startswith("SASL") and judged and not mechanisms:
             yield _security(
                 member,
                 variable,
@@ -481,7 +449,11 @@ def _protocols(member: Member) -> Iterator[Problem]:
                 "kafka_sasl names no mechanism",
                 "set kafka_sasl.mechanisms, for example [SCRAM-SHA-512]",
             )
-        missing = [key for key in ("certificate", "key", "ca") if not ssl.get(key)]
+        missing = [
+            key
+            for key in ("certificate", "key", "ca")
+            if not ssl.get(key) and not _misread(member, "kafka_ssl", key)
+        ]
         if each.protocol.endswith("SSL") and missing:
             yield _security(
                 member,
@@ -498,7 +470,9 @@ def _client_security(member: Member, mechanisms: Sequence[str]) -> Iterator[Prob
     """kafka_client_security against the listener that the roles and the validation log in at."""
     wanted = member.text("kafka_admin_listener")
     listener = next((each for each in member.listeners if wanted in ("", each.name)), None)
-    if listener is None or not listener.protocol or "kafka_client_security" in member.unevaluated:
+    if listener is None or not listener.protocol:
+        return
+    if _misread(member, "kafka_client_security", "security_protocol"):
         return
     security = member.mapping("kafka_client_security")
     used = security.get("security_protocol") or "PLAINTEXT"
@@ -511,7 +485,9 @@ def _client_security(member: Member, mechanisms: Sequence[str]) -> Iterator[Prob
         yield found("listeners.client_security", member.name, variable, value, reason, remedy)
         return
     mechanism = security.get("sasl_mechanism")
-    if listener.protocol.startswith("SASL") and mechanisms and mechanism not in mechanisms:
+    misread = _misread(member, "kafka_client_security", "sasl_mechanism")
+    takes = mechanism in mechanisms or misread or not mechanisms
+    if listener.protocol.startswith("SASL") and not takes:
         variable = "kafka_client_security.sasl_mechanism"
         reason = f"the brokers take {', '.join(str(each) for each in mechanisms)}"
         remedy = f"set {variable} to one of these, with sasl_username and sasl_password"
@@ -536,7 +512,8 @@ def _brokers_among_themselves(member: Member, sasl: Mapping[str, Any]) -> Iterat
         return
     principal = None
     if inter_broker.protocol.startswith("SASL"):
-        if not sasl.get("inter_broker_user") or not sasl.get("inter_broker_password"):
+        login = ("inter_broker_user", "inter_broker_password")
+        if not all(sasl.get(key) for key in login) and not _misread(member, "kafka_sasl", *login):
             yield _security(
                 member,
                 "kafka_sasl.inter_broker_user",
@@ -547,7 +524,7 @@ def _brokers_among_themselves(member: Member, sasl: Mapping[str, Any]) -> Iterat
         principal = sasl.get("inter_broker_user")
     elif inter_broker.protocol == "PLAINTEXT":
         principal = "ANONYMOUS"
-    if member.get("kafka_authorizer") is True:
+    if member.get("kafka_authorizer") is True and not _misread(member, "kafka_super_users"):
         users = [str(each) for each in member.items("kafka_super_users")]
         if principal and principal not in users and f"User:{principal}" not in users:
             yield found(
@@ -573,16 +550,12 @@ def _brokers_among_themselves(member: Member, sasl: Mapping[str, Any]) -> Iterat
             )
 
 
-def _shape(member: Member, variable: str, keys: Tuple[str, ...]) -> Iterator[Problem]:
-    for key in member.mapping(variable):
-        if key not in keys:
-            yield _security(
-                member,
-                f"{variable}.{key}",
-                "...",
-                f"{variable} has no such key",
-                f"use {', '.join(keys)}",
-            )
+def _misread(member: Member, variable: str, *keys: str) -> bool:
+    """Whether a mapping, or one of these keys of it, has a finding of its own: nothing follows from it."""
+    value = member.settings.get(variable, {})
+    if value is None or variable in member.unevaluated:
+        return True
+    return any(key in value and value[key] is None for key in keys)
 
 
 def _security(member: Member, variable: str, value: Any, reason: str, remedy: str) -> Problem:

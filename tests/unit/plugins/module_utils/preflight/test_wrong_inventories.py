@@ -50,6 +50,7 @@ def test_wrong_inventory(name, tmp_path):
     )
     lines = "\n".join(each.line() for each in verdict.findings)
     assert said(verdict) == case["expect"], lines
+    assert case.get("count", len(verdict.findings)) == len(verdict.findings), lines
 
 
 def _snapshot(written):
