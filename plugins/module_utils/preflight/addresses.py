@@ -8,12 +8,45 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Optional, Tuple, Union
+from typing import Any, Iterator, Optional, Tuple, Union
 
 HOST_NAME = re.compile(
     r"^(?=.{1,253}\.?$)[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?"
     r"(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?$"
 )
+
+# By the end of a name, whatever part of the platform reads it, also one that is not of this collection:
+# what one address looks like, the reason where it does not, and the remedy.
+_BROKER = (
+    re.compile(r"[^\s,/:\[\]]+:\d+|\[[0-9A-Fa-f:]+\]:\d+"),
+    "brokers are given as host:port, several with commas between",
+    "write it like kafka-1.example.com:9092",
+)
+_REGISTRY = (
+    re.compile(r"https?://[^\s/]+.*"),
+    "a registry is given as an http or https URL",
+    "write it like http://registry.example.com:8081",
+)
+FORMS_BY_SUFFIX = {
+    "bootstrap_server": _BROKER,
+    "bootstrap_servers": _BROKER,
+    "registry_url": _REGISTRY,
+    "registry_urls": _REGISTRY,
+}
+ADDRESS_SUFFIXES = tuple(FORMS_BY_SUFFIX)
+
+
+def address_faults(name: str, value: Any) -> Iterator[Tuple[str, str, str]]:
+    """(text, reason, remedy) of each text that is not the address that a variable or setting wants."""
+    name = name.replace(".", "_").lower()
+    suffix = next((each for each in ADDRESS_SUFFIXES if name.endswith(each)), None)
+    if suffix is None:
+        return
+    form, reason, remedy = FORMS_BY_SUFFIX[suffix]
+    for text in value if isinstance(value, (list, tuple)) else [value]:
+        parts = text.split(",") if isinstance(text, str) else []
+        if any(part.strip() and not form.fullmatch(part.strip()) for part in parts):
+            yield text, reason, remedy
 
 
 def bare(text: str) -> str:

@@ -18,8 +18,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
     HIDDEN,
     masked,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     ADDRESS_SUFFIXES,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     Raw,
     is_wanted,
     names_to_resolve,

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
+    ADDRESS_SUFFIXES,
     host_problem,
     is_address,
     is_wildcard,
@@ -170,8 +171,6 @@ class Raw:
 
 # Variables that every member reads, whichever product owns them: they say to which cluster it belongs.
 SHARED_VARIABLES = ("kafka_cluster_name", "kafka_group", "zookeeper_group", "kafka_admin_host")
-# Addresses are checked by the end of the name, whatever part of the platform reads them.
-ADDRESS_SUFFIXES = ("bootstrap_servers", "bootstrap_server", "registry_url", "registry_urls")
 
 
 def is_wanted(variable: str, is_broker: bool, is_server: bool) -> bool:

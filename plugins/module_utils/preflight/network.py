@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
+    address_faults,
     host_problem,
     is_address,
     is_loopback,
@@ -32,9 +32,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     WARNING,
     Problem,
 )
-
-BOOTSTRAP = re.compile(r"^[^\s,/:]+:\d+(,\s*[^\s,/:]+:\d+)*$|^(\[[0-9A-Fa-f:]+\]:\d+,?\s*)+$")
-URL = re.compile(r"^https?://[^\s/]+")
 
 # Of a listener: the preflight resolves its name on all brokers' hosts, or it is one that clients use; and
 # the validation tries those of `flow_validation_audiences`.
@@ -594,49 +591,13 @@ def _in_clear(member: Member) -> Iterator[Problem]:
 
 
 def check_addresses(world: World) -> Iterator[Problem]:
-    """Brokers are host:port, registries and mirrors are URLs; people mix them up."""
+    """Brokers are host:port, registries are URLs; people mix them up, in variables and in settings."""
     for member in world.members:
-        for variable, value in sorted(member.settings.items()):
-            yield from _form(member, variable, value)
+        written = sorted(member.settings.items())
         for variable in ("kafka_config", "kafka_host_config"):
-            for key, value in member.mapping(variable).items():
-                yield from _form(member, f"{variable}.{key}", value)
-
-
-def _form(member: Member, variable: str, value: Any) -> Iterator[Problem]:
-    name = variable.replace(".", "_").lower()
-    texts = value if isinstance(value, (list, tuple)) else [value]
-    if name.endswith(("bootstrap_servers", "bootstrap_server")):
-        for text in texts:
-            if isinstance(text, str) and text and not BOOTSTRAP.match(text.strip()):
-                yield found(
-                    "addresses.form",
-                    member.name,
-                    variable,
-                    text,
-                    "brokers are given as host:port, several with commas between",
-                    "write it like kafka-1.example.com:9092",
-                )
-    elif name.endswith(("registry_url", "registry_urls")):
-        for text in texts:
-            parts = text.split(",") if isinstance(text, str) else []
-            if any(part.strip() and not URL.match(part.strip()) for part in parts):
-                yield found(
-                    "addresses.form",
-                    member.name,
-                    variable,
-                    text,
-                    "a registry is given as an http or https URL",
-                    "write it like http://registry.example.com:8081",
-                )
-    elif name in ("distribution_url", "distribution_mirror"):
-        for text in value.values() if isinstance(value, Mapping) else [value]:
-            if isinstance(text, str) and text and not re.match(r"^(https?|file)://|^[/~.]", text):
-                yield found(
-                    "addresses.form",
-                    member.name,
-                    variable,
-                    text,
-                    "neither a URL nor a path",
-                    "write it like https://mirror.example.com/ or /srv/mirror",
-                )
+            written += [
+                (f"{variable}.{key}", each) for key, each in member.mapping(variable).items()
+            ]
+        for variable, value in written:
+            for text, reason, remedy in address_faults(variable, value):
+                yield found("addresses.form", member.name, variable, text, reason, remedy)

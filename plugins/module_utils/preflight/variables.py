@@ -50,6 +50,8 @@ ONE_WORD_WILL_DO = (
 )
 # The id of a fault, where it is not settings.bad_value; the longest beginning counts.
 CHECKS = {
+    "distribution_mirror": "addresses.form",
+    "distribution_url": "addresses.form",
     "kafka_address": "addresses.form",
     "kafka_client_security": "listeners.security",
     "kafka_listeners": "listeners.bad_value",
@@ -86,6 +88,7 @@ HEAP_FACTOR = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 INSTANCE_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.@-]*$")
 ACCOUNT = re.compile(r"^[A-Za-z_][A-Za-z0-9_.-]*$")
 KERNEL_SETTING = re.compile(r"^[a-z0-9_-]+([./][A-Za-z0-9_-]+)+$")
+URL_OR_PATH = re.compile(r"^(https?|ftp|file)://|^[/~.]")
 LISTENER_NAME = re.compile(r"^[A-Za-z0-9_]+$")
 SHA512 = re.compile(r"^[0-9a-fA-F]{128}$")
 LONGEST_PATH = 4096
@@ -200,8 +203,8 @@ def _kernel_settings(settings: Mapping[Any, Any]) -> Dict[str, str]:
     return result
 
 
-def _for_each_product(*choices: str) -> Callable[[Any], Any]:
-    """One text for both products, or a mapping of `kafka` and `zookeeper`."""
+def _for_each_product(*choices: str, of_text: Callable[[str], str] = str) -> Callable[[Any], Any]:
+    """One text for both products, or a mapping of `kafka` and `zookeeper`; `of_text` is its form."""
 
     def form(value: Any) -> Any:
         if isinstance(value, MappingType):
@@ -217,7 +220,7 @@ def _for_each_product(*choices: str) -> Callable[[Any], Any]:
             raise ValueError(*problem)
         if choices and value not in choices:
             raise ValueError(*_not_among(value, choices))
-        return str(value)
+        return of_text(str(value))
 
     return form
 
@@ -233,10 +236,18 @@ def _passwords(users: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 _NAME = _matching(INSTANCE_NAME, "not a name for a service", "use letters, digits and `_.@-`")
 _ACCOUNT = _or_empty(_matching(ACCOUNT, "not a name for a user", "use letters, digits and `_.-`"))
+_LOCATION = _or_empty(
+    _matching(
+        URL_OR_PATH,
+        "neither a URL nor a path",
+        "write it like https://mirror.example.com/ or /srv/mirror",
+    )
+)
 FORMS: Dict[str, Callable[[Any], Any]] = {
-    "distribution_source": _for_each_product("maven", "archive"),
-    "distribution_url": _for_each_product(),
+    "distribution_mirror": _LOCATION,
     "distribution_sha512": _for_each_product(),
+    "distribution_source": _for_each_product("maven", "archive"),
+    "distribution_url": _for_each_product(of_text=_LOCATION),
     "host_baseline_sysctl": _kernel_settings,
     "java_home": _or_empty(_path),
     "jvm_service_class_data_dir": _or_empty(_path),
