@@ -18,6 +18,7 @@ from ansible import context
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
     COLLECTED,
     OUTSIDE,
@@ -262,7 +263,7 @@ def _address(host: str, settings: Mapping[str, Any]) -> str:
     """Equal for inventory names that lead to one machine, as far as the inventory tells."""
     if settings.get("ansible_connection") == "local":
         return "local"
-    return f"{settings.get('ansible_host') or host}:{settings.get('ansible_port') or ''}"
+    return endpoint(settings.get("ansible_host") or host, settings.get("ansible_port") or "")
 
 
 def _reason(error: Any) -> str:

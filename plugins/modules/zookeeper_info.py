@@ -149,6 +149,7 @@ from typing import Any, Dict, List
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.four_letter_words import (
     outage,
     says_it_does_not_serve,
@@ -262,8 +263,10 @@ def main() -> None:
     if waits:
         for state in states:
             if state["error"]:
-                told = f"{state['id']} at {state['address']}:{state['port']}: {state['error']}"
-                module.warn(f"Not waited for: ZooKeeper server {told}.")
+                where = endpoint(state["address"], state["port"])
+                module.warn(
+                    f"Not waited for: ZooKeeper server {state['id']} at {where}: {state['error']}."
+                )
     module.exit_json(changed=False, **result)
 
 

@@ -5,6 +5,7 @@
 import json
 import time
 import zlib
+from types import SimpleNamespace
 
 import pytest
 from flow import client, cluster, ledger, produce, schema, verdict
@@ -25,6 +26,15 @@ def test_record_is_as_documented():
     assert schema.unpack_header(value[20:32]) == (1, 2, 3)
     with pytest.raises(ValueError):
         schema.payload_of(47)
+
+
+def test_addresses_of_brokers_are_as_clients_write_them():
+    brokers = {
+        2: SimpleNamespace(host="::1", port=9093),
+        1: SimpleNamespace(host="kafka-1", port=9092),
+    }
+    told = cluster.addresses_of(SimpleNamespace(brokers=brokers))
+    assert list(told.items()) == [(1, "kafka-1:9092"), (2, "[::1]:9093")]
 
 
 @given(partitions=st.integers(1, 40), producers=st.integers(1, 9), records=st.integers(0, 10_000))

@@ -176,6 +176,26 @@ def test_only_clients_import_a_client_library():
     assert len(users) > 3 and users <= clients
 
 
+# The job runs without the collection, so it has a function of its own.
+ENDPOINTS = {"plugins/module_utils/addresses.py", "roles/flow_validation/files/flow/cluster.py"}
+
+
+def test_host_and_port_become_one_text_in_one_place():
+    """Elsewhere an IPv6 address would be without its brackets."""
+    found = set()
+    for path in [*PLUGINS.rglob("*.py"), *(ROOT / "roles").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            parts = node.values if isinstance(node, ast.JoinedStr) else []
+            for host, colon, port in zip(parts, parts[1:], parts[2:]):
+                if isinstance(colon, ast.Constant) and colon.value == ":":
+                    names = ast.unparse(host), ast.unparse(port)
+                    # ZooKeeper's server lines go on with a second port
+                    bare = re.search(r"host|address", names[0]) and "endpoint(" not in names[0]
+                    if bare and "port" in names[1]:
+                        found.add(str(path.relative_to(ROOT)))
+    assert found == ENDPOINTS
+
+
 def test_text_is_made_by_f_strings():
     old = [
         f"{path}:{node.lineno}"

@@ -13,6 +13,8 @@ import re
 import socket
 from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
+
 # What `srvr` prints, by the name that the modules return.
 _SRVR = {
     "version": re.compile(r"^Zookeeper version: ([0-9.]+)", re.MULTILINE),
@@ -230,4 +232,4 @@ def _knows_its_list(state: Mapping[str, Any], lists: Sequence[Collection[int]]) 
 
 
 def _name(state: Mapping[str, Any]) -> str:
-    return f"server {state['id']} at {state['address']}:{state['port']}"
+    return f"server {state['id']} at {endpoint(state['address'], state['port'])}"

@@ -313,17 +313,17 @@ def _registrations(cluster: Cluster) -> Iterator[Problem]:
     known = set(ids.values()) | {each for claim in claims.values() for each in claim.on_disk}
     for member in cluster.brokers:
         claim = claims[member.name]
-        endpoints = snapshot.brokers.get(claim.explicit) if claim.explicit is not None else None
-        if not endpoints or claim.on_disk or member.facts is None:
+        holders = snapshot.brokers.get(claim.explicit) if claim.explicit is not None else None
+        if not holders or claim.on_disk or member.facts is None:
             continue
         own = {(each.advertised, each.port) for each in member.listeners}
-        if not own & set(endpoints):
+        if not own & set(holders):
             yield found(
                 "identity.registered_elsewhere",
                 member.name,
                 "kafka_broker_id",
                 claim.explicit,
-                f"registered by {', '.join(f'{host}:{port}' for host, port in endpoints)}, and this "
+                f"registered by {', '.join(endpoint(*each) for each in holders)}, and this "
                 "host has no data of that broker",
             )
     newcomers = [host for host, claim in sorted(claims.items()) if claim.settled is None]
@@ -609,7 +609,7 @@ def _addresses(cluster: Cluster) -> Iterator[Problem]:
                 hosts,
                 "zookeeper_address",
                 address,
-                f"more than one use of {address}:{port} in the ensemble",
+                f"more than one use of {endpoint(address, port)} in the ensemble",
             )
 
 

@@ -14,6 +14,7 @@ import re
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     ADDRESS_SUFFIXES,
     host_problem,
@@ -140,7 +141,7 @@ class Member:
     def _address(self) -> str:
         if self.is_local:
             return "local"
-        return f"{self.text('ansible_host') or self.name}:{self.text('ansible_port')}"
+        return endpoint(self.text("ansible_host") or self.name, self.text("ansible_port"))
 
     def product_facts(self, product: str) -> Mapping[str, Any]:
         """The facts of this name's instance of a product, empty where there are none."""

@@ -10,6 +10,7 @@ import ipaddress
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     address_faults,
     host_problem,
@@ -144,7 +145,7 @@ def _held(world: World, member: Member, sockets: List[Socket]) -> Iterator[Probl
                 member.name,
                 socket.variable,
                 socket.port,
-                f"{_who(world, member, holder)} listens on {holder['address']}:{holder['port']}",
+                f"{_who(world, member, holder)} listens on {endpoint(holder['address'], holder['port'])}",
             )
 
 
@@ -224,7 +225,7 @@ def check_listeners(world: World) -> Iterator[Problem]:
                 "listeners.duplicate",
                 [member.name for member, _index in users],
                 f"kafka_listeners[{users[0][1]}].advertised",
-                f"{host}:{port}",
+                endpoint(host, port),
                 "these brokers announce one address: clients would reach either",
             )
 

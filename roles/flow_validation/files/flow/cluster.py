@@ -53,6 +53,15 @@ class Description:
     brokers: dict  # id -> "host:port" as advertised on the listener that the job uses
 
 
+def addresses_of(metadata) -> dict:
+    """id -> "host:port" of the brokers, IPv6 in brackets; the job runs without the collection."""
+    addresses = {}
+    for number, broker in sorted(metadata.brokers.items()):
+        host = f"[{broker.host}]" if ":" in broker.host else broker.host
+        addresses[number] = f"{host}:{broker.port}"
+    return addresses
+
+
 class Cluster:
     """One connection; every call has a deadline and raises CannotRun with a sentence."""
 
@@ -85,8 +94,7 @@ class Cluster:
     def describe(self) -> Description:
         """Cluster id and registered brokers."""
         metadata = self._metadata()
-        brokers = {b.id: f"{b.host}:{b.port}" for b in metadata.brokers.values()}
-        return Description(metadata.cluster_id, dict(sorted(brokers.items())))
+        return Description(metadata.cluster_id, addresses_of(metadata))
 
     def _metadata(self):
         """The cluster's metadata; brokers that are just starting give half an answer, so ask

@@ -13,7 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from flow.cluster import LastError, quiet_logger
+from flow.cluster import LastError, addresses_of, quiet_logger
 
 _POLL_SECONDS = 0.1
 
@@ -84,7 +84,7 @@ class _Trial:
             asking.close()
         if found.cluster_id != cluster_id:
             raise LookupError(f"it leads to another cluster, {found.cluster_id}")
-        return {broker.id: f"{broker.host}:{broker.port}" for broker in found.brokers.values()}
+        return addresses_of(found)
 
     def _pass_through(self, topic: str, leaders: dict, addresses: dict) -> dict:
         """broker -> what went wrong with its record."""
