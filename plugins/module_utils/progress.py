@@ -10,7 +10,7 @@ import json
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import Callable, Iterator, Optional
+from typing import Callable, Iterator, Optional, Union
 
 LOOK_SECONDS = 1.0
 SAY_SECONDS = 10.0
@@ -23,16 +23,20 @@ class Progress:
     emit: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
     every: float = 4.0
-    _last: Optional[float] = field(default=None)
+    _last: float = field(init=False)
 
-    def tell(self, line: str) -> None:
-        """Emit `line`, unless the last one (or the start) was less than `every` seconds ago."""
+    def __post_init__(self) -> None:
+        self._last = self.clock()
+
+    def tell(self, line: Union[str, Callable[[], str]]) -> None:
+        """Emit `line`, unless the last one (or the start) was less than `every` seconds ago.
+
+        What costs something to find out is a function, asked for its line only then.
+        """
         now = self.clock()
-        if self._last is None:
+        if now - self._last >= self.every:
             self._last = now
-        elif now - self._last >= self.every:
-            self._last = now
-            self.emit(line)
+            self.emit(line if isinstance(line, str) else line())
 
 
 @contextlib.contextmanager
@@ -46,7 +50,6 @@ def shown(path: str, emit: Callable[[str], None]) -> Iterator[None]:
     def watch() -> None:
         progress = Progress(emit=emit, every=SAY_SECONDS)
         said = None
-        progress.tell("")  # from now on
         while not over.wait(LOOK_SECONDS):
             line = line_of(path)
             if line and line != said:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Callable, Deque, Dict, List, Mapping, Sequence, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import checked_seconds
@@ -56,6 +57,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.reassignmen
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     UNLIMITED,
     approximate_size,
@@ -286,7 +288,8 @@ class DiskReassignment(Resource):
         pending = _in_turn(self.moves.moves)
         self._rates_on({place[0] for place in waiting} | {move.broker for move in pending})
         failures: List[Failure] = []
-        total, told_at = len(pending) + len(waiting), self._clock()
+        total = len(pending) + len(waiting)
+        progress = Progress(self._tell, self._clock, TELL_SECONDS)
         doubtful: Set[Place] = set()
         kinds = {**dict.fromkeys(waiting, FINISH), **{move.place: MOVE for move in pending}}
         while True:
@@ -317,9 +320,7 @@ class DiskReassignment(Resource):
                 return failures
             if self._clock() >= deadline:
                 return failures + self._late(pending, waiting, kinds)
-            if self._clock() - told_at >= TELL_SECONDS:
-                told_at = self._clock()
-                self._tell(self._line(total, pending, waiting, now))
+            progress.tell(partial(self._line, total, pending, waiting, now))
             self._sleep(POLL_SECONDS)
 
     def _room(self, waiting: Mapping[Place, UnderWay]) -> int:

@@ -14,6 +14,7 @@ import json
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 from typing import (
     Any,
     Callable,
@@ -59,6 +60,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_moves 
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     UNLIMITED,
     approximate_size,
@@ -514,7 +516,7 @@ class Reassignment(Resource):
         """Keep up to `batch` partitions moving until all are done; `waiting` are under way already."""
         failures: List[Failure] = []
         total = len(pending) + len(waiting)
-        told_at = self._clock()
+        progress = Progress(self._tell, self._clock, TELL_SECONDS)
         while pending or waiting:
             running = self.client.fetch_running()
             for key in [key for key in waiting if key not in running]:
@@ -536,13 +538,10 @@ class Reassignment(Resource):
                         waiting[move.key] = move
             if not (pending or waiting):
                 break
-            now = self._clock()
-            if now >= deadline:
+            if self._clock() >= deadline:
                 return failures + self._late(pending, waiting)
-            if now - told_at >= TELL_SECONDS:
-                told_at = now
-                done = total - len(pending) - len(waiting)
-                self._tell(self._line(done, total, pending, running))
+            done = total - len(pending) - len(waiting)
+            progress.tell(partial(self._line, done, total, pending, running))
             # What is done at once need not be waited for; the first look comes soon.
             self._sleep(POLL_SECONDS)
         return failures

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Callable, List, Optional, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
 
 if TYPE_CHECKING:
     from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
@@ -66,7 +67,8 @@ def until_quiet(
     least: Optional[int] = None
     client: Optional[KafkaClient] = None
     met_since: Optional[float] = None
-    polls, told_at = 0, started
+    polls = 0
+    progress = Progress(log, clock, TELL_SECONDS)
     try:
         while True:
             polls += 1
@@ -108,9 +110,8 @@ def until_quiet(
                         f"{quiet_seconds:g} s were asked for"
                     ]
                 raise AdminError(failed(reasons, now - started), reachable=client is not None)
-            if now - told_at >= TELL_SECONDS:
-                told_at = now
-                log(f"waiting for {now - started:.0f} s: {'; '.join(reasons) or 'quiet so far'}")
+            said = "; ".join(reasons) or "quiet so far"
+            progress.tell(f"waiting for {now - started:.0f} s: {said}")
             sleep(POLL_SECONDS)
     finally:
         _close(client)

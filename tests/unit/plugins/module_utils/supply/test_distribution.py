@@ -321,6 +321,15 @@ def test_progress_speaks_at_most_every_few_seconds():
     assert lines == ["at 4", "at 8"]
 
 
+def test_a_line_that_costs_something_is_made_only_to_be_said():
+    now, made, lines = [0.0], [], []
+    progress = Progress(emit=lines.append, clock=lambda: now[0], every=4.0)
+    for second in range(10):
+        now[0] = float(second)
+        progress.tell(lambda: made.append(now[0]) or f"at {now[0]:g}")
+    assert made == [4.0, 8.0] and lines == ["at 4", "at 8"]
+
+
 @pytest.mark.parametrize(
     "changes, check",
     [
