@@ -127,8 +127,6 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import broker_settings
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
     KAFKA_RULES,
-    OPERATION_MAX_SECONDS,
-    checked_seconds,
     connection_from,
     kafka_argument_spec,
 )
@@ -139,6 +137,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafk
     KafkaClient,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import (
+    OPERATION_MAX_SECONDS,
+    checked_seconds,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import fail
 
 

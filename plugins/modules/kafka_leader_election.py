@@ -109,8 +109,6 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
     KAFKA_RULES,
-    OPERATION_MAX_SECONDS,
-    checked_seconds,
     connection_from,
     kafka_argument_spec,
 )
@@ -125,6 +123,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.leaders imp
     PreferredLeaders,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import (
+    OPERATION_MAX_SECONDS,
+    checked_seconds,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import (
     fail,
     reconcile,

@@ -9,76 +9,21 @@ Private to this collection. The texts are in the doc fragment `kafka`; a unit te
 from __future__ import annotations
 
 import os
-import re
-from dataclasses import dataclass
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional
 
 from ansible.module_utils.basic import env_fallback
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoints
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import (
+    TIMEOUT_MAX_SECONDS,
+    Connection,
+    parse_addresses,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import checked_seconds
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-# What the client library accepts for one request.
-TIMEOUT_MAX_SECONDS = 3600
-# Of `operation_timeout`, where no records are copied.
-OPERATION_MAX_SECONDS = 86400
 SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-
-# host:port, [v6]:port
-_ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.%]+)\]|([^\s:/\[\]]+)):([0-9]{1,5})\Z")
-
-
-@dataclass(frozen=True)
-class Connection:
-    """How to reach a cluster. `addresses` are (host, port) pairs; the rest as in the options."""
-
-    addresses: Tuple[Tuple[str, int], ...]
-    security_protocol: str = "PLAINTEXT"
-    sasl_mechanism: Optional[str] = None
-    sasl_username: Optional[str] = None
-    sasl_password: Optional[str] = None
-    ssl_ca: Optional[str] = None
-    ssl_certificate: Optional[str] = None
-    ssl_key: Optional[str] = None
-    ssl_key_password: Optional[str] = None
-    ssl_check_hostname: bool = True
-    timeout: float = 30.0
-    cluster_id: Optional[str] = None
-
-    @property
-    def bootstrap(self) -> str:
-        """The addresses as one text, for clients and for messages."""
-        return endpoints(self.addresses)
-
-
-def parse_addresses(
-    texts: Sequence[str], option: str = "bootstrap_servers"
-) -> Tuple[Tuple[str, int], ...]:
-    """(host, port) pairs of `host:port` texts; AdminError where one is something else."""
-    addresses = []
-    for text in (part.strip() for entry in texts for part in str(entry).split(",")):
-        if not text:
-            continue
-        match = _ADDRESS.match(text)
-        if not match or not 0 < int(match.group(3)) < 65536:
-            hint = "a broker has no URL" if "://" in text else "port and host are both needed"
-            raise AdminError(
-                Problem(
-                    f"{option}.form",
-                    f"not of the form host:port, {hint}",
-                    "write host:port, several separated by commas, IPv6 as [::1]:9092",
-                    setting=option,
-                    value=text,
-                )
-            )
-        addresses.append((match.group(1) or match.group(2), int(match.group(3))))
-    if not addresses:
-        raise AdminError(
-            Problem(f"{option}.form", "no address given", "write host:port", setting=option)
-        )
-    return tuple(addresses)
 
 
 def kafka_argument_spec(**options: Any) -> Dict[str, Any]:
@@ -132,21 +77,6 @@ KAFKA_RULES = dict(
     ],
     required_together=[("ssl_certificate", "ssl_key")],
 )
-
-
-def checked_seconds(name: str, value: float, most: float) -> float:
-    """A number of seconds of an option; AdminError unless it is above 0 and at most `most`."""
-    if not 0 < value <= most:
-        raise AdminError(
-            Problem(
-                "options.range",
-                f"must be more than 0 and at most {most:g} seconds",
-                f"choose a number of seconds up to {most:g}",
-                setting=name,
-                value=f"{value:g}",
-            )
-        )
-    return value
 
 
 def _check_file(option: str, value: Optional[str]) -> None:

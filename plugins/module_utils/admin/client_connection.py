@@ -19,10 +19,10 @@ from typing import Any, Callable, Iterable, Iterator, Optional, Tuple, TypeVar
 
 from ansible.module_utils.basic import missing_required_lib
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_settings import (
     librdkafka_settings,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     AdminError,
     FinalError,

@@ -12,9 +12,6 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
-    TIMEOUT_MAX_SECONDS,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_answers import (
     PartitionKey,
 )
@@ -27,6 +24,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_conn
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_reading import (
     OTHER_SECONDS,
     ReadingClient,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import (
+    TIMEOUT_MAX_SECONDS,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     CONFIGURE,

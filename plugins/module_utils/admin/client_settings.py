@@ -13,7 +13,7 @@ import ssl
 import tempfile
 from typing import Any, Dict, Optional
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import Connection
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 
 
 def librdkafka_settings(connection: Connection) -> Dict[str, Any]:

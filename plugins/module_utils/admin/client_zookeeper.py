@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List, Mapping, Tuple
 from urllib.parse import quote
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoints
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import (
     parse_addresses,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import (

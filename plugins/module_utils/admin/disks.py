@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Callable, Deque, Dict, List, Mapping, Sequence, Set, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import checked_seconds
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_disks import (
     DISK_RATE,
     Disks,
@@ -42,6 +41,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_disks 
     told,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_moves import some_keys
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import (
+    checked_seconds,
+    out_of_range,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.reassignment import (
     AGAIN,
     CANCEL,
@@ -90,14 +93,8 @@ def disk_wish_from(params: Mapping[str, Any]) -> DiskWish:
     """The DiskWish of a module's parameters; AdminError for what cannot be one."""
     tolerance = TOLERANCE_PERCENT if params["tolerance"] is None else params["tolerance"]
     if not 0 <= tolerance <= 100:
-        raise AdminError(
-            Problem(
-                "options.range",
-                "must be from 0 to 100",
-                "choose percent of a directory's share",
-                setting="tolerance",
-                value=str(tolerance),
-            )
+        raise out_of_range(
+            "tolerance", tolerance, "must be from 0 to 100", "choose percent of a directory's share"
         )
     return DiskWish(frozenset(params["drain_directories"] or ()), tolerance)
 

@@ -19,7 +19,7 @@ import time
 from typing import Any, Callable, Counter, List, Optional, Sequence, Tuple, cast
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint, endpoints
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import (
     Connection,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError

@@ -30,7 +30,6 @@ from typing import (
 )
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils import files
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import checked_seconds
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_moves import (
     RATES,
     REPLICAS,
@@ -57,6 +56,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_moves 
     plan_moves,
     some_keys,
     useful,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import (
+    checked_seconds,
+    out_of_range,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
@@ -129,14 +132,8 @@ def wish_from(params: Mapping[str, Any]) -> Wish:
             )
         )
     if factor is not None and factor < 1:
-        raise AdminError(
-            Problem(
-                "options.range",
-                "must be at least 1",
-                "choose a number of replicas",
-                setting="replication_factor",
-                value=str(factor),
-            )
+        raise out_of_range(
+            "replication_factor", factor, "must be at least 1", "choose a number of replicas"
         )
     topics = None if params["topics"] is None else frozenset(params["topics"])
     return Wish(drain, spread, onto, factor, topics)
@@ -150,28 +147,16 @@ def rate_from(text: Any) -> int:
             raise ValueError("less than 1KiB a second would never end")
         return rate
     except ValueError as error:
-        raise AdminError(
-            Problem(
-                "options.range",
-                str(error),
-                'write bytes a second such as "50MiB", or unlimited',
-                setting="throttle",
-                value=str(text),
-            )
+        raise out_of_range(
+            "throttle", text, str(error), 'write bytes a second such as "50MiB", or unlimited'
         ) from error
 
 
 def checked_batch(batch: int) -> int:
     """The option `batch`; AdminError for less than one."""
     if batch < 1:
-        raise AdminError(
-            Problem(
-                "options.range",
-                "must be at least 1",
-                "choose how many partitions move at the same time",
-                setting="batch",
-                value=str(batch),
-            )
+        raise out_of_range(
+            "batch", batch, "must be at least 1", "choose how many partitions move at the same time"
         )
     return batch
 

@@ -14,10 +14,6 @@ import re
 from dataclasses import replace
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
-    OPERATION_MAX_SECONDS,
-    checked_seconds,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import KafkaClient
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     CREATE,
@@ -40,6 +36,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics
     apply_to,
     plan_topics,
     subjects_at_stake,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import (
+    OPERATION_MAX_SECONDS,
+    checked_seconds,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem

@@ -22,6 +22,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import (
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
     connection_from,
     kafka_argument_spec,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import (
     parse_addresses,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError

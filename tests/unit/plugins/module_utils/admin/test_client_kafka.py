@@ -16,7 +16,6 @@ import types
 import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import client_kafka
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_connection import (
     attempts,
 )
@@ -24,6 +23,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_sett
     kafka_python_settings,
     librdkafka_settings,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Partition,
     Snapshot,
