@@ -241,7 +241,6 @@ failed_items:
   sample: []
 """
 
-from typing import Union
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -256,11 +255,14 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_move
     require_both_clients,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.disks import DiskReassignment
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moving import (
+    OPTIONS,
+    Moving,
+    told_into,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.reassignment import (
-    OPTIONS,
     Reassignment,
-    told_into,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import (
     fail,
@@ -286,7 +288,7 @@ def main() -> None:
     try:
         tell = told_into(params["progress"], module.log)
         client: MovesClient
-        reassignment: Union[Reassignment, DiskReassignment]
+        reassignment: Moving
         if params["disks"] is None:
             client = MovesClient(connection_from(params))
             reassignment = Reassignment(client, params, tell)

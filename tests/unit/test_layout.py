@@ -196,6 +196,22 @@ def test_host_and_port_become_one_text_in_one_place():
     assert found == ENDPOINTS
 
 
+def test_no_resource_of_admin_imports_another():
+    """What two of them share is below both: `moving`, `until_quiet`, `runner`."""
+    inside = (ROOT / "docs" / "modules.md").read_text(encoding="utf-8").split("## Inside")[1]
+    row = next(line for line in inside.split("\n") if line.startswith("| resource |"))
+    resources = re.findall(r"`(\w+)`", row.split("|")[2])
+    assert {"topics", "reassignment", "disks"} <= set(resources)
+    sideways = {
+        (name, other)
+        for name in resources
+        for each in imports(TREES[Path("module_utils/admin") / f"{name}.py"])
+        for other in resources
+        if each.startswith(f"{PREFIX}module_utils.admin.{other}.")
+    }
+    assert not sideways
+
+
 def test_text_is_made_by_f_strings():
     old = [
         f"{path}:{node.lineno}"

@@ -14,7 +14,7 @@ import time
 from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Callable, Deque, Dict, List, Mapping, Sequence, Set, Tuple
+from typing import Any, Callable, Collection, Deque, Dict, List, Mapping, Sequence, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_disks import (
     DISK_RATE,
@@ -22,8 +22,16 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_disk
     DisksClient,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Snapshot
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moving import (
+    CANCEL,
+    FINISH,
+    MOVE,
+    TELL_SECONDS,
+    UNTHROTTLE,
+    Moving,
+    lift,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
-    AdminError,
     Change,
     Failure,
     Plan,
@@ -41,33 +49,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_disks 
     told,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_moves import some_keys
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import (
-    checked_seconds,
-    out_of_range,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.reassignment import (
-    AGAIN,
-    CANCEL,
-    CANCELLED,
-    FINISH,
-    MOVE,
-    OPERATION_MAX_SECONDS,
-    TELL_SECONDS,
-    UNTHROTTLE,
-    checked_batch,
-    lift,
-    rate_from,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import out_of_range
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     UNLIMITED,
     approximate_size,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
-
-POLL_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -190,8 +178,13 @@ def _joining(found: FoundDisks) -> List[Problem]:
     ]
 
 
-class DiskReassignment(Resource):
+class DiskReassignment(Moving):
     """The log directories of the brokers that `disks` names, for one task. `tell` gets a line now and then."""
+
+    ONE, SEVERAL = "move between directories", "moves between directories"
+    LIMIT, WHERE = "limit", "on each broker"
+    POLL_SECONDS = 1.0
+    client: DisksClient
 
     def __init__(
         self,
@@ -201,17 +194,12 @@ class DiskReassignment(Resource):
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ):
-        checked_seconds("operation_timeout", params["operation_timeout"], OPERATION_MAX_SECONDS)
-        self.client = client
+        super().__init__(client, params, tell, clock, sleep)
         self.asked = sorted(set(params["disks"]))
-        self.cancelling = params["state"] == CANCELLED
         self.wish = disk_wish_from(params)
-        self.rate = rate_from(params["throttle"])
-        self.batch = checked_batch(params["batch"])
         self.moves = DiskMoves()
         self._limited: Set[int] = set()
         self._found = FoundDisks(Snapshot())
-        self._tell, self._clock, self._sleep = tell, clock, sleep
 
     # ------------------------------------------------------------ the runner's questions
 
@@ -236,50 +224,21 @@ class DiskReassignment(Resource):
         plan, self.moves = plan_disk_moves(snapshot, self.asked, self.wish)
         return plan
 
-    def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
-        """Move in small batches under the limit, or cancel; wait; remove the limit."""
-        try:
-            if self.cancelling:
-                return self._cancel(deadline)
-            failures = self._carry_out(deadline)
-            if not any(failure.code == "timeout" for failure in failures):
-                self._rates_off()
-            return failures
-        except AdminError as error:
-            # Something may have been started: what was not is found by the next run.
-            return [
-                Failure(
-                    change.subject, f"{error.problem.reason}; {AGAIN}", change.kind, "interrupted"
-                )
-                for change in changes
-            ]
+    def name_of(self, key: Place) -> str:
+        """Broker and partition, for people."""
+        return _name(key)
 
-    def results(self, outcome: Outcome) -> Dict[str, Any]:
-        """What the module returns about the moves."""
-        return {
-            "cluster_id": outcome.snapshot.snapshot.cluster_id,
-            "summary": self.summary(),
-            "bytes": self.moves.bytes,
-            "copies": len(self.moves.moves),
-            "under_way": [_name(place) for place in sorted(outcome.snapshot.disks.under_way)],
-        }
+    def under_way(self, snapshot: FoundDisks) -> List[Place]:
+        """The replicas that are copied to another directory."""
+        return sorted(snapshot.disks.under_way)
 
-    def summary(self) -> str:
-        """One line for people."""
-        running = len(self._found.disks.under_way)
-        under_way = f"{running} move{'' if running == 1 else 's'} between directories under way"
-        if self.cancelling:
-            return f"{under_way}, to be cancelled" if running else "nothing to cancel"
-        line = told(self._found.settled, self.moves)
-        if running:
-            line = f"{under_way}: this run continues them, then {line}"
-        if self.moves.moves and self.rate != UNLIMITED:
-            line += f", at most {approximate_size(self.rate)} a second on each broker"
-        return line
+    def planned(self) -> str:
+        """What will move, for people."""
+        return told(self._found.settled, self.moves)
 
     # ------------------------------------------------------------ doing it
 
-    def _carry_out(self, deadline: float) -> List[Failure]:
+    def carry_out(self, deadline: float) -> List[Failure]:
         """Keep up to `batch` replicas moving until all are done, those of all brokers in turn."""
         waiting: Dict[Place, UnderWay] = dict(self._found.disks.under_way)
         pending = _in_turn(self.moves.moves)
@@ -316,14 +275,15 @@ class DiskReassignment(Resource):
             if not (pending or waiting):
                 return failures
             if self._clock() >= deadline:
-                return failures + self._late(pending, waiting, kinds)
+                started = [(place, kinds[place]) for place in sorted(waiting)]
+                return failures + self.late(started, [(each.place, MOVE) for each in pending])
             progress.tell(partial(self._line, total, pending, waiting, now))
-            self._sleep(POLL_SECONDS)
+            self._sleep(self.POLL_SECONDS)
 
     def _room(self, waiting: Mapping[Place, UnderWay]) -> int:
         return max(0, self.batch - len(waiting))
 
-    def _look(self, waiting: Mapping[Place, UnderWay]) -> Disks:
+    def _look(self, waiting: Collection[Place]) -> Disks:
         """Where the replicas that move are now."""
         brokers = sorted({broker for broker, _key in waiting})
         topics = sorted({key[0] for _broker, key in waiting})
@@ -346,58 +306,30 @@ class DiskReassignment(Resource):
             line += f"; waiting for broker {', '.join(map(str, silent))}, which does not answer"
         return line
 
-    def _late(
-        self,
-        pending: Sequence[DiskMove],
-        waiting: Mapping[Place, UnderWay],
-        kinds: Mapping[Place, str],
-    ) -> List[Failure]:
-        under_way = f"still under way, under its limit; {AGAIN}"
-        return [
-            Failure(_name(place), under_way, kinds[place], "timeout") for place in sorted(waiting)
-        ] + [Failure(_name(m.place), f"not started; {AGAIN}", MOVE, "timeout") for m in pending]
-
-    def _cancel(self, deadline: float) -> List[Failure]:
+    def turn_back(self) -> Tuple[Mapping[Place, str], Set[Place]]:
+        """Cancel every move between directories of these brokers."""
         running = self._found.disks.under_way
-        refused = self.client.move_between_disks(
-            {place: move.source for place, move in running.items()}
-        )
-        failures = [
-            Failure(_name(place), why, CANCEL, "refused") for place, why in sorted(refused.items())
-        ]
-        left = {place: move for place, move in running.items() if place not in refused}
+        wanted = {place: move.source for place, move in running.items()}
+        refused = self.client.move_between_disks(wanted)
+        return refused, set(running) - set(refused)
 
-        def ended() -> bool:
-            nonlocal left
-            now = self._look(left)
-            left = {
-                place: move
-                for place, move in left.items()
-                if place[0] not in now.directories or place in now.under_way
-            }
-            return not left
-
-        seconds = deadline - self._clock()
-        if left and not wait_until(ended, seconds, self._clock, self._sleep, POLL_SECONDS):
-            return failures + [
-                Failure(_name(place), f"still under way; {AGAIN}", CANCEL, "timeout")
-                for place in sorted(left)
-            ]
-        self._rates_off()
-        return failures
+    def still_going_back(self, keys: Set[Place]) -> Set[Place]:
+        """Those that their broker still tells of, and those of brokers that do not answer."""
+        now = self._look(keys)
+        return {each for each in keys if each[0] not in now.directories or each in now.under_way}
 
     # ------------------------------------------------------------ the limit
 
     def _rates_on(self, brokers: Set[int]) -> None:
         """Limit copies before they begin. What a killed run has left is overwritten."""
         if self.rate == UNLIMITED:
-            self._rates_off()
+            self.limits_off()
             return
         rate = str(self.rate)
         self._limited = {broker for broker in brokers if self._found.rates.get(broker) != rate}
         self.client.set_disk_rates(dict.fromkeys(self._limited, rate))
 
-    def _rates_off(self) -> None:
+    def limits_off(self) -> None:
         """Remove the limits, and see that they are gone."""
         own, self._limited = self._limited, set()
         lift(

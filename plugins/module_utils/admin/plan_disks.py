@@ -119,6 +119,11 @@ class DiskMoves:
         """Bytes that are copied between directories."""
         return sum(move.size for move in self.moves)
 
+    @property
+    def copies(self) -> int:
+        """Number of replicas that are copied."""
+        return len(self.moves)
+
 
 # Broker to its directories, with what is under way at its target already.
 Brokers = Mapping[int, Sequence[Directory]]

@@ -10,7 +10,6 @@ what is under way is waited for, what is missing is started, throttles that are 
 
 from __future__ import annotations
 
-import json
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -26,10 +25,8 @@ from typing import (
     Sequence,
     Set,
     Tuple,
-    TypeVar,
 )
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils import files
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_moves import (
     RATES,
     REPLICAS,
@@ -41,6 +38,16 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_move
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Partition,
     Snapshot,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moving import (
+    CANCEL,
+    FINISH,
+    MOVE,
+    SETTLE_SECONDS,
+    TELL_SECONDS,
+    UNTHROTTLE,
+    Moving,
+    lift,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     AdminError,
@@ -57,39 +64,24 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_moves 
     some_keys,
     useful,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import (
-    checked_seconds,
-    out_of_range,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import out_of_range
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     UNLIMITED,
     approximate_size,
-    parse_size_bytes,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
-APPLIED, CANCELLED = "applied", "cancelled"
-# Kinds of changes. A reordering copies nothing: it changes who is preferred as leader.
-MOVE, REORDER, FINISH, CANCEL, UNTHROTTLE = "move", "reorder", "finish", "cancel", "unthrottle"
-OPERATION_MAX_SECONDS = 30 * 86400
-POLL_SECONDS = 0.5
-# Between two looks at sizes and two lines about progress.
-TELL_SECONDS = 5.0
-# How long brokers may need to learn of a change that is made.
-SETTLE_SECONDS = 30.0
+# A kind of change that copies nothing: it changes who is preferred as leader.
+REORDER = "reorder"
 # How long a topic that is asked for by name may be unknown; far less than SETTLE_SECONDS, since a name
 # may be wrong.
 KNOWN_SECONDS = 5.0
 # Reorderings in one request; they are done at once.
 REORDERINGS = 500
-LEAST_RATE = 1024
 # What to set on brokers and on topics so that they have no throttle.
 Removals = Tuple[Dict[int, Dict[str, Optional[str]]], Dict[str, Dict[str, Optional[str]]]]
-L = TypeVar("L", bound=Tuple[Mapping[Any, Any], ...])
-AGAIN = "run the task again to go on, or with state: cancelled to go back"
 
 
 @dataclass(frozen=True)
@@ -139,32 +131,6 @@ def wish_from(params: Mapping[str, Any]) -> Wish:
     return Wish(drain, spread, onto, factor, topics)
 
 
-def rate_from(text: Any) -> int:
-    """Bytes a second of the option `throttle`, -1 for unlimited; AdminError for what is unclear."""
-    try:
-        rate = parse_size_bytes(text)
-        if 0 <= rate < LEAST_RATE:
-            raise ValueError("less than 1KiB a second would never end")
-        return rate
-    except ValueError as error:
-        raise out_of_range(
-            "throttle", text, str(error), 'write bytes a second such as "50MiB", or unlimited'
-        ) from error
-
-
-def checked_batch(batch: int) -> int:
-    """The option `batch`; AdminError for less than one."""
-    if batch < 1:
-        raise out_of_range(
-            "batch", batch, "must be at least 1", "choose how many partitions move at the same time"
-        )
-    return batch
-
-
-def _now_ms() -> int:
-    return int(time.time() * 1000)
-
-
 def plan_reassignment(found: Found, wish: Wish) -> Tuple[Plan, Moves]:
     """What to do, and the moves in it. Pure."""
     before, after = found.layout(_origin), found.layout(_target)
@@ -212,10 +178,9 @@ def plan_reassignment(found: Found, wish: Wish) -> Tuple[Plan, Moves]:
         if move.adding:
             size = "an unknown size" if move.size is None else approximate_size(move.bytes)
             note = f"{size} to broker {', '.join(map(str, move.adding))}"
-        kind = MOVE if move.adding or move.removing else REORDER
         changes.append(
             Change(
-                kind,
+                _kind(move),
                 _name(move.key),
                 {"replicas": list(move.before)},
                 {"replicas": list(move.after)},
@@ -265,6 +230,10 @@ def _target(running: Running) -> Tuple[int, ...]:
 
 def _name(key: Key) -> str:
     return f"{key[0]}-{key[1]}"
+
+
+def _kind(move: Move) -> str:
+    return MOVE if move.adding or move.removing else REORDER
 
 
 def _unable(found: Found, moves: Moves) -> List[Problem]:
@@ -330,35 +299,12 @@ def _removals(throttles: Throttles) -> Removals:
     return brokers, topics
 
 
-def lift(
-    own: L,
-    fetch: Callable[[], L],
-    remove: Callable[[L], None],
-    told: Callable[[L], str],
-    clock: Callable[[], float],
-    sleep: Callable[[float], None],
-) -> None:
-    """Remove the limits that this run has set and those that brokers tell; see that they are gone.
-
-    A broker tells a limit only a moment after it was set, so `own` is removed unseen.
-    """
-    left = own
-    if any(own):
-        remove(own)
-
-    def gone() -> bool:
-        nonlocal left
-        left = fetch()
-        if any(left):
-            remove(left)
-        return not any(left)
-
-    if not wait_until(gone, SETTLE_SECONDS, clock, sleep, POLL_SECONDS):
-        raise AdminError(Problem("reassignment.throttle_left", told(left), "run the task again"))
-
-
-class Reassignment(Resource):
+class Reassignment(Moving):
     """The replicas of one cluster, for one task. `tell` gets a line now and then."""
+
+    ONE, SEVERAL = "reassignment", "reassignments"
+    LIMIT, WHERE = "throttle", "from and to each broker"
+    client: MovesClient
 
     def __init__(
         self,
@@ -368,16 +314,10 @@ class Reassignment(Resource):
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ):
-        checked_seconds("operation_timeout", params["operation_timeout"], OPERATION_MAX_SECONDS)
-        self.client = client
-        self.cancelling = params["state"] == CANCELLED
+        super().__init__(client, params, tell, clock, sleep)
         self.wish = Wish() if self.cancelling else wish_from(params)
-        self.rate = rate_from(params["throttle"])
-        self.batch = checked_batch(params["batch"])
         self.moves = Moves()
         self._found = Found(Snapshot())
-        self._tell, self._clock, self._sleep = tell, clock, sleep
-        self._took: Optional[Dict[str, int]] = None
         # What removes the throttles that this run has set.
         self._throttled: Removals = ({}, {})
 
@@ -420,7 +360,7 @@ class Reassignment(Resource):
             snapshot = self.client.fetch_metadata()
             return (self.wish.topics or frozenset()) <= set(snapshot.topics)
 
-        wait_until(known, KNOWN_SECONDS, self._clock, self._sleep, POLL_SECONDS)
+        wait_until(known, KNOWN_SECONDS, self._clock, self._sleep, self.POLL_SECONDS)
         return snapshot
 
     def plan(self, snapshot: Found) -> Plan:
@@ -431,64 +371,30 @@ class Reassignment(Resource):
         plan, self.moves = plan_reassignment(snapshot, self.wish)
         return plan
 
-    def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
-        """Move in small batches under the throttle, or cancel; wait; remove the throttle."""
-        began = _now_ms()
-        try:
-            failures = self._cancel(deadline) if self.cancelling else self._carry_out(deadline)
-        except AdminError as error:
-            # Something may have been started: what was not is found by the next run.
-            return [
-                Failure(
-                    change.subject, f"{error.problem.reason}; {AGAIN}", change.kind, "interrupted"
-                )
-                for change in changes
-            ]
-        self._took = {"from_ms": began, "to_ms": _now_ms()}
-        return failures
+    def name_of(self, key: Key) -> str:
+        """The partition, for people."""
+        return _name(key)
 
-    def results(self, outcome: Outcome) -> Dict[str, Any]:
-        """What the module returns about the moves."""
-        took = {"took": self._took} if self._took else {}
-        return {
-            **took,
-            "cluster_id": outcome.snapshot.snapshot.cluster_id,
-            "summary": self.summary(),
-            "bytes": self.moves.bytes,
-            "copies": self.moves.copies,
-            "under_way": [_name(key) for key in sorted(outcome.snapshot.running)],
-        }
+    def under_way(self, snapshot: Found) -> List[Key]:
+        """The partitions whose reassignment is not over."""
+        return sorted(snapshot.running)
 
-    def summary(self) -> str:
-        """One line for people."""
-        running = len(self._found.running)
-        under_way = f"{running} reassignment{'' if running == 1 else 's'} under way"
-        if self.cancelling:
-            return f"{under_way}, to be cancelled" if running else "nothing to cancel"
-        told = self.moves.summary()
-        if running:
-            told = f"{under_way}: this run continues them, then {told}"
-        if self.moves.copies and self.rate != UNLIMITED:
-            told += f", at most {approximate_size(self.rate)} a second from and to each broker"
-        return told
+    def planned(self) -> str:
+        """What will move, for people."""
+        return self.moves.summary()
 
     # ------------------------------------------------------------ doing it
 
-    def _carry_out(self, deadline: float) -> List[Failure]:
-        found = self._found
+    def carry_out(self, deadline: float) -> List[Failure]:
+        """Copies in batches, then what is only reordered."""
         self._throttle_on()
         copies = [move for move in self.moves.moves if move.adding or move.removing]
         reorderings = [move for move in self.moves.moves if not (move.adding or move.removing)]
-        waiting: Dict[Key, Optional[Move]] = dict.fromkeys(found.running)
+        waiting: Dict[Key, Optional[Move]] = dict.fromkeys(self._found.running)
         failures = self._move(deque(copies), waiting, self.batch, deadline)
         # Reordered by now or refused: a few hundred at once cost nothing.
         if not any(failure.code == "timeout" for failure in failures):
             failures += self._move(deque(reorderings), {}, REORDERINGS, deadline)
-        late = [failure for failure in failures if failure.code == "timeout"]
-        if late:
-            return failures
-        self._throttle_off()
-        failures += self._differences({(failure.subject) for failure in failures})
         return failures
 
     def _move(
@@ -515,20 +421,20 @@ class Reassignment(Resource):
                 refused = self.client.alter({move.key: move.after for move in chosen})
                 for move in chosen:
                     if move.key in refused:
-                        kind = MOVE if move.adding or move.removing else REORDER
                         failures.append(
-                            Failure(_name(move.key), refused[move.key], kind, "refused")
+                            Failure(_name(move.key), refused[move.key], _kind(move), "refused")
                         )
                     else:
                         waiting[move.key] = move
             if not (pending or waiting):
                 break
             if self._clock() >= deadline:
-                return failures + self._late(pending, waiting)
+                started = [(key, MOVE if waiting[key] else FINISH) for key in sorted(waiting)]
+                return failures + self.late(started, [(each.key, _kind(each)) for each in pending])
             done = total - len(pending) - len(waiting)
             progress.tell(partial(self._line, done, total, pending, running))
             # What is done at once need not be waited for; the first look comes soon.
-            self._sleep(POLL_SECONDS)
+            self._sleep(self.POLL_SECONDS)
         return failures
 
     def _line(
@@ -551,26 +457,12 @@ class Reassignment(Resource):
             line += f"; waiting for broker {', '.join(map(str, lost))}, which is not alive"
         return line
 
-    def _late(
-        self, pending: Sequence[Move], waiting: Mapping[Key, Optional[Move]]
-    ) -> List[Failure]:
-        under_way = "still under way, under its throttle; " + AGAIN
-        return [
-            Failure(_name(key), under_way, MOVE if move else FINISH, "timeout")
-            for key, move in sorted(waiting.items())
-        ] + [
-            Failure(
-                _name(move.key),
-                f"not started; {AGAIN}",
-                MOVE if move.adding or move.removing else REORDER,
-                "timeout",
-            )
-            for move in pending
-        ]
-
-    def _differences(self, known: Set[str]) -> List[Failure]:
-        """Failures of moves that cannot be seen at the end; partitions go to their preferred leaders."""
+    def differences(self, failures: Sequence[Failure]) -> List[Failure]:
+        """Moves that cannot be seen at the end; partitions go to their preferred leaders."""
+        known = {failure.subject for failure in failures}
         moves = [move for move in self.moves.moves if _name(move.key) not in known]
+        if not moves:
+            return []
         now: Dict[Key, Partition] = {}
         wrong: List[Move] = []
 
@@ -582,7 +474,7 @@ class Reassignment(Resource):
             wrong = [m for m in moves if m.key in now and now[m.key].replicas != m.after]
             return not wrong
 
-        wait_until(seen, SETTLE_SECONDS, self._clock, self._sleep, POLL_SECONDS)
+        wait_until(seen, SETTLE_SECONDS, self._clock, self._sleep, self.POLL_SECONDS)
         wanted = [
             move.key
             for move in moves
@@ -598,34 +490,21 @@ class Reassignment(Resource):
                 _name(move.key),
                 f"its replicas are {list(now[move.key].replicas)} and not {list(move.after)}: "
                 "somebody else has changed them",
-                MOVE if move.adding or move.removing else REORDER,
+                _kind(move),
                 "changed",
             )
             for move in wrong
         ]
 
-    def _cancel(self, deadline: float) -> List[Failure]:
-        failures: List[Failure] = []
+    def turn_back(self) -> Tuple[Mapping[Key, str], Set[Key]]:
+        """Cancel every reassignment that is under way."""
         running = self.client.fetch_running()
-        if running:
-            refused = self.client.alter(dict.fromkeys(running))
-            failures = [
-                Failure(_name(key), why, CANCEL, "refused") for key, why in sorted(refused.items())
-            ]
-            left = set(running) - set(refused)
+        refused = self.client.alter(dict.fromkeys(running)) if running else {}
+        return refused, set(running) - set(refused)
 
-            def ended() -> bool:
-                left.intersection_update(self.client.fetch_running())
-                return not left
-
-            seconds = deadline - self._clock()
-            if not wait_until(ended, seconds, self._clock, self._sleep, POLL_SECONDS):
-                return failures + [
-                    Failure(_name(key), f"still under way; {AGAIN}", CANCEL, "timeout")
-                    for key in sorted(left)
-                ]
-        self._throttle_off()
-        return failures
+    def still_going_back(self, keys: Set[Key]) -> Set[Key]:
+        """Those that the controller still tells of."""
+        return keys & set(self.client.fetch_running())
 
     # ------------------------------------------------------------ throttles
 
@@ -646,7 +525,7 @@ class Reassignment(Resource):
         if not wanted:
             return
         if self.rate == UNLIMITED:
-            self._throttle_off()
+            self.limits_off()
             return
         foreign = set(found.throttles.foreign)
         topics = {
@@ -666,7 +545,7 @@ class Reassignment(Resource):
         )
         self.client.set_throttles(brokers, topics)
 
-    def _throttle_off(self) -> None:
+    def limits_off(self) -> None:
         """Remove every throttle of ours, and see that it is gone."""
         found = self._found
         alive = [broker.id for broker in self.client.fetch_metadata().brokers]
@@ -683,33 +562,3 @@ class Reassignment(Resource):
             self._clock,
             self._sleep,
         )
-
-
-def told_into(path: Optional[str], log: Callable[[str], None]) -> Callable[[str], None]:
-    """A function for lines about progress: into the log, and as {"line": ...} into a file."""
-
-    def tell(line: str) -> None:
-        log(line)
-        if path:
-            files.write_atomically(path, json.dumps({"line": line}).encode(), mode=0o600)
-
-    return tell
-
-
-# The module's own options; their documentation is in the module.
-OPTIONS = dict(
-    state=dict(type="str", choices=[APPLIED, CANCELLED], default=APPLIED),
-    drain=dict(type="list", elements="int", default=[]),
-    spread=dict(type="bool", default=False),
-    onto=dict(type="list", elements="int", default=[]),
-    replication_factor=dict(type="int"),
-    topics=dict(type="list", elements="str"),
-    disks=dict(type="list", elements="int"),
-    # Without a default: one counts as given, and both are refused without disks.
-    drain_directories=dict(type="list", elements="str"),
-    tolerance=dict(type="int"),
-    throttle=dict(type="str", default="50MiB"),
-    batch=dict(type="int", default=20),
-    operation_timeout=dict(type="float", default=86400.0),
-    progress=dict(type="path"),
-)

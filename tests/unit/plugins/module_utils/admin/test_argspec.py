@@ -16,7 +16,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import (
     broker_settings,
     cluster_info,
     model,
-    reassignment,
+    moving,
     topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
@@ -63,7 +63,7 @@ def test_the_fragment_documents_the_connection():
     [
         ("kafka_topics", topics.TOPIC_OPTIONS),
         ("kafka_cluster_info", cluster_info.OPTIONS),
-        ("kafka_reassignment", reassignment.OPTIONS),
+        ("kafka_reassignment", moving.OPTIONS),
         ("kafka_broker_gate", kafka_broker_gate.OPTIONS),
         ("kafka_broker_settings", broker_settings.OPTIONS),
     ],

@@ -16,13 +16,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Snapshot,
     Topic,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moving import rate_from
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_moves import Wish
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.reassignment import (
     Found,
     plan_cancelling,
     plan_reassignment,
-    rate_from,
     throttled_lists,
     wish_from,
 )

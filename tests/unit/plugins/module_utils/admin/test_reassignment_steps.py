@@ -23,8 +23,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Snapshot,
     Topic,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moving import OPTIONS
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.reassignment import (
-    OPTIONS,
     Reassignment,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import reconcile
