@@ -72,7 +72,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
     read_member,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running_cluster import (
-    alive,
     question,
     snapshot_of,
 )
@@ -401,8 +400,8 @@ class ActionModule(ActionBase):
         members = tuple(read_member(raw)[0] for raw in raws)
         asked = {}
         for cluster in World(members).clusters:
-            brokers = [each for each in cluster.brokers if alive(each, "kafka") and each.listeners]
-            servers = [each for each in cluster.servers if alive(each, "zookeeper")]
+            brokers = [each for each in cluster.brokers if each.alive("kafka") and each.listeners]
+            servers = [each for each in cluster.servers if each.alive("zookeeper")]
             if not cluster.brokers or not (brokers or servers):
                 continue
             answer = self._execute_module(

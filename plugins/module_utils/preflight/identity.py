@@ -69,13 +69,7 @@ def server_claims(cluster: Cluster) -> List[Claim]:
 
 
 def _metas(member: Member) -> List[Dict[str, Any]]:
-    return [each["meta"] for each in log_directories(member) if each.get("meta")]
-
-
-def log_directories(member: Member) -> List[Dict[str, Any]]:
-    """Facts of the wanted log directories, then of those that only the current configuration has."""
-    facts = member.product_facts("kafka")
-    return list(facts.get("log_dirs") or []) + list(facts.get("other_log_dirs") or [])
+    return [each["meta"] for each in member.log_directories if each.get("meta")]
 
 
 def identities(cluster: Cluster) -> Tuple[Dict[str, int], Dict[str, int]]:
@@ -261,7 +255,7 @@ def _myids_on_disk(cluster: Cluster) -> Iterator[Problem]:
         if data and (not data["readable"] or data.get("myid_unreadable")):
             yield _unreadable(member, "zookeeper_data_dir", member.data_dir)
     for member in cluster.brokers:
-        for each in log_directories(member):
+        for each in member.log_directories:
             if not each["readable"] or each.get("meta_unreadable"):
                 yield _unreadable(member, "kafka_log_dirs", each["path"])
 
@@ -279,7 +273,7 @@ def _unreadable(member: Member, variable: str, path: str) -> Problem:
 def _cluster_ids(cluster: Cluster) -> Iterator[Problem]:
     on_disk: Dict[str, List[Tuple[str, str]]] = {}
     for member in cluster.brokers:
-        for each in log_directories(member):
+        for each in member.log_directories:
             value = (each.get("meta") or {}).get("cluster.id")
             if value:
                 on_disk.setdefault(value, []).append((member.name, each["path"]))

@@ -101,15 +101,10 @@ def addresses_in_effect(members: Iterable[Member]) -> List[str]:
     return list(dict.fromkeys(found))
 
 
-def _alive(member: Member) -> bool:
-    return bool((member.product_facts("kafka").get("started") or {}).get("alive"))
-
-
 def _has_been_broker(member: Member) -> bool:
     """Whether the broker was part of a cluster: it runs, or its disks hold the cluster's id."""
-    facts = member.product_facts("kafka")
-    disks = list(facts.get("log_dirs") or []) + list(facts.get("other_log_dirs") or [])
-    return _alive(member) or any((each.get("meta") or {}).get("cluster.id") for each in disks)
+    ids = ((each.get("meta") or {}).get("cluster.id") for each in member.log_directories)
+    return member.alive("kafka") or any(ids)
 
 
 # ---------------------------------------------------------------- the chroot
@@ -159,7 +154,7 @@ def listeners_of(properties: Mapping[str, str]) -> Dict[str, Tuple[str, int]]:
 
 def _listeners(cluster: Cluster) -> Iterator[Problem]:
     current = {each.name: listeners_of(_current(each)) for each in cluster.brokers}
-    rolled = any(_alive(each) for each in cluster.brokers)
+    rolled = any(each.alive("kafka") for each in cluster.brokers)
     for member in cluster.brokers:
         had = current[member.name]
         if not had or not member.listeners or not _has_been_broker(member):

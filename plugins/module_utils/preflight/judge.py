@@ -308,11 +308,7 @@ def result_of(
         "ensembles": {},
         "cluster_first": {},
         "running": {
-            product: [
-                member.name
-                for member in world.members
-                if (member.product_facts(product).get("started") or {}).get("alive")
-            ]
+            product: [member.name for member in world.members if member.alive(product)]
             for product in ("kafka", "zookeeper")
         },
         "products": versions_and_keys.products(world.members),

@@ -30,7 +30,7 @@ outlives a reboot and lies on another disk than the data. Teardown deletes it.
 from __future__ import annotations
 
 import posixpath
-from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, FrozenSet, Iterator, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
     found,
@@ -40,7 +40,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identit
     ensemble_state,
     hosts_without_id,
     identities,
-    log_directories,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
@@ -71,7 +70,7 @@ def check_lost_data(world: World) -> Iterator[Problem]:
 
 
 def _broken(member: Member) -> Iterator[Problem]:
-    for each in log_directories(member):
+    for each in member.log_directories:
         if each.get("meta_broken"):
             yield found(
                 "identity.broken_meta",
@@ -83,9 +82,8 @@ def _broken(member: Member) -> Iterator[Problem]:
 
 
 def _emptied(member: Member, cluster: Cluster, settled: Optional[int]) -> Iterator[Problem]:
-    facts = member.product_facts("kafka")
     without = _without_meta(member)
-    used, reason = _used_directories(facts, frozenset(without), settled, cluster.snapshot)
+    used, reason = _used_directories(member, frozenset(without), settled, cluster.snapshot)
     for index, path in enumerate(member.log_dirs):
         if path in without and posixpath.normpath(path) in used:
             yield _finding(member, index, without[path], reason)
@@ -98,11 +96,11 @@ def _perhaps_emptied(member: Member, cluster: Cluster) -> Iterator[Problem]:
     if cluster.snapshot or not facts or state not in ("existing", "unknown"):
         return
     # Who has no id either gets none, which is another finding.
-    if _ran_here(facts) or member.name in hosts_without_id(cluster):
+    if _ran_here(member) or member.name in hosts_without_id(cluster):
         return
     others = [each for each in cluster.brokers if each.name != member.name]
     holding = [
-        each.name for each in others if any(one["partitions"] for one in log_directories(each))
+        each.name for each in others if any(one["partitions"] for one in each.log_directories)
     ]
     reason = ""
     if holding:
@@ -146,17 +144,13 @@ def _without_meta(member: Member) -> Dict[str, Mapping[str, Any]]:
     return {each["path"]: each for each in wanted if _has_lost_meta(each)}
 
 
-def _ran_here(facts: Mapping[str, Any]) -> bool:
+def _ran_here(member: Member) -> bool:
     """Whether anything of a broker that began here is left: told by the findings of `_emptied`."""
-    return bool(facts.get("answered")) or _holds_data(facts)
+    return bool(member.product_facts("kafka").get("answered")) or _holds_data(member)
 
 
-def _holds_data(facts: Mapping[str, Any]) -> bool:
-    everywhere: List[Dict[str, Any]] = [
-        *(facts.get("log_dirs") or []),
-        *(facts.get("other_log_dirs") or []),
-    ]
-    return any(each["meta"] or each.get("meta_broken") for each in everywhere)
+def _holds_data(member: Member) -> bool:
+    return any(each["meta"] or each.get("meta_broken") for each in member.log_directories)
 
 
 def _has_lost_meta(each: Mapping[str, Any]) -> bool:
@@ -165,13 +159,14 @@ def _has_lost_meta(each: Mapping[str, Any]) -> bool:
 
 
 def _used_directories(
-    facts: Mapping[str, Any],
+    member: Member,
     without: FrozenSet[str],
     settled: Optional[int],
     snapshot: Optional[Snapshot],
 ) -> Tuple[FrozenSet[str], str]:
     """(directories that have to hold a broker's data, how that is known); see the table above."""
-    holds_data = _holds_data(facts)
+    facts = member.product_facts("kafka")
+    holds_data = _holds_data(member)
     answered = facts.get("answered")
     if answered:
         reason = f"broker {answered.get('broker.id', '')} ran here"

@@ -147,6 +147,16 @@ class Member:
         """The facts of this name's instance of a product, empty where there are none."""
         return (self.facts or {}).get(product) or {}
 
+    def alive(self, product: str) -> bool:
+        """Whether a process of the product runs here, as its start record says."""
+        return bool((self.product_facts(product).get("started") or {}).get("alive"))
+
+    @property
+    def log_directories(self) -> List[Mapping[str, Any]]:
+        """Facts of the wanted log directories, then of those that only the current configuration has."""
+        facts = self.product_facts("kafka")
+        return [*(facts.get("log_dirs") or []), *(facts.get("other_log_dirs") or [])]
+
 
 @dataclass(frozen=True)
 class Raw:

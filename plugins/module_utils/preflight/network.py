@@ -13,6 +13,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     address_faults,
+    bare,
     host_problem,
     is_address,
     is_loopback,
@@ -73,13 +74,13 @@ def wanted_sockets(member: Member, servers: int) -> List[Socket]:
 
 
 def _socket(member: Member, product: str, variable: str, port: int, bind: str) -> Socket:
-    bare = bind.strip("[]")
-    if is_wildcard(bare):
+    bind = bare(bind)
+    if is_wildcard(bind):
         addresses: Tuple[str, ...] = ()
-    elif is_address(bare):
-        addresses = (bare,)
+    elif is_address(bind):
+        addresses = (bind,)
     else:
-        known = ((member.facts or {}).get("names") or {}).get(bare) or {}
+        known = ((member.facts or {}).get("names") or {}).get(bind) or {}
         # An unresolved name could be any address; assume it is all of them.
         addresses = tuple(known.get("addresses") or ())
     return Socket(member.name, product, variable, port, bind, addresses)
@@ -175,7 +176,7 @@ def _elsewhere(member: Member) -> Iterator[Problem]:
         binds.append(("zookeeper_bind", member.text("zookeeper_bind")))
     here = (member.facts or {}).get("addresses")
     for variable, written in binds:
-        bind = written.strip("[]")
+        bind = bare(written)
         if not here or not is_address(bind) or is_wildcard(bind) or is_loopback(bind):
             continue
         if ipaddress.ip_address(bind) not in {ipaddress.ip_address(each) for each in here}:
@@ -194,9 +195,9 @@ def _who(world: World, member: Member, holder: Mapping[str, Any]) -> str:
         return "a process that this user may not see"
     for other in world.members:
         for product in ("kafka", "zookeeper"):
-            started = other.product_facts(product).get("started") or {}
-            same_machine = other.network == member.network
-            if same_machine and started.get("alive") and started.get("pid") == holder["pid"]:
+            if other.network != member.network or not other.alive(product):
+                continue
+            if other.product_facts(product)["started"].get("pid") == holder["pid"]:
                 return f"{product} of {other.name} (process {holder['pid']})"
     command = holder["command"].split(" ")[0] or "unknown"
     return f"process {holder['pid']} ({command})"

@@ -33,11 +33,6 @@ ASK_SECONDS = 5
 ENDPOINT = re.compile(r"^(?:\w+://)?(?P<host>\[[^\]]*\]|[^:]*):(?P<port>\d+)$")
 
 
-def alive(member: Member, product: str) -> bool:
-    """Whether a process of the product runs on the member, as its start record says."""
-    return bool((member.product_facts(product).get("started") or {}).get("alive"))
-
-
 def question(
     cluster: Cluster,
     brokers: Sequence[Member],

@@ -24,6 +24,7 @@ except ImportError:  # no opinion then; ansible-core brings it
     HAS_CRYPTOGRAPHY = False
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
+    bare,
     is_address,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
@@ -199,8 +200,8 @@ def _days_text(days: float) -> str:
 
 def covers(names: List[str], wanted: str) -> bool:
     """Whether a certificate with these names is good for the host (RFC 6125: one label per `*`)."""
-    if is_address(wanted.strip("[]")):
-        address = ipaddress.ip_address(wanted.strip("[]"))
+    if is_address(wanted):
+        address = ipaddress.ip_address(bare(wanted))
         return any(is_address(name) and ipaddress.ip_address(name) == address for name in names)
     host = wanted.lower().rstrip(".")
     beyond = host.partition(".")[2]

@@ -107,8 +107,9 @@ def _path(purpose: str, cluster: Cluster, member: Member, product: str) -> Itera
         return
     if parts(wanted) >= ZOOKEEPER_MODE_ENDS:
         return  # its own finding
-    alive = (member.product_facts(product).get("started") or {}).get("alive")
-    state = f"the host {'runs' if alive else 'was installed and has data of'} {running}"
+    state = (
+        f"the host {'runs' if member.alive(product) else 'was installed and has data of'} {running}"
+    )
     forwards = parts(wanted) > parts(running)
     barred = _barred(cluster, product, running, wanted)
     back = f"set {variable}: {running}"
