@@ -55,9 +55,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.invento
     ROLES,
     Inventory,
     first_line,
+    masked_settings,
     plain,
     role_defaults,
-    without_secrets,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.judge import judge
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.jvm import (
@@ -163,7 +163,7 @@ class ActionModule(ActionBase):
             "member": True,
             "groups": _groups(gathered),
             "hidden": sorted(set(gathered["siblings"]) - set(task_vars["ansible_play_hosts_all"])),
-            "settings": without_secrets(gathered["settings"]),
+            "settings": masked_settings(gathered["settings"]),
             "errors": gathered["errors"],
             "faults": gathered["faults"],
             "tls": gathered["tls"],
@@ -376,7 +376,7 @@ class ActionModule(ActionBase):
             entry, in_play = collected.get(host) or (None, False)
             if entry is None:
                 gathered = inventory.gather(host)
-                gathered["settings"] = without_secrets(gathered["settings"])
+                gathered["settings"] = masked_settings(gathered["settings"])
                 raws.append(_raw(host, gathered, unreachable="it was not asked", in_play=False))
                 continue
             entry = plain(entry)
@@ -507,7 +507,7 @@ def _with_assigned_ids(inventory: Inventory, raws: Any) -> List[Raw]:
                 name: value for name, value in gathered["settings"].items() if name not in missing
             }
             changes = {key: gathered[key] for key in ("errors", "faults", "tls")}
-            changes["settings"] = without_secrets(settings)
+            changes["settings"] = masked_settings(settings)
             raw = Raw(**dict(raw.__dict__, **changes))
         result.append(raw)
     return result

@@ -57,14 +57,18 @@ def mentions_secret(text: str) -> bool:
     return any(part in plain or part in str(text).lower() for part in SECRET_NAME_PARTS)
 
 
+def masked_url(text: str) -> str:
+    """Return the text with the passwords of its URLs hidden, and everything else as it is."""
+    return _URL_USER.sub(f"{HIDDEN}@", _URL_PASSWORD.sub(rf"\1:{HIDDEN}@", text))
+
+
 def masked_text(text: str) -> str:
     """Return free text (a URL, a JVM option, a message) with the values of secrets hidden.
 
     `-Djavax.net.ssl.keyStorePassword=x` becomes `-Djavax.net.ssl.keyStorePassword=(hidden)`,
     `https://bob:x@host/` becomes `https://bob:(hidden)@host/`, `https://x@host/` `https://(hidden)@host/`.
     """
-    text = _URL_PASSWORD.sub(rf"\1:{HIDDEN}@", text)
-    text = _URL_USER.sub(f"{HIDDEN}@", text)
+    text = masked_url(text)
 
     def hide(match: "re.Match[str]") -> str:
         if not is_secret(match["name"]):

@@ -37,6 +37,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
     HIDDEN,
     is_secret,
+    masked_url,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import holder_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.installed import (
@@ -652,11 +653,17 @@ def jvm_refusal(home: str, options: List[str]) -> Optional[str]:
     return " ".join(told[:3])[:400] or f"exit code {done.returncode}"
 
 
-def without_secrets(properties: Optional[Dict[str, str]]) -> Optional[Dict[str, str]]:
-    """The same properties, secrets replaced: facts travel through results and logs."""
+def masked_properties(properties: Optional[Dict[str, str]]) -> Optional[Dict[str, str]]:
+    """The same properties, secrets hidden: facts travel through results and logs.
+
+    Not by masking.masked: addresses are used, and `secret-1:9092` is one of a host with that name.
+    """
     if properties is None:
         return None
-    return {key: HIDDEN if is_secret(key) else value for key, value in properties.items()}
+    return {
+        key: HIDDEN if value and is_secret(key) else masked_url(value)
+        for key, value in properties.items()
+    }
 
 
 def lock_holder(spec: Optional[Dict[str, str]]) -> Optional[Dict[str, Any]]:
@@ -731,7 +738,7 @@ def host_facts(
             found["other_log_dirs"] = [log_directory_facts(path) for path in dropped]
         else:
             found["data"] = zookeeper_data_facts(wanted["data_dir"], wanted["data_log_dir"])
-        found["current"] = without_secrets(found["current"])
+        found["current"] = masked_properties(found["current"])
         untried = tuple(found.pop("untried_jvm_options"))
         if untried and home:
             if untried not in refusals:

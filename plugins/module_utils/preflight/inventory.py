@@ -205,10 +205,10 @@ def plain(value: Any) -> Any:
 
 def _faults(settings: Mapping[str, Any]) -> List[Dict[str, str]]:
     given = {name: settings[name] for name in WITH_SECRETS & settings.keys()}
-    return faults_of_secrets(given, without_secrets(given))
+    return faults_of_secrets(given, masked_settings(given))
 
 
-def without_secrets(settings: Mapping[str, Any]) -> Dict[str, Any]:
+def masked_settings(settings: Mapping[str, Any]) -> Dict[str, Any]:
     """The same settings with every secret hidden: they travel through results and logs."""
     result = {name: masked(name, value) for name, value in settings.items()}
     for name in WITH_SECRETS & result.keys():

@@ -30,7 +30,7 @@ outlives a reboot and lies on another disk than the data. Teardown deletes it.
 from __future__ import annotations
 
 import posixpath
-from typing import Any, FrozenSet, Iterator, Mapping, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
     found,

@@ -24,7 +24,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
     first_line,
-    without_secrets,
+    masked_settings,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     Raw,
@@ -372,7 +372,7 @@ def test_collected_settings_show_no_secret():
         "kafka_client_security": {"ssl_key": "s3cret", "sasl_password": "s3cret"},
         "distribution_url": "https://bob:s3cret@mirror.example.com/kafka.tgz",
     }
-    shown = without_secrets(settings)
+    shown = masked_settings(settings)
     assert "s3cret" not in repr(shown)
     assert "********" not in repr(shown)  # one mark everywhere
     assert shown["kafka_config"]["num.partitions"] == 3

@@ -27,7 +27,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.address
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
     ROLES,
     Inventory,
-    without_secrets,
+    masked_settings,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.judge import judge
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
@@ -223,7 +223,7 @@ def gather_files(path, secrets=None):
     for host in hostvars:
         gathered = inventory.gather(host)
         if gathered["is_broker"] or gathered["is_server"]:
-            gathered["settings"] = without_secrets(gathered["settings"])
+            gathered["settings"] = masked_settings(gathered["settings"])
             raws.append(action._raw(host, gathered))
     return action._with_assigned_ids(inventory, raws), inventory, task_vars["groups"]
 

@@ -330,6 +330,21 @@ def test_one_machine_has_one_key():
     assert set(host.machine_keys()) == {"network", "filesystem"}
 
 
+def test_secrets_leave_the_host_neither_by_their_name_nor_in_a_url():
+    properties = {
+        "ssl.keystore.password": "hush",
+        "ssl.truststore.password": "",
+        "metrics.url": "https://bob:hush@host/x",
+        "listeners": "INTERNAL://secret-1:9092",
+    }
+    assert host.masked_properties(properties) == {
+        **properties,
+        "ssl.keystore.password": "(hidden)",
+        "metrics.url": "https://bob:(hidden)@host/x",
+    }
+    assert host.masked_properties(None) is None
+
+
 def test_facts_of_an_installed_broker(tmp_path):
     generation = tmp_path / "conf" / "generations" / "abcd"
     generation.mkdir(parents=True)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.kafkaops.cluster.plugins.action import preflight as action
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
-    without_secrets,
+    masked_settings,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.jvm import options_to_try
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
@@ -94,7 +94,7 @@ def test_junk_for_any_variable_is_judged(junk, host):
 def test_junk_for_any_variable_reaches_the_judge(junk, host):
     """The way there: templates, what a host and a running cluster are asked, the report."""
     gathered = INVENTORY.gather(host, junk)
-    gathered["settings"] = without_secrets(gathered["settings"])
+    gathered["settings"] = masked_settings(gathered["settings"])
     raw = action._raw(host, gathered)
     member, _findings = read_member(raw)
     request = facts_request(member, sorted(names_to_resolve(member)))
