@@ -71,6 +71,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
     names_to_resolve,
     read_member,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_controller import (
+    is_here,
+    why_no_answer,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running_cluster import (
     question,
     snapshot_of,
@@ -216,13 +220,11 @@ class ActionModule(ActionBase):
         return {"facts": json.loads(json.dumps(facts))}
 
     def _is_here(self, inventory: Inventory, host: str) -> bool:
-        """Whether this process itself is what the module would be: its machine, user and Python."""
-        if self._connection.transport != "local" or self._connection.become:
+        """Whether this process itself is what the module would be; its Python's packages are facts."""
+        if not is_here(self):
             return False
-        environment: Dict[str, Any] = {}
-        self._compute_environment_string(environment)
         python = inventory.evaluated(host, ("ansible_python_interpreter",))
-        return not environment and python.get("ansible_python_interpreter") == sys.executable
+        return python.get("ansible_python_interpreter") == sys.executable
 
     def _once(self, what: Any, make: Callable[[], Any]) -> Any:
         """What `make` returns, made once for all hosts of this task.
@@ -535,23 +537,8 @@ def _facts_of(
     except AnsibleError as error:  # become without its program or its password
         answer = {"module_stderr": _standard_error(error), "msg": first_line(error)}
     if answer.get("facts") is None:
-        return None, "examined", _why_no_facts(answer)
+        return None, "examined", why_no_answer(answer)
     return answer["facts"], "", ""
-
-
-def _why_no_facts(answer: Mapping[str, Any]) -> str:
-    """Why a module brought no facts: what the host itself wrote, where it wrote anything.
-
-    A become that is refused and a Python that does not start say so there, and Ansible's own
-    message is only that there was no result.
-    """
-    written = f"{answer.get('module_stderr') or ''}\n{answer.get('module_stdout') or ''}"
-    lines = [line.strip() for line in written.splitlines() if line.strip()]
-    if not lines:
-        return first_line(answer.get("msg") or "the module did not answer")
-    if any(line.startswith("Traceback") for line in lines):
-        lines = lines[-1:]
-    return masked_text(" ".join(lines[:3]))[:300]
 
 
 def _standard_error(error: Any) -> str:

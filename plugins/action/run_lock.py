@@ -24,6 +24,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.invento
     OUTSIDE,
     Inventory,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_controller import (
+    is_here,
+    why_no_answer,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.decision import (
     Answer,
     Member,
@@ -152,7 +156,7 @@ class ActionModule(ActionBase):
     def _ask(self, place: Place, owner: Owner, instead_of: Any, task_vars: Any) -> Any:
         """(granted, holder, waited); raises AnsibleError or OSError where the host does not answer."""
         wait_for = list(place.instances) if instead_of else []
-        if self._is_here():
+        if is_here(self):
             directory = os.path.expanduser(place.directory)
             paths = [os.path.expanduser(path) for path in wait_for]
             taken = take(directory, place.cluster, owner, instead_of, paths)
@@ -166,7 +170,7 @@ class ActionModule(ActionBase):
     def _give_back(self, place: Place, task_vars: Any) -> Dict[str, Any]:
         owner = _this_run(place.cluster)
         try:
-            if self._is_here():
+            if is_here(self):
                 granted = give_back(os.path.expanduser(place.directory), place.cluster, owner)
             else:
                 arguments = {"owner": owner.to_dict()}
@@ -179,10 +183,6 @@ class ActionModule(ActionBase):
             granted = False
         return {"granted": bool(granted)}
 
-    def _is_here(self) -> bool:
-        """Whether this process itself may do what a module would: on its own machine, as its own user."""
-        return self._connection.transport == "local" and not self._connection.become
-
     def _host_lock(
         self, state: str, place: Place, arguments: Any, task_vars: Any
     ) -> Dict[str, Any]:
@@ -194,8 +194,7 @@ class ActionModule(ActionBase):
             task_vars=task_vars,
         )
         if answer.get("failed") or "granted" not in answer:
-            told = answer.get("module_stderr") or answer.get("msg") or "the module did not answer"
-            raise AnsibleError(str(told))
+            raise AnsibleError(why_no_answer(answer))
         return answer
 
     # ------------------------------------------------------------ all of them

@@ -351,16 +351,16 @@ def test_brokers_that_only_zookeeper_knows_keep_their_endpoints():
     ],
 )
 def test_a_host_that_cannot_be_examined_speaks_for_itself(answer, told):
-    assert action._why_no_facts(answer).startswith(told)
+    assert action.why_no_answer(answer).startswith(told)
 
 
 def test_a_become_that_fails_is_told_in_the_words_of_the_host():
     error = AnsibleError("Premature end of stream.\n>>> Standard Error\nsudo: no tty present\n")
     answer = {"module_stderr": action._standard_error(error), "msg": first_line(error)}
-    assert action._why_no_facts(answer) == "sudo: no tty present"
+    assert action.why_no_answer(answer) == "sudo: no tty present"
     silent = AnsibleError("Missing sudo password")
     answer = {"module_stderr": action._standard_error(silent), "msg": first_line(silent)}
-    assert action._why_no_facts(answer) == "Missing sudo password"
+    assert action.why_no_answer(answer) == "Missing sudo password"
 
 
 def test_collected_settings_show_no_secret():
@@ -429,7 +429,7 @@ def test_an_examination_that_breaks_is_a_finding_of_its_host(monkeypatch):
     monkeypatch.setattr(action.ActionModule, "_is_here", lambda *_arguments: True)
     monkeypatch.setattr(action, "host_facts", lambda *_arguments, **_more: 1 // 0)
     told = plugin_of()._examine(None, "kafka-1", {}, {})
-    assert action._why_no_facts(told) == "ZeroDivisionError: integer division or modulo by zero"
+    assert action.why_no_answer(told) == "ZeroDivisionError: integer division or modulo by zero"
 
 
 def test_the_jvm_of_this_machine_judges_the_same_options_once(tmp_path, monkeypatch):

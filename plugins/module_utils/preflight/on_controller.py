@@ -1,0 +1,41 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an action does itself instead of sending a module, and why a module that it sent said nothing.
+
+Runs on the controller only: a module costs about 0.4 s a host, and locally it would be this process.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import first_line
+
+
+def is_here(action: Any) -> bool:
+    """Whether this process is what the action's module would be: its machine, user and environment.
+
+    Which Python the module would have does not count: only who asks about it has to look.
+    """
+    if action._connection.transport != "local" or action._connection.become:
+        return False
+    environment: Dict[str, Any] = {}
+    action._compute_environment_string(environment)
+    return not environment
+
+
+def why_no_answer(answer: Mapping[str, Any]) -> str:
+    """Why a module's result is none: what the host itself wrote, where it wrote anything.
+
+    A become that is refused and a Python that does not start say so there, and Ansible's own
+    message is only that there was no result.
+    """
+    written = f"{answer.get('module_stderr') or ''}\n{answer.get('module_stdout') or ''}"
+    lines = [line.strip() for line in written.splitlines() if line.strip()]
+    if not lines:
+        return first_line(answer.get("msg") or "the module did not answer")
+    if any(line.startswith("Traceback") for line in lines):
+        lines = lines[-1:]
+    return masked_text(" ".join(lines[:3]))[:300]
