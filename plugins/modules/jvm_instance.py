@@ -331,7 +331,7 @@ answers:
   returned: always
 """
 
-from typing import Any, Mapping
+from typing import Any, Mapping, Union
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -347,7 +347,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.states i
     layout,
     service_manager,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
+    Problem,
+    ProblemError,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import check_held
 
 PROBE = {
@@ -418,6 +421,16 @@ def _check_lock(lock: Mapping[str, Any]) -> None:
         check_held(lock["directory"], lock["cluster"], lock["owner"])
 
 
+def told(name: str, error: Union[StartFailed, ServiceError, OSError]) -> str:
+    """Return the error in the form of all problems, of the instance `name`."""
+    check, remedy = "instance.files", ServiceError.REMEDY
+    if not isinstance(error, OSError):
+        check, remedy = error.CHECK, error.REMEDY
+    # Most of these sentences begin with the name.
+    subjects = () if str(error).startswith(name) else (name,)
+    return Problem(check, str(error), remedy, subjects).line()
+
+
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
@@ -438,11 +451,11 @@ def main() -> None:
     except StartFailed as error:
         # Something was stopped and something started, whatever has come of it.
         said = f"Its last lines:\n{error.journal}" if error.journal else "It has logged nothing."
-        module.fail_json(msg=f"{error} {said}", changed=True)
+        module.fail_json(msg=f"{told(params['name'], error)} {said}", changed=True)
     except ProblemError as error:
         module.fail_json(msg=str(error))
     except (ServiceError, OSError) as error:
-        module.fail_json(msg=f"{params['name']}: {error}")
+        module.fail_json(msg=told(params["name"], error))
     module.exit_json(**result)
 
 

@@ -212,7 +212,8 @@ def main() -> None:
     params = module.params
     wrong = wrong_parameters(params)
     if wrong:
-        module.fail_json(msg=wrong)
+        remedy = "name at least one server, and others only by their ids"
+        module.fail_json(msg=Problem("options.servers", wrong, remedy).line())
     states: List[Dict[str, Any]] = []
     lists = [[int(number) for number in each] for each in params["lists"] or []]
     stopping = params["stopping"]
@@ -242,7 +243,11 @@ def main() -> None:
             module.warn(f"{cost[0].upper()}{cost[1:]}.")
     if waits and missing:
         reasons = "; ".join(missing)
-        told = f"Waited {params['timeout']} s for ZooKeeper: {reasons}."
+        problem = Problem(
+            "ensemble.not_ready",
+            f"waited {params['timeout']} s for ZooKeeper: {reasons}",
+            "bring back what is missing (playbooks/status.yml shows it, its logs say why), then run again",
+        )
         if stopping is not None:
             remedy = (
                 "bring back what is missing (playbooks/status.yml shows it), then run it again, it"
@@ -253,13 +258,13 @@ def main() -> None:
                     "none serves, so that turns cannot help: run playbooks/stop.yml, then"
                     " playbooks/site.yml, which starts them together"
                 )
-            told = Problem(
+            problem = Problem(
                 "gate.waiting",
                 f"waited {params['timeout']} s, and it may not be stopped yet: {reasons}. It was not stopped",
                 remedy,
                 (f"server {stopping}",),
-            ).line()
-        module.fail_json(msg=told, **result)
+            )
+        module.fail_json(msg=problem.line(), **result)
     if waits:
         for state in states:
             if state["error"]:

@@ -62,6 +62,9 @@ ATTEMPTS = 2
 class StartFailed(Exception):
     """The instance did not come up; the text says what was left. `journal`: last lines of its logs."""
 
+    CHECK = "instance.start_failed"
+    REMEDY = "correct the inventory, or remove the cause that its logs name, and run again"
+
     def __init__(self, message: str, journal: str = ""):
         super().__init__(message)
         self.journal = journal
@@ -69,6 +72,23 @@ class StartFailed(Exception):
 
 class StillStarting(StartFailed):
     """The process lives, but was not ready in time."""
+
+    CHECK = "instance.still_starting"
+    REMEDY = "look at its logs, and run again when it is ready"
+
+
+class StillStopping(ServiceError):
+    """The process has its time to end, and has not."""
+
+    CHECK = "instance.stop_timeout"
+    REMEDY = "wait until it has ended, and run again"
+
+
+class ChangedMeanwhile(ServiceError):
+    """The process is not the one that was looked at."""
+
+    CHECK = "instance.changed_meanwhile"
+    REMEDY = "run again"
 
 
 @dataclass(frozen=True)
@@ -233,16 +253,16 @@ class Instance:
     def adopt(self, name: str, settings: Mapping[str, str]) -> None:
         """Take the running process for started with the generation `name`, by these overrides.
 
-        A next start, whoever starts it, uses `name`. ServiceError where the process is not what the
+        A next start, whoever starts it, uses `name`. ChangedMeanwhile where the process is not what the
         overrides were meant for.
         """
         process = self.process()
         if process is None:
-            raise ServiceError(f"{self.layout.name} does not run any more. Run again.")
+            raise ChangedMeanwhile(f"{self.layout.name} does not run any more.")
         started, desired = self.store.meaning(process.fingerprint), self.store.meaning(name)
         differing = changed_settings(started, desired) if started and desired else None
         if differing is None or set(differing) - set(settings):
-            raise ServiceError(f"{self.layout.name} was started anew meanwhile. Run again.")
+            raise ChangedMeanwhile(f"{self.layout.name} was started anew meanwhile.")
         if settings or process.fingerprint != name:
             values = {key: (value,) for key, value in settings.items()}
             self.store.write_overrides(Overrides(values, name, process.pid, process.started_at))
@@ -307,9 +327,8 @@ class Instance:
         except StillStarting as error:
             # Log recovery or an election may take longer: a stop would make it begin all over.
             self.store.point("fallback", None)
-            raise StartFailed(
-                f"{error}{self._full()} It is left running: look at its logs, and run again when it is ready.",
-                error.journal,
+            raise StillStarting(
+                f"{error}{self._full()} It is left running.", error.journal
             ) from error
         except Exception as error:  # pylint: disable=broad-except
             # Whatever it was, a full disk or a lost connection: nothing may stay half done.
@@ -344,6 +363,9 @@ class Instance:
         rest = ""
         try:
             self.stop(rules.stop_timeout)
+        except StillStopping as problem:
+            still = str(problem).rstrip(".")
+            rest = f" Its process is not gone yet: {still}: wait for it and run again."
         except (ServiceError, OSError) as problem:
             rest = f" Its process is not gone yet: {problem}"
         if before is None:
@@ -456,9 +478,8 @@ class Instance:
             self._clock,
             self._sleep,
         ):
-            raise ServiceError(
-                f"{name} still runs {timeout:g} s after SIGTERM. It is left to finish: wait for it "
-                "and run again."
+            raise StillStopping(
+                f"{name} still runs {timeout:g} s after SIGTERM. It is left to finish."
             )
         return True
 

@@ -20,6 +20,10 @@ from dataclasses import dataclass
 class ServiceError(Exception):
     """The service manager refused or did not answer; the text is a sentence for the user."""
 
+    # As in meta/problems.yml, which managed hosts do not have.
+    CHECK = "instance.service_manager"
+    REMEDY = "remove the cause that the message names, and run again"
+
 
 @dataclass(frozen=True)
 class Attempt:

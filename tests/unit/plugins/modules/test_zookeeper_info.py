@@ -12,6 +12,8 @@ from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils import waiting
 from ansible_collections.kafkaops.cluster.plugins.modules import zookeeper_info
+from tests.support.outside import free_port
+from tests.support.run_module import run_module
 
 
 class Ended(Exception):
@@ -120,3 +122,23 @@ def test_an_ensemble_of_one_warns_before_it_stops(run):
         "server 1 may stop now; the ensemble does not serve while server 1 restarts: it is the only one"
     ]
     assert warnings == [], "it is in the line"
+
+
+@pytest.mark.parametrize(
+    "options, line",
+    [
+        ({}, "[ensemble.not_ready] waited 0 s for ZooKeeper: server 1 at 127.0.0.1:"),
+        ({"stopping": 1}, "[gate.waiting] server 1: waited 0 s, and it may not be stopped yet: "),
+        (
+            {"stopping": 3},
+            "[options.servers] stopping=3: no entry of servers has this id. Remedy: ",
+        ),
+    ],
+)
+def test_a_failure_has_an_id_and_a_remedy(options, line):
+    servers = [{"id": each, "address": "127.0.0.1", "port": free_port()} for each in (1, 2)]
+    result = run_module(
+        "zookeeper_info", {"servers": servers, "wait": True, "timeout": 0, **options}
+    )
+    assert result.failed and result.msg.startswith(line), result.msg
+    assert ". Remedy: " in result.msg

@@ -9,15 +9,23 @@ import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance import states
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import (
+    ChangedMeanwhile,
     Instance,
     StartFailed,
+    StillStarting,
+    StillStopping,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
     ServiceError,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import catalogue
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
-from ansible_collections.kafkaops.cluster.plugins.modules.jvm_instance import GENERATION, SPEC
+from ansible_collections.kafkaops.cluster.plugins.modules.jvm_instance import (
+    GENERATION,
+    SPEC,
+    told,
+)
 from tests.support.outside import free_port, wait_until
 from tests.support.small_service import write_java
 
@@ -213,6 +221,24 @@ def test_a_failed_start_is_told_with_its_log(module):
     with pytest.raises(StartFailed, match="It is stopped") as failed:
         module.run("started")
     assert "no such class" in failed.value.journal
+
+
+@pytest.mark.parametrize(
+    "error, line",
+    [
+        (StartFailed("one does not start. It is stopped."), "[instance.start_failed] one does not start. It is"),
+        (StillStarting("one was not ready."), "[instance.still_starting] one was not ready. Remedy: look"),
+        (StillStopping("one still runs."), "[instance.stop_timeout] one still runs. Remedy: wait"),
+        (ChangedMeanwhile("one does not run."), "[instance.changed_meanwhile] one does not run. Remedy: run"),
+        (ServiceError("systemctl: refused"), "[instance.service_manager] one: systemctl: refused. Remedy: "),
+        (OSError(28, "No space left"), "[instance.files] one: [Errno 28] No space left. Remedy: remove the cause"),
+    ],
+)  # fmt: skip
+def test_what_fails_is_told_with_id_and_remedy_as_the_catalogue_has_them(error, line):
+    said = told("one", error)
+    assert said.startswith(line)
+    entry = catalogue()[said[1:].partition("]")[0]]
+    assert said.endswith(f"Remedy: {entry.remedy}.")
 
 
 def test_an_account_that_does_not_exist_stages_nothing(module):
