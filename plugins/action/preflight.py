@@ -30,6 +30,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     exclusive,
     write_atomically,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.java import FOR_SPARK
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import find as find_java
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
     masked_text,
@@ -63,7 +64,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.judge i
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.jvm import (
     options_to_try,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.machines import SPARK_JAVA
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     CLUSTER_NAME,
     Raw,
@@ -575,7 +575,7 @@ def spark_java() -> Dict[str, Any]:
     As flow.connector.java_path of the role: that of JAVA_HOME alone, else whichever Spark runs on.
     """
     home = os.environ.get("JAVA_HOME", "")
-    answers = [find_java(release, release, home) for release in SPARK_JAVA]
+    answers = [find_java(release, release, home) for release in FOR_SPARK]
     return next((each for each in answers if each["home"]), answers[0])
 
 

@@ -18,6 +18,10 @@ import subprocess
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 ASK_TIMEOUT_SECONDS = 20
+# Feature releases: those that a start may use where nothing else is said, as the role java has it, and
+# those that Spark 4.0 supports, as the job has it.
+MINIMUM, MAXIMUM = 17, 23
+FOR_SPARK = (17, 21)
 
 
 def major(version: Optional[str]) -> Optional[int]:

@@ -68,7 +68,11 @@ seen:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.java import find
+from ansible_collections.kafkaops.cluster.plugins.module_utils.java import (
+    MAXIMUM,
+    MINIMUM,
+    find,
+)
 
 
 def main() -> None:
@@ -76,8 +80,8 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "path": {"type": "path"},
-            "minimum": {"type": "int", "default": 17},
-            "maximum": {"type": "int", "default": 23},
+            "minimum": {"type": "int", "default": MINIMUM},
+            "maximum": {"type": "int", "default": MAXIMUM},
         },
         supports_check_mode=True,
     )

@@ -21,6 +21,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_zook
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import Goal
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Snapshot,
     collision_key,
     topic_dict,
 )
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     )
     from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
         ConfigEntry,
-        Snapshot,
     )
 
 
@@ -131,18 +131,24 @@ def describe_cluster(client: KafkaClient, named: Sequence[str] = ()) -> Dict[str
     topics = {
         name: replace(topic, config=configs.get(name)) for name, topic in snapshot.topics.items()
     }
-    snapshot = replace(snapshot, topics=topics)
-    alive = {broker.id for broker in snapshot.brokers}
+    whole = replace(snapshot, topics=topics)
+    told = {"topics": _named_topics(client, whole, named)} if named else {}
+    return {**told, **described(whole, racks)}
+
+
+def described(
+    snapshot: Snapshot, racks: Mapping[int, Optional[str]], reachable: bool = True
+) -> Dict[str, Any]:
+    """The same of a snapshot whose topics have their settings. Pure."""
+    topics, alive = snapshot.topics, {broker.id for broker in snapshot.brokers}
     holders = health.replica_holders(snapshot)
     shares = health.loads(snapshot)
 
     def listed(pairs: Sequence[health.Named]) -> List[Dict[str, Any]]:
         return [health.partition_dict(name, part) for name, part in pairs]
 
-    told = {"topics": _named_topics(client, snapshot, named)} if named else {}
     return {
-        **told,
-        "reachable": True,
+        "reachable": reachable,
         "cluster_id": snapshot.cluster_id,
         "controller": snapshot.controller,
         "brokers": [
@@ -212,24 +218,6 @@ def overrides_of(told: Mapping[int, Mapping[str, ConfigEntry]]) -> List[Dict[str
     return list(found.values())
 
 
-def nothing_there() -> Dict[str, Any]:
-    """The same keys, for a cluster that could not be reached."""
-    return {
-        "reachable": False,
-        "cluster_id": None,
-        "controller": None,
-        "brokers": [],
-        "topic_count": 0,
-        "partition_count": 0,
-        "replica_holders": [],
-        "on_default_min_isr": [],
-        "missing_brokers": [],
-        "under_replicated": [],
-        "under_min_isr": [],
-        "offline": [],
-    }
-
-
 def gather(
     params: Mapping[str, Any],
     make_client: Callable[[], KafkaClient],
@@ -255,7 +243,8 @@ def gather(
     except AdminError as error:
         if not lenient or error.reachable:
             raise
-        results.update(nothing_there(), unreachable_reason=error.message)
+        nothing = described(Snapshot(), {}, reachable=False)
+        results.update(nothing, unreachable_reason=error.message)
     if params["zookeeper"]:
         try:
             seconds = params["zookeeper_timeout"] or params["timeout"]

@@ -95,8 +95,8 @@ ARGUMENTS: Dict[str, Any] = dict(
     names=dict(type="list", elements="str", default=[]),
     packages=dict(type="list", elements="str", default=[]),
     java_home=dict(type="str", default=""),
-    java_minimum=dict(type="int", default=17),
-    java_maximum=dict(type="int", default=23),
+    java_minimum=dict(type="int", default=java.MINIMUM),
+    java_maximum=dict(type="int", default=java.MAXIMUM),
 )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.java import major
+from ansible_collections.kafkaops.cluster.plugins.module_utils.java import FOR_SPARK, major
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
     found,
@@ -44,7 +44,6 @@ FILES_BESIDE_REPLICAS = 1000
 CLOCK_SECONDS = 5.0
 # Kafka 3.8 and 3.9 run on 8 to 23 (KAFKA-19751), 8 and 11 deprecated; we offer what is tested.
 KAFKA_JAVA = (8, 23)
-SPARK_JAVA = (17, 21)
 
 
 def check_machines(world: World) -> Iterator[Problem]:
@@ -186,7 +185,7 @@ def _java(member: Member) -> Iterator[Problem]:
         )
     if java.get("home"):
         release = major(java.get("version"))
-        if release is not None and release not in SPARK_JAVA and member.is_broker:
+        if release is not None and release not in FOR_SPARK and member.is_broker:
             yield found(
                 "java.version",
                 member.name,
@@ -297,7 +296,7 @@ def _spark(world: World) -> Iterator[Problem]:
     if java is None or not wanting:
         return
     release = major(java.get("version"))
-    if release in SPARK_JAVA:
+    if release in FOR_SPARK:
         return
     found_there = java.get("version") or ", ".join(java.get("seen") or []) or "no Java"
     always = any(member.text("flow_validation") == "always" for member in wanting)

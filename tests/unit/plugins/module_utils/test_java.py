@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+import pathlib
+
 import pytest
+import yaml
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils import java
 
@@ -18,6 +21,15 @@ def make_java(home, version, release=True):
     if release:
         (home / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
     return str(home)
+
+
+def test_the_range_is_that_of_the_role_and_of_the_job():
+    """What only data can say there is said once more here."""
+    root = pathlib.Path(__file__).resolve().parents[4]
+    defaults = yaml.safe_load((root / "roles/java/defaults/main.yml").read_text(encoding="utf-8"))
+    assert (defaults["java_minimum"], defaults["java_maximum"]) == (java.MINIMUM, java.MAXIMUM)
+    job = (root / "roles/flow_validation/files/flow/connector.py").read_text(encoding="utf-8")
+    assert f"JAVA_VERSIONS = {java.FOR_SPARK}" in job
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import health
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster_info import (
+    described,
     in_sync_everywhere,
     wait_for,
 )
@@ -287,3 +288,9 @@ def test_a_lost_connection_is_made_anew():
     world = World((0, GOOD), (1, AWAY), (2, GOOD))
     world.wait(quiet_seconds=3)
     assert world.connects > 2
+
+
+def test_a_cluster_that_does_not_answer_is_described_by_the_same_keys():
+    told = described(Snapshot(), {}, reachable=False)
+    assert set(told) == set(described(GOOD, {}))
+    assert not told.pop("reachable") and not any(told.values())
