@@ -64,3 +64,22 @@ def test_only_behind_the_last_turn_the_quiet_time_is_the_waits_own():
         assert Templar(loader=DataLoader(), variables=known).template(quiet) == expected
     told = yaml.safe_load((ROLES / "kafka" / "tasks" / "wait.yml").read_text())
     assert told[0]["kafkaops.cluster.kafka_cluster_info"]["wait"]["quiet_seconds"]
+
+
+def tasks_from(name):
+    """The tasks of a file of the role kafka, those of the files that it includes in their places."""
+    for task in yaml.safe_load((ROLES / "kafka" / "tasks" / name).read_text()):
+        included = task.get("ansible.builtin.include_tasks")
+        yield from tasks_from(included) if included else [task]
+
+
+def test_between_the_last_look_and_the_stop_nothing_runs_on_any_host():
+    """Only what the controller does by itself: each call of a module would make the look older."""
+    turn = list(tasks_from("turn.yml"))
+    modules = [
+        next(key for key in task if "." in key) if "block" not in task else "" for task in turn
+    ]
+    look = modules.index("kafkaops.cluster.kafka_broker_gate")
+    stop = modules.index("kafkaops.cluster.jvm_instance")
+    assert turn[stop]["kafkaops.cluster.jvm_instance"]["state"] == "started"
+    assert set(modules[look + 1 : stop]) <= {"ansible.builtin.debug", "ansible.builtin.group_by"}
