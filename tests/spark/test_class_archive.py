@@ -101,6 +101,7 @@ def test_a_place_that_cannot_be_written_is_no_trouble(java, tmp_path):
     archive = find(java, tmp_path)
     archive.begin()
     archive.finish(None, True)
+    assert (tmp_path / "classes").read_text() == "a file"
 
 
 @pytest.mark.soak  # Java takes its time; the jobs of all other parts use what they keep as well

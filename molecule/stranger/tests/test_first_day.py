@@ -75,7 +75,7 @@ def test_the_user_has_no_rights(stranger):
     probe.write_text(
         "- {hosts: localhost, gather_facts: false, become: true, tasks: [{ansible.builtin.command: id}]}\n"
     )
-    stranger.play("probe.yml", code=2)
+    assert "sudo" in stranger.play("probe.yml", code=2)
     probe.unlink()
 
 
@@ -189,7 +189,7 @@ def test_two_clusters_in_one_inventory(stranger):
     found = [list(verdicts(stranger, name).values()) for name in ("left", "right")]
     assert [[each["verdict"] for each in runs] for runs in found] == [["pass"], ["pass"]], said
     assert found[0][0]["cluster_id"] != found[1][0]["cluster_id"]
-    assert said.count("1 broker") == 2 or said.count("bootstrap  127.0.0.1") == 2, said
+    assert said.count("bootstrap  127.0.0.1:") == 2, said
     stranger.play("playbooks/stop.yml", *both)
 
 

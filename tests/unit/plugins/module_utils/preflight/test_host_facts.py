@@ -325,9 +325,28 @@ def test_a_dead_name_server_does_not_hold_the_run():
     assert "no answer" in answers["slow"]["error"]
 
 
-def test_one_machine_has_one_key():
-    assert host.machine_keys() == host.machine_keys()
-    assert set(host.machine_keys()) == {"network", "filesystem"}
+def test_one_machine_has_one_key(tmp_path):
+    """The boot and the network name space of each made-up /proc; the root is that of this machine."""
+
+    def keys(name, boot, network):
+        proc = tmp_path / name
+        for path in (proc / "sys/kernel/random", proc / "self/ns"):
+            path.mkdir(parents=True)
+        (proc / "sys/kernel/random/boot_id").write_text(f"{boot}\n")
+        os.link(network, proc / "self/ns/net")
+        return host.machine_keys(str(proc))
+
+    one, another = tmp_path / "one", tmp_path / "another"
+    one.touch()
+    another.touch()
+    first = keys("first", "b1", one)
+    assert first["network"].startswith("b1/") and first["filesystem"].startswith("b1/")
+    assert keys("same", "b1", one) == first
+    container = keys("container", "b1", another)
+    assert container["network"] != first["network"]
+    assert container["filesystem"] == first["filesystem"]
+    other = keys("other machine", "b2", one)
+    assert not set(other.values()) & set(first.values())
 
 
 def test_secrets_leave_the_host_neither_by_their_name_nor_in_a_url():
