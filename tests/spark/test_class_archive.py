@@ -99,9 +99,11 @@ def test_one_run_at_a_time_writes_and_a_killed_one_is_forgotten(java, tmp_path):
 def test_a_place_that_cannot_be_written_is_no_trouble(java, tmp_path):
     (tmp_path / "classes").write_text("a file")
     archive = find(java, tmp_path)
+    assert archive.action == MARK
     archive.begin()
     archive.finish(None, True)
     assert (tmp_path / "classes").read_text() == "a file"
+    assert find(java, tmp_path).action == MARK, "no mark was left"
 
 
 @pytest.mark.soak  # Java takes its time; the jobs of all other parts use what they keep as well

@@ -75,7 +75,8 @@ def test_the_user_has_no_rights(stranger):
     probe.write_text(
         "- {hosts: localhost, gather_facts: false, become: true, tasks: [{ansible.builtin.command: id}]}\n"
     )
-    assert "sudo" in stranger.play("probe.yml", code=2)
+    said = stranger.play("probe.yml", code=2)
+    assert "sudo" in said, said
     probe.unlink()
 
 
@@ -92,7 +93,8 @@ def test_fetch_without_hosts(stranger):
 def test_without_the_cache_nothing_would_be_offline(stranger):
     """Otherwise the tests below would prove nothing."""
     empty = str(stranger.home / "empty")
-    stranger.play("playbooks/fetch.yml", *INVENTORY, code=2, KAFKAOPS_CACHE=empty)
+    said = stranger.play("playbooks/fetch.yml", *INVENTORY, code=2, KAFKAOPS_CACHE=empty)
+    assert "[fetch.failed]" in said, said
     shutil.rmtree(empty, ignore_errors=True)
 
 
@@ -189,6 +191,8 @@ def test_two_clusters_in_one_inventory(stranger):
     found = [list(verdicts(stranger, name).values()) for name in ("left", "right")]
     assert [[each["verdict"] for each in runs] for runs in found] == [["pass"], ["pass"]], said
     assert found[0][0]["cluster_id"] != found[1][0]["cluster_id"]
+    for name in ("left", "right"):
+        assert said.count(f"cluster    {name}: 1 brokers of Kafka ") == 1, said
     assert said.count("bootstrap  127.0.0.1:") == 2, said
     stranger.play("playbooks/stop.yml", *both)
 
