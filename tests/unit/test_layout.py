@@ -196,20 +196,33 @@ def test_host_and_port_become_one_text_in_one_place():
     assert found == ENDPOINTS
 
 
-def test_no_resource_of_admin_imports_another():
-    """What two of them share is below both: `moving`, `until_quiet`, `runner`."""
+def layers_of_admin():
+    """file -> (how deep its layer is, the layer's name), by the table of docs/modules.md."""
     inside = (ROOT / "docs" / "modules.md").read_text(encoding="utf-8").split("## Inside")[1]
-    row = next(line for line in inside.split("\n") if line.startswith("| resource |"))
-    resources = re.findall(r"`(\w+)`", row.split("|")[2])
-    assert {"topics", "reassignment", "disks"} <= set(resources)
-    sideways = {
-        (name, other)
-        for name in resources
-        for each in imports(TREES[Path("module_utils/admin") / f"{name}.py"])
-        for other in resources
-        if each.startswith(f"{PREFIX}module_utils.admin.{other}.")
+    table = inside.split("| layer | files | what it is |")[1].split("\n\n")[0]
+    rows = [line.split("|")[1:3] for line in table.split("\n") if line.startswith("| ")]
+    return {
+        name: (depth, layer.strip())
+        for depth, (layer, cell) in enumerate(rows)
+        for name in re.findall(r"`(\w+)`", cell)
     }
-    assert not sideways
+
+
+def test_arrows_within_admin_go_down_and_none_sideways_between_resources():
+    """As the table has them; what two resources share is below both."""
+    layers = layers_of_admin()
+    wrong = set()
+    for path, tree in TREES.items():
+        if path.parts[:2] != ("module_utils", "admin") or path.stem == "__init__":
+            continue
+        for each in imports(tree):
+            other = each[len(f"{PREFIX}module_utils.admin.") :].partition(".")[0]
+            if not each.startswith(f"{PREFIX}module_utils.admin.") or other not in layers:
+                continue
+            (start, layer), (end, _layer) = layers[path.stem], layers[other]
+            if start > end or (start == end and layer == "resource"):
+                wrong.add(f"{path.stem} -> {other}")
+    assert len(layers) > 30 and not wrong
 
 
 def test_text_is_made_by_f_strings():

@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterable, Iterator, Mapping, Tuple
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
     ConfigEntry,
+    Key,
     Partition,
     Snapshot,
     Topic,
@@ -21,7 +22,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
 )
 
 # (topic, partition)
-PartitionKey = Tuple[str, int]
 Configs = Dict[str, Dict[str, ConfigEntry]]
 
 _SOURCES = {1: "topic", 2: "broker", 3: "cluster", 4: "static", 5: "default", 8: "group"}
@@ -78,7 +78,7 @@ def with_config(
     return Topic(topic.name, topic.partitions, config)
 
 
-def sizes_of(answers: Iterable[Any]) -> Iterator[Tuple[PartitionKey, int]]:
+def sizes_of(answers: Iterable[Any]) -> Iterator[Tuple[Key, int]]:
     """((topic, partition), bytes) pairs of kafka-python's answer to DescribeLogDirs."""
     for answer in answers:
         for result in answer.get("results") or answer.get("log_dirs") or ():

@@ -14,12 +14,12 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_moves import (
     MovesClient,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_disks import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Directory,
     Place,
     UnderWay,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 try:

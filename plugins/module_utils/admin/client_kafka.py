@@ -12,9 +12,6 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_answers import (
-    PartitionKey,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_connection import (
     POLL_SECONDS,
     error_of,
@@ -34,6 +31,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     DELETE,
     GROW,
     ConfigEntry,
+    Key,
     Snapshot,
     same_value,
 )
@@ -217,13 +215,13 @@ class KafkaClient(ReadingClient):
         return refused
 
     def elect_preferred(
-        self, partitions: Sequence[PartitionKey], deadline: float
-    ) -> Dict[PartitionKey, Tuple[str, str]]:
+        self, partitions: Sequence[Key], deadline: float
+    ) -> Dict[Key, Tuple[str, str]]:
         """Elect the preferred leader of each partition; those that failed, with text and code.
 
         One request for BATCH partitions. What already has its preferred leader has not failed.
         """
-        failed: Dict[PartitionKey, Tuple[str, str]] = {}
+        failed: Dict[Key, Tuple[str, str]] = {}
         for start in range(0, len(partitions), BATCH):
             pending = list(partitions[start : start + BATCH])
             while pending:

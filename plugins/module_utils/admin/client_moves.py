@@ -24,6 +24,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafk
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_settings import (
     kafka_python_settings,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Key
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
@@ -39,7 +40,6 @@ except ImportError:
 
 T = TypeVar("T")
 # (topic, partition)
-Key = Tuple[str, int]
 
 LEADER, FOLLOWER = "leader", "follower"
 RATES = tuple(f"{side}.replication.throttled.rate" for side in (LEADER, FOLLOWER))

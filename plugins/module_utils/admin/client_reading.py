@@ -20,7 +20,6 @@ from ansible.module_utils.basic import missing_required_lib
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_answers import (
     Configs,
-    PartitionKey,
     entries_of,
     sizes_of,
     snapshot_of,
@@ -36,6 +35,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_sett
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
     ConfigEntry,
+    Key,
     Snapshot,
     Stake,
 )
@@ -159,7 +159,7 @@ class ReadingClient(ClusterConnection):
                 return snapshot_of(metadata), requests
         return None, requests
 
-    def fetch_moving_partitions(self, places: Sequence[Tuple[str, int]]) -> List[PartitionKey]:
+    def fetch_moving_partitions(self, places: Sequence[Tuple[str, int]]) -> List[Key]:
         """Partitions that are being moved, sorted; one request, to the controller.
 
         `places`: the controller's address; another broker, that lost touch, may name none or a wrong one.
@@ -358,8 +358,8 @@ class ReadingClient(ClusterConnection):
         if not cuts:
             return {}
         now_ms = int(self._wall_clock() * 1000)
-        ends: List[PartitionKey] = []
-        times: Dict[PartitionKey, int] = {}
+        ends: List[Key] = []
+        times: Dict[Key, int] = {}
         for name, (retention_ms, _size) in cuts.items():
             for part in snapshot.topics[name].partitions:
                 if part.leader is None:
@@ -395,12 +395,12 @@ class ReadingClient(ClusterConnection):
             )
         return stakes
 
-    def _offsets(self, specs: Mapping[PartitionKey, Any]) -> Dict[PartitionKey, int]:
+    def _offsets(self, specs: Mapping[Key, Any]) -> Dict[Key, int]:
         """(topic, partition) to offset, for one specification each; -1 stays -1."""
         if not specs:
             return {}
 
-        def call(timeout: float) -> Dict[PartitionKey, int]:
+        def call(timeout: float) -> Dict[Key, int]:
             self.requests["list_offsets"] += 1
             asked = {TopicPartition(*key): spec for key, spec in specs.items()}
             # Asked again soon: another may lead by then, and it is not asked before.
@@ -419,7 +419,7 @@ class ReadingClient(ClusterConnection):
 
         return self._read("reading offsets", call)
 
-    def _sizes(self, names: Iterable[str]) -> Tuple[Dict[PartitionKey, int], str]:
+    def _sizes(self, names: Iterable[str]) -> Tuple[Dict[Key, int], str]:
         """(topic, partition) to bytes of its largest replica, and why there are none."""
         try:
             from kafka import KafkaAdminClient  # librdkafka has no call for log directories
@@ -427,7 +427,7 @@ class ReadingClient(ClusterConnection):
         except ImportError:
             return {}, "bytes are unknown, kafka-python is not installed"
         self.requests["describe_log_dirs"] += 1
-        sizes: Dict[PartitionKey, int] = {}
+        sizes: Dict[Key, int] = {}
         with kafka_python_settings(self.connection) as settings:
             try:
                 admin = KafkaAdminClient(**settings)

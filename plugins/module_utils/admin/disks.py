@@ -21,7 +21,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_disk
     Disks,
     DisksClient,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Snapshot
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Directory,
+    Place,
+    Snapshot,
+    UnderWay,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moving import (
     CANCEL,
     FINISH,
@@ -38,12 +43,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_disks import (
     TOLERANCE_PERCENT,
-    Directory,
     DiskMove,
     DiskMoves,
     DiskWish,
-    Place,
-    UnderWay,
     carried_out,
     plan_disks,
     told,

@@ -92,6 +92,12 @@ BROKER_KEYS: Mapping[str, Tuple[Tuple[str, Optional[int]], ...]] = {
     "min.insync.replicas": (("min.insync.replicas", 1),),
     "unclean.leader.election.enable": (("unclean.leader.election.enable", None),),
 }
+# (topic, partition), and (broker, partition)
+Key = Tuple[str, int]
+Place = Tuple[int, Key]
+# A disk that is full takes its directory down: so much of it stays free, but not more than a twentieth.
+RESERVE_BYTES = 2**30
+RESERVE_SHARE = 20
 
 
 def topic_default(key: str, settings: Mapping[str, str]) -> Optional[str]:
@@ -166,6 +172,44 @@ class Stake:
     bytes: Optional[int] = None
     total_bytes: Optional[int] = None
     unknown: str = ""
+
+
+@dataclass(frozen=True)
+class Directory:
+    """A log directory as its broker tells it: bytes of each replica; of its disk, None: not told."""
+
+    path: str
+    replicas: Mapping[Key, int] = field(default_factory=dict)
+    online: bool = True
+    total: Optional[int] = None
+    usable: Optional[int] = None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all replicas."""
+        return sum(self.replicas.values())
+
+    @property
+    def room(self) -> Optional[int]:
+        """Bytes that may be copied here, None: not known."""
+        if self.usable is None:
+            return None
+        return self.usable - min(RESERVE_BYTES, (self.total or self.usable) // RESERVE_SHARE)
+
+
+@dataclass(frozen=True)
+class UnderWay:
+    """A move that a broker makes already: `copied` bytes of the replica are at the target."""
+
+    source: str
+    target: str
+    size: int
+    copied: int = 0
+
+    @property
+    def left(self) -> int:
+        """Bytes that are still to be copied."""
+        return max(0, self.size - self.copied)
 
 
 @dataclass(frozen=True)

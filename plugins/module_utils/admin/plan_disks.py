@@ -21,62 +21,23 @@ from __future__ import annotations
 
 import bisect
 import posixpath
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_moves import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Directory,
     Key,
+    Place,
+    UnderWay,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_moves import (
     some_keys,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import approximate_size
 
 TOLERANCE_PERCENT = 10
-# A disk that is full takes its directory down: so much of it stays free, but not more than a twentieth.
-RESERVE_BYTES = 2**30
-RESERVE_SHARE = 20
-
-# (broker, partition)
-Place = Tuple[int, Key]
-
-
-@dataclass(frozen=True)
-class Directory:
-    """A log directory as its broker tells it: bytes of each replica; of its disk, None: not told."""
-
-    path: str
-    replicas: Mapping[Key, int] = field(default_factory=dict)
-    online: bool = True
-    total: Optional[int] = None
-    usable: Optional[int] = None
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of all replicas."""
-        return sum(self.replicas.values())
-
-    @property
-    def room(self) -> Optional[int]:
-        """Bytes that may be copied here, None: not known."""
-        if self.usable is None:
-            return None
-        return self.usable - min(RESERVE_BYTES, (self.total or self.usable) // RESERVE_SHARE)
-
-
-@dataclass(frozen=True)
-class UnderWay:
-    """A move that a broker makes already: `copied` bytes of the replica are at the target."""
-
-    source: str
-    target: str
-    size: int
-    copied: int = 0
-
-    @property
-    def left(self) -> int:
-        """Bytes that are still to be copied."""
-        return max(0, self.size - self.copied)
 
 
 @dataclass(frozen=True)

@@ -36,11 +36,11 @@ from typing import (
     Tuple,
 )
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Key
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import approximate_size
 
 # (topic, partition)
-Key = Tuple[str, int]
 # A few names are enough for a message.
 EXAMPLES = 5
 

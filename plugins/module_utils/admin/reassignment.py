@@ -30,12 +30,12 @@ from typing import (
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_moves import (
     RATES,
     REPLICAS,
-    Key,
     MovesClient,
     Running,
     Throttles,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Key,
     Partition,
     Snapshot,
 )

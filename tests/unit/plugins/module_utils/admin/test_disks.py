@@ -18,13 +18,14 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_disk
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_moves import Running
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.disks import DiskReassignment
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Broker, Snapshot
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moving import OPTIONS
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_disks import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Broker,
     Directory,
+    Snapshot,
     UnderWay,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moving import OPTIONS
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import reconcile
 
 PATHS = ("/d1", "/d2", "/d3")

@@ -11,10 +11,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_disks import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Directory,
-    DiskWish,
     UnderWay,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_disks import (
+    DiskWish,
     carried_out,
     plan_disks,
     told,
