@@ -10,11 +10,10 @@ broker goes on copying by itself, also after a restart.
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Callable, Collection, Deque, Dict, List, Mapping, Sequence, Set, Tuple
+from typing import Any, Collection, Deque, Dict, List, Mapping, Sequence, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_disks import (
     DISK_RATE,
@@ -188,15 +187,8 @@ class DiskReassignment(Moving):
     POLL_SECONDS = 1.0
     client: DisksClient
 
-    def __init__(
-        self,
-        client: DisksClient,
-        params: Mapping[str, Any],
-        tell: Callable[[str], None] = lambda line: None,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ):
-        super().__init__(client, params, tell, clock, sleep)
+    def prepare(self, params: Mapping[str, Any]) -> None:
+        """The brokers that are asked about, and what is asked for."""
         self.asked = sorted(set(params["disks"]))
         self.wish = disk_wish_from(params)
         self.moves = DiskMoves()

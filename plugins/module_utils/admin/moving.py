@@ -145,6 +145,9 @@ class Moving(Resource):
     # One move that is under way, several, the limit, and where it holds; and between two looks.
     ONE, SEVERAL, LIMIT, WHERE = "", "", "", ""
     POLL_SECONDS = 0.5
+    # The moves of the plan, and the snapshot that it was made of.
+    moves: Any
+    _found: Any
 
     def __init__(
         self,
@@ -159,12 +162,15 @@ class Moving(Resource):
         self.cancelling = params["state"] == CANCELLED
         self.rate = rate_from(params["throttle"])
         self.batch = checked_batch(params["batch"])
-        self.moves: Any = None
-        self._found: Any = None
         self._took: Dict[str, Dict[str, int]] = {}
         self._tell, self._clock, self._sleep = tell, clock, sleep
+        self.prepare(params)
 
     # ------------------------------------------------------------ what a subclass fills in
+
+    def prepare(self, params: Mapping[str, Any]) -> None:
+        """Take what is its own of the parameters; AdminError for what cannot be."""
+        raise NotImplementedError
 
     def name_of(self, key: Any) -> str:
         """The subject of a move, for people."""

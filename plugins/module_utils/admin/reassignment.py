@@ -10,7 +10,6 @@ what is under way is waited for, what is missing is started, throttles that are 
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
@@ -306,15 +305,8 @@ class Reassignment(Moving):
     LIMIT, WHERE = "throttle", "from and to each broker"
     client: MovesClient
 
-    def __init__(
-        self,
-        client: MovesClient,
-        params: Mapping[str, Any],
-        tell: Callable[[str], None] = lambda line: None,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ):
-        super().__init__(client, params, tell, clock, sleep)
+    def prepare(self, params: Mapping[str, Any]) -> None:
+        """What is asked for."""
         self.wish = Wish() if self.cancelling else wish_from(params)
         self.moves = Moves()
         self._found = Found(Snapshot())

@@ -19,7 +19,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.finding
     merged,
     reported,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.judge import NEVER_ACCEPTED
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import LEVELS
 
 ROOT = pathlib.Path(__file__).resolve().parents[5]
@@ -204,10 +203,3 @@ def test_the_catalogue_names_each_id_once():
     ids = re.findall(r"(?m)^([a-z_]+\.[a-z_]+):$", text)
     assert sorted(ids) == sorted(set(ids))
     assert list(yaml.safe_load(text)) == ids
-
-
-def test_the_page_names_what_nobody_may_accept():
-    page = (ROOT / "docs" / "preflight.md").read_text(encoding="utf-8")
-    listed = page.split("These cannot be accepted and stay errors:")[1].split("\n\n")[1]
-    assert set(re.findall(r"`([a-z_]+\.[a-z_]+)`", listed)) == NEVER_ACCEPTED
-    assert NEVER_ACCEPTED <= set(catalogue())
