@@ -37,6 +37,30 @@ def test_addresses_of_brokers_are_as_clients_write_them():
     assert list(told.items()) == [(1, "kafka-1:9092"), (2, "[::1]:9093")]
 
 
+def test_partitions_that_a_broker_does_not_know_yet_are_asked_for_again():
+    """One that has just started knows some of a topic; told as gone, their records would be a loss."""
+    place = {"leader": 1, "replicas": (1,), "isr": (1,)}
+    answers = []
+
+    class Starting(cluster.Cluster):
+        _timeout = 30
+
+        def __init__(self):
+            pass
+
+        def layout(self, topic):
+            return dict.fromkeys(answers.pop(0) if len(answers) > 1 else answers[0], place)
+
+        def _offsets(self, topic, layout, spec, committed=False):
+            return dict.fromkeys(layout, (0, None))
+
+    answers[:] = [[0], [], [0, 1], [0, 1, 2]]
+    assert sorted(Starting().positions("t", wait=30, known=[0, 1, 2])) == [0, 1, 2]
+    answers[:] = [[0, 1]]
+    assert sorted(Starting().positions("t", wait=0.3, known=[0, 1, 2])) == [0, 1], "it is gone"
+    assert sorted(Starting().positions("t")) == [0, 1]
+
+
 @given(partitions=st.integers(1, 40), producers=st.integers(1, 9), records=st.integers(0, 10_000))
 def test_shares_are_everything_once(partitions, producers, records):
     shares = [ledger.share(partitions, producers, p, records) for p in range(producers)]

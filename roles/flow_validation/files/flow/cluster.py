@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
-from typing import Sequence
+from typing import Collection, Sequence
 
 from flow.verdict import Partition
 
@@ -248,13 +248,16 @@ class Cluster:
             for n, p in sorted(found.partitions.items())
         }
 
-    def positions(self, topic: str, wait: float = 0, committed: bool = False) -> dict:
+    def positions(
+        self, topic: str, wait: float = 0, committed: bool = False, known: Collection = ()
+    ) -> dict:
         """partition -> verdict.Partition, with the offsets of this moment; asks again while leaders
         are gone or move.
 
         `committed`: ends before the first transaction that is still open.
         No such topic: an empty dictionary, but only after `wait` seconds, since brokers hear of a
-        new topic one after another.
+        new topic one after another. As long is waited for partitions that are `known` and absent: a
+        broker that has just started knows some partitions of a topic before the others.
         """
         from confluent_kafka.admin import OffsetSpec
 
@@ -265,6 +268,9 @@ class Cluster:
             if not layout and waited >= wait:
                 return {}
             try:
+                absent = sorted(set(known) - set(layout))
+                if absent and waited < wait:
+                    raise LookupError(f"partitions {absent} are not known")
                 leaderless = [n for n, p in layout.items() if p["leader"] is None]
                 if leaderless:
                     raise LookupError(f"partitions {leaderless} have no leader")

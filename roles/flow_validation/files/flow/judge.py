@@ -25,6 +25,8 @@ from flow.cluster import CannotRun
 
 # Seconds beyond transaction.timeout.ms, until a transaction must have been aborted by the cluster.
 _TRANSACTION_GRACE = 30
+# For what no broker knows that was asked: brokers that have just started learn of partitions one by one.
+_ABSENT_SECONDS = 15
 _WITNESS = ("partition", "offset", "producer", "attempt", "sequence", "records", "reason")
 
 
@@ -78,7 +80,8 @@ class Judge:
     def results(self) -> Results:
         """Read the topic and apply every check."""
         hanging = self._hanging() if self._layout else []
-        now = self.cluster.positions(self.plan.topic, wait=5)
+        wait = min(_ABSENT_SECONDS, self.options.timeout)
+        now = self.cluster.positions(self.plan.topic, wait=wait, known=self.plan.after)
         with ThreadPoolExecutor(1) as other:  # groups mostly wait: for members, and for brokers
             handed = other.submit(self._deliveries, now) if self.plan.groups else None
             spans = self._spans(now, hanging)

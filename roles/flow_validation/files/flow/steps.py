@@ -223,7 +223,7 @@ def _produce(spark, options, plan: files.Plan, cluster: Cluster, settings: dict,
             numbers.mapPartitionsWithIndex(one).collect()
         except Exception as error:  # what the attempts wrote down so far is still worth judging
             plan.produce_error = stack_trace.reason(str(error))
-        plan.after = cluster.positions(plan.topic, wait=options.timeout)
+        plan.after = cluster.positions(plan.topic, wait=options.timeout, known=plan.before)
     plan.records = early.records()
     plan.produce_seconds = watch.seconds["produce"]
     files.save_plan(options.ledger, plan)
