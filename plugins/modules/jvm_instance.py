@@ -154,16 +154,8 @@ options:
         description: Environment of the process.
         type: dict
         default: {}
-      secret_environment:
-        description: Variables that are added to O(generation.environment), and never shown.
-        type: dict
-        default: {}
       files:
         description: Configuration files by name.
-        type: dict
-        default: {}
-      secrets:
-        description: Text by file name, never shown; appended to the file of that name in O(generation.files), or a file of its own.
         type: dict
         default: {}
       unwatched:
@@ -195,6 +187,13 @@ options:
             restart, that of a setting in O(generation.service) is.
         type: str
         default: ""
+  secrets:
+    description:
+      - What is never shown of O(generation).
+      - C(files), text by file name, is appended to the file of that name in O(generation.files), or is a file of its own.
+        C(environment) is added to O(generation.environment).
+    type: dict
+    default: {}
   seeds:
     description: Files, by path, that are written only where they are absent and the instance does not run.
     type: dict
@@ -368,9 +367,7 @@ GENERATION = {
     "default_options": {"type": "list", "elements": "str", "default": []},
     "arguments": {"type": "list", "elements": "str", "default": []},
     "environment": {"type": "dict", "default": {}},
-    "secret_environment": {"type": "dict", "default": {}, "no_log": True},
     "files": {"type": "dict", "default": {}},
-    "secrets": {"type": "dict", "default": {}, "no_log": True},
     "unwatched": {"type": "list", "elements": "str", "default": []},
     "cds_archive": {"type": "path", "default": ""},
     "guard": {"type": "list", "elements": "str", "default": []},
@@ -406,6 +403,9 @@ SPEC = {
     "data_dirs": {"type": "list", "elements": "path", "default": []},
     "account": {"type": "str", "default": ""},
     "generation": {"type": "dict", "options": GENERATION},
+    # Not within it: what Ansible writes into the system log of an option's text, it hides only where the
+    # text has neither a line's end nor a quote.
+    "secrets": {"type": "dict", "default": {}, "no_log": True},
     "seeds": {"type": "dict", "default": {}},
     "ready": {"type": "list", "elements": "dict", "default": [], "options": PROBE},
     "log_files": {"type": "list", "elements": "str", "default": []},

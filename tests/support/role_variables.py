@@ -44,6 +44,17 @@ FACTS = {
 }
 
 
+def generation_of(role: str, given: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return what a role stages, in one mapping: the generation, `secrets` by file, `secret_environment`."""
+    staged = evaluated(role, f"__{role}_staging", given)
+    hidden = staged["secrets"]
+    return {
+        **staged["generation"],
+        "secrets": hidden["files"],
+        "secret_environment": hidden["environment"],
+    }
+
+
 def evaluated(role: str, name: str, given: dict[str, Any] | None = None) -> Any:
     """Return the value of the variable `name` of a role, with `given` from an inventory."""
     with warnings.catch_warnings():

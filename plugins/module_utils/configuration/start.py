@@ -2,7 +2,7 @@
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection: names and behaviour may change without notice.
-"""What an instance is started with, from what its role collects: the module's option `generation`.
+"""What an instance is started with, from what its role collects: options of the module jvm_instance.
 
 Both products have the same options of the JVM, and the same rule for secrets: what must not be seen is
 apart from the rest, since Ansible shows the rest with `-vvv`. Pure: values in, values out.
@@ -45,11 +45,11 @@ OPTIONS_FILE = "jvm.options"
 def generation(
     start: Mapping[str, Any], jvm: Mapping[str, Any], config_dir: str, class_data_dir: str = ""
 ) -> Dict[str, Any]:
-    """Return the option `generation` of the module jvm_instance.
+    """Return the options `generation` and `secrets` of the module jvm_instance.
 
-    `start` is that option, apart from the options of the JVM; a file may be a mapping of properties, and
-    `environment` may hold secrets. `jvm` is what `jvm_options` takes. `class_data_dir` is the directory
-    of class-data archives, empty for none.
+    `start` is the first of them, apart from the options of the JVM; a file may be a mapping of
+    properties, and `environment` may hold secrets; so does its `secrets`, text by file name. `jvm` is
+    what `jvm_options` takes. `class_data_dir` is the directory of class-data archives, empty for none.
     """
     options, defaults = jvm_options(**jvm)
     files, secrets = {}, {name: text for name, text in start.get("secrets", {}).items() if text}
@@ -67,15 +67,17 @@ def generation(
         secrets[OPTIONS_FILE] = hidden
         public.append(f"@{config_dir}/current/{OPTIONS_FILE}")
     environment, secret_environment = _apart(start.get("environment", {}))
+    shown = {name: value for name, value in start.items() if name != "secrets"}
     return {
-        **start,
-        "jvm_options": public,
-        "default_options": defaults,
-        "environment": environment,
-        "secret_environment": secret_environment,
-        "files": files,
-        "secrets": secrets,
-        "cds_archive": _class_data(class_data_dir, start["release"], start["java_home"]),
+        "generation": {
+            **shown,
+            "jvm_options": public,
+            "default_options": defaults,
+            "environment": environment,
+            "files": files,
+            "cds_archive": _class_data(class_data_dir, start["release"], start["java_home"]),
+        },
+        "secrets": {"files": secrets, "environment": secret_environment},
     }
 
 

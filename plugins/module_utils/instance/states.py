@@ -73,7 +73,8 @@ def generation(params: Params, manager: ServiceManager) -> Generation:
     command = os.path.join(params["config_dir"], "current", "launch")
     console = os.path.join(params["log_dir"], CONSOLE)
     files = {key: str(value) for key, value in given["files"].items()}
-    for key, value in given["secrets"].items():
+    secrets = params["secrets"]
+    for key, value in secrets.get("files", {}).items():
         files[key] = files.get(key, "") + str(value)
     return Generation(
         release=given["release"],
@@ -85,8 +86,8 @@ def generation(params: Params, manager: ServiceManager) -> Generation:
         arguments=tuple(given["arguments"]),
         environment={
             key: str(value)
-            for part in ("environment", "secret_environment")
-            for key, value in given[part].items()
+            for part in (given["environment"], secrets.get("environment", {}))
+            for key, value in part.items()
         },
         files=files,
         unwatched=tuple(given["unwatched"]),

@@ -30,7 +30,7 @@ PRODUCTS = ("kafka", "zookeeper")
 def wanted(product, **given):
     """The meaning of what today's role stages for the same inventory."""
     inventory = {**EARLIER[product]["inventory"], **given}
-    staged = evaluated(product, f"__{product}_generation", inventory)
+    staged = evaluated(product, f"__{product}_staging", inventory)
     defaults = {name: option.get("default") for name, option in GENERATION.items()}
     params = {
         "name": product,
@@ -38,7 +38,8 @@ def wanted(product, **given):
         "config_dir": f"/etc/{product}",
         "log_dir": f"/var/log/{product}",
         "ready": [],
-        "generation": {**defaults, **staged},
+        "generation": {**defaults, **staged["generation"]},
+        "secrets": staged["secrets"],
     }
     return generation(params, Systemd(lambda *_words, **_more: (0, "", ""), "")).meaning()
 

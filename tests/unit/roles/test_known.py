@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.role_variables import evaluated
+from tests.support.role_variables import evaluated, generation_of
 
 PATH, SHA512 = "/opt/kafka/releases/kafka_2.13-3.9.2", "ab" * 64
 ARCHIVE = {"name": "kafka_2.13-3.9.2", "sha512": SHA512}
@@ -70,9 +70,9 @@ def test_an_account_that_is_as_it_would_be_made(differs, expected):
 def test_the_java_that_was_found_is_the_one_that_starts(product):
     collected = {"facts": {"java": {"home": "/usr/lib/jvm/found"}, "kafka": None}}
     given = {"kafkaops_preflight_collected": collected}
-    generation = evaluated(product, f"__{product}_generation", given)
+    generation = generation_of(product, given)
     assert generation["java_home"] == "/usr/lib/jvm/found"
-    without = evaluated(product, f"__{product}_generation", {})
+    without = generation_of(product, {})
     assert without["java_home"] == "/usr/lib/jvm/java"
 
 

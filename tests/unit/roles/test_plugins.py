@@ -20,7 +20,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generati
     Generation,
     reasons,
 )
-from tests.support.role_variables import evaluated
+from tests.support.role_variables import generation_of
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = ("release", "java_home", "main_class", "classpath")
@@ -28,7 +28,7 @@ NAMES = ("release", "java_home", "main_class", "classpath")
 
 def staged(*plugins):
     """The generation of a broker with these plug-ins."""
-    found = evaluated("kafka", "__kafka_generation", {"kafka_plugins": list(plugins)})
+    found = generation_of("kafka", {"kafka_plugins": list(plugins)})
     return Generation(**{name: found[name] for name in NAMES})
 
 

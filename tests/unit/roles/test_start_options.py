@@ -11,8 +11,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from ansible.module_utils import basic
+from ansible.module_utils.testing import patch_module_args
 
-from tests.support.role_variables import evaluated
+from ansible_collections.kafkaops.cluster.plugins.modules.jvm_instance import SPEC
+from tests.support.role_variables import evaluated, generation_of
 
 ROOT = Path(__file__).resolve().parents[3]
 PRODUCTS = ("kafka", "zookeeper")
@@ -21,7 +24,7 @@ PRODUCTS = ("kafka", "zookeeper")
 def generation(product, **given):
     """The generation that the role stages, with variables of an inventory."""
     named = {f"{product}_{name}": value for name, value in given.items()}
-    return evaluated(product, f"__{product}_generation", named)
+    return generation_of(product, named)
 
 
 def options(product, **given):
@@ -105,6 +108,27 @@ def test_options_with_a_password_are_in_a_file(product):
     assert staged["secrets"]["jvm.options"] == f'"{secret}"\n"{agent}"\n'
     staged = generation(product, jvm_options=["-Dmine=yes"])
     assert "jvm.options" not in json.dumps(staged)
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.parametrize("option", ["-Dmy.password=hunter2", '-Dmy.password=hunter2 "quoted"'])
+def test_ansible_writes_no_secret_into_the_system_log(product, option, monkeypatch):
+    """It hides the text of a secret in the text of all parameters, where quotes and lines' ends look otherwise."""
+    given = {
+        f"{product}_jvm_options": [option],
+        f"{product}_config": {"ssl.keystore.password": "hunter3"},
+        f"{product}_environment": {"MY_PASSWORD": "hunter\n'4'"},
+    }
+    place = dict.fromkeys(("config_dir", "state_dir", "log_dir"), "/tmp/x")
+    staging = evaluated(product, f"__{product}_staging", given)
+    logged = []
+    monkeypatch.setattr(
+        basic.AnsibleModule, "log", lambda _self, *told, **more: logged.append(f"{told} {more}")
+    )
+    with patch_module_args({"name": "x", "manager": "systemd", **place, **staging}):
+        basic.AnsibleModule(argument_spec=SPEC)
+    text = "".join(logged)
+    assert "Invoked with" in text and "hunter" not in text, text
 
 
 @pytest.mark.skipif(not shutil.which("java"), reason="no Java")

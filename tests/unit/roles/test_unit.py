@@ -12,7 +12,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.uni
     mount_units,
     unit_word,
 )
-from tests.support.role_variables import evaluated
+from tests.support.role_variables import generation_of
 
 PRODUCTS = ("kafka", "zookeeper")
 
@@ -20,7 +20,7 @@ PRODUCTS = ("kafka", "zookeeper")
 def unit(product, **given):
     """The unit's settings, (section, key) -> values."""
     named = {f"{product}_{name}": value for name, value in given.items()}
-    text = evaluated(product, f"__{product}_generation", named)["unit_text"]
+    text = generation_of(product, named)["unit_text"]
     section, found = "", {}
     for line in text.splitlines():
         if line.startswith("["):
@@ -108,7 +108,7 @@ def test_levels_of_single_loggers_of_kafka():
         "kafka.request.logger": False,
         "kafka.zk.KafkaZkClient": "ERROR",
     }
-    staged = evaluated("kafka", "__kafka_generation", {"kafka_loggers": given})
+    staged = generation_of("kafka", {"kafka_loggers": given})
     lines = staged["files"]["log4j.properties"].splitlines()
     levels = dict(line.split("=", 1) for line in lines if line.startswith("log4j.logger."))
     assert levels["log4j.logger.kafka.controller"] == "DEBUG"
@@ -116,13 +116,13 @@ def test_levels_of_single_loggers_of_kafka():
     assert levels["log4j.logger.kafka.zk.KafkaZkClient"] == "INFO", "the guard reads it"
     # the file is no reason to restart, so that the option has to be one
     assert any("kafka.controller=DEBUG" in text for text in staged["jvm_options"])
-    plain = evaluated("kafka", "__kafka_generation", {})
+    plain = generation_of("kafka", {})
     assert "kafkaops.loggers" not in str(plain["jvm_options"])
 
 
 def test_levels_of_single_loggers_of_zookeeper():
     given = {"org.apache.zookeeper.server": "WARN"}
-    staged = evaluated("zookeeper", "__zookeeper_generation", {"zookeeper_loggers": given})
+    staged = generation_of("zookeeper", {"zookeeper_loggers": given})
     root = xml.etree.ElementTree.fromstring(staged["files"]["logback.xml"])
     assert [(item.get("name"), item.get("level")) for item in root.iter("logger")] == [
         *given.items()
@@ -134,7 +134,7 @@ def test_levels_of_single_loggers_of_zookeeper():
 def test_what_an_operator_chooses_is_a_setting_of_the_generation(product):
     """Its change is a reason to restart; that of the unit's text alone is not."""
     given = {f"{product}_unit_options": {"Service": {"OOMScoreAdjust": -500}}}
-    service = evaluated(product, f"__{product}_generation", given)["service"]
+    service = generation_of(product, given)["service"]
     assert service["Service"] == {"OOMScoreAdjust": -500}
     found = unit(product, unit_options=given[f"{product}_unit_options"])
     for name in ("User", "LimitNOFILE", "TimeoutStopSec"):
