@@ -10,12 +10,15 @@ those with a secret go there, and the file belongs to the service's account.
 
 from __future__ import annotations
 
+import re
 from typing import Iterable, List
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
     masked_text,
     mentions_secret,
 )
+
+COLLECTOR = re.compile(r"-XX:\+Use\w+GC$")
 
 
 def holds_secret(option: str) -> bool:
@@ -25,6 +28,11 @@ def holds_secret(option: str) -> bool:
     (`-javaagent:a.jar=password=x`).
     """
     return mentions_secret(option) or masked_text(option) != option
+
+
+def chooses_collector(option: str) -> bool:
+    """Tell whether the option chooses a garbage collector. Java refuses two."""
+    return bool(COLLECTOR.match(option))
 
 
 def public_options(options: Iterable[str]) -> List[str]:

@@ -15,6 +15,7 @@ import os
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.java_options import (
+    chooses_collector,
     public_options,
     secret_options_text,
 )
@@ -101,7 +102,7 @@ def jvm_options(
         levels = ",".join("=".join(pair) for pair in logger_levels(loggers))
         chosen.append(f"-Dkafkaops.loggers={levels}")
     by_default = tuple(gc) == DEFAULT_GC
-    if any(_names_collector(str(option)) for option in own):
+    if any(chooses_collector(str(option)) for option in own):
         gc = ()
     elif not gc:
         # Java chooses; no JVM reads the property, which makes that a reason to restart.
@@ -122,10 +123,6 @@ def logger_levels(loggers: Mapping[str, Any]) -> List[Tuple[str, str]]:
         (str(name), "OFF" if level is False else str(level).upper())
         for name, level in loggers.items()
     )
-
-
-def _names_collector(option: str) -> bool:
-    return option.startswith("-XX:+Use") and option.endswith("GC")
 
 
 def _apart(settings: Mapping[str, Any]) -> Tuple[Dict[str, str], Dict[str, str]]:

@@ -9,17 +9,19 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterator, List
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.java_options import (
+    chooses_collector,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.start import DEFAULT_GC
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
     found,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import declared
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 HEAP_OPTION = re.compile(r"^-(Xm[sx]|XX:(Initial|Max)HeapSize=)")
-COLLECTOR = re.compile(r"^-XX:\+Use\w+GC$")
 # What a JVM would do at once, and not only read: open ports and files, load other code. Properties
 # (-D) are never wrong to a JVM, and may hold passwords.
 NOT_TRIED = re.compile(
@@ -49,18 +51,14 @@ def _texts(member: Member, variable: str) -> List[str]:
 def _collector(member: Member, product: str) -> List[str]:
     """The options of the garbage collector, none where the other options choose one."""
     own = _texts(member, f"{product}_jvm_options")
-    chosen = any(COLLECTOR.match(each) for each in own)
+    chosen = any(chooses_collector(each) for each in own)
     return [] if chosen else _texts(member, f"{product}_gc_options")
-
-
-def _default_collector(product: str) -> List[str]:
-    return list(declared()[f"{product}_gc_options"].get("default") or [])
 
 
 def _chosen(member: Member, product: str) -> Dict[str, List[str]]:
     """variable -> options that the inventory has chosen, and that reach the JVM."""
     collector = _collector(member, product)
-    if collector == _default_collector(product):
+    if tuple(collector) == DEFAULT_GC:
         collector = []
     options = {
         f"{product}_gc_options": collector,
