@@ -350,6 +350,11 @@ pytest_part(
 )
 pytest_part("topics", "tests/integration/topics", "The Kafka modules against a real cluster.")
 pytest_part(
+    "state",
+    "tests/integration/state",
+    "The modules of cluster state, with passwords, in both modes.",
+)
+pytest_part(
     "preflight", "tests/integration/preflight", "Wrong inventories, each refused by its id."
 )
 pytest_part("spark", "tests/spark", "The validation job, and mutation tests of its checks.")

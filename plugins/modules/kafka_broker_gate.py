@@ -207,12 +207,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafk
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_reading import (
     require_kafka_python,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import fail
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.gatekeeper import (
     Gatekeeper,
     Question,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import fail
 
 OPTIONS = dict(
     broker=dict(type="int"),

@@ -122,56 +122,43 @@ outcomes:
       reasons: []
 """
 
+from typing import Any, Dict
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import broker_settings
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
-    KAFKA_RULES,
-    connection_from,
-    kafka_argument_spec,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_connection import (
-    require_kafka,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
     KafkaClient,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_once
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import (
     OPERATION_MAX_SECONDS,
     checked_seconds,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import fail
+
+
+def change(connection: Connection, module: AnsibleModule) -> Dict[str, Any]:
+    """Change the settings; what became of each broker's."""
+    params = module.params
+    seconds = params["operation_timeout"]
+    checked_seconds("operation_timeout", seconds, OPERATION_MAX_SECONDS)
+    client = KafkaClient(connection)
+    client.connect()
+    asked = broker_settings.parse_asked(params["brokers"])
+    decisions = broker_settings.change_brokers(
+        client, asked, params["keys"], module.check_mode, seconds
+    )
+    return {
+        "changed": any(each.after for each in decisions),
+        "diff": broker_settings.diff(decisions),
+        "outcomes": [broker_settings.to_dict(each) for each in decisions],
+    }
 
 
 def main() -> None:
     """Entry point."""
-    module = AnsibleModule(
-        argument_spec=kafka_argument_spec(**broker_settings.OPTIONS),
-        supports_check_mode=True,
-        **KAFKA_RULES,
-    )
-    require_kafka(module)
-    params = module.params
-    try:
-        checked_seconds("operation_timeout", params["operation_timeout"], OPERATION_MAX_SECONDS)
-        client = KafkaClient(connection_from(params))
-        client.connect()
-        decisions = broker_settings.change_brokers(
-            client,
-            broker_settings.parse_asked(params["brokers"]),
-            params["keys"],
-            module.check_mode,
-            params["operation_timeout"],
-        )
-    except AdminError as error:
-        fail(module, error)
-    else:
-        module.exit_json(
-            changed=any(each.after for each in decisions),
-            diff=broker_settings.diff(decisions),
-            outcomes=[broker_settings.to_dict(each) for each in decisions],
-        )
+    run_once(broker_settings.OPTIONS, change)
 
 
 if __name__ == "__main__":

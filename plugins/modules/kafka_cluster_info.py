@@ -413,14 +413,11 @@ zookeeper:
         czxid: 4294967362
 """
 
+from typing import Any, Dict
+
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import client_zookeeper
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
-    KAFKA_RULES,
-    connection_from,
-    kafka_argument_spec,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_connection import (
     require_kafka,
 )
@@ -431,30 +428,31 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster_inf
     OPTIONS,
     gather,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import fail
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_once
 
 
-def main() -> None:
-    """Entry point."""
-    module = AnsibleModule(
-        argument_spec=kafka_argument_spec(**OPTIONS), supports_check_mode=True, **KAFKA_RULES
-    )
+def describe(connection: Connection, module: AnsibleModule) -> Dict[str, Any]:
+    """Describe the cluster, after waiting for it where that is asked."""
+    results = gather(module.params, lambda: KafkaClient(connection), log=module.log)
+    waited = results.get("wait", {})
+    results["warnings"] = [f"Not waited for: {each}." for each in waited.get("not_waited_for", ())]
+    return results
+
+
+def require_clients(module: AnsibleModule) -> None:
+    """confluent-kafka, and kazoo where ZooKeeper is to be read."""
     require_kafka(module)
     if module.params["zookeeper"] and client_zookeeper.KAZOO_IMPORT_ERROR:
         module.fail_json(
             msg=missing_required_lib("kazoo", reason="to read ZooKeeper"),
             exception=client_zookeeper.KAZOO_IMPORT_ERROR,
         )
-    try:
-        connection = connection_from(module.params)
-        results = gather(module.params, lambda: KafkaClient(connection), log=module.log)
-    except AdminError as error:
-        fail(module, error)
-    else:
-        for sentence in results.get("wait", {}).get("not_waited_for", ()):
-            module.warn(f"Not waited for: {sentence}.")
-        module.exit_json(changed=False, **results)
+
+
+def main() -> None:
+    """Entry point."""
+    run_once(OPTIONS, describe, requires=require_clients)
 
 
 if __name__ == "__main__":

@@ -105,54 +105,24 @@ failed_items:
   sample: []
 """
 
-from ansible.module_utils.basic import AnsibleModule
-
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
-    KAFKA_RULES,
-    connection_from,
-    kafka_argument_spec,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_connection import (
-    require_kafka,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
     KafkaClient,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.leaders import (
     ELECTION_OPTIONS,
     PreferredLeaders,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import (
-    OPERATION_MAX_SECONDS,
-    checked_seconds,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import (
-    fail,
-    reconcile,
-    report,
 )
 
 
 def main() -> None:
     """Entry point."""
-    module = AnsibleModule(
-        argument_spec=kafka_argument_spec(**ELECTION_OPTIONS),
-        supports_check_mode=True,
-        **KAFKA_RULES,
+    run_resource(
+        ELECTION_OPTIONS,
+        lambda connection, module: PreferredLeaders(
+            KafkaClient(connection), module.params["topics"]
+        ),
     )
-    require_kafka(module)
-    params = module.params
-    try:
-        checked_seconds("operation_timeout", params["operation_timeout"], OPERATION_MAX_SECONDS)
-        client = KafkaClient(connection_from(params))
-        client.connect()
-        leaders = PreferredLeaders(client, params["topics"])
-        outcome = reconcile(leaders, module.check_mode, params["operation_timeout"])
-    except AdminError as error:
-        fail(module, error)
-    else:
-        report(module, outcome, params["operation_timeout"], **leaders.results(outcome))
 
 
 if __name__ == "__main__":

@@ -244,69 +244,47 @@ failed_items:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
-    KAFKA_RULES,
-    connection_from,
-    kafka_argument_spec,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_disks import DisksClient
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_moves import (
     MovesClient,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_python import (
     require_both_clients,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.disks import DiskReassignment
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moving import (
     OPTIONS,
     Moving,
     told_into,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.reassignment import (
     Reassignment,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import (
-    fail,
-    reconcile,
-    report,
 )
 
 # Between brokers and between disks: one at a time.
 BETWEEN_BROKERS = ("drain", "spread", "onto", "replication_factor", "topics")
 
 
+def reassignment(connection: Connection, module: AnsibleModule) -> Moving:
+    """The moves between brokers, or with O(disks) those between the disks of some."""
+    tell = told_into(module.params["progress"], module.log)
+    if module.params["disks"] is None:
+        return Reassignment(MovesClient(connection), module.params, tell)
+    return DiskReassignment(DisksClient(connection), module.params, tell)
+
+
 def main() -> None:
     """Entry point."""
-    module = AnsibleModule(
-        argument_spec=kafka_argument_spec(**OPTIONS),
-        supports_check_mode=True,
+    run_resource(
+        OPTIONS,
+        reassignment,
+        requires=require_both_clients,
+        failed="not done",
         mutually_exclusive=[("disks", option) for option in BETWEEN_BROKERS],
         required_by={"drain_directories": ["disks"], "tolerance": ["disks"]},
-        **KAFKA_RULES,
     )
-    require_both_clients(module)
-    params = module.params
-    try:
-        tell = told_into(params["progress"], module.log)
-        client: MovesClient
-        reassignment: Moving
-        if params["disks"] is None:
-            client = MovesClient(connection_from(params))
-            reassignment = Reassignment(client, params, tell)
-        else:
-            client = DisksClient(connection_from(params))
-            reassignment = DiskReassignment(client, params, tell)
-        client.connect()
-        outcome = reconcile(reassignment, module.check_mode, params["operation_timeout"])
-    except AdminError as error:
-        fail(module, error)
-    else:
-        report(
-            module,
-            outcome,
-            params["operation_timeout"],
-            failed="not done",
-            **reassignment.results(outcome),
-        )
 
 
 if __name__ == "__main__":

@@ -374,25 +374,10 @@ reachable:
   sample: false
 """
 
-from ansible.module_utils.basic import AnsibleModule
-
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
-    KAFKA_RULES,
-    connection_from,
-    kafka_argument_spec,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_connection import (
-    require_kafka,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
     KafkaClient,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import (
-    fail,
-    reconcile,
-    report,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics import (
     TOPIC_OPTIONS,
     Topics,
@@ -402,24 +387,14 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics impo
 
 def main() -> None:
     """Entry point."""
-    module = AnsibleModule(
-        argument_spec=kafka_argument_spec(**TOPIC_OPTIONS),
+    run_resource(
+        TOPIC_OPTIONS,
+        lambda connection, module: Topics(
+            KafkaClient(connection), read_items(module.params), module.params, module.check_mode
+        ),
         mutually_exclusive=[("topics", "src")],
         required_one_of=[("topics", "src")],
-        supports_check_mode=True,
-        **KAFKA_RULES,
     )
-    require_kafka(module)
-    params = module.params
-    try:
-        client = KafkaClient(connection_from(params))
-        topics = Topics(client, read_items(params), params, module.check_mode)
-        topics.connect()
-        outcome = reconcile(topics, module.check_mode, params["operation_timeout"])
-    except AdminError as error:
-        fail(module, error)
-    else:
-        report(module, outcome, params["operation_timeout"], **topics.results(outcome))
 
 
 if __name__ == "__main__":

@@ -139,7 +139,7 @@ ONE_WAY = {
         {
             "admin/client_connection.py",
             "admin/client_kafka.py",
-            "admin/client_moves.py",
+            "admin/client_python.py",
             "admin/disks.py",
             "admin/reach.py",
             "admin/reassignment.py",

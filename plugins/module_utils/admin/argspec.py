@@ -66,7 +66,7 @@ def kafka_argument_spec(**options: Any) -> Dict[str, Any]:
 
 
 # Keyword arguments of AnsibleModule that go with the spec.
-KAFKA_RULES = dict(
+KAFKA_RULES: Dict[str, Any] = dict(
     required_if=[
         (
             "security_protocol",

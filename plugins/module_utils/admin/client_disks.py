@@ -25,7 +25,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 try:
     from kafka.errors import KafkaError as OtherError
 except ImportError:
-    pass  # client_moves says it
+    pass  # require_both_clients of client_python says so
 
 # Bytes a second that a broker copies between its directories; a setting that only exists dynamically.
 DISK_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
@@ -57,7 +57,7 @@ class DisksClient(MovesClient):
             self.requests["describe_log_dirs"] += len(brokers)
             return disks_of(admin.describe_log_dirs(topics, list(brokers)))
 
-        found = self._other("describing log directories", call) if brokers else Disks()
+        found = self.ask("describing log directories", call) if brokers else Disks()
         silent = [broker for broker in brokers if not found.directories.get(broker)]
         if silent:
             raise AdminError(
@@ -74,7 +74,7 @@ class DisksClient(MovesClient):
         """The same, once; brokers that do not answer, as while they restart, are left out."""
         answers = []
         try:
-            with self._other_admin() as admin:
+            with self.python_admin() as admin:
                 for broker in brokers:
                     self.requests["describe_log_dirs"] += 1
                     try:
@@ -102,7 +102,7 @@ class DisksClient(MovesClient):
                     refused[place] = f"{error.__name__}: {text}"
             return refused
 
-        return self._other("moving replicas between log directories", call) if asked else {}
+        return self.ask("moving replicas between log directories", call) if asked else {}
 
     def fetch_disk_rates(self, brokers: Sequence[int]) -> Dict[int, str]:
         """Broker to its own limit of copies between directories, where one is set; a request each."""

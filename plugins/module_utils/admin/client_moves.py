@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""KafkaClient, and what moving replicas needs: reassignments, sizes, throttles.
+"""PythonClient, and what moving replicas needs: reassignments, sizes, throttles.
 
 Private to this collection. librdkafka has no call for reassignments and log directories, so these go
 through kafka-python; the rest through confluent-kafka.
@@ -9,52 +9,26 @@ through kafka-python; the rest through confluent-kafka.
 
 from __future__ import annotations
 
-import contextlib
-import traceback
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
-from ansible.module_utils.basic import missing_required_lib
-
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
-    BATCH,
-    POLL_SECONDS,
-    KafkaClient,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_settings import (
-    kafka_python_settings,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import BATCH
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_python import (
+    PythonClient,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Key
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
-CLIENTS_IMPORT_ERROR = None
 try:
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
-    from kafka import KafkaAdminClient
     from kafka import TopicPartition as OtherPartition
     from kafka.errors import KafkaError as OtherError
 except ImportError:
-    CLIENTS_IMPORT_ERROR = traceback.format_exc()
-
-T = TypeVar("T")
-# (topic, partition)
+    pass  # require_both_clients of client_python says so
 
 LEADER, FOLLOWER = "leader", "follower"
 RATES = tuple(f"{side}.replication.throttled.rate" for side in (LEADER, FOLLOWER))
 REPLICAS = tuple(f"{side}.replication.throttled.replicas" for side in (LEADER, FOLLOWER))
-
-
-def require_both_clients(module: Any) -> None:
-    """Fail with Ansible's usual sentence if a client library is missing."""
-    if CLIENTS_IMPORT_ERROR:
-        module.fail_json(
-            msg=missing_required_lib(
-                "confluent-kafka and kafka-python", reason="to move replicas of Kafka"
-            ),
-            exception=CLIENTS_IMPORT_ERROR,
-        )
 
 
 @dataclass(frozen=True)
@@ -89,43 +63,8 @@ class Throttles:
         return tuple(sorted(name for name, keys in self.topics.items() if "*" in keys.values()))
 
 
-class MovesClient(KafkaClient):
+class MovesClient(PythonClient):
     """One cluster, for one module that moves replicas."""
-
-    def _other(self, what: str, call: Callable[[Any], T]) -> T:
-        """Run a call of kafka-python until it succeeds or the timeout is over.
-
-        A client is made for each attempt: one that has lost its controller stays with the old one.
-        """
-        deadline = self._clock() + self.connection.timeout
-        while True:
-            self.requests[what] += 1
-            try:
-                with self._other_admin() as admin:
-                    return call(admin)
-            # RuntimeError: "Failed to find active controller id!"
-            except (OtherError, OSError, ValueError, AssertionError, RuntimeError) as error:
-                if self._clock() >= deadline:
-                    text = " ".join(str(error).split())[:200]
-                    raise AdminError(
-                        Problem(
-                            "cluster.read",
-                            f"{what} failed: {type(error).__name__}: {text}",
-                            "run it again once the brokers answer; the user needs Alter and Describe "
-                            "on the cluster",
-                            (self.connection.bootstrap,),
-                        )
-                    ) from error
-            self._sleep(POLL_SECONDS)
-
-    @contextlib.contextmanager
-    def _other_admin(self) -> Iterator[Any]:
-        with kafka_python_settings(self.connection) as settings:
-            admin = KafkaAdminClient(**settings)
-            try:
-                yield admin
-            finally:
-                admin.close()
 
     # ------------------------------------------------------------ reassignments
 
@@ -140,7 +79,7 @@ class MovesClient(KafkaClient):
                 for key, entry in admin.list_partition_reassignments().items()
             }
 
-        return self._other("listing reassignments", call)
+        return self.ask("listing reassignments", call)
 
     def alter(self, wanted: Mapping[Key, Optional[Sequence[int]]]) -> Dict[Key, str]:
         """Start reassignments (None: cancel one); partition to why it was refused.
@@ -158,7 +97,7 @@ class MovesClient(KafkaClient):
                     refused[(key.topic, key.partition)] = getattr(error, "message", "") or name
             return refused
 
-        return self._other("altering reassignments", call)
+        return self.ask("altering reassignments", call)
 
     def fetch_replica_sizes(self, names: Sequence[str]) -> Dict[Tuple[int, Key], int]:
         """(broker, partition) to bytes on its disks, of the named topics; one request a broker.
@@ -168,7 +107,7 @@ class MovesClient(KafkaClient):
         self.requests["describe_log_dirs"] += 1
         sizes: Dict[Tuple[int, Key], int] = {}
         try:
-            with self._other_admin() as admin:
+            with self.python_admin() as admin:
                 for answer in admin.describe_log_dirs(sorted(names)):
                     for directory in answer["log_dirs"]:
                         for topic in directory["topics"]:

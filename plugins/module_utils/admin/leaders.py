@@ -31,12 +31,12 @@ class PreferredLeaders(Resource):
     """The leaders of all topics, or of some."""
 
     def __init__(self, client: KafkaClient, topics: Optional[Collection[str]]):
-        self._client = client
+        self.client = client
         self._topics = topics
 
     def read(self) -> Snapshot:
         """All partitions, without settings: one request."""
-        return self._client.fetch_metadata()
+        return self.client.fetch_metadata()
 
     def plan(self, snapshot: Snapshot) -> Plan:
         """The partitions that another broker leads than the preferred one."""
@@ -44,7 +44,7 @@ class PreferredLeaders(Resource):
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
         """Elect, in batches."""
-        failed = self._client.elect_preferred([_key(change) for change in changes], deadline)
+        failed = self.client.elect_preferred([_key(change) for change in changes], deadline)
         return [
             Failure(partition_name(*key), text, ELECT, code)
             for key, (text, code) in sorted(failed.items())
@@ -55,9 +55,9 @@ class PreferredLeaders(Resource):
 
         Brokers learn of it one after another: who asks next may ask one that knows of nothing yet.
         """
-        snapshot = self._client.fetch_metadata()
+        snapshot = self.client.fetch_metadata()
         found = _led_by_others(snapshot, changes)
-        for broker, view in {} if found else self._client.fetch_every_view(snapshot).items():
+        for broker, view in {} if found else self.client.fetch_every_view(snapshot).items():
             for subject, text in _led_by_others(view, changes).items() if view else ():
                 found[subject] = f"broker {broker} still says: {text}"
         return found

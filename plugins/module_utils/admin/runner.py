@@ -4,8 +4,7 @@
 """The one way in which a module changes something: read, plan, validate, apply, read back, report.
 
 Private to this collection. `reconcile` knows neither Ansible nor Kafka: it works on a `Resource`.
-`report` and `fail` are the edge to Ansible: they turn the Outcome, or an AdminError, into
-exit_json or fail_json.
+`edge` turns its Outcome into the end of a module.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wa
 POLL_SECONDS = 0.25
 # How long a snapshot may stay out of date: brokers learn of changes one after another.
 STALE_SECONDS = 30.0
-PROBLEMS_SHOWN = 20
 
 
 @dataclass
@@ -46,6 +44,12 @@ class Outcome:
 
 class Resource:
     """What `reconcile` needs to know about a kind of thing; implemented once per module."""
+
+    client: Any
+
+    def connect(self) -> None:
+        """Reach the cluster, or raise an AdminError that says what is wrong."""
+        self.client.connect()
 
     def read(self) -> Any:
         """The snapshot, at this moment."""
@@ -72,6 +76,10 @@ class Resource:
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """Changes that cannot be seen yet: subject to a few words."""
+        return {}
+
+    def results(self, outcome: Outcome) -> Dict[str, Any]:
+        """What the module returns beside changed, diff, plan and failed_items."""
         return {}
 
 
@@ -135,64 +143,3 @@ def _look(resource: Resource, outcome: Outcome) -> Dict[str, str]:
     """Note in the outcome which of its changes cannot be seen yet."""
     outcome.unsettled = resource.unsettled(outcome.changed) if outcome.changed else {}
     return outcome.unsettled
-
-
-def report(
-    module: Any,
-    outcome: Outcome,
-    seconds: float,
-    failed: str = "refused by the cluster",
-    **results: Any,
-) -> None:
-    """End the module: exit_json, or fail_json that says what was done and what was not.
-
-    `failed` is the heading of the failures.
-    """
-    plan = outcome.plan
-    for warning in plan.warnings:
-        module.warn(warning)
-    shown = Plan(outcome.changed)
-    unsettled = [
-        Failure(subject, f"{state} after {seconds:g} s", "unsettled")
-        for subject, state in outcome.unsettled.items()
-    ]
-    results.update(
-        changed=bool(shown),
-        diff=shown.diff(),
-        plan=plan.to_dict(),
-        failed_items=[failure.to_dict() for failure in [*outcome.failures, *unsettled]],
-    )
-    if plan.refusals:
-        lines = "\n".join(refusal.line() for refusal in plan.refusals)
-        module.fail_json(msg=f"nothing was changed, refused:\n{lines}", **results)
-    sections = []
-    if outcome.failures:
-        sections.append(f"{failed}:\n{_some(outcome.failures)}")
-    if unsettled:
-        sections.append(
-            f"made, but not visible on every broker yet:\n{_some(unsettled)}\n"
-            "Remedy: run the task again later, or raise operation_timeout."
-        )
-    if outcome.check_error:
-        results = {**outcome.check_error.details, **results}
-        sections.append(
-            f"the check afterwards failed: {outcome.check_error.message}\n"
-            "Remedy: run the task again once the cluster answers; it makes no change twice."
-        )
-    if not sections:
-        module.exit_json(**results)
-    made = len(outcome.changed)
-    count = f"{made} of {len(plan.changes)} changes were made" if made else "nothing was changed"
-    module.fail_json(msg="; ".join([count, *sections]), **results)
-
-
-def _some(failures: Sequence[Failure]) -> str:
-    lines = [f"{failure.subject}: {failure.error}" for failure in failures[:PROBLEMS_SHOWN]]
-    if len(failures) > PROBLEMS_SHOWN:
-        lines.append(f"and {len(failures) - PROBLEMS_SHOWN} more, see failed_items")
-    return "\n".join(lines)
-
-
-def fail(module: Any, error: AdminError) -> None:
-    """End the module with an AdminError, before anything was changed."""
-    module.fail_json(msg=error.message, **{"changed": False, **error.details})

@@ -8,6 +8,7 @@ import json
 
 import pytest
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import fail, report
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     AdminError,
     Change,
@@ -17,9 +18,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import (
     Outcome,
     Resource,
-    fail,
     reconcile,
-    report,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 

@@ -1,0 +1,69 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two real clusters with passwords and an authorizer, one in each mode, for the modules of cluster state.
+
+A test that takes `secured` runs against both: three brokers of the ZooKeeper line, and a KRaft node.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(CHECKOUT))
+
+from tests.support import collection_finder  # noqa: E402
+from tests.support.secured_cluster import SecuredCluster, secured_cluster  # noqa: E402
+
+collection_finder.install()
+
+PORT_BASE = int(os.environ.get("KAFKAOPS_TEST_PORT_BASE", "20200")) + 400
+_numbers = itertools.count(1)
+
+
+def whole(running):
+    """The cluster, once every broker is known to all: registered is not yet that."""
+    cluster = SecuredCluster(running)
+    brokers = [i + 1 for i in range(running.brokers)]
+    ready = cluster.run("kafka_cluster_info", timeout=30, wait={"brokers": brokers})
+    assert not ready.failed, ready.msg
+    return cluster
+
+
+@pytest.fixture(scope="session")
+def on_zookeeper(tmp_path_factory):
+    """Three brokers of the ZooKeeper line."""
+    with secured_cluster(tmp_path_factory.mktemp("zookeeper"), PORT_BASE, False) as running:
+        yield whole(running)
+
+
+@pytest.fixture(scope="session")
+def on_kraft(tmp_path_factory):
+    """One combined KRaft node of the 4.x line."""
+    with secured_cluster(tmp_path_factory.mktemp("kraft"), PORT_BASE + 100, True) as running:
+        yield whole(running)
+
+
+@pytest.fixture(params=["zookeeper", "kraft"])
+def secured(request):
+    """Each of both clusters."""
+    return request.getfixturevalue(f"on_{request.param}")
+
+
+@pytest.fixture
+def admin(secured):
+    """A client that is not ours, to look and to interfere behind the module's back."""
+    from confluent_kafka.admin import AdminClient
+
+    return AdminClient(secured.client_settings())
+
+
+@pytest.fixture
+def name():
+    """A name that no other test uses."""
+    return f"name-{next(_numbers)}"

@@ -1,0 +1,115 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A real cluster with passwords and an authorizer, in either mode, and Kafka's own tools against it.
+
+Users log in by SASL on the listener LOGIN. `admin` may do everything; `team` and `nobody` have no right
+until a test gives them one. The plain listener is the brokers' own.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.bare_cluster import BareCluster
+from tests.support.run_module import Result, run_module
+
+PASSWORDS = {"admin": "correct horse", "team": "battery staple", "nobody": "tr0ub4dor"}
+LISTENER = "LOGIN"
+AUTHORIZERS = {
+    False: "kafka.security.authorizer.AclAuthorizer",
+    True: "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+}
+
+
+@dataclass
+class SecuredCluster:
+    """A running BareCluster with users; modules and tools run as one of them."""
+
+    bare: BareCluster
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The listener with passwords, of all brokers."""
+        count = self.bare.brokers
+        return ",".join(self.bare.listener_address(LISTENER, i + 1) for i in range(count))
+
+    def arguments(self, user: str = "admin", password: str = "") -> dict:
+        """Connection options of our modules."""
+        return {
+            "bootstrap_servers": self.bootstrap_servers,
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "PLAIN",
+            "sasl_username": user,
+            "sasl_password": password or PASSWORDS[user],
+            "timeout": 20,
+        }
+
+    def run(self, module: str, check: bool = False, user: str = "admin", **options) -> Result:
+        """Run one of our modules as a user."""
+        return run_module(module, {**self.arguments(user), **options}, check)
+
+    def client_settings(self, user: str = "admin") -> dict:
+        """librdkafka's settings, for a client that is not ours."""
+        return {
+            "bootstrap.servers": self.bootstrap_servers,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": user,
+            "sasl.password": PASSWORDS[user],
+        }
+
+    def tool(self, main: str, *arguments: str) -> str:
+        """Run one of Kafka's own tools as admin, by its class; returns what it printed.
+
+        Such as `tool("kafka.admin.AclCommand", "--list")`; a new JVM, about two seconds.
+        """
+        settings = self.bare.directory / "tool.properties"
+        settings.write_text(
+            "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+            "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required "
+            f'username="admin" password="{PASSWORDS["admin"]}";\n'
+        )
+        start = self.bare.broker_instances[1].command
+        java = start[: start.index("kafka.Kafka")]
+        kept = [each for each in java if not each.startswith(("-Dinstance", "-Dlog4j", "-Xm"))]
+        where = ["--bootstrap-server", self.bootstrap_servers, "--command-config", str(settings)]
+        done = subprocess.run(
+            [*kept, main, *where, *arguments], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{main} {arguments}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+
+def secured_cluster(directory: Path, port_base: int, kraft: bool) -> BareCluster:
+    """Three brokers with one ZooKeeper, or one combined KRaft node of the 4.x line; not started."""
+    prefix = f"listener.name.{LISTENER.lower()}"
+    users = " ".join(f'user_{name}="{password}"' for name, password in PASSWORDS.items())
+    scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+    plain = f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
+    return BareCluster(
+        directory=directory,
+        port_base=port_base,
+        brokers=1 if kraft else 3,
+        zookeepers=0 if kraft else 1,
+        kraft=kraft,
+        broker_heap="256m",
+        extra_listeners={LISTENER: "SASL_PLAINTEXT"},
+        broker_config={
+            "authorizer.class.name": AUTHORIZERS[kraft],
+            "super.users": "User:ANONYMOUS;User:admin",
+            "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+            f"{prefix}.plain.sasl.jaas.config": plain,
+            f"{prefix}.scram-sha-256.sasl.jaas.config": scram,
+            f"{prefix}.scram-sha-512.sasl.jaas.config": scram,
+            "auto.create.topics.enable": "false",
+            "offsets.topic.num.partitions": 3,
+            "group.initial.rebalance.delay.ms": 0,
+            "group.min.session.timeout.ms": 1000,
+            # Retention acts within a second here, not within minutes.
+            "log.retention.check.interval.ms": 500,
+            "log.initial.task.delay.ms": 500,
+            "log.segment.delete.delay.ms": 200,
+        },
+    )
