@@ -261,6 +261,70 @@ def test_killed_at_any_moment_and_run_again(grown, heavy, moments, when):
     wait_until(lambda: cluster_is_whole(grown), 120, "every replica is in sync")
 
 
+@pytest.mark.soak
+def test_moves_under_way_are_taken_back(grown, heavy):
+    """A run that moves is ended, and its moves with it: replicas are where they were, no throttle stays."""
+    before = {number: found[1] for number, found in grown.partitions(heavy).items()}
+    grown.brokers["kafka-4"] = 4
+    with Traffic(grown, TOPIC) as traffic:
+        wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
+        with grown.playing("scale_out.yml", *SLOW) as (process, log):
+            wait_until(
+                lambda: throttles(grown) or process.poll() is not None, 300, "the moves have begun"
+            )
+            assert process.poll() is None, log.read_text()
+            refused = grown.play("scale_out.yml", "-e", "cancel=true", code=2).text
+            assert "run.locked" in refused and throttles(grown), refused
+            kill_run(process, "group")
+        assert throttles(grown), "a killed run leaves them"
+        run = grown.play("scale_out.yml", "-e", "cancel=true")
+        assert "cancelled" in run.text and run.changed() == 1, run.text
+        assert throttles(grown) == {}
+        assert grown.play("scale_out.yml", "-e", "cancel=true").changed() == 0
+        # What one batch had finished before it was killed has moved.
+        stayed = [
+            number
+            for number, found in grown.partitions(heavy).items()
+            if set(found[1]) == set(before[number])
+        ]
+        assert len(stayed) >= 3, grown.partitions(heavy)
+        grown.play("scale_in.yml", "-e", "broker=4")
+    assert not traffic.failed and traffic.lost() == []
+    assert registered(grown) == {1, 2, 3} == set(held(grown))
+    del grown.brokers["kafka-4"]
+
+
+@pytest.mark.soak
+def test_a_topic_that_comes_while_an_empty_broker_stops_keeps_it(grown):
+    """It is placed there between the last look and the end of the process, as anybody's client may do."""
+    grown.brokers["kafka-4"] = 4
+    grown.play("scale_out.yml")
+    console = grown.instance("kafka-4") / "logs" / "server.log"
+    written = console.stat().st_size
+    admin, name = grown.admin(), "late"
+    made = NewTopic(name, 1, replica_assignment=[[4, 1]])
+
+    def stopping():
+        with open(console, encoding="utf-8", errors="replace") as stream:
+            stream.seek(written)
+            return "shutting down" in stream.read()
+
+    with grown.playing("scale_in.yml", "-e", "broker=4") as (process, log):
+        wait_until(lambda: stopping() or process.poll() is not None, 300, "broker 4 stops")
+        admin.create_topics([made])[name].result(30)
+        assert process.wait(300) == 2, log.read_text()
+        said = log.read_text()
+    assert "[broker.not_empty]" in said and "Start it again, as it was" in said, said
+    assert name in grown.admin().list_topics(timeout=30).topics
+    wait_until(lambda: registered(grown) == {1, 2, 3, 4}, 60, "broker 4 runs again")
+    wait_until(lambda: cluster_is_whole(grown), 120, "every replica is in sync")
+    grown.play("scale_in.yml", "-e", "broker=4")
+    del grown.brokers["kafka-4"]
+    assert registered(grown) == {1, 2, 3} == set(held(grown))
+    admin = grown.admin()
+    admin.delete_topics([name])[name].result(30)
+
+
 def partitions_in(directory):
     """How many replicas a log directory has; what is being copied or deleted is not one."""
     return sum(bool(re.fullmatch(r".+-\d+", path.name)) for path in directory.iterdir())
