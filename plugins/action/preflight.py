@@ -45,7 +45,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.host_fa
     host_facts,
     jvm_refusal,
     missing_packages,
-    resolve_names,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import (
     identities,
@@ -70,6 +69,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
     facts_request,
     names_to_resolve,
     read_member,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network_facts import (
+    resolve_names,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_controller import (
     is_here,

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection: names and behaviour may change without notice.
-"""The one way to write a file whole, to digest one, and the one lock between runs on a machine.
+"""The one way to read and to write a file whole, to digest one, and the one lock between runs on a machine.
 
 Standard library only: managed hosts use it, too.
 """
@@ -22,6 +22,15 @@ PARTIAL = ".partial-"
 CHUNK_BYTES = 1024 * 1024
 # With less than this left, a disk is full: the next file does not fit.
 FULL_BYTES = 65536
+
+
+def read_text(path: str) -> Optional[str]:
+    """Return the file's text, or None where it is missing or not readable for us."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.read()
+    except OSError:
+        return None
 
 
 def write_atomically(

@@ -145,7 +145,7 @@ ONE_WAY = {
             "admin/reassignment.py",
             "admin/runner.py",
             "admin/until_quiet.py",
-            "preflight/host_facts.py",
+            "preflight/network_facts.py",
             "waiting.py",
         },
     ),

@@ -27,6 +27,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     PARTIAL,
+    read_text,
     remove_partials,
     write_atomically,
 )
@@ -120,7 +121,7 @@ class Store:
 
     def definition(self, name: str) -> str:
         """Return the text of the unit or program that a generation is started with."""
-        text = _read(os.path.join(self.directory(name), DEFINITION))
+        text = read_text(os.path.join(self.directory(name), DEFINITION))
         if text is not None:
             return text
         # Earlier releases kept it in the meaning.
@@ -191,7 +192,7 @@ class Store:
             remove_partials(directory)
         for name, (text, mode) in self._texts(generation).items():
             path = os.path.join(directory, name)
-            old = _read(path)
+            old = read_text(path)
             if old == text:
                 continue
             staged.changed = True
@@ -231,7 +232,7 @@ class Store:
             for name in sorted({*generation.files, *os.listdir(self.directory(old))}):
                 if name in OWN_FILES or name.startswith(PARTIAL) or name.endswith(".tmp"):
                     continue
-                text = _read(os.path.join(self.directory(old), name))
+                text = read_text(os.path.join(self.directory(old), name))
                 if text is not None:
                     staged.before[name] = shown_file(name, text)
         for name, text in generation.files.items():
@@ -327,11 +328,3 @@ def _set_mode_and_owner(path: str, mode: int, owner: Optional[Tuple[int, int]]) 
 
 def _json_text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, indent=1) + "\n"
-
-
-def _read(path: str) -> Optional[str]:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as handle:
-            return handle.read()
-    except OSError:
-        return None

@@ -1,0 +1,210 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is on disks: on made-up directories, and a few real file systems of this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import disk_facts as disk
+
+
+def test_a_directory_that_is_not_there_tells_of_its_file_system(tmp_path):
+    facts = disk.directory_facts(str(tmp_path / "not" / "yet"))
+    assert facts["exists"] is False
+    assert facts["mount_point"] == disk.mount_point(str(tmp_path))
+    assert facts["free_bytes"] > 0
+
+
+def test_what_stands_in_the_way_of_a_directory(tmp_path):
+    (tmp_path / "file").write_text("")
+    for path in ("file", "file/below", "file/far/below"):
+        facts = disk.directory_facts(str(tmp_path / path))
+        assert facts["blocked_by"] == str(tmp_path / "file")
+    for path in ("", "absent", "absent/below"):
+        assert disk.directory_facts(str(tmp_path / path))["blocked_by"] == ""
+
+
+def test_the_kernel_s_file_systems_are_known(tmp_path):
+    facts = disk.directory_facts("/proc/nope")
+    assert (facts["file_system"], facts["mount_point"]) == ("proc", "/proc")
+    here = disk.directory_facts(str(tmp_path / "absent"))
+    assert here["file_system"] not in ("", "proc")
+    assert (here["creatable"], here["read_only"]) == (True, False)
+
+
+def test_a_mount_point_with_a_blank(tmp_path):
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self" / "mounts").write_text(
+        "/dev/sdb /my\\040data ext4 rw 0 0\n/d /my xfs rw 0 0\n"
+    )
+    assert disk.file_system_type("/my data", str(tmp_path)) == "ext4"
+    assert disk.file_system_type("/none", str(tmp_path)) == ""
+
+
+def test_partitions_are_counted_and_other_directories_not(tmp_path):
+    for name in ("orders-0", "orders-11", "a-b-3", "lost+found", "orders", "x.deleted"):
+        (tmp_path / name).mkdir()
+    facts = disk.directory_facts(str(tmp_path))
+    assert facts["partitions"] == 3
+    assert facts["topics"] == ["a-b", "orders"]
+
+
+def test_directories_that_no_partition_has_are_named(tmp_path):
+    for name in ("orders-0", "remote-log-index-cache", "lost+found", ".snapshot"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "replication").touch()
+    assert disk.directory_facts(str(tmp_path))["foreign"] == [".snapshot", "lost+found"]
+    assert disk.directory_facts(str(tmp_path / "absent"))["foreign"] == []
+
+
+def test_two_names_of_one_directory_have_one_identity(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "link").symlink_to("data")
+    one = disk.directory_facts(str(tmp_path / "data"))["identity"]
+    assert disk.directory_facts(str(tmp_path / "link"))["identity"] == one
+    (tmp_path / "other").mkdir()
+    assert disk.directory_facts(str(tmp_path / "other"))["identity"] != one
+
+
+def test_world_writable(tmp_path):
+    tmp_path.chmod(0o777)
+    facts = disk.directory_facts(str(tmp_path))
+    assert (facts["world_writable"], facts["mode"]) == (True, "0777")
+    tmp_path.chmod(0o750)
+    assert disk.directory_facts(str(tmp_path))["world_writable"] is False
+
+
+def test_a_missing_mode_bit_is_no_reason_to_fail(tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    closed.chmod(0)
+    try:
+        facts = disk.directory_facts(str(closed))
+    finally:
+        closed.chmod(stat.S_IRWXU)
+    assert facts["exists"] is True
+    assert facts["readable"] is (os.geteuid() == 0)
+
+
+def test_meta_properties(tmp_path):
+    (tmp_path / "meta.properties").write_text(
+        "#\n#Sat Nov 21 10:00:00 UTC 2026\ncluster.id=wJ9ZqC3b\nversion=0\nbroker.id=2\n"
+    )
+    facts = disk.log_directory_facts(str(tmp_path))
+    assert facts["meta"] == {"cluster.id": "wJ9ZqC3b", "version": "0", "broker.id": "2"}
+    assert disk.log_directory_facts(str(tmp_path / "none"))["meta"] is None
+
+
+WHOLE = "#\n#Sat Nov 21 10:00:00 UTC 2026\ncluster.id=wJ9ZqC3b\nversion=0\nbroker.id=2\n"
+
+
+@pytest.mark.parametrize(
+    "content, reason",
+    [
+        (WHOLE.encode(), ""),
+        (WHOLE.replace("version=0\nbroker.id", "version=1\nnode.id").encode(), ""),
+        (b"", "it is empty"),
+        (b"\n \n", "it is empty"),
+        (bytes(range(128, 160)) + b"\xff", "it is not text"),
+        (b"\0" * 90, "it is not text"),
+        (b"\\uqqqq=1\n", "it is not text"),
+        (b"garbage\n", "it has no version and no broker.id and no cluster.id"),
+        (WHOLE.replace("broker.id=2", "broker.id=two").encode(), "it has no broker.id (version=0)"),
+        # as Kafka's own reader: each version has a key of its own
+        (WHOLE.replace("version=0", "version=1").encode(), "it has no node.id (version=1)"),
+        (WHOLE.replace("broker.id", "node.id").encode(), "it has no broker.id (version=0)"),
+        (
+            WHOLE.replace("version=0", "version=2").encode(),
+            "its version is 2, which no Kafka of this collection reads",
+        ),
+        (WHOLE.replace("cluster.id=wJ9ZqC3b", "").encode(), "it has no cluster.id"),
+        (WHOLE[:-30].encode(), "it has no version and no broker.id"),
+    ],
+)
+def test_damaged_meta_properties(tmp_path, content, reason):
+    (tmp_path / "meta.properties").write_bytes(content)
+    facts = disk.log_directory_facts(str(tmp_path))
+    assert (facts["meta_broken"], facts["meta_unreadable"]) == (reason, False)
+    json.dumps(facts)
+
+
+def test_a_directory_in_the_place_of_meta_properties_is_damage(tmp_path):
+    (tmp_path / "meta.properties").mkdir()
+    assert disk.log_directory_facts(str(tmp_path))["meta_broken"] == "Is a directory"
+
+
+def test_what_may_not_be_looked_at_is_not_absent(tmp_path):
+    (tmp_path / "closed" / "data").mkdir(parents=True)
+    (tmp_path / "closed").chmod(0)
+    try:
+        facts = disk.log_directory_facts(str(tmp_path / "closed" / "data"))
+    finally:
+        (tmp_path / "closed").chmod(stat.S_IRWXU)
+    assert facts["readable"] is (os.geteuid() == 0)
+
+
+@pytest.mark.parametrize(
+    "names, has_data",
+    [
+        ([], False),
+        (["snapshot.0"], False),
+        (["snapshot.00"], False),
+        (["acceptedEpoch", "currentEpoch"], False),
+        (["log.1"], True),
+        (["snapshot.0", "log.100000001"], True),
+        (["snapshot.100000000"], True),
+        (["snapshot.1f.gz"], True),
+    ],
+)
+def test_which_files_are_data(tmp_path, names, has_data):
+    (tmp_path / "version-2").mkdir()
+    for name in names:
+        (tmp_path / "version-2" / name).write_text("")
+    assert disk.transaction_logs(str(tmp_path)) == (has_data, True)
+
+
+@pytest.mark.parametrize(
+    "sizes, has_data",
+    [
+        # what a new ensemble's leader has when nobody has written yet, also after more elections
+        ({"snapshot.0": 610, "snapshot.100000000": 610}, False),
+        ({"snapshot.0": 610, "snapshot.100000000": 610, "snapshot.200000000": 610}, False),
+        ({"snapshot.0.gz": 310, "snapshot.100000000.gz": 310}, False),
+        # the same of an ensemble that holds something, got from a leader of a new epoch
+        ({"snapshot.0": 610, "snapshot.200000000": 611}, True),
+        ({"snapshot.0": 610, "snapshot.100000000": 610, "snapshot.200000000": 9000}, True),
+        ({"snapshot.0": 610, "snapshot.100000001": 610}, True),
+        ({"snapshot.0": 610, "snapshot.100000000": 610, "log.100000001": 610}, True),
+        ({"snapshot.200000000": 610}, True),
+    ],
+)
+def test_the_first_snapshot_of_an_epoch_is_data_if_it_holds_more_than_none(
+    tmp_path, sizes, has_data
+):
+    (tmp_path / "version-2").mkdir()
+    for name, size in sizes.items():
+        (tmp_path / "version-2" / name).write_text("x" * size)
+    assert disk.transaction_logs(str(tmp_path)) == (has_data, True)
+
+
+def test_data_may_lie_in_either_directory(tmp_path):
+    (tmp_path / "logs" / "version-2").mkdir(parents=True)
+    (tmp_path / "logs" / "version-2" / "log.1").write_text("")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "myid").write_text("3\n")
+    facts = disk.zookeeper_data_facts(str(tmp_path / "data"), str(tmp_path / "logs"))
+    assert (facts["has_data"], facts["myid"]) == (True, "3")
+
+
+def test_a_server_that_has_started_once_has_a_snapshot(tmp_path):
+    data = tmp_path / "with blank [1]"
+    (data / "version-2").mkdir(parents=True)
+    assert disk.zookeeper_data_facts(str(data), str(data))["snapshot"] is False
+    (data / "version-2" / "snapshot.0").write_text("")
+    facts = disk.zookeeper_data_facts(str(data), str(data))
+    assert (facts["snapshot"], facts["has_data"]) == (True, False)
