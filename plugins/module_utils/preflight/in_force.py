@@ -28,9 +28,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
     Listener,
     Member,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network import (
-    inter_broker_listener,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     WRITING,
     Cluster,
@@ -216,7 +213,7 @@ def _lost_brokers(cluster: Cluster, member: Member, current: Mapping[str, Shape]
     A broker looks for the listener of its own `inter.broker.listener.name` in what the other one
     has registered.
     """
-    own: Listener = inter_broker_listener(member) or member.listeners[0]
+    own: Listener = member.inter_broker_listener or member.listeners[0]
     before = _current(member).get("inter.broker.listener.name", "").upper()
     told = []
     if before and before not in {each.name.upper() for each in member.listeners}:

@@ -29,12 +29,14 @@ from typing import (
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import nearest
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import (
+    ensemble,
     identity,
     in_force,
     jvm,
     lost_data,
     machines,
     network,
+    security,
     storage,
     tls,
     upgrades,
@@ -61,6 +63,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     Snapshot,
     Versions,
     World,
+    ensemble_state,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     ERROR,
@@ -71,11 +74,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
 CHECKS = (
     identity.check_inventory,
     identity.check_identity,
-    identity.check_ensemble,
+    ensemble.check_ensemble,
     network.check_listeners,
     network.check_ports,
     network.check_addresses,
-    network.check_protection,
+    security.check_security,
     tls.check_tls,
     in_force.check_in_force,
     lost_data.check_lost_data,
@@ -338,7 +341,7 @@ def result_of(
         result["brokers"][cluster.name] = _brokers(cluster, broker_ids)
         result["in_effect"][cluster.name] = in_force.addresses_in_effect(cluster.brokers)
         result["ensembles"][cluster.name] = dict(
-            identity.ensemble_state(cluster),
+            ensemble_state(cluster),
             unstarted=[
                 member.name
                 for member in cluster.servers

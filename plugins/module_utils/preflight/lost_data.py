@@ -37,7 +37,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.finding
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import (
     broker_claims,
-    ensemble_state,
     hosts_without_id,
     identities,
 )
@@ -47,6 +46,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     Cluster,
     Snapshot,
     World,
+    ensemble_state,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 

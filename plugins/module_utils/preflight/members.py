@@ -143,6 +143,12 @@ class Member:
             return "local"
         return endpoint(self.text("ansible_host") or self.name, self.text("ansible_port"))
 
+    @property
+    def inter_broker_listener(self) -> Optional[Listener]:
+        """The listener that the brokers use among themselves."""
+        wanted = self.text("kafka_inter_broker_listener")
+        return next((each for each in self.listeners if wanted in ("", each.name)), None)
+
     def product_facts(self, product: str) -> Mapping[str, Any]:
         """The facts of this name's instance of a product, empty where there are none."""
         return (self.facts or {}).get(product) or {}

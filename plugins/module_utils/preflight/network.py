@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
@@ -207,12 +207,11 @@ def _who(world: World, member: Member, holder: Mapping[str, Any]) -> str:
 
 
 def check_listeners(world: World) -> Iterator[Problem]:
-    """Names, announced addresses, resolution and security of the listeners."""
+    """Names, announced addresses and resolution of the listeners."""
     announced: Dict[Tuple[str, int], List[Tuple[Member, int]]] = {}
     for cluster in world.clusters:
         for member in cluster.brokers:
             yield from _names(member)
-            yield from _protocols(member)
             yield from _audiences(member)
             for index, each in enumerate(member.listeners):
                 if each.advertised:
@@ -272,15 +271,6 @@ def _names(member: Member) -> Iterator[Problem]:
             )
 
 
-def inter_broker_listener(member: Member) -> Optional[Listener]:
-    """The listener that the brokers use among themselves."""
-    wanted = member.text("kafka_inter_broker_listener")
-    for each in member.listeners:
-        if each.name == wanted or not wanted:
-            return each
-    return None
-
-
 def _same_names(cluster: Cluster) -> Iterator[Problem]:
     """A listener that one broker lacks: its clients would lose every partition led there."""
     shapes = {
@@ -334,11 +324,10 @@ def _loopback(cluster: Cluster, member: Member, index: int, each: Listener) -> I
 
 def _resolution(world: World, cluster: Cluster) -> Iterator[Problem]:
     for member in cluster.brokers:
-        inter_broker = inter_broker_listener(member)
         for index, each in enumerate(member.listeners):
             if not each.advertised or is_address(each.advertised) or host_problem(each.advertised):
                 continue
-            for_brokers = each is inter_broker or "brokers" in each.audience
+            for_brokers = each is member.inter_broker_listener or "brokers" in each.audience
             yield from _resolves(
                 world,
                 cluster,
@@ -418,175 +407,6 @@ def _network_of(cluster: Cluster, host: str) -> str:
 
 def _some(hosts: List[str]) -> str:
     return ", ".join(hosts[:5]) + (f" and {len(hosts) - 5} more" if len(hosts) > 5 else "")
-
-
-# ---------------------------------------------------------------- security of listeners
-
-
-def _protocols(member: Member) -> Iterator[Problem]:
-    if _misread(member, "kafka_ssl") or _misread(member, "kafka_sasl"):
-        return
-    ssl, sasl = member.mapping("kafka_ssl"), member.mapping("kafka_sasl")
-    mechanisms = sasl.get("mechanisms") or []
-    judged = not _misread(member, "kafka_sasl", "mechanisms")
-    chosen = sasl.get("inter_broker_mechanism")
-    if chosen and judged and chosen not in mechanisms:
-        yield _security(
-            member,
-            "kafka_sasl.inter_broker_mechanism",
-            chosen,
-            "not among kafka_sasl.mechanisms",
-            "add it there, or name one of them",
-        )
-    for index, each in enumerate(member.listeners):
-        variable = f"kafka_listeners[{index}].protocol"
-        if each.protocol.startswith("SASL") and judged and not mechanisms:
-            yield _security(
-                member,
-                variable,
-                each.protocol,
-                "kafka_sasl names no mechanism",
-                "set kafka_sasl.mechanisms, for example [SCRAM-SHA-512]",
-            )
-        missing = [
-            key
-            for key in ("certificate", "key", "ca")
-            if not ssl.get(key) and not _misread(member, "kafka_ssl", key)
-        ]
-        if each.protocol.endswith("SSL") and missing:
-            yield _security(
-                member,
-                variable,
-                each.protocol,
-                f"kafka_ssl has no {', no '.join(missing)}",
-                f"set kafka_ssl.{missing[0]} (PEM text)",
-            )
-    yield from _brokers_among_themselves(member, sasl)
-    yield from _client_security(member, mechanisms)
-
-
-def _client_security(member: Member, mechanisms: Sequence[str]) -> Iterator[Problem]:
-    """kafka_client_security against the listener that the roles and the validation log in at."""
-    wanted = member.text("kafka_admin_listener")
-    listener = next((each for each in member.listeners if wanted in ("", each.name)), None)
-    if listener is None or not listener.protocol:
-        return
-    if _misread(member, "kafka_client_security", "security_protocol"):
-        return
-    security = member.mapping("kafka_client_security")
-    used = security.get("security_protocol") or "PLAINTEXT"
-    variable = "kafka_client_security.security_protocol"
-    if used != listener.protocol:
-        value, remedy = used, f"set {variable}: {listener.protocol}, and what it needs"
-        reason = (
-            f"the roles log in at the listener {listener.name}, which speaks {listener.protocol}"
-        )
-        yield found("listeners.client_security", member.name, variable, value, reason, remedy)
-        return
-    mechanism = security.get("sasl_mechanism")
-    misread = _misread(member, "kafka_client_security", "sasl_mechanism")
-    takes = mechanism in mechanisms or misread or not mechanisms
-    if listener.protocol.startswith("SASL") and not takes:
-        variable = "kafka_client_security.sasl_mechanism"
-        reason = f"the brokers take {', '.join(str(each) for each in mechanisms)}"
-        remedy = f"set {variable} to one of these, with sasl_username and sasl_password"
-        yield found("listeners.client_security", member.name, variable, mechanism, reason, remedy)
-    certificate, key = (str(security.get(f"ssl_{part}") or "") for part in ("certificate", "key"))
-    path = next((each for each in (key, certificate) if each[:1] in ("/", "~")), "")
-    if certificate and key != certificate and path and member.text("flow_validation") != "never":
-        yield found(
-            "listeners.client_security",
-            member.name,
-            "kafka_client_security.ssl_key",
-            path,
-            "the validation's Java client has no file for a key alone",
-            "put certificate and key into one PEM file and name it twice, give both as PEM text, or "
-            "set flow_validation: never",
-        )
-
-
-def _brokers_among_themselves(member: Member, sasl: Mapping[str, Any]) -> Iterator[Problem]:
-    inter_broker = inter_broker_listener(member)
-    if inter_broker is None:
-        return
-    principal = None
-    if inter_broker.protocol.startswith("SASL"):
-        login = ("inter_broker_user", "inter_broker_password")
-        if not all(sasl.get(key) for key in login) and not _misread(member, "kafka_sasl", *login):
-            yield _security(
-                member,
-                "kafka_sasl.inter_broker_user",
-                sasl.get("inter_broker_user") or "",
-                "the brokers have no name or no password among themselves",
-                "set kafka_sasl.inter_broker_user and inter_broker_password",
-            )
-        principal = sasl.get("inter_broker_user")
-    elif inter_broker.protocol == "PLAINTEXT":
-        principal = "ANONYMOUS"
-    if member.get("kafka_authorizer") is True and not _misread(member, "kafka_super_users"):
-        users = [str(each) for each in member.items("kafka_super_users")]
-        if principal and principal not in users and f"User:{principal}" not in users:
-            yield found(
-                "security.super_users",
-                member.name,
-                "kafka_super_users",
-                users,
-                f"the brokers come as User:{principal}, and the authorizer would turn them away",
-                (
-                    "give the listener between the brokers a protocol with SASL or SSL; with "
-                    "User:ANONYMOUS as a super user, everybody who does not log in would be one"
-                    if principal == "ANONYMOUS"
-                    else f"add User:{principal}"
-                ),
-            )
-        elif not users:
-            yield found(
-                "security.super_users",
-                member.name,
-                "kafka_super_users",
-                users,
-                "with an authorizer and no super user nobody can grant anything",
-            )
-
-
-def _misread(member: Member, variable: str, *keys: str) -> bool:
-    """Whether a mapping, or one of these keys of it, has a finding of its own: nothing follows from it."""
-    value = member.settings.get(variable, {})
-    if value is None or variable in member.unevaluated:
-        return True
-    return any(key in value and value[key] is None for key in keys)
-
-
-def _security(member: Member, variable: str, value: Any, reason: str, remedy: str) -> Problem:
-    return found("listeners.security", member.name, variable, value, reason, remedy)
-
-
-# ---------------------------------------------------------------- open to everybody
-
-
-def check_protection(world: World) -> Iterator[Problem]:
-    """What production offers to whoever reaches it; warnings, because a firewall may protect it."""
-    for cluster in world.clusters:
-        for member in cluster.brokers:
-            if member.production:
-                yield from _in_clear(member)
-        for member in cluster.servers:
-            bind = member.text("zookeeper_bind")
-            if member.production and is_wildcard(bind):
-                reason = "ZooKeeper listens on all addresses, and whoever reaches it may change everything"
-                yield found("security.zookeeper_open", member.name, "zookeeper_bind", bind, reason)
-
-
-def _in_clear(member: Member) -> Iterator[Problem]:
-    """Listeners that do not encrypt; what is readable on the network depends on the login."""
-    spoken = {each.protocol for each in member.listeners}
-    if "PLAINTEXT" in spoken:
-        reason = "anybody who reaches it may use it, and records travel in clear"
-        yield found("security.plaintext", member.name, "kafka_listeners", "PLAINTEXT", reason)
-    if "SASL_PLAINTEXT" in spoken:
-        passwords = "PLAIN" in (member.mapping("kafka_sasl").get("mechanisms") or ())
-        reason = "passwords and records travel in clear" if passwords else "records travel in clear"
-        yield found("security.plaintext", member.name, "kafka_listeners", "SASL_PLAINTEXT", reason)
 
 
 # ---------------------------------------------------------------- forms of addresses

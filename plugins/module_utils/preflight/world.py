@@ -233,3 +233,21 @@ def server_lines(cluster: Cluster, ids: Mapping[str, int]) -> Dict[str, str]:
     ]
     properties = zookeeper_properties(servers, "/", "/", 2181)
     return {key: value for key, value in properties.items() if key.startswith("server.")}
+
+
+def ensemble_state(cluster: Cluster) -> Dict[str, Any]:
+    """{state: new|existing|unknown|none, members: {host: has data, None if unknown}}."""
+    members: Dict[str, Optional[bool]] = {}
+    for member in cluster.servers:
+        data = member.product_facts("zookeeper").get("data")
+        members[member.name] = None if not data or not data["readable"] else data["has_data"]
+    if not members:
+        state = "none"
+    elif any(members.values()):
+        state = "existing"
+    elif any(value is None for value in members.values()):
+        # Nobody may be started empty as long as a silent member may hold the data.
+        state = "unknown"
+    else:
+        state = "new"
+    return {"state": state, "members": members}

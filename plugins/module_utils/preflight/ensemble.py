@@ -1,0 +1,228 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""Checks of the ensemble of ZooKeeper servers: its size, list, data and timing. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Dict, Iterator, List, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import identities
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    Cluster,
+    World,
+    effective_properties,
+    effective_zookeeper,
+    ensemble_state,
+    server_lines,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import whole_number
+
+ENSEMBLE_MAX = 7
+SCALE_ZOOKEEPER = "playbooks/scale_zookeeper.yml"
+
+
+def check_ensemble(world: World) -> Iterator[Problem]:
+    """Size, list, data and timing of each ensemble."""
+    servers = {member.name for member in world.members if member.is_server}
+    for name in sorted((world.leaving or frozenset()) - servers):
+        yield found(
+            "ensemble.unknown_leaver",
+            sorted(servers) or [member.name for member in world.members],
+            "zookeeper_leaves",
+            name,
+            "no ZooKeeper server of the inventory has this name",
+        )
+    for cluster in world.clusters:
+        if not cluster.brokers and not cluster.servers:
+            continue
+        yield from _size(cluster)
+        yield from _data(cluster)
+        yield from _running_list(cluster)
+        yield from _leavers(cluster)
+        yield from _addresses(cluster)
+        yield from _session_timeout(cluster)
+
+
+def _size(cluster: Cluster) -> Iterator[Problem]:
+    size = len(cluster.staying)
+    hosts = [member.name for member in cluster.staying or cluster.brokers]
+    group = (cluster.servers or cluster.brokers)[0].text("zookeeper_group") or "zookeeper"
+    if size == 0:
+        yield found(
+            "ensemble.size",
+            hosts,
+            "zookeeper_group",
+            group,
+            f"the group has no host of cluster {cluster.name}, and Kafka needs an ensemble",
+            f"add one, three or five hosts to the group {group}",
+        )
+    elif size > ENSEMBLE_MAX:
+        yield found(
+            "ensemble.size",
+            hosts,
+            "zookeeper_group",
+            group,
+            f"{size} servers: every write waits for a majority of them",
+            "use five or seven servers",
+        )
+    elif size % 2 == 0:
+        yield found(
+            "ensemble.size",
+            hosts,
+            "zookeeper_group",
+            group,
+            f"{size} servers: an even number tolerates no more failures than {size - 1} and "
+            "needs one vote more",
+            f"use {size - 1} or {size + 1} servers",
+        )
+    elif size == 1 and any(member.production for member in cluster.members):
+        yield found(
+            "ensemble.single",
+            hosts,
+            "zookeeper_group",
+            group,
+            "one server: when it stops, nothing can change in the cluster",
+        )
+
+
+def _data(cluster: Cluster) -> Iterator[Problem]:
+    members = ensemble_state(cluster)["members"]
+    if cluster.leaving is not None:
+        # One that joins starts empty, and counts only when it has fetched the data.
+        in_effect = {line for lines in _lists_in_effect(cluster).values() for line in lines}
+        ids = identities(cluster)[1]
+        joining = {host for host in members if f"server.{ids[host]}" not in in_effect}
+        members = {host: data for host, data in members.items() if data or host not in joining}
+    empty = [host for host, has_data in members.items() if has_data is False]
+    holding = [host for host, has_data in members.items() if has_data]
+    majority = len(members) // 2 + 1
+    if holding and len(empty) >= majority:
+        yield found(
+            "ensemble.empty_majority",
+            empty,
+            "zookeeper_data_dir",
+            cluster.servers[0].data_dir,
+            f"{len(empty)} of {len(members)} servers would start empty while "
+            f"{', '.join(holding)} holds the data, and could elect each other and overwrite it",
+        )
+
+
+def _lists_in_effect(cluster: Cluster) -> Dict[str, Dict[str, str]]:
+    """host -> `server.N` -> address, of the servers that have data, as they run or ran last."""
+    lists = {}
+    for member in cluster.servers:
+        facts = member.product_facts("zookeeper")
+        current = facts.get("current")
+        if current is not None and (facts.get("data") or {}).get("has_data"):
+            lists[member.name] = {
+                key: value for key, value in current.items() if key.startswith("server.")
+            }
+    return lists
+
+
+def _running_list(cluster: Cluster) -> Iterator[Problem]:
+    _brokers, ids = identities(cluster)
+    wanted = server_lines(cluster, ids)
+    known = server_lines(replace(cluster, leaving=None), ids)
+    group = (cluster.servers or cluster.brokers)[0].text("zookeeper_group") or "zookeeper"
+    for host, running in _lists_in_effect(cluster).items():
+        gone = [
+            f"{key}={value}" for key, value in sorted(running.items()) if wanted.get(key) != value
+        ]
+        new = [
+            f"{key}={value}" for key, value in sorted(wanted.items()) if running.get(key) != value
+        ]
+        unknown = sorted(each for each in running if each not in known)
+        moved = sorted(each for each in running if each in known and running[each] != known[each])
+        if cluster.leaving is None:
+            wrong = running != wanted
+        else:
+            # The list is about to change, but not the addresses, nor behind anybody's back.
+            wrong = bool(moved or unknown)
+        if not wrong:
+            continue
+        remedy = ""
+        if moved:
+            remedy = f"give {', '.join(moved)} the address again that the servers know"
+        elif unknown:
+            remedy = (
+                f"put the host of {', '.join(unknown)} back into the inventory; a server "
+                f"leaves, while its host is there, by ansible-playbook {SCALE_ZOOKEEPER} -e "
+                "zookeeper_leaves=HOST"
+            )
+        yield found(
+            "ensemble.server_list",
+            host,
+            "zookeeper_group",
+            group,
+            f"the server has data and another list: it has {', '.join(gone) or 'nothing else'}, "
+            f"the inventory gives {', '.join(new) or 'nothing else'}",
+            remedy,
+        )
+
+
+def _leavers(cluster: Cluster) -> Iterator[Problem]:
+    """Brokers that know no other ZooKeeper servers than those that leave."""
+    if not cluster.leaving:
+        return
+    stays = {endpoint(each.text("zookeeper_address"), each.client_port) for each in cluster.staying}
+    for member in cluster.brokers:
+        connect = (member.product_facts("kafka").get("current") or {}).get("zookeeper.connect", "")
+        asked = {each for each in connect.partition("/")[0].split(",") if each}
+        if asked and not asked & stays:
+            yield found(
+                "ensemble.unknown_to_brokers",
+                member.name,
+                "zookeeper_leaves",
+                ",".join(sorted(cluster.leaving)),
+                f"the broker knows {', '.join(sorted(asked))} alone, and none of these stays",
+            )
+
+
+def _addresses(cluster: Cluster) -> Iterator[Problem]:
+    users: Dict[Tuple[str, int], List[str]] = {}
+    for member in cluster.servers:
+        address = member.text("zookeeper_address")
+        for port in (member.client_port, member.peer_port, member.election_port):
+            if address and port:
+                users.setdefault((address, port), []).append(member.name)
+    for (address, port), hosts in sorted(users.items(), key=str):
+        if len(hosts) > 1:
+            yield found(
+                "ensemble.duplicate_address",
+                hosts,
+                "zookeeper_address",
+                address,
+                f"more than one use of {endpoint(address, port)} in the ensemble",
+            )
+
+
+def _session_timeout(cluster: Cluster) -> Iterator[Problem]:
+    for server in cluster.servers:
+        properties = effective_zookeeper(server)
+        tick = whole_number(properties.get("tickTime"))
+        if not tick or tick < 1:
+            continue
+        low = whole_number(properties.get("minSessionTimeout")) or 2 * tick
+        high = whole_number(properties.get("maxSessionTimeout")) or 20 * tick
+        for broker in cluster.brokers:
+            wanted = whole_number(
+                effective_properties(broker, len(cluster.brokers)).get(
+                    "zookeeper.session.timeout.ms"
+                )
+            )
+            if wanted is not None and not low <= wanted <= high:
+                yield found(
+                    "ensemble.session_timeout",
+                    server.name,
+                    "zookeeper_config.tickTime",
+                    tick,
+                    f"it allows session timeouts from {low} to {high} ms, Kafka asks for "
+                    f"{wanted}",
+                )
