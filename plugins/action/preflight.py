@@ -46,9 +46,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.host_fa
     jvm_refusal,
     missing_packages,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import (
-    identities,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
     COLLECTED,
     OUTSIDE,
@@ -56,15 +53,17 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.invento
     Inventory,
     first_line,
     masked_settings,
+    misspelt,
     plain,
+    raw_of,
     role_defaults,
+    with_assigned_ids,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.judge import judge
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.jvm import (
     options_to_try,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
-    CLUSTER_NAME,
     Raw,
     facts_request,
     names_to_resolve,
@@ -76,6 +75,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_controller import (
     is_here,
     why_no_answer,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.report import (
+    message,
+    reports,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running_cluster import (
     question,
@@ -89,10 +92,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.upgrade
     ROLLING_BACK,
     ROLLING_UPGRADE,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import (
-    declared,
-    meant,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import declared
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     CLIENT_PACKAGES,
     DEPLOY,
@@ -179,7 +179,7 @@ class ActionModule(ActionBase):
             "facts": None,
             "unreachable_reason": "",
         }
-        member, _findings = read_member(_raw(host, gathered))
+        member, _findings = read_member(raw_of(host, gathered))
         names = set(names_to_resolve(member)) | self._announced(inventory, gathered)
         request = facts_request(member, sorted(names))
         for product in ("kafka", "zookeeper"):
@@ -277,7 +277,7 @@ class ActionModule(ActionBase):
             group = inventory.group(host, "kafka")
             problem = found("inventory.empty_group", host, "kafka_group", group, reason)
             raise AnsibleActionFail(problem.line())
-        raws = _with_assigned_ids(inventory, raws)
+        raws = with_assigned_ids(inventory, raws)
         admin = self._admin_host(inventory, task_vars)
         usable = not (admin.unreachable or set(CLIENT_PACKAGES) & set(admin.missing))
         asked = self._ask_clusters(raws, arguments, task_vars) if usable else {}
@@ -290,7 +290,7 @@ class ActionModule(ActionBase):
             group_names=frozenset(
                 name for name in task_vars["groups"] if not name.startswith("kafkaops_")
             ),
-            misspelt=_misspelt_everywhere(inventory, raws),
+            misspelt=misspelt(inventory, raws),
             accept=_consents(arguments["accept"])
             + list(WITHOUT_ABSENT) * arguments["leave_absent"],
             purpose=arguments["purpose"],
@@ -315,33 +315,20 @@ class ActionModule(ActionBase):
         result["asked"] = {key: arguments[key] for key in ASKED}
         enforce = arguments["enforce"]
         if enforce and not self._task.check_mode:
-            result["report"] = _write_reports(raws, findings, result)
-        errors = [each for each in findings if each.level == ERROR]
+            now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            result["report"] = _write_reports(reports(raws, findings, result["ids"], now))
+        errors = {each.check for each in findings if each.level == ERROR}
         _say([each for each in findings if each.level != ERROR or not enforce])
-        counts = ", ".join(
-            f"{number} {noun}{'' if number == 1 else 's'}"
-            for noun, number in (
-                ("host", len(raws)),
-                ("error", len(errors)),
-                ("warning", sum(each.level == WARNING for each in findings)),
-            )
-        )
         if errors and enforce:
             # A failed task prints all that it returns: the lines are enough for people, and
             # preflight.json has the rest.
             result = {
                 "changed": False,
                 "failed": True,
-                "checks": sorted({each.check for each in errors}),
+                "checks": sorted(errors),
                 "report": result.get("report", {}),
             }
-            lines = [each.line() for each in errors]
-            result["msg"] = "\n".join(
-                [f"Nothing was changed: the preflight refuses this inventory ({counts})."] + lines
-            )
-        else:
-            told = "would refuse this inventory" if errors else "has nothing against it"
-            result["msg"] = f"The preflight {told}: {counts}."
+        result["msg"] = message(findings, len(raws), enforce)
         return result
 
     def _admin_host(self, inventory: Inventory, task_vars: Any) -> AdminHost:
@@ -381,11 +368,11 @@ class ActionModule(ActionBase):
             if entry is None:
                 gathered = inventory.gather(host)
                 gathered["settings"] = masked_settings(gathered["settings"])
-                raws.append(_raw(host, gathered, unreachable="it was not asked", in_play=False))
+                raws.append(raw_of(host, gathered, unreachable="it was not asked", in_play=False))
                 continue
             entry = plain(entry)
             raws.append(
-                _raw(
+                raw_of(
                     host,
                     entry,
                     facts=entry["facts"],
@@ -478,56 +465,6 @@ def _groups(gathered: Mapping[str, Any], absent: bool = False) -> Dict[str, List
     return {f"kafkaops_{name}": parents for name, has in products if has}
 
 
-def _raw(host: str, gathered: Mapping[str, Any], **more: Any) -> Raw:
-    return Raw(
-        name=host,
-        is_broker=gathered["is_broker"],
-        is_server=gathered["is_server"],
-        settings=gathered["settings"],
-        errors=gathered["errors"],
-        faults=gathered["faults"],
-        tls=gathered["tls"],
-        **more,
-    )
-
-
-def _with_assigned_ids(inventory: Inventory, raws: Any) -> List[Raw]:
-    """Settings that need an id nobody named (a port made of it) are read again with the assigned one."""
-    members = tuple(read_member(raw)[0] for raw in raws)
-    ids = {}
-    for cluster in World(members).clusters:
-        brokers, servers = identities(cluster)
-        for variable, assigned in (("kafka_broker_id", brokers), ("zookeeper_myid", servers)):
-            for host, value in assigned.items():
-                ids.setdefault(host, {})[variable] = value
-    result = []
-    for raw in raws:
-        missing = {
-            name: value for name, value in ids.get(raw.name, {}).items() if name not in raw.settings
-        }
-        if raw.errors and missing:
-            gathered = inventory.gather(raw.name, missing)
-            settings = {
-                name: value for name, value in gathered["settings"].items() if name not in missing
-            }
-            changes = {key: gathered[key] for key in ("errors", "faults", "tls")}
-            changes["settings"] = masked_settings(settings)
-            raw = Raw(**dict(raw.__dict__, **changes))
-        result.append(raw)
-    return result
-
-
-def _misspelt_everywhere(inventory: Inventory, raws: Any) -> Dict[str, Dict[str, str]]:
-    """variable -> {host: the variable that it was probably meant to be}."""
-    suspects = {}
-    for raw in raws:
-        for name in inventory.raw_variables(raw.name):
-            near = meant(name) if isinstance(name, str) else None
-            if near:
-                suspects.setdefault(name, {})[raw.name] = near
-    return suspects
-
-
 def _facts_of(
     examine: Callable[[], Mapping[str, Any]],
 ) -> Tuple[Optional[Mapping[str, Any]], str, str]:
@@ -590,35 +527,13 @@ def _say(findings: Sequence[Problem]) -> None:
         display.display(f"{each.level}: {each.line()}", color=colors[each.level])
 
 
-def _write_reports(
-    raws: Any, findings: Sequence[Problem], result: Dict[str, Any]
-) -> Dict[str, str]:
-    """preflight.json of each cluster; returns their paths. Written whole or not at all."""
+def _write_reports(texts: Mapping[str, Tuple[str, str]]) -> Dict[str, str]:
+    """cluster -> path of what was written, each file whole or not at all."""
     paths = {}
-    clusters = {}
-    for raw in raws:
-        name = str(raw.settings.get("kafka_cluster_name") or "")
-        home = raw.settings.get("kafkaops_home")
-        named = CLUSTER_NAME.match(name) and name not in (".", "..")
-        # a relative one is refused, and must not appear wherever the playbook happens to run
-        if named and isinstance(home, str) and os.path.isabs(os.path.expanduser(home)):
-            clusters.setdefault(name, (home, set()))[1].add(raw.name)
-    for name, (home, hosts) in sorted(clusters.items()):
-        directory = os.path.join(os.path.expanduser(home), "reports", name)
-        concerned = [reported(each) for each in findings if hosts & set(each.subjects)]
-        document = {
-            "schema_version": 1,
-            "cluster": name,
-            "written_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "ok": not any(each["level"] == ERROR for each in concerned),
-            "findings": concerned,
-            "ids": {host: result["ids"][host] for host in sorted(hosts) if host in result["ids"]},
-        }
-        path = os.path.join(directory, "preflight.json")
+    for name, (path, text) in texts.items():
         try:
-            os.makedirs(directory, exist_ok=True)
-            text = json.dumps(document, indent=1, sort_keys=True)
-            write_atomically(path, text + "\n", 0o644)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            write_atomically(path, text, 0o644)
         except OSError as error:
             display.warning(f"cannot write {path}: {error}")
             continue

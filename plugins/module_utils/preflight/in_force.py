@@ -42,9 +42,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     Problem,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import whole_number
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted, some
 
 MIN_INSYNC = "min.insync.replicas"
-SHOWN_TOPICS = 5
 # Set and taken away by whoever moves replicas.
 THROTTLES = (
     "leader.replication.throttled.rate",
@@ -265,13 +265,12 @@ def _min_insync(cluster: Cluster) -> Iterator[Problem]:
         ]
         if not at_stake:
             continue
-        some = [
-            f"{name} ({replicas} replica{'' if replicas == 1 else 's'})"
+        topics = [
+            f"{name} ({counted(replicas, 'replica')})"
             for replicas, _count, names in at_stake
             for name in names
-        ][:SHOWN_TOPICS]
-        more = sum(count for _replicas, count, _names in at_stake) - len(some)
-        told = f"{', '.join(some)}{f' and {more} more' if more else ''}"
+        ]
+        told = some(topics, total=sum(count for _replicas, count, _names in at_stake))
         if at_stake[0][0] < wanted:
             harm = "topics with fewer replicas take no write with acks=all any more"
         else:

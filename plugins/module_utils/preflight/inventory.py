@@ -21,6 +21,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     ADDRESS_SUFFIXES,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import identities
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     Raw,
     is_wanted,
@@ -32,7 +33,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variabl
     WITH_SECRETS,
     declared,
     faults_of_secrets,
+    meant,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROLES = os.path.normpath(os.path.join(HERE, "../../../roles"))
@@ -230,3 +233,54 @@ def masked_settings(settings: Mapping[str, Any]) -> Dict[str, Any]:
 def first_line(error: Any) -> str:
     text = getattr(error, "message", None) or str(error)
     return (str(text).strip().splitlines() or ["no reason given"])[0][:300]
+
+
+def raw_of(host: str, gathered: Mapping[str, Any], **more: Any) -> Raw:
+    """What `Inventory.gather` found of a host, as a value; `more`: other fields of it."""
+    return Raw(
+        name=host,
+        is_broker=gathered["is_broker"],
+        is_server=gathered["is_server"],
+        settings=gathered["settings"],
+        errors=gathered["errors"],
+        faults=gathered["faults"],
+        tls=gathered["tls"],
+        **more,
+    )
+
+
+def with_assigned_ids(inventory: Inventory, raws: Iterable[Raw]) -> List[Raw]:
+    """Settings that need an id nobody named (a port made of it) are read again with the assigned one."""
+    members = tuple(read_member(raw)[0] for raw in raws)
+    ids = {}
+    for cluster in World(members).clusters:
+        brokers, servers = identities(cluster)
+        for variable, assigned in (("kafka_broker_id", brokers), ("zookeeper_myid", servers)):
+            for host, value in assigned.items():
+                ids.setdefault(host, {})[variable] = value
+    result = []
+    for raw in raws:
+        missing = {
+            name: value for name, value in ids.get(raw.name, {}).items() if name not in raw.settings
+        }
+        if raw.errors and missing:
+            gathered = inventory.gather(raw.name, missing)
+            settings = {
+                name: value for name, value in gathered["settings"].items() if name not in missing
+            }
+            changes = {key: gathered[key] for key in ("errors", "faults", "tls")}
+            changes["settings"] = masked_settings(settings)
+            raw = Raw(**dict(raw.__dict__, **changes))
+        result.append(raw)
+    return result
+
+
+def misspelt(inventory: Inventory, raws: Iterable[Raw]) -> Dict[str, Dict[str, str]]:
+    """variable -> {host: the variable that it was probably meant to be}."""
+    suspects = {}
+    for raw in raws:
+        for name in inventory.raw_variables(raw.name):
+            near = meant(name) if isinstance(name, str) else None
+            if near:
+                suspects.setdefault(name, {})[raw.name] = near
+    return suspects

@@ -34,6 +34,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     WARNING,
     Problem,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import some
 
 # Of a listener: the preflight resolves its name on all brokers' hosts, or it is one that clients use; and
 # the validation tries those of `flow_validation_audiences`.
@@ -382,7 +383,7 @@ def _resolves(
             member.name,
             variable,
             name,
-            f"does not resolve on {_some(sorted(failing))} ({reason})",
+            f"does not resolve on {some(sorted(failing))} ({reason})",
         )
     misled = [
         host
@@ -396,17 +397,13 @@ def _resolves(
             member.name,
             variable,
             name,
-            f"resolves to a loopback address on {_some(misled)}",
+            f"resolves to a loopback address on {some(misled)}",
             f"correct /etc/hosts there: the name has to mean {member.name}",
         )
 
 
 def _network_of(cluster: Cluster, host: str) -> str:
     return next(member.network for member in cluster.members if member.name == host)
-
-
-def _some(hosts: List[str]) -> str:
-    return ", ".join(hosts[:5]) + (f" and {len(hosts) - 5} more" if len(hosts) > 5 else "")
 
 
 # ---------------------------------------------------------------- forms of addresses

@@ -38,6 +38,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     WARNING,
     Problem,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
 
 DAYS_LEFT = 30
 DAY_SECONDS = 86400.0
@@ -195,7 +196,7 @@ def _validity(member: Member, part: str, told: Mapping[str, Any]) -> Iterator[Pr
 
 def _days_text(days: float) -> str:
     whole = int(days)
-    return "less than a day" if whole < 1 else f"{whole} day{'' if whole == 1 else 's'}"
+    return "less than a day" if whole < 1 else counted(whole, "day")
 
 
 def covers(names: List[str], wanted: str) -> bool:

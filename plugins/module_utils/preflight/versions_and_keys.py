@@ -72,6 +72,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     Problem,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import whole_number
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
 
 PARTITIONS_PER_BROKER = 4000
 WHITELIST = "4lw.commands.whitelist"
@@ -255,7 +256,7 @@ def _factors(cluster: Cluster, member: Member) -> Iterator[Problem]:
                 member.name,
                 variable(key),
                 factor,
-                f"cluster {cluster.name} has {brokers} broker{'' if brokers == 1 else 's'}",
+                f"cluster {cluster.name} has {counted(brokers, 'broker')}",
                 f"set at most {brokers}, or add brokers",
             )
         elif factor == 1 and brokers >= 3 and key in INTERNAL_FACTORS:

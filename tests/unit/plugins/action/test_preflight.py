@@ -21,13 +21,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Topic,
     topic_dict,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
     first_line,
     masked_settings,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
-    Raw,
     read_member,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running_cluster import (
@@ -225,26 +223,15 @@ def test_without_the_vault_only_what_it_hides_is_told(tmp_path):
     assert {each.check for each in verdict.findings} == {"settings.undefined"}
 
 
-def test_the_report_is_written_per_cluster(tmp_path):
-    raws = [
-        Raw("kafka-1", True, False, {"kafka_cluster_name": "a", "kafkaops_home": str(tmp_path)}),
-        Raw("kafka-2", True, False, {"kafka_cluster_name": "b", "kafkaops_home": str(tmp_path)}),
-        Raw("kafka-3", True, False, {"kafka_cluster_name": "../c", "kafkaops_home": str(tmp_path)}),
-    ]
-    finding = found("ports.in_use", "kafka-2", "kafka_listeners[0].port", 9092, "held")
-    paths = action._write_reports(
-        raws, [finding], {"ids": {"kafka-1": {"broker_id": 1, "myid": None}}}
-    )
-    assert sorted(paths) == ["a", "b"]
-    first, second = (json.loads(pathlib.Path(paths[name]).read_text()) for name in "ab")
-    assert (first["ok"], first["findings"], first["ids"]) == (
-        True,
-        [],
-        {"kafka-1": {"broker_id": 1, "myid": None}},
-    )
-    assert (second["ok"], second["findings"][0]["check"]) == (False, "ports.in_use")
-    assert sorted(path.name for path in (tmp_path / "reports").iterdir()) == ["a", "b"]
-    assert [path.name for path in (tmp_path / "reports" / "a").iterdir()] == ["preflight.json"]
+def test_a_report_that_cannot_be_written_stops_nothing(tmp_path, monkeypatch):
+    warned = []
+    monkeypatch.setattr(action.display, "warning", warned.append)
+    (tmp_path / "file").write_text("")
+    places = {"a": tmp_path / "reports" / "a.json", "b": tmp_path / "file" / "b.json"}
+    paths = action._write_reports({name: (str(path), "{}\n") for name, path in places.items()})
+    assert paths == {"a": str(places["a"])}
+    assert places["a"].read_text() == "{}\n"
+    assert len(warned) == 1 and warned[0].startswith(f"cannot write {places['b']}: ")
 
 
 def test_the_snapshot_of_an_answer():

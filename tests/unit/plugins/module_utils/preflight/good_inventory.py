@@ -20,7 +20,6 @@ from ansible.template import Templar
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 
-from ansible_collections.kafkaops.cluster.plugins.action import preflight as action
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     is_address,
 )
@@ -28,6 +27,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.invento
     ROLES,
     Inventory,
     masked_settings,
+    misspelt,
+    raw_of,
+    with_assigned_ids,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.judge import judge
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
@@ -224,8 +226,8 @@ def gather_files(path, secrets=None):
         gathered = inventory.gather(host)
         if gathered["is_broker"] or gathered["is_server"]:
             gathered["settings"] = masked_settings(gathered["settings"])
-            raws.append(action._raw(host, gathered))
-    return action._with_assigned_ids(inventory, raws), inventory, task_vars["groups"]
+            raws.append(raw_of(host, gathered))
+    return with_assigned_ids(inventory, raws), inventory, task_vars["groups"]
 
 
 def verdict_of(
@@ -301,7 +303,7 @@ def judge_gathered(
         snapshots=snapshots,
         host_names=frozenset(each.name for each in raws),
         group_names=frozenset(groups),
-        misspelt=action._misspelt_everywhere(inventory, judged),
+        misspelt=misspelt(inventory, judged),
         accept=accept,
         purpose=purpose,
         commands={"finalize": "FINALIZE", "upgrade": "UPGRADE", "rollback": "ROLLBACK"},

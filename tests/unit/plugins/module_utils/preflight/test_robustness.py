@@ -10,9 +10,11 @@ import tempfile
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.kafkaops.cluster.plugins.action import preflight as action
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
     masked_settings,
+    misspelt,
+    raw_of,
+    with_assigned_ids,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.jvm import options_to_try
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
@@ -95,7 +97,7 @@ def test_junk_for_any_variable_reaches_the_judge(junk, host):
     """The way there: templates, what a host and a running cluster are asked, the report."""
     gathered = INVENTORY.gather(host, junk)
     gathered["settings"] = masked_settings(gathered["settings"])
-    raw = action._raw(host, gathered)
+    raw = raw_of(host, gathered)
     member, _findings = read_member(raw)
     request = facts_request(member, sorted(names_to_resolve(member)))
     # module arguments and results are JSON
@@ -106,8 +108,8 @@ def test_junk_for_any_variable_reaches_the_judge(junk, host):
         for brokers in (list(cluster.brokers), []):
             if cluster.brokers and member.listeners:
                 question(cluster, brokers, list(cluster.servers), {host: junk})
-    action._with_assigned_ids(INVENTORY, [raw])
-    action._misspelt_everywhere(INVENTORY, [raw])
+    with_assigned_ids(INVENTORY, [raw])
+    misspelt(INVENTORY, [raw])
 
 
 def test_junk_for_each_variable_alone():

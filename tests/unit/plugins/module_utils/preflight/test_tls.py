@@ -11,6 +11,10 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import tls
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
+    Raw,
+    read_member,
+)
 from tests.local.certificates import make_certificates
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
 
@@ -119,9 +123,7 @@ def test_the_time_of_validity(folder, later, check, level, reason):
     told = tls.examine(
         {"kafka_ssl": pair(folder)}, now=datetime.datetime.now(datetime.timezone.utc) + later
     )
-    member = ground.action.read_member(
-        ground.action.Raw("kafka-1", True, False, {"kafka_cluster_name": "c"}, tls=told)
-    )[0]
+    member = read_member(Raw("kafka-1", True, False, {"kafka_cluster_name": "c"}, tls=told))[0]
     said = list(tls.check_tls(tls.World((member,))))
     assert {(each.check, each.level, each.setting) for each in said} == {
         (check, level, "kafka_ssl.certificate"),
