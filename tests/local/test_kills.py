@@ -11,12 +11,12 @@ import shutil
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
 from tests.local.support import OFFSET, LocalCluster, start_ticks
 from tests.local.watching import ensemble_is_whole, modes, registered_at, zookeeper_mode
+from tests.support.bare_cluster import cache_directory
 from tests.support.outside import wait_until
 from tests.support.processes import kill_run
 from tests.support.traffic import Traffic
@@ -25,7 +25,7 @@ from tests.support.watching import Watch, cluster_is_whole
 NEVER = ("-e", "flow_validation=never")
 # Nobody listens at the discard port: what needs the network fails at once.
 OFFLINE = ("-e", "distribution_mirror=http://127.0.0.1:9/")
-CACHE = Path(os.environ.get("KAFKAOPS_CACHE") or Path.home() / ".cache" / "kafkaops")
+CACHE = cache_directory()
 ARCHIVES = ("kafka_2.13-3.9.2.tgz", "zookeeper-3.9.5.tgz")
 DECLARED = {"orders": 6, "payments": 6, "clicks": 12, "customers": 3}  # inventories/local
 

@@ -49,7 +49,6 @@ class Socket:
     product: str
     variable: str
     port: int
-    bind: str
     addresses: Tuple[str, ...]
 
 
@@ -84,7 +83,7 @@ def _socket(member: Member, product: str, variable: str, port: int, bind: str) -
         known = ((member.facts or {}).get("names") or {}).get(bind) or {}
         # An unresolved name could be any address; assume it is all of them.
         addresses = tuple(known.get("addresses") or ())
-    return Socket(member.name, product, variable, port, bind, addresses)
+    return Socket(member.name, product, variable, port, addresses)
 
 
 def overlap(one: Tuple[str, ...], other: Tuple[str, ...]) -> bool:
