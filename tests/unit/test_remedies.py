@@ -84,3 +84,13 @@ def test_every_id_that_is_printed_is_in_the_catalogue():
         if printed - set(problems):
             missing[name] = sorted(printed - set(problems))
     assert not missing
+
+
+def test_each_remedy_is_written_in_one_place():
+    """In the catalogue, or in the code alone for managed hosts; the pages take it from either."""
+    problems = yaml.safe_load((ROOT / "meta" / "problems.yml").read_text(encoding="utf-8"))
+    in_code = generate_docs.remedies()
+    both = {check: (entry.get("remedy"), in_code.get(check)) for check, entry in problems.items()}
+    assert not [check for check, (here, there) in both.items() if not here and not there]
+    assert not [check for check, (here, there) in both.items() if here and here == there]
+    assert in_code["run.lock_lost"] and "ports.in_use" not in in_code

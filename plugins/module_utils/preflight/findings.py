@@ -30,13 +30,14 @@ _CATALOGUE_FILE = os.path.join(os.path.dirname(__file__), "../../../meta/problem
 class Check:
     """One entry of the catalogue: level by default, what must hold, what to do if it does not.
 
-    `concerns`: HOST where it is about its own hosts alone, else the whole cluster.
+    `remedy` is empty where only the code says it, of a problem that is no finding; `concerns`: HOST where it is
+    about its own hosts alone, else the whole cluster.
     """
 
     id: str
     level: str
     holds: str
-    remedy: str
+    remedy: str = ""
     concerns: str = "cluster"
 
 

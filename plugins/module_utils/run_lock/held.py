@@ -123,7 +123,7 @@ def check_held(directory: str, cluster: str, owner: str) -> None:
         Problem(
             "run.lock_lost",
             f"the run {owner} no longer holds the lock of cluster {cluster}: {who}",
-            "run again when no other run works on the cluster",
+            "see who holds it now (playbooks/status.yml), and run again when that run has ended",
             (path_of(directory, cluster),),
         )
     )
