@@ -277,7 +277,7 @@ def remedies():
     said = {}
     for path in ROOT.glob("plugins/**/*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            given = {}
+            given: dict[str | None, ast.AST] = {}
             if isinstance(node, ast.Call):
                 names = MAKERS.get(getattr(node.func, "id", ""), ("check",))
                 given = {**dict(zip(names, node.args)), **{k.arg: k.value for k in node.keywords}}

@@ -32,9 +32,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import FOR_SPARK
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import find as find_java
-from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
-    masked_text,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
     found,
     in_order,
@@ -60,9 +58,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.invento
     with_assigned_ids,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.judge import judge
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.jvm import (
-    options_to_try,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.jvm import options_to_try
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     Raw,
     facts_request,
@@ -84,9 +80,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running
     question,
     snapshot_of,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.tables import (
-    load_versions,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.tables import load_versions
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.upgrades import (
     FINALIZE,
     ROLLING_BACK,

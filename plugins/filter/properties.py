@@ -9,9 +9,7 @@ import os
 import re
 from typing import Any, Callable, Dict, Iterable, List, Mapping
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ensemble import (
-    ensemble_plan,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ensemble import ensemble_plan
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.roll import (
     roll_order,
     turn_events,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 import shutil
 import tempfile
@@ -31,6 +32,11 @@ def read_text(path: str) -> Optional[str]:
             return stream.read()
     except OSError:
         return None
+
+
+def json_text(value: Any) -> str:
+    """Return `value` as the text of a file: the same value is the same bytes, for people to read, too."""
+    return json.dumps(value, sort_keys=True, indent=1) + "\n"
 
 
 def write_atomically(

@@ -68,11 +68,7 @@ seen:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.java import (
-    MAXIMUM,
-    MINIMUM,
-    find,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.java import MAXIMUM, MINIMUM, find
 
 
 def main() -> None:

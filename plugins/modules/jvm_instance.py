@@ -346,10 +346,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.states i
     layout,
     service_manager,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
-    Problem,
-    ProblemError,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import check_held
 
 PROBE = {

@@ -102,10 +102,7 @@ from typing import Any, Dict, Mapping, Sequence
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
-    ProblemError,
-    refusal,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError, refusal
 from ansible_collections.kafkaops.cluster.plugins.module_utils.supply import installation
 
 

@@ -158,10 +158,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.four_letter
     verdict,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
-from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import (
-    Steady,
-    wait_until,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import Steady, wait_until
 
 # The default of initLimit (10) in ticks of 2 s: so long a server may read and fetch its database before
 # it serves, and that is not to be disturbed.

@@ -23,10 +23,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kaf
     properties_text,
     property_value,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
-    is_secret,
-    masked_text,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import is_secret, masked_text
 
 # What the roles give the JVM as long as nobody chooses others. A later release of the collection may
 # change it without a restart; what that release adds belongs here, too.

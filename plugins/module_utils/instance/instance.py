@@ -20,10 +20,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
-    exclusive,
-    without_room,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.files import exclusive, without_room
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generation import (
     Generation,
     Meaning,

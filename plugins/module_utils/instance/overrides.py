@@ -17,6 +17,8 @@ import os
 from dataclasses import dataclass, field
 from typing import Dict, Mapping, Optional, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.files import json_text
+
 RECORD = "overrides.json"
 # Setting -> every value that we may have given it: two of them while a change is under way.
 Values = Mapping[str, Tuple[str, ...]]
@@ -46,7 +48,7 @@ class Overrides:
             "pid": self.pid,
             "started_at": self.started_at,
         }
-        return json.dumps(document, sort_keys=True, indent=1) + "\n"
+        return json_text(document)
 
 
 def noted(known: Values, settings: Mapping[str, str]) -> Dict[str, Tuple[str, ...]]:

@@ -12,9 +12,7 @@ import pwd
 import time
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generation import (
-    Generation,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generation import Generation
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import (
     CONSOLE,
     Instance,

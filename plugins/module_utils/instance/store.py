@@ -27,6 +27,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     PARTIAL,
+    json_text,
     read_text,
     remove_partials,
     write_atomically,
@@ -220,8 +221,8 @@ class Store:
         texts[LAUNCH] = launch_script(generation, layout.config_dir, layout.state_dir), 0o750
         if generation.guard:
             texts[GUARD] = guard_script(generation, layout.config_dir, sys.executable), 0o750
-        texts[MEANING] = _json_text(generation.meaning()), 0o640
-        texts[READY] = _json_text(list(generation.ready)), 0o640
+        texts[MEANING] = json_text(generation.meaning()), 0o640
+        texts[READY] = json_text(list(generation.ready)), 0o640
         texts[DEFINITION] = generation.definition, 0o640
         return texts
 
@@ -324,7 +325,3 @@ def _set_mode_and_owner(path: str, mode: int, owner: Optional[Tuple[int, int]]) 
             os.fchown(descriptor, *owner)
     finally:
         os.close(descriptor)
-
-
-def _json_text(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, indent=1) + "\n"

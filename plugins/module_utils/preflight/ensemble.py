@@ -54,41 +54,20 @@ def _size(cluster: Cluster) -> Iterator[Problem]:
     hosts = [member.name for member in cluster.staying or cluster.brokers]
     group = (cluster.servers or cluster.brokers)[0].text("zookeeper_group") or "zookeeper"
     if size == 0:
-        yield found(
-            "ensemble.size",
-            hosts,
-            "zookeeper_group",
-            group,
-            f"the group has no host of cluster {cluster.name}, and Kafka needs an ensemble",
-            f"add one, three or five hosts to the group {group}",
-        )
+        reason = f"the group has no host of cluster {cluster.name}, and Kafka needs an ensemble"
+        remedy = f"add one, three or five hosts to the group {group}"
     elif size > ENSEMBLE_MAX:
-        yield found(
-            "ensemble.size",
-            hosts,
-            "zookeeper_group",
-            group,
-            f"{size} servers: every write waits for a majority of them",
-            "use five or seven servers",
-        )
+        reason = f"{size} servers: every write waits for a majority of them"
+        remedy = "use five or seven servers"
     elif size % 2 == 0:
-        yield found(
-            "ensemble.size",
-            hosts,
-            "zookeeper_group",
-            group,
-            f"{size} servers: an even number tolerates no more failures than {size - 1} and "
-            "needs one vote more",
-            f"use {size - 1} or {size + 1} servers",
-        )
-    elif size == 1 and any(member.production for member in cluster.members):
-        yield found(
-            "ensemble.single",
-            hosts,
-            "zookeeper_group",
-            group,
-            "one server: when it stops, nothing can change in the cluster",
-        )
+        reason = f"{size} servers: an even number tolerates no more failures than {size - 1} and needs one vote more"
+        remedy = f"use {size - 1} or {size + 1} servers"
+    else:
+        if size == 1 and any(member.production for member in cluster.members):
+            reason = "one server: when it stops, nothing can change in the cluster"
+            yield found("ensemble.single", hosts, "zookeeper_group", group, reason)
+        return
+    yield found("ensemble.size", hosts, "zookeeper_group", group, reason, remedy)
 
 
 def _data(cluster: Cluster) -> Iterator[Problem]:

@@ -9,9 +9,7 @@ from __future__ import annotations
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
-    found,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids import (
     Claim,
     assign_ids,
@@ -25,10 +23,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     World,
     ensemble_state,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
-    WARNING,
-    Problem,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import WARNING, Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import whole_number
 
 # Variables that mean the whole cluster; the chroot has a check of its own.

@@ -21,9 +21,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics import dangers
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import HIDDEN
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
-    found,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     Listener,
     Member,
@@ -109,11 +107,7 @@ def _has_been_broker(member: Member) -> bool:
 
 def _chroot(member: Member) -> Iterator[Problem]:
     connect = _current(member).get("zookeeper.connect", "")
-    if (
-        not connect
-        or not _has_been_broker(member)
-        or "kafka_zookeeper_chroot" in member.unevaluated
-    ):
+    if not connect or not _has_been_broker(member) or "kafka_zookeeper_chroot" in member.errors:
         return
     _servers, slash, path = connect.partition("/")
     current = f"{slash}{path}".rstrip("/")

@@ -12,12 +12,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
-    HIDDEN,
-    masked,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import HIDDEN, masked
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     ADDRESS_SUFFIXES,
 )
@@ -270,7 +268,7 @@ def with_assigned_ids(inventory: Inventory, raws: Iterable[Raw]) -> List[Raw]:
             }
             changes = {key: gathered[key] for key in ("errors", "faults", "tls")}
             changes["settings"] = masked_settings(settings)
-            raw = Raw(**dict(raw.__dict__, **changes))
+            raw = replace(raw, **changes)
         result.append(raw)
     return result
 

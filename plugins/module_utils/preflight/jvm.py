@@ -14,9 +14,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.jav
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.start import DEFAULT_GC
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
-    found,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem

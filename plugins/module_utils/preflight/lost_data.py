@@ -32,9 +32,7 @@ from __future__ import annotations
 import posixpath
 from typing import Any, Dict, FrozenSet, Iterator, Mapping, Optional, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
-    found,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import (
     broker_claims,
     hosts_without_id,

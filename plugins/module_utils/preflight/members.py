@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
@@ -21,9 +21,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.address
     is_address,
     is_wildcard,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
-    found,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import (
     OWN_CHECKS,
     declared,
@@ -55,13 +53,19 @@ class Listener:
 
 
 @dataclass(frozen=True)
-class Member:
-    """One inventory name that is a broker, a ZooKeeper server, or both."""
+class Raw:
+    """What is known of a host before its settings are read (see `read_member`).
+
+    `settings`: variable -> plain value, secrets hidden; `errors`: variable -> why it could not be evaluated;
+    `faults`: what is wrong with the secrets, see variables.faults_of_secrets.
+    """
 
     name: str
     is_broker: bool
     is_server: bool
     settings: Mapping[str, Any]
+    errors: Mapping[str, str] = field(default_factory=dict)
+    faults: Sequence[Mapping[str, str]] = ()
     facts: Optional[Mapping[str, Any]] = None
     # Why there are no facts, in words; in_play is false for members outside --limit.
     unreachable: str = ""
@@ -70,6 +74,15 @@ class Member:
     clock_uncertainty_seconds: float = 0.0
     # What tls.examine returned.
     tls: Optional[Mapping[str, Any]] = None
+
+
+@dataclass(frozen=True)
+class Member(Raw):
+    """One inventory name that is a broker, a ZooKeeper server, or both: its settings are read.
+
+    Of a variable in `errors` its own finding says so, and nothing follows from it.
+    """
+
     cluster: str = ""
     broker_id: Optional[int] = None
     myid: Optional[int] = None
@@ -78,8 +91,6 @@ class Member:
     client_port: Optional[int] = None
     peer_port: Optional[int] = None
     election_port: Optional[int] = None
-    # Variables that could not be evaluated: their own finding says so, and nothing follows from them.
-    unevaluated: FrozenSet[str] = frozenset()
 
     def get(self, name: str, default: Any = None) -> Any:
         """A setting; `default` where it is missing or could not be read."""
@@ -164,28 +175,6 @@ class Member:
         return [*(facts.get("log_dirs") or []), *(facts.get("other_log_dirs") or [])]
 
 
-@dataclass(frozen=True)
-class Raw:
-    """What is known of a host before its settings are read (see `read_member`).
-
-    `settings`: variable -> plain value, secrets hidden; `errors`: variable -> why it could not be evaluated;
-    `faults`: what is wrong with the secrets, see variables.faults_of_secrets.
-    """
-
-    name: str
-    is_broker: bool
-    is_server: bool
-    settings: Mapping[str, Any]
-    errors: Mapping[str, str] = field(default_factory=dict)
-    faults: Sequence[Mapping[str, str]] = ()
-    facts: Optional[Mapping[str, Any]] = None
-    unreachable: str = ""
-    in_play: bool = True
-    clock_offset_seconds: Optional[float] = None
-    clock_uncertainty_seconds: float = 0.0
-    tls: Optional[Mapping[str, Any]] = None
-
-
 # Variables that every member reads, whichever product owns them: they say to which cluster it belongs.
 SHARED_VARIABLES = ("kafka_cluster_name", "kafka_group", "zookeeper_group", "kafka_admin_host")
 
@@ -224,17 +213,7 @@ def read_member(raw: Raw) -> Tuple[Member, List[Problem]]:
         findings.append(found(told["check"], raw.name, where, "...", reason, remedy))
     cluster = _cluster_name(raw, findings)
     member = Member(
-        name=raw.name,
-        is_broker=raw.is_broker,
-        is_server=raw.is_server,
-        settings=settings,
-        facts=raw.facts,
-        unreachable=raw.unreachable,
-        in_play=raw.in_play,
-        clock_offset_seconds=raw.clock_offset_seconds,
-        clock_uncertainty_seconds=raw.clock_uncertainty_seconds,
-        tls=raw.tls,
-        unevaluated=frozenset(raw.errors),
+        **{**raw.__dict__, "settings": settings},
         cluster=cluster,
         broker_id=(
             _identity(raw, "kafka_broker_id", 0, BROKER_ID_MAX, findings) if raw.is_broker else None

@@ -19,21 +19,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.address
     is_loopback,
     is_wildcard,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
-    found,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     Listener,
     Member,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
-    Cluster,
-    World,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
-    WARNING,
-    Problem,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import Cluster, World
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import WARNING, Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import some
 
 # Of a listener: the preflight resolves its name on all brokers' hosts, or it is one that clients use; and
@@ -294,32 +286,18 @@ def _same_names(cluster: Cluster) -> Iterator[Problem]:
 
 def _loopback(cluster: Cluster, member: Member, index: int, each: Listener) -> Iterator[Problem]:
     variable = f"kafka_listeners[{index}].advertised"
+    level = ""
     if each.advertised and is_wildcard(each.advertised):
-        yield found(
-            "listeners.loopback",
-            member.name,
-            variable,
-            each.advertised,
-            "means every address, so no client can connect to it",
-        )
-    elif is_loopback(each.advertised):
-        if len(cluster.machines) > 1:
-            yield found(
-                "listeners.loopback",
-                member.name,
-                variable,
-                each.advertised,
-                "on every other machine of the cluster it means that machine itself",
-            )
-        elif member.production:
-            yield found(
-                "listeners.loopback",
-                member.name,
-                variable,
-                each.advertised,
-                "only clients on this machine can connect",
-                level=WARNING,
-            )
+        reason = "means every address, so no client can connect to it"
+    elif not is_loopback(each.advertised):
+        return
+    elif len(cluster.machines) > 1:
+        reason = "on every other machine of the cluster it means that machine itself"
+    elif member.production:
+        reason, level = "only clients on this machine can connect", WARNING
+    else:
+        return
+    yield found("listeners.loopback", member.name, variable, each.advertised, reason, level=level)
 
 
 def _resolution(world: World, cluster: Cluster) -> Iterator[Problem]:

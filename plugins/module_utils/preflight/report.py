@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, Dict, Iterable, Mapping, Sequence, Set, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.files import json_text
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import reported
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     CLUSTER_NAME,
@@ -61,5 +61,5 @@ def reports(
             "ids": {host: ids[host] for host in sorted(hosts) if host in ids},
         }
         path = os.path.join(home, "reports", name, "preflight.json")
-        texts[name] = path, json.dumps(document, indent=1, sort_keys=True) + "\n"
+        texts[name] = path, json_text(document)
     return texts

@@ -163,7 +163,7 @@ def _brokers_among_themselves(member: Member, sasl: Mapping[str, Any]) -> Iterat
 def _misread(member: Member, variable: str, *keys: str) -> bool:
     """Whether a mapping, or one of these keys of it, has a finding of its own: nothing follows from it."""
     value = member.settings.get(variable, {})
-    if value is None or variable in member.unevaluated:
+    if value is None or variable in member.errors:
         return True
     return any(key in value and value[key] is None for key in keys)
 

@@ -10,9 +10,7 @@ import posixpath
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
-    found,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     Cluster,

@@ -27,17 +27,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.address
     bare,
     is_address,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
-    found,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
-    Member,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
-    WARNING,
-    Problem,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import WARNING, Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
 
 DAYS_LEFT = 30

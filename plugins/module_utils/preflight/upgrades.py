@@ -16,9 +16,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration import protocol
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
-    found,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids import natural_key
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     VERSION,

@@ -8,16 +8,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import (
-    Any,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Mapping,
-    Optional,
-    Tuple,
-)
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
@@ -39,13 +30,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.key
     nearest,
     value_problem,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
-    HIDDEN,
-    is_secret,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
-    found,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import HIDDEN, is_secret
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     VERSION,
     Member,
@@ -67,10 +53,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     effective_zookeeper,
     variable_of,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
-    WARNING,
-    Problem,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import WARNING, Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import whole_number
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
 

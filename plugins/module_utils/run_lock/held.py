@@ -20,13 +20,11 @@ from typing import Iterator, Optional, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     exclusive,
+    json_text,
     remove_partials,
     write_atomically,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
-    Problem,
-    ProblemError,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import (
     UNREADABLE,
     Owner,
@@ -80,7 +78,7 @@ def take(
         if holder is not None and not owner.is_same(holder) and not holder.is_same(instead_of):
             return Taken(False, holder)
         if not owner.is_same(holder):
-            text = json.dumps(owner.to_dict(), indent=1, sort_keys=True) + "\n"
+            text = json_text(owner.to_dict())
             write_atomically(path_of(directory, cluster), text, mode=0o644)
     if instead_of is None:
         return Taken(True, owner)

@@ -19,10 +19,7 @@ from typing import IO, Any, Optional, Sequence
 from ansible.module_utils.urls import open_url
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import CHUNK_BYTES
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
-    ProblemError,
-    refusal,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError, refusal
 from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
 
 _TIMEOUT_SECONDS = 60

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import re
 import tarfile
@@ -33,15 +32,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     exclusive,
     flush,
     flush_directory,
+    json_text,
     remove,
     remove_partials,
     sha512_of,
     write_atomically,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
-    ProblemError,
-    refusal,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError, refusal
 from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.installed import (
     MANIFEST,
     Found,
@@ -139,7 +136,7 @@ def _exchange_files(
     for name in sorted(set(old_manifest.get("files", {})) - set(manifest["files"])):
         remove(os.path.join(target, name))
         replaced.append(name)
-    write_atomically(os.path.join(target, MANIFEST), _as_json(manifest), mode=0o644)
+    write_atomically(os.path.join(target, MANIFEST), json_text(manifest), mode=0o644)
     return tuple(replaced)
 
 
@@ -216,7 +213,7 @@ def unpack(archive: Any, target: str, name: str, sha512: str) -> Dict[str, Any]:
         "runtime_sha512": runtime_digest(files),
         "files": files,
     }
-    write_atomically(os.path.join(target, MANIFEST), _as_json(manifest), mode=0o644)
+    write_atomically(os.path.join(target, MANIFEST), json_text(manifest), mode=0o644)
     return manifest
 
 
@@ -227,10 +224,6 @@ def runtime_digest(files: Any) -> str:
         if name.startswith(RUNTIME_DIRECTORIES):
             digest.update(f"{name} {files[name].get('sha512', '')}\n".encode())
     return digest.hexdigest()
-
-
-def _as_json(manifest: Dict[str, Any]) -> bytes:
-    return json.dumps(manifest, indent=1, sort_keys=True).encode() + b"\n"
 
 
 def _split(archive: str, member: tarfile.TarInfo) -> Tuple[str, str]:

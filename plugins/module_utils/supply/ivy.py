@@ -19,10 +19,7 @@ from xml.sax.saxutils import quoteattr
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import remove, sha512_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import candidates
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
-    ProblemError,
-    refusal,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError, refusal
 from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
 from ansible_collections.kafkaops.cluster.plugins.module_utils.supply import truststore
 from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.jar_lock import Jar, Lock

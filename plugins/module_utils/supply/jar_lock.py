@@ -14,10 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, List
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
-    ProblemError,
-    refusal,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError, refusal
 
 _DIGEST = re.compile(r"[0-9a-f]{128}")
 # What may stand in a coordinate: it becomes a path in the cache, so never a separator or "..".
