@@ -29,6 +29,7 @@ _BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _WRITTEN_DURATIONS = ("d", "h", "m", "s", "ms")
 _WRITTEN_SIZES = ("TiB", "GiB", "MiB", "KiB")
 
+_SHARE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?%\Z")
 _FORMS = re.compile(r"([0-9]+) ?([A-Za-z]+)\Z")
 
 
@@ -77,6 +78,23 @@ def parse_size_bytes(value: Any) -> int:
     """
     forms = "512MiB, 10GiB, 1TiB, unlimited, or plain bytes (powers of 1024 only)"
     return _parse(value, _BYTES, "unlimited", "size", forms)
+
+
+def parse_share(value: Any) -> float:
+    """The share that a percentage such as `80%` is: 0.8; from above 0 to 100 %.
+
+    Raises ValueError with a sentence; a bare number could mean either.
+    """
+    match = _SHARE.match(value.strip()) if isinstance(value, str) else None
+    share = float(match.group(1)) / 100 if match else 0.0
+    if not 0 < share <= 1:
+        raise ValueError(f"{value!r} is not a share; write a percentage from 1% to 100%")
+    return share
+
+
+def format_share(share: float) -> str:
+    """A share for sentences: 0.3 is `30%`, 0.0004 is `0.04%`."""
+    return f"{share * 100:.3g}%"
 
 
 def _format(number: int, units: Mapping[str, int], order: Sequence[str], endless: str) -> str:

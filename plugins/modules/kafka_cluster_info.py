@@ -38,6 +38,11 @@ options:
     type: list
     elements: str
     default: []
+  topic_patterns:
+    description: Regular expressions; topics whose whole name one of them matches are returned under RV(topics), too.
+    type: list
+    elements: str
+    default: []
   every_view:
     description:
       - Also ask every live broker how it sees the others, and return RV(in_sync). One that lost touch tells what was.
@@ -268,8 +273,8 @@ overrides:
       name: num.io.threads
       value: "12"
 topics:
-  description: The topics of O(topics) that exist, and those that collide with one of them, sorted by name.
-  returned: with O(topics), when a broker answered
+  description: The topics of O(topics) and O(topic_patterns) that exist, and those that collide with one of O(topics), sorted by name.
+  returned: with O(topics) or O(topic_patterns), when a broker answered
   type: list
   elements: dict
   contains:

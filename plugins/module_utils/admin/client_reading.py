@@ -14,7 +14,18 @@ import concurrent.futures
 import itertools
 import traceback
 from dataclasses import replace
-from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from ansible.module_utils.basic import missing_required_lib
 
@@ -307,15 +318,20 @@ class ReadingClient(ClusterConnection):
             "quorum: brokers read these settings from there",
         )
 
-    def fetch_topics(self, names: Sequence[str], everything: bool = False) -> Snapshot:
-        """A Snapshot with the settings of the named topics (or of all): three requests.
+    def fetch_topics(
+        self, names: Sequence[str], chosen: Optional[Callable[[str], bool]] = None
+    ) -> Snapshot:
+        """A Snapshot with the settings of the named topics, and of the `chosen`: three requests.
 
         When none of them exists, the settings of any one topic are read, because the brokers'
         own list of known settings can only be had from a topic. That, and the brokers' defaults,
         stay unknown to a user who has rights on a prefix only.
         """
         snapshot = self.fetch_metadata()
-        present = sorted(snapshot.topics if everything else set(names) & set(snapshot.topics))
+        named = set(names)
+        present = sorted(
+            name for name in snapshot.topics if name in named or (chosen and chosen(name))
+        )
         if present:
             configs = self.fetch_configs(present)
         else:
@@ -348,12 +364,14 @@ class ReadingClient(ClusterConnection):
         self,
         snapshot: Snapshot,
         cuts: Mapping[str, Tuple[Optional[int], Optional[int]]],
+        sizes: Optional[Mapping[Key, int]] = None,
     ) -> Dict[str, Stake]:
         """What the plan could delete: name to Stake.
 
         `cuts` maps topic names to the new (retention_ms, retention_bytes), None where unlimited
         or unchanged. Three requests for offsets, whatever the number of topics (librdkafka sends
-        each to the leaders concerned), and one for sizes where kafka-python is installed.
+        each to the leaders concerned), and one for sizes where kafka-python is installed, unless
+        the `sizes` of partitions are known.
         """
         if not cuts:
             return {}
@@ -377,7 +395,9 @@ class ReadingClient(ClusterConnection):
         except AdminError as error:
             first = last = young = {}
             unknown = f"the records could not be counted: {error.problem.reason}"
-        sizes, why_not = self._sizes(cuts)
+        why_not = ""
+        if sizes is None:
+            sizes, why_not = self._sizes(cuts)
         stakes = {}
         for name, (retention_ms, retention_bytes) in cuts.items():
             partitions = [(name, part.id) for part in snapshot.topics[name].partitions]

@@ -26,6 +26,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     topic_dict,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import chooser
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.until_quiet import (
     until_quiet,
 )
@@ -119,12 +120,15 @@ def _dissent(client: KafkaClient, snapshot: Snapshot, goal: Goal) -> List[str]:
     return reasons
 
 
-def describe_cluster(client: KafkaClient, named: Sequence[str] = ()) -> Dict[str, Any]:
+def describe_cluster(
+    client: KafkaClient, named: Sequence[str] = (), patterns: Sequence[str] = ()
+) -> Dict[str, Any]:
     """What the module returns about a reachable cluster; four requests, whatever its size.
 
-    Topics that are `named`, or that one of these names would collide with, are told with their
-    settings: one request more, where there are any.
+    Topics that are `named`, that one of these names would collide with, or whose whole name one of the
+    `patterns` matches, are told with their settings: one request more, where there are any.
     """
+    chosen = chooser((), patterns, "topic_patterns")
     snapshot = client.fetch_metadata()
     racks = client.fetch_racks()
     configs = client.fetch_configs(sorted(snapshot.topics))
@@ -132,7 +136,7 @@ def describe_cluster(client: KafkaClient, named: Sequence[str] = ()) -> Dict[str
         name: replace(topic, config=configs.get(name)) for name, topic in snapshot.topics.items()
     }
     whole = replace(snapshot, topics=topics)
-    told = {"topics": _named_topics(client, whole, named)} if named else {}
+    told = {"topics": _named_topics(client, whole, named, chosen)} if named or patterns else {}
     return {**told, **described(whole, racks)}
 
 
@@ -173,14 +177,14 @@ def described(
 
 
 def _named_topics(
-    client: KafkaClient, snapshot: Snapshot, named: Sequence[str]
+    client: KafkaClient, snapshot: Snapshot, named: Sequence[str], chosen: Callable[[str], bool]
 ) -> List[Dict[str, Any]]:
     wanted = {collision_key(name) for name in named}
     # One that vanished between two requests has no settings.
     there = [
         topic
         for name, topic in sorted(snapshot.topics.items())
-        if collision_key(name) in wanted and topic.config is not None
+        if (collision_key(name) in wanted or chosen(name)) and topic.config is not None
     ]
     if not there or not snapshot.brokers:
         return []
@@ -234,7 +238,7 @@ def gather(
     try:
         client = make_client()
         client.connect()
-        results.update(describe_cluster(client, params["topics"]))
+        results.update(describe_cluster(client, params["topics"], params["topic_patterns"]))
         if params["every_view"]:
             results["in_sync"] = in_sync_everywhere(client)
         if params["overrides"]:
@@ -273,6 +277,7 @@ OPTIONS = dict(
     missing_ok=dict(type="bool", default=False),
     overrides=dict(type="bool", default=False),
     topics=dict(type="list", elements="str", default=[]),
+    topic_patterns=dict(type="list", elements="str", default=[]),
     every_view=dict(type="bool", default=False),
     zookeeper=dict(type="str"),
     zookeeper_timeout=dict(type="float"),

@@ -17,9 +17,9 @@ from typing import Any, Collection, Deque, Dict, List, Mapping, Sequence, Set, T
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_disks import (
     DISK_RATE,
-    Disks,
     DisksClient,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_log_dirs import Disks
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Directory,
     Place,

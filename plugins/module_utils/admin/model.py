@@ -262,6 +262,7 @@ _LIST_KEYS = frozenset(
     )
 )
 _CLEANUP_CHOICES = ("delete", "compact", "compact,delete")
+CLEANUP_REMEDY = "use delete, compact, or compact,delete"
 _ITEM_KEYS = (
     "name",
     "state",
@@ -277,7 +278,7 @@ _COUNT_MAX = {"partitions": 100000, "replication_factor": 10000}
 
 
 @dataclass(frozen=True)
-class _Shorthand:
+class Shorthand:
     """A friendly option: Kafka's key, how its value is read and written, and `unclear_below`.
 
     YAML reads 1:30 as the number 90 and 010 as 8. A bare number below `unclear_below` is more
@@ -305,12 +306,22 @@ class _Shorthand:
         return str(number)
 
 
-_SHORTHANDS = (
-    _Shorthand("retention", "retention.ms", parse_duration_ms, format_duration_ms, "ms", 3600000),
-    _Shorthand(
-        "retention_size", "retention.bytes", parse_size_bytes, format_size_bytes, "B", 2**20
-    ),
+RETENTION = Shorthand(
+    "retention", "retention.ms", parse_duration_ms, format_duration_ms, "ms", 3600000
 )
+RETENTION_SIZE = Shorthand(
+    "retention_size", "retention.bytes", parse_size_bytes, format_size_bytes, "B", 2**20
+)
+_SHORTHANDS = (RETENTION, RETENTION_SIZE)
+
+
+def cleanup_policy(value: Any) -> str:
+    """Kafka's text for a cleanup policy, a text or a list; ValueError for one that does not exist."""
+    parts = value if isinstance(value, (list, tuple)) else str(value).split(",")
+    policy = ",".join(sorted(str(part).strip() for part in parts))
+    if policy not in _CLEANUP_CHOICES:
+        raise ValueError("not a cleanup policy")
+    return policy
 
 
 def name_problem(name: Any) -> Optional[str]:
@@ -496,18 +507,10 @@ class _ItemReader:
         if "cleanup.policy" in config:
             self._contradiction("cleanup", "cleanup.policy")
             return
-        parts = value if isinstance(value, (list, tuple)) else str(value).split(",")
-        policy = ",".join(sorted(str(part).strip() for part in parts))
-        if policy not in _CLEANUP_CHOICES:
-            self.refuse(
-                "config.bad_value",
-                "not a cleanup policy",
-                "use delete, compact, or compact,delete",
-                "cleanup",
-                value,
-            )
-            return
-        config["cleanup.policy"] = policy
+        try:
+            config["cleanup.policy"] = cleanup_policy(value)
+        except ValueError as error:
+            self.refuse("config.bad_value", str(error), CLEANUP_REMEDY, "cleanup", value)
 
     def _contradiction(self, option: str, key: str) -> None:
         self.refuse(

@@ -79,6 +79,11 @@ _FOREIGN_STATE = re.compile(
 )
 
 
+def holds_state(name: str) -> bool:
+    """Whether a topic looks like the state of Kafka, Connect, a mirror or a stream."""
+    return _FOREIGN_STATE.fullmatch(name) is not None
+
+
 @dataclass(frozen=True)
 class Purge:
     """Delete topics that are not declared: regular expressions over whole names, and a limit."""
@@ -430,7 +435,7 @@ def _plan_deletion(
 ) -> None:
     stake = _describe_stake(snapshot.stakes.get(current.name), whole=True)
     if not purge:
-        if _FOREIGN_STATE.fullmatch(current.name) and current.name not in policy.allow_internal:
+        if holds_state(current.name) and current.name not in policy.allow_internal:
             one.refuse(
                 "topics.protected",
                 "it looks like the state of Connect, a mirror or a stream and is not deleted",
@@ -634,7 +639,7 @@ def _plan_purge(
         name
         for name in snapshot.topics
         if name not in declared
-        and (name in policy.allow_internal or not _FOREIGN_STATE.fullmatch(name))
+        and (name in policy.allow_internal or not holds_state(name))
         and any(pattern.fullmatch(name) for pattern in patterns)
     )
     if len(to_delete) > policy.purge.maximum:

@@ -1,14 +1,15 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options whose number cannot be.
+"""Options whose value cannot be.
 
 Private to this collection. Pure.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Callable, List, Pattern, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
@@ -29,3 +30,21 @@ def checked_seconds(option: str, value: float, most: float) -> float:
         remedy = f"choose a number of seconds up to {most:g}"
         raise out_of_range(option, f"{value:g}", reason, remedy)
     return value
+
+
+def chooser(
+    names: Sequence[str], patterns: Sequence[str], option: str = "patterns"
+) -> Callable[[str], bool]:
+    """Whether a topic is asked for by its name, or by an expression over its whole name.
+
+    AdminError for what is no regular expression.
+    """
+    compiled: List[Pattern[str]] = []
+    for text in patterns:
+        try:
+            compiled.append(re.compile(text))
+        except re.error as error:
+            reason = f"not a regular expression, {error}"
+            raise out_of_range(option, text, reason, "correct it") from error
+    named = frozenset(names)
+    return lambda name: name in named or any(each.fullmatch(name) for each in compiled)

@@ -31,7 +31,7 @@ def estimate_stake(
     if offsets is not None:
         total = sum(max(0, end - first) for first, end, _young in offsets)
         if retention_ms is not None:
-            records = 0 if retention_ms < 0 else sum(_too_old(*each) for each in offsets)
+            records = 0 if retention_ms < 0 else sum(too_old(*each) for each in offsets)
     if sizes:
         total_bytes = sum(sizes)
         beyond = 0
@@ -47,6 +47,23 @@ def estimate_stake(
     return Stake(records, total, lost_bytes, total_bytes, unknown)
 
 
-def _too_old(first: int, end: int, young: int) -> int:
+def too_old(first: int, end: int, young: int) -> int:
     """Records of a partition before its first young one; all, if none is."""
     return max(0, (end if young < 0 else young) - first)
+
+
+def growth_rate(
+    first: int, end: int, young: int, size: Optional[int], seconds: float
+) -> Optional[float]:
+    """Bytes a second that were written to a partition within the last `seconds`; None: not known.
+
+    `young`: first offset of that time, -1 if there is none; `size`: bytes of the partition. It is known if
+    there is an older record: else nobody can say since when records are written, or how many are gone.
+    """
+    if end == 0:
+        return None
+    if end <= first or young < 0:
+        return 0.0
+    if size is None or young <= first:
+        return None
+    return size * (end - young) / (end - first) / seconds

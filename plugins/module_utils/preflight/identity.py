@@ -33,6 +33,7 @@ UNIFORM_BROKER_VARIABLES = (
     "kafka_inter_broker_listener",
     "kafka_authorizer",
     "kafka_topics",
+    "kafka_retention_policies",
 )
 
 

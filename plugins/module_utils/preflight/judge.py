@@ -36,6 +36,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import 
     lost_data,
     machines,
     network,
+    retention,
     security,
     storage,
     tls,
@@ -91,6 +92,7 @@ CHECKS = (
     versions_and_keys.check_config,
     versions_and_keys.check_replication,
     versions_and_keys.check_topics,
+    retention.check_retention,
 )
 # Of the first words of ids: what concerns only what the inventory would write, and not what was in effect.
 WISHES = frozenset(

@@ -13,6 +13,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     parse_topics,
     topic_of,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_retention import (
+    parse_policies,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     bootstrap_servers,
     zookeeper_connect,
@@ -42,7 +45,7 @@ def question(
 ) -> Dict[str, Any]:
     """Arguments of kafka_cluster_info. ZooKeeper is asked only where no broker runs.
 
-    `topics`: whether the declared topics are asked for, too.
+    `topics`: whether the declared topics are asked for, too, and those that a retention policy matches.
     """
     some = brokers or cluster.brokers
     listeners = [
@@ -65,6 +68,9 @@ def question(
     if topics:
         declared, _refusals = parse_topics(cluster.brokers[0].items("kafka_topics"))
         asked["topics"] = [each.name for each in declared]
+        policies, _refusals = parse_policies(cluster.brokers[0].items("kafka_retention_policies"))
+        if policies:
+            asked["topic_patterns"] = [each.match for each in policies if not each.leave_alone]
     security = hostvars.get(some[0].name, {}).get("kafka_client_security") or {}
     if isinstance(security, Mapping):
         asked.update(plain(security))

@@ -45,6 +45,7 @@ OWN_CHECKS = ("kafka_broker_id", "zookeeper_myid", "kafka_cluster_name", "kafka_
 ONE_WORD_WILL_DO = (
     "kafka_accept_unavailable",
     "kafka_listeners.audience",
+    "kafka_retention_allow_internal",
     "kafka_topics_allow",
     "kafkaops_preflight_accept",
 )
@@ -116,8 +117,8 @@ def declared() -> Mapping[str, Mapping[str, Any]]:
         # The first entry point is the one that declares the role's variables.
         for name, option in (next(iter(entries.values())).get("options") or {}).items():
             options.setdefault(name, option)
-    # Items of this list have shorthands; they are judged by the module's own reader.
-    options["kafka_topics"] = {"type": "list"}
+    # Items of these lists have shorthands; they are judged by the modules' own readers.
+    options["kafka_topics"] = options["kafka_retention_policies"] = {"type": "list"}
     # The connection options of the Kafka modules, but where to connect.
     connection = {
         name: {key: option[key] for key in ("type", "choices") if key in option}

@@ -15,8 +15,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import (
     broker_settings,
     cluster_info,
+    cluster_tables,
     model,
     moving,
+    plan_retention,
+    retention,
     topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
@@ -63,6 +66,9 @@ def test_the_fragment_documents_the_connection():
     [
         ("kafka_topics", topics.TOPIC_OPTIONS),
         ("kafka_cluster_info", cluster_info.OPTIONS),
+        ("kafka_retention", retention.RETENTION_OPTIONS),
+        ("kafka_topics_info", cluster_tables.TOPICS_INFO_OPTIONS),
+        ("kafka_log_dirs_info", cluster_tables.LOG_DIRS_INFO_OPTIONS),
         ("kafka_reassignment", moving.OPTIONS),
         ("kafka_broker_gate", kafka_broker_gate.OPTIONS),
         ("kafka_broker_settings", broker_settings.OPTIONS),
@@ -82,6 +88,15 @@ def test_a_topic_has_the_same_options_wherever_it_is_declared():
     for name, option in of_the_role.items():
         for key in ("choices", "default", "required"):
             assert option.get(key) == of_the_module[name].get(key), name
+
+
+def test_a_policy_has_the_same_options_wherever_it_is_declared():
+    """Those of the module, those that are read, and those of the role's variable."""
+    specs = Path(__file__).parents[5] / "roles" / "kafka" / "meta" / "argument_specs.yml"
+    entries = yaml.safe_load(specs.read_text(encoding="utf-8"))["argument_specs"]
+    of_the_role = entries["main"]["options"]["kafka_retention_policies"]["options"]
+    of_the_module = retention.RETENTION_OPTIONS["policies"]["options"]
+    assert set(of_the_role) == set(of_the_module) == set(plan_retention._POLICY_KEYS)
 
 
 def test_every_connection_option_has_a_variable():

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_disks import (
-    DISK_RATE,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_disks import DISK_RATE
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_log_dirs import (
     Disks,
     disks_of,
 )

@@ -42,7 +42,7 @@ def topic(name, partitions=12, replicas=3, **own):
     return Topic(name, parts, config)
 
 
-def findings(tmp_path, declared, *existing, allow=(), **more):
+def findings(tmp_path, declared, *existing, allow=(), policies=(), **more):
     """Findings of the good inventory with these topics declared, where these exist."""
     facts = {f"zookeeper-{n}": {"zookeeper/data/has_data": True} for n in (1, 2, 3)}
     for number in (1, 2, 3):
@@ -51,6 +51,7 @@ def findings(tmp_path, declared, *existing, allow=(), **more):
             "kafka/log_dirs/0/meta": {"broker.id": str(number), "cluster.id": "AAAA"},
         }
     variables = {"=kafka_topics": declared, "kafka_topics_allow": list(allow)}
+    variables["kafka_retention_policies"] = list(policies)
     document = ground.merge(ground.good(), {"all": {"children": {"kafka": {"vars": variables}}}})
     snapshot = {
         "cluster_id": "AAAA",
@@ -107,3 +108,27 @@ def test_what_could_not_even_be_made_is_told_once(tmp_path):
 def test_a_run_that_leaves_topics_alone_is_not_refused_for_them(tmp_path, more):
     """A broker is replaced, and nobody asks for the partitions of a topic."""
     assert not findings(tmp_path, [ORDERS], topic("orders", 24), **more)
+
+
+@pytest.mark.parametrize(
+    "policy, own, check, consent",
+    [
+        ({"keep_for": "1d"}, {}, "retention.cut", "retention_cut"),
+        ({"keep_up_to": "1GiB"}, {}, "retention.cut", "retention_cut"),
+        ({"cleanup": "compact"}, {}, "cleanup.change", "cleanup_change"),
+        ({"keep_for": "7d"}, {"retention_ms": "-1"}, "retention.cut", "retention_cut"),
+    ],
+)
+def test_a_policy_that_deletes_is_refused_before_a_broker_restarts(
+    tmp_path, policy, own, check, consent
+):
+    """Of topics that nobody declares, too; where nothing is cut, or nobody changes topics, it is not."""
+    policies = [{"match": "logs[.].*", **policy}]
+    web, other = topic("logs.web", **own), topic("web", **own)
+    (found,) = findings(tmp_path, [], web, other, policies=policies)
+    assert (found.check, found.level) == (check, "error")
+    assert found.setting.startswith("kafka_retention_policies[logs.web]")
+    assert not findings(tmp_path, [], web, other, policies=policies, allow=[consent])
+    assert not findings(tmp_path, [], web, policies=policies, reconciles=False)
+    free = [{"match": "logs[.]web", "leave_alone": True}, *policies]
+    assert not findings(tmp_path, [], web, policies=free)

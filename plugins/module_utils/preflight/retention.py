@@ -1,0 +1,112 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""Checks of retention policies, by the functions that the module `kafka_retention` uses. Pure.
+
+Sizes, offsets and disks are not asked for here: the module does, before it changes anything.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, List
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    DesiredTopic,
+    parse_topics,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Snapshot as TopicSnapshot,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_retention import (
+    CONSENTS,
+    contradictions,
+    match_policies,
+    parse_policies,
+    wishes,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics import (
+    TopicPolicy,
+    plan_topics,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    DEPLOY,
+    Cluster,
+    World,
+    effective_properties,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
+    parse_share,
+    whole_number,
+)
+
+POLICIES = "kafka_retention_policies"
+SHARES = ("kafka_retention_disk_budget", "kafka_retention_maximum_cut")
+
+
+def check_retention(world: World) -> Iterator[Problem]:
+    """Every policy as it stands, against the declared topics, and against those that exist.
+
+    The last one only where the run changes topics: what needs consent is told before a broker is restarted
+    for the rest.
+    """
+    for cluster in world.clusters:
+        # One broker's list stands for the cluster's; that they are equal is another check.
+        for member in cluster.brokers[:1]:
+            hosts = [each.name for each in cluster.brokers]
+            yield from _shares(member, hosts)
+            for refusal in _refusals(world, cluster, member):
+                subject = ", ".join(refusal.subjects)
+                place = (
+                    subject.replace("policies", "", 1) if "policies[" in subject else f"[{subject}]"
+                )
+                yield found(
+                    refusal.check,
+                    hosts,
+                    f"{POLICIES}{place}{refusal.setting and f'.{refusal.setting}'}",
+                    refusal.value if refusal.setting else subject,
+                    refusal.reason,
+                    refusal.remedy,
+                )
+
+
+def _shares(member: Member, hosts: List[str]) -> Iterator[Problem]:
+    for name in SHARES:
+        value: Any = member.get(name)
+        if value in (None, ""):
+            continue
+        try:
+            parse_share(value)
+        except ValueError as error:
+            yield found("settings.bad_value", hosts, name, value, str(error), "write it like 80%")
+    if member.get("kafka_retention_cut_in_steps") and not member.get(SHARES[1]):
+        name, reason = "kafka_retention_cut_in_steps", "steps of which size?"
+        yield found(
+            "settings.bad_value", hosts, name, True, reason, f"set {SHARES[1]}, such as 30%"
+        )
+
+
+def _refusals(world: World, cluster: Cluster, member: Member) -> Iterator[Problem]:
+    policies, refusals = parse_policies(member.items(POLICIES))
+    yield from refusals
+    internal = frozenset(str(each) for each in member.items("kafka_retention_allow_internal"))
+    declared = parse_topics(member.items("kafka_topics"))[0]
+    there = cluster.snapshot.topics if cluster.snapshot else {}
+    properties = effective_properties(member, len(cluster.brokers))
+
+    def partitions(topic: DesiredTopic) -> int:
+        default = whole_number(properties.get("num.partitions")) or 1
+        exists = there.get(topic.name)
+        return topic.partitions or (len(exists.partitions) if exists else default)
+
+    yield from contradictions(policies, declared, partitions, internal)
+    if not (world.reconciles and world.purpose == DEPLOY and there):
+        return
+    allow = frozenset(str(each) for each in member.items("kafka_topics_allow")) & set(CONSENTS)
+    snapshot = TopicSnapshot(topics=there, broker_defaults=properties)
+    matching = match_policies(policies, there, internal)
+    policy = TopicPolicy(allow=allow, allow_internal=internal)
+    yield from plan_topics(wishes(matching, snapshot), snapshot, policy).refusals
