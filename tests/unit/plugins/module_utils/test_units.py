@@ -12,8 +12,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     LONG_MAX,
     approximate_size,
     format_duration_ms,
+    format_share,
     format_size_bytes,
     parse_duration_ms,
+    parse_share,
     parse_size_bytes,
     whole_number,
 )
@@ -104,3 +106,24 @@ def test_sizes_in_sentences(number, text):
 )
 def test_whole_numbers_of_properties(text, number):
     assert whole_number(text) == number
+
+
+@pytest.mark.parametrize(
+    "text, share, written",
+    [
+        ("80%", 0.8, "80%"),
+        (" 100 % ", 1.0, "100%"),
+        ("0.5%", 0.005, "0.5%"),
+        ("33.3%", 0.333, "33.3%"),
+    ],
+)
+def test_shares(text, share, written):
+    assert parse_share(text) == pytest.approx(share) and format_share(share) == written
+
+
+@pytest.mark.parametrize(
+    "value", ["80", 80, 0.8, "0%", "101%", "-5%", "", None, True, "% 5", "1e1%"]
+)
+def test_what_is_no_clear_share(value):
+    with pytest.raises(ValueError, match="write a percentage"):
+        parse_share(value)
