@@ -50,6 +50,11 @@ class SecuredCluster:
         """Run one of our modules as a user."""
         return run_module(module, {**self.arguments(user), **options}, check)
 
+    def acl_tool(self, *arguments: str) -> str:
+        """Kafka's own tool for ACLs."""
+        package = "org.apache.kafka.tools" if self.bare.kraft else "kafka.admin"
+        return self.tool(f"{package}.AclCommand", *arguments)
+
     def client_settings(self, user: str = "admin") -> dict:
         """librdkafka's settings, for a client that is not ours."""
         return {
@@ -82,8 +87,13 @@ class SecuredCluster:
         return done.stdout
 
 
-def secured_cluster(directory: Path, port_base: int, kraft: bool) -> BareCluster:
-    """Three brokers with one ZooKeeper, or one combined KRaft node of the 4.x line; not started."""
+def secured_cluster(
+    directory: Path, port_base: int, kraft: bool, brokers: int = 3, **config: object
+) -> BareCluster:
+    """Brokers with one ZooKeeper, or one combined KRaft node of the 4.x line; not started.
+
+    `config` is added to the brokers' properties, with `_` for each dot.
+    """
     prefix = f"listener.name.{LISTENER.lower()}"
     users = " ".join(f'user_{name}="{password}"' for name, password in PASSWORDS.items())
     scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
@@ -91,7 +101,7 @@ def secured_cluster(directory: Path, port_base: int, kraft: bool) -> BareCluster
     return BareCluster(
         directory=directory,
         port_base=port_base,
-        brokers=1 if kraft else 3,
+        brokers=1 if kraft else brokers,
         zookeepers=0 if kraft else 1,
         kraft=kraft,
         broker_heap="256m",
@@ -111,5 +121,6 @@ def secured_cluster(directory: Path, port_base: int, kraft: bool) -> BareCluster
             "log.retention.check.interval.ms": 500,
             "log.initial.task.delay.ms": 500,
             "log.segment.delete.delay.ms": 200,
+            **{key.replace("_", "."): value for key, value in config.items()},
         },
     )

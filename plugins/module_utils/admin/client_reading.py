@@ -19,6 +19,7 @@ from typing import (
     Callable,
     Collection,
     Dict,
+    FrozenSet,
     Iterable,
     List,
     Mapping,
@@ -234,6 +235,18 @@ class ReadingClient(ClusterConnection):
             return self._admin.describe_cluster(request_timeout=timeout).result()
 
         return {node.id: node.rack for node in self._read("describing the cluster", call).nodes}
+
+    def fetch_own_rights(self) -> FrozenSet[str]:
+        """What this very user may do with the cluster, by the protocol's names, such as ALTER."""
+
+        def call(timeout: float) -> Any:
+            self.requests["describe_cluster"] += 1
+            return self._admin.describe_cluster(
+                include_authorized_operations=True, request_timeout=timeout
+            ).result()
+
+        rights = self._read("describing the cluster", call).authorized_operations
+        return frozenset(right.name for right in rights or ())
 
     # ------------------------------------------------------------ settings
 
