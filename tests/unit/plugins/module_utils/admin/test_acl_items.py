@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -159,6 +161,13 @@ def test_contradictions_are_refused():
     assert refused(TOPIC, {**TOPIC, "permission": "deny"}) == [("acls.contradiction", "")]
     denied = {**TOPIC, "permission": "deny", "state": "absent"}
     assert refused(TOPIC, denied) == []
+
+
+def test_what_an_item_names_itself_is_not_given_up_for_a_grant_in_any_order():
+    grant = {"topic": "orders", "principal": "User:app", "grant": "read"}
+    items = [{**grant, "state": "absent"}, {**TOPIC, "state": "absent"}, grant]
+    for order in itertools.permutations(items):
+        assert refused(*order) == [("acls.contradiction", "")]
 
 
 @st.composite
