@@ -12,7 +12,7 @@ short_description: Put the first SCRAM credentials into ZooKeeper, before any br
 description:
   - Brokers that speak to each other by SCRAM cannot start before their credentials exist, and there is no broker yet to create them.
   - A credential that already belongs to the given password is left alone. Needs kazoo.
-  - While brokers run, users are to be changed through them; this module does not notify anybody.
+  - While brokers run, users are changed through them, by M(kafkaops.cluster.kafka_users); this module does not notify anybody.
 version_added: 0.1.0
 author:
   - kafkaops.cluster contributors (@kafkaops)
@@ -42,8 +42,10 @@ attributes:
         first installation. Every other error is an error in check mode, too.
     support: full
   diff_mode:
-    description: Credentials are never shown.
-    support: none
+    description: Says whose credentials are written. Neither passwords nor credentials are ever shown.
+    support: full
+seealso:
+  - module: kafkaops.cluster.kafka_users
 """
 
 EXAMPLES = r"""
@@ -58,86 +60,66 @@ EXAMPLES = r"""
 
 RETURN = r"""
 written:
-  description: Users whose credentials were written, with the mechanism; also where a later one failed.
+  description: Users whose credentials were written, with the mechanism; also where others failed.
   returned: always
   type: list
   elements: str
   sample: ["broker SCRAM-SHA-512"]
+plan:
+  description: The changes, one for each user and mechanism.
+  returned: when ZooKeeper was reached, or need not be
+  type: dict
+  sample:
+    changes:
+      - kind: create
+        subject: broker SCRAM-SHA-512
+        before: {}
+        after: {iterations: 4096, password: the declared one}
+        note: ""
+    refusals: []
+failed_items:
+  description: Credentials that were not written.
+  returned: when ZooKeeper was reached, or need not be
+  type: list
+  elements: dict
+  sample: []
 """
-
-import os
-from typing import List, Mapping, Sequence
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import client_zookeeper
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.scram import (
-    HASHES,
-    credential,
-    matches,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_zookeeper import (
+    KAZOO_IMPORT_ERROR,
+    ZookeeperClient,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.first_credentials import (
+    FIRST_OPTIONS,
+    FirstCredentials,
 )
 
 
-def reconcile(
-    client: client_zookeeper.ZookeeperClient,
-    users: Mapping[str, str],
-    mechanisms: Sequence[str],
-    apply: bool,
-    written: List[str],
-) -> None:
-    """Write what is missing or belongs to another password.
-
-    Appends "user mechanism" to `written` as soon as it is there: what was done is known although a
-    later user fails.
-    """
-    for user in sorted(users):
-        config = client.user_config(user)
-        missing = [name for name in mechanisms if not matches(config.get(name), users[user], name)]
-        if missing and apply:
-            for name in missing:
-                config[name] = credential(users[user], name, os.urandom(18))
-            client.write_user_config(user, config)
-        written += [f"{user} {name}" for name in missing]
-
-
 def main() -> None:
-    """Run the module."""
-    module = AnsibleModule(
-        argument_spec={
-            "zookeeper": {"type": "str", "required": True},
-            "mechanisms": {
-                "type": "list",
-                "elements": "str",
-                "required": True,
-                "choices": sorted(HASHES),
-            },
-            "users": {"type": "dict", "required": True, "no_log": True},
-            "timeout": {"type": "int", "default": 30},
-        },
-        supports_check_mode=True,
-    )
-    if client_zookeeper.KAZOO_IMPORT_ERROR:
+    """Entry point."""
+    module = AnsibleModule(argument_spec=FIRST_OPTIONS, supports_check_mode=True)
+    if KAZOO_IMPORT_ERROR:
         module.fail_json(
             msg=missing_required_lib("kazoo", reason="to write to ZooKeeper"),
-            exception=client_zookeeper.KAZOO_IMPORT_ERROR,
+            exception=KAZOO_IMPORT_ERROR,
         )
     params = module.params
     users = {name: str(password) for name, password in params["users"].items()}
-    written: List[str] = []
+    made = []
+
+    def make() -> FirstCredentials:
+        client = ZookeeperClient(params["zookeeper"], timeout=params["timeout"], read_only=False)
+        made.append(FirstCredentials(client, users, params["mechanisms"], module.check_mode))
+        return made[0]
+
     try:
-        with client_zookeeper.ZookeeperClient(
-            params["zookeeper"], timeout=params["timeout"], read_only=False
-        ) as client:
-            reconcile(client, users, params["mechanisms"], not module.check_mode, written)
-    except AdminError as error:
-        if error.reachable or not module.check_mode:
-            done = [] if module.check_mode else written
-            before = f"written: {', '.join(done)}; then: " if done else ""
-            module.fail_json(msg=f"{before}{error.message}", changed=bool(done), written=done)
-        # Before the first installation: check mode can only say what the first run would do.
-        written = [f"{user} {name}" for user in sorted(users) for name in params["mechanisms"]]
-    module.exit_json(changed=bool(written), written=written)
+        run(module, make, params["timeout"], "not written", written=[])
+    finally:
+        for resource in made:
+            resource.close()
 
 
 if __name__ == "__main__":

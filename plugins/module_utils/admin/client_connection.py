@@ -111,6 +111,11 @@ class ClusterConnection:
                 )
             self._sleep(0.1)
 
+    @property
+    def mechanism_offered(self) -> bool:
+        """False once a broker has said that it does not offer the SASL mechanism."""
+        return not self._trouble.unsupported_mechanism
+
     def _renew(self) -> None:
         """A new AdminClient: after a controller change an old one keeps asking the wrong broker."""
         logger = logging.Logger("kafkaops.librdkafka")

@@ -91,6 +91,11 @@ class ZookeeperClient:
             self._client.close()
             self._client = None
 
+    @property
+    def connected(self) -> bool:
+        """Whether a server has the session now."""
+        return self._client is not None and bool(self._client.connected)
+
     def _ask(self, doing: str, call: Callable[..., Any], *arguments: Any) -> Any:
         """The value of an asynchronous call; NoNodeError stays, all else is an AdminError."""
         try:

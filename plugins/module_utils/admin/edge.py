@@ -64,14 +64,32 @@ def run_resource(
     """
     module = kafka_module(options, **rules)
     requires(module)
-    seconds = module.params["operation_timeout"]
+    run(
+        module,
+        lambda: make(connection_from(module.params), module),
+        module.params["operation_timeout"],
+        failed,
+    )
+
+
+def run(
+    module: AnsibleModule,
+    make: Callable[[], Resource],
+    seconds: float,
+    failed: str = REFUSED,
+    **unreached: Any,
+) -> None:
+    """Bring the Resource that `make` makes to its desired state, and end the module.
+
+    `unreached` are extra return values for an error before anything was changed.
+    """
     try:
         checked_seconds("operation_timeout", seconds, OPERATION_MAX_SECONDS)
-        resource = make(connection_from(module.params), module)
+        resource = make()
         resource.connect()
         outcome = reconcile(resource, module.check_mode, seconds)
     except AdminError as error:
-        fail(module, error)
+        fail(module, error, **unreached)
     else:
         report(module, outcome, seconds, failed, **resource.results(outcome))
 
@@ -151,6 +169,6 @@ def _some(failures: Sequence[Failure]) -> str:
     return "\n".join(lines)
 
 
-def fail(module: Any, error: AdminError) -> None:
+def fail(module: Any, error: AdminError, **values: Any) -> None:
     """End the module with an AdminError, before anything was changed."""
-    module.fail_json(msg=error.message, **{"changed": False, **error.details})
+    module.fail_json(msg=error.message, **{"changed": False, **values, **error.details})

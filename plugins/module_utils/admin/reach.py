@@ -131,6 +131,11 @@ class Trouble(logging.Handler):
         if text.startswith("FAIL "):
             self._note(text.split("]: ", 1)[-1].split("]: ", 1)[-1])
 
+    @property
+    def unsupported_mechanism(self) -> bool:
+        """Whether the last that was heard is that the SASL mechanism is not offered."""
+        return "Unsupported SASL mechanism" in self.last
+
     def _note(self, text: str) -> None:
         match = self._AROUND.match(text)
         line = self._ADDRESS.sub("", match.group(1) if match else text)
@@ -148,7 +153,7 @@ class Trouble(logging.Handler):
         if self._codes["_AUTHENTICATION"]:
             if "not valid in current SASL state" in text:
                 return "not_sasl"
-            return "mechanism" if "Unsupported SASL mechanism" in text else "credentials"
+            return "mechanism" if self.unsupported_mechanism else "credentials"
         if "PLAINTEXT broker listener" in text or "wrong version number" in text:
             return "not_tls"
         if self._codes["_SSL"]:

@@ -12,11 +12,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import re
 from typing import Optional
 
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-# Kafka's own default; its brokers refuse less.
+# Kafka's own default; its brokers refuse less, and more than the other.
 ITERATIONS = 4096
+ITERATIONS_MAX = 16384
 
 
 def credential(password: str, mechanism: str, salt: bytes, iterations: int = ITERATIONS) -> str:
@@ -30,6 +32,12 @@ def credential(password: str, mechanism: str, salt: bytes, iterations: int = ITE
         f"salt={_text(salt)},stored_key={_text(stored_key)},"
         f"server_key={_text(server_key)},iterations={iterations}"
     )
+
+
+def iterations_of(text: str) -> int:
+    """The iterations of a stored credential, 0 for one that cannot be read."""
+    found = re.search(r"\biterations=([0-9]+)", text)
+    return int(found.group(1)) if found else 0
 
 
 def matches(text: Optional[str], password: str, mechanism: str) -> bool:

@@ -55,15 +55,18 @@ def test_a_name_with_signs_stays_one_user(connect, ensemble, name):
     assert scram(connect, {user: "one"}).changed is False
 
 
-def test_a_failure_at_the_second_user_says_that_the_first_was_written(connect, ensemble, name):
+def test_a_failure_at_the_second_user_says_that_the_others_were_written(connect, ensemble, name):
     ensemble.ensure_path(f"/{name}/config/users")
     ensemble.create(f"/{name}/config/users/b", b"{}", acl=READ_ACL_UNSAFE)
     result = scram(connect, {"a": "secret one", "b": "secret two", "c": "secret three"})
     assert result.failed and result.changed
-    assert result.written == [f"a {each}" for each in MECHANISMS]
-    assert "written: a SCRAM-SHA-256, a SCRAM-SHA-512; then: [ensemble.access]" in result.msg
+    assert result.written == [f"{user} {each}" for user in "ac" for each in MECHANISMS]
+    assert "4 of 6 changes were made; not written:" in result.msg
     assert f"writing /{name}/config/users/b failed: NoAuth" in result.msg
-    assert json.loads(ensemble.get(f"/{name}/config/users/a")[0])["config"]
+    assert [each["name"] for each in result.failed_items] == [f"b {each}" for each in MECHANISMS]
+    for user in "ac":
+        assert json.loads(ensemble.get(f"/{name}/config/users/{user}")[0])["config"]
+    assert "secret" not in str(result.values)
     # Check mode changes nothing, and what it can read is no error.
     checked = scram(connect, {"a": "secret one", "b": "secret two"}, check=True)
     assert not checked.failed and checked.written == [f"b {each}" for each in MECHANISMS]
