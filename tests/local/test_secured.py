@@ -291,9 +291,8 @@ def test_scram_users_exist_before_the_first_broker_starts(next_offset, passwords
             }
 
         secret = {name: Unsafe(text) for name, text in passwords.items()}
-        cluster.configure(
-            "kafka",
-            kafka_listeners=[
+        settings = {
+            "kafka_listeners": [
                 {
                     "name": "LOCAL",
                     "port": port,
@@ -303,18 +302,22 @@ def test_scram_users_exist_before_the_first_broker_starts(next_offset, passwords
                     "audience": ["brokers", "clients"],
                 }
             ],
-            kafka_sasl={
+            "kafka_client_security": {
+                key.replace(".", "_"): value
+                for key, value in user("alice", secret["alice"]).items()
+            },
+        }
+
+        def with_users(users):
+            logins = {
                 "mechanisms": ["SCRAM-SHA-512"],
                 "inter_broker_mechanism": "SCRAM-SHA-512",
                 "inter_broker_user": "broker",
                 "inter_broker_password": secret["broker"],
-                "users": {"alice": secret["alice"]},
-            },
-            kafka_client_security={
-                key.replace(".", "_"): value
-                for key, value in user("alice", secret["alice"]).items()
-            },
-        )
+            }
+            cluster.configure("kafka", kafka_sasl={**logins, "users": users}, **settings)
+
+        with_users({"alice": secret["alice"]})
         run = cluster.deploy(validation="always")
         # without what YAML or JSON would have escaped
         assert not [text for text in passwords.values() if text[:12] in run.text]
@@ -325,3 +328,15 @@ def test_scram_users_exist_before_the_first_broker_starts(next_offset, passwords
             errors, welcome = refusals(cluster.client() | user(name, password or "wrong"))
             assert not welcome and "_AUTHENTICATION" in errors
         assert cluster.deploy().changed() == 0
+
+        # On the running cluster: a new user, then another password. No broker restarts.
+        before = cluster.processes()
+        for password in (passwords["broker"], passwords["admin"]):
+            with_users({"alice": secret["alice"], "bob": Unsafe(password)})
+            assert cluster.deploy("--check").changed() == 1
+            assert refusals(cluster.client() | user("bob", password))[0]
+            run = cluster.deploy("-vvv", "--diff")
+            assert run.changed() == 1 and password[:12] not in run.text
+            assert refusals(cluster.client() | user("bob", password)) == ([], True)
+        assert cluster.deploy().changed() == 0
+        assert cluster.processes() == before
