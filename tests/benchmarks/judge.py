@@ -97,7 +97,8 @@ def tool_consume(release, servers, topic, records) -> tuple:
 
 VERIFY_AGAIN = """
 import sys, job
-from flow import session, steps
+from flow import steps
+from flow.engine import session
 for turn in range(int(sys.argv[1])):
     code = steps.verify(job.arguments(sys.argv[2:]))
 session.stop()
@@ -105,7 +106,8 @@ sys.exit(code)
 """
 COUNT = """
 import sys, time
-from flow import reading, session
+from flow.engine import session
+from flow.judge import reading
 from confluent_kafka import Consumer, TopicPartition
 servers, topic, partitions = sys.argv[1], sys.argv[2], int(sys.argv[3])
 client = Consumer({"bootstrap.servers": servers, "group.id": "none"})

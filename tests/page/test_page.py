@@ -5,7 +5,8 @@
 import re
 
 import pytest
-from flow import report, verdict
+from flow.judge import verdict
+from flow.present import report
 
 from tests.support import verdicts
 

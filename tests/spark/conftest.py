@@ -20,7 +20,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join([str(JOB.parent), os.environ.get("PYT
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
     """A session as the job starts it, with the Kafka connector; a task may fail once."""
-    from flow import session
+    from flow.engine import session
 
     started = session.start(
         "local[2, 2]", session.prepare_java(""), str(tmp_path_factory.mktemp("spark"))

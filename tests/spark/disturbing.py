@@ -20,7 +20,7 @@ from tests.support.processes import descendants
 
 def started_records(ledger):
     """Records acknowledged so far of attempts that still run, by their files."""
-    from flow import files
+    from flow.record import files
 
     attempts = files.load_attempts(str(ledger))
     return sum(attempt.acknowledged for attempt in attempts if not attempt.complete)
@@ -28,8 +28,8 @@ def started_records(ledger):
 
 def appended(cluster, ledger):
     """Records that the leader of the run's first partition has, 0 before there is one."""
-    from flow import files
-    from flow.cluster import CannotRun
+    from flow.prepare.cluster import CannotRun
+    from flow.record import files
 
     try:
         topic = files.load_plan(str(ledger)).topic

@@ -6,9 +6,10 @@ import dataclasses
 from types import SimpleNamespace
 
 import pytest
-from flow import checks, files, reading, schema, timing
-from flow.ledger import Acknowledged, Row
-from flow.schema import ACKED, FAILED, UNKNOWN
+from flow.judge import checks, reading
+from flow.record import files, schema, timing
+from flow.record.ledger import Acknowledged, Row
+from flow.record.schema import ACKED, FAILED, UNKNOWN
 
 RUN = "00112233445566778899aabbccddeeff"
 SIZE = 64

@@ -13,12 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from flow import class_archive, connector
-from flow.class_archive import LEAVE, MARK, ROOM_BYTES, USE, WRITE
+from flow.engine import class_archive, connector
+from flow.engine.class_archive import LEAVE, MARK, ROOM_BYTES, USE, WRITE
 
 SESSION = """
 import sys, tempfile
-from flow import session
+from flow.engine import session
 with tempfile.TemporaryDirectory() as work:
     spark = session.start("local[1]", session.prepare_java(""), work, 1, typical=True)
     assert spark.range(10).selectExpr("sum(id)").first()[0] == 45

@@ -3,8 +3,8 @@
 """Consumer groups: what they had committed, and what they are handed."""
 
 import pytest
-from flow import continuity
-from flow.continuity import Delivery
+from flow.judge import continuity
+from flow.judge.continuity import Delivery
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,7 +99,7 @@ def written_fixture(spark, cluster, tmp_path):
 
 
 def groups_of(directory):
-    from flow import files
+    from flow.record import files
 
     plan = files.load_plan(str(directory / "ledger"))
     assert len(plan.groups) == 2
@@ -150,7 +150,8 @@ def test_a_group_that_was_forgotten_is_named(written, cluster):
 def test_a_run_that_passed_leaves_no_group_and_no_topic(spark, cluster, tmp_path):
     import job
     from confluent_kafka.admin import AdminClient
-    from flow import files, steps
+    from flow import steps
+    from flow.record import files
 
     servers = f"--bootstrap-servers={cluster.bootstrap_servers}"
     where = [f"--ledger={tmp_path}/ledger", f"--output={tmp_path}"]

@@ -33,8 +33,8 @@ def test_killed_leader_is_no_violation(spark, cluster, tmp_path):
 
 def test_offsets_groups_and_topic_find_those_who_answer_now(spark, cluster):
     """The controller is killed, which leads partitions and coordinates groups: none stays behind."""
-    from flow import continuity
-    from flow.cluster import Cluster
+    from flow.judge import continuity
+    from flow.prepare.cluster import Cluster
 
     settings = {"bootstrap.servers": cluster.bootstrap_servers}
     client = Cluster(settings, 60)
@@ -60,8 +60,8 @@ def test_offsets_groups_and_topic_find_those_who_answer_now(spark, cluster):
 
 def test_a_coordinator_that_moves_has_not_forgotten(cluster):
     """Brokers leave and come back one after another, and groups are asked for all the while."""
-    from flow import continuity
-    from flow.cluster import Cluster
+    from flow.judge import continuity
+    from flow.prepare.cluster import Cluster
 
     settings = {"bootstrap.servers": cluster.bootstrap_servers}
     Cluster(settings, 60).create_topic("coordinator-moves", [[1, 2, 3]], {})
@@ -126,7 +126,9 @@ def test_a_produce_task_that_never_begins_is_no_brokers_fault(
     """Of two producers one dies before its first record, each time; what it was to write was led by
     brokers that get no record at all."""
     import job
-    from flow import files, produce, steps
+    from flow import steps
+    from flow.record import files
+    from flow.write import produce
 
     ledger = tmp_path / "ledger"
 

@@ -10,10 +10,10 @@ import time
 
 import job
 import pytest
-from flow import ledger
-from flow.ending import end_position
-from flow.ledger import Attempt
-from flow.produce import END, end_of
+from flow.record import ledger
+from flow.record.ledger import Attempt
+from flow.write.ending import end_position
+from flow.write.produce import END, end_of
 from hypothesis import given
 from hypothesis import strategies as st
 

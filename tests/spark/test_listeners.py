@@ -76,7 +76,7 @@ def test_a_listener_where_nobody_answers_is_named(spark, cluster, run):
 
 
 def test_a_listener_of_another_cluster_is_no_listener(cluster):
-    from flow.listeners import Listener, exercise, troubles
+    from flow.prepare.listeners import Listener, exercise, troubles
 
     there = Listener("ELSEWHERE", {"bootstrap.servers": cluster.bootstrap_servers})
     tried = exercise([there], "of-this-cluster", "any", {1: 0}, 10)

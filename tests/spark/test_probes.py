@@ -10,12 +10,14 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from flow import compaction, java_admin, probes, refusal, retention, trial, verdict
-from flow.cluster import MIN_ISR, CannotRun, Cluster
-from flow.compaction import Written
-from flow.refusal import Place
-from flow.retention import Aged
-from flow.trial import Answer, Finding
+from flow.judge import verdict
+from flow.prepare import java_admin
+from flow.prepare.cluster import MIN_ISR, CannotRun, Cluster
+from flow.probe import compaction, probes, refusal, retention, trial
+from flow.probe.compaction import Written
+from flow.probe.refusal import Place
+from flow.probe.retention import Aged
+from flow.probe.trial import Answer, Finding
 from hypothesis import given
 from hypothesis import strategies as st
 

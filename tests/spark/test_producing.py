@@ -8,9 +8,9 @@ import time
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
-from flow import files, ledger
-from flow.produce import produce
-from flow.schema import ACKED, FAILED, UNKNOWN
+from flow.record import files, ledger
+from flow.record.schema import ACKED, FAILED, UNKNOWN
+from flow.write.produce import produce
 
 from tests.spark.disturbing import make_whole, started_records
 
@@ -184,7 +184,7 @@ def test_a_producer_that_is_fenced_ends_in_order(cluster, tmp_path):
 
 def test_what_the_client_sends_again_is_known_to_be_its_own(cluster, tmp_path, monkeypatch):
     """Of a batch that is under way the older half is given up: the rest goes again, in a new epoch."""
-    from flow import produce as module
+    from flow.write import produce as module
 
     brokers = cluster.broker_instances.values()
     rounds = module._rounds

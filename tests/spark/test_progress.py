@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from flow import progress
+from flow.messages import progress
 
 from tests.support import verdict_schema
 from tests.support.outside import wait_until

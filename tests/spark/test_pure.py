@@ -8,9 +8,12 @@ import zlib
 from types import SimpleNamespace
 
 import pytest
-from flow import client, cluster, ledger, produce, schema, verdict
-from flow.ledger import Attempt
-from flow.schema import ACKED, FAILED, UNKNOWN
+from flow.judge import verdict
+from flow.prepare import client, cluster
+from flow.record import ledger, schema
+from flow.record.ledger import Attempt
+from flow.record.schema import ACKED, FAILED, UNKNOWN
+from flow.write import produce
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -253,7 +253,7 @@ SCENES = [
 
 def wait_for_leaders(cluster, topics):
     """Block until every partition of the topics has a leader; restarted brokers need a moment."""
-    from flow.cluster import Cluster
+    from flow.prepare.cluster import Cluster
 
     asked = Cluster({"bootstrap.servers": cluster.bootstrap_servers}, 30)
     deadline = time.monotonic() + 60
@@ -384,7 +384,9 @@ def test_one_large_partition_is_read_by_several_tasks_and_judged_as_exactly(
     spark, cluster, tmp_path, monkeypatch
 ):
     import job
-    from flow import files, reading, steps
+    from flow import steps
+    from flow.judge import reading
+    from flow.record import files
 
     monkeypatch.setattr(reading, "LEAST_OF_A_TASK", 1000)
     monkeypatch.setattr(reading, "MOST_OF_A_TASK", 1000)

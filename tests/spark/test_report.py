@@ -11,7 +11,9 @@ import re
 
 import jsonschema
 import pytest
-from flow import plots, report, timing, verdict
+from flow.judge import verdict
+from flow.present import plots, report
+from flow.record import timing
 from hypothesis import given
 from hypothesis import strategies as st
 

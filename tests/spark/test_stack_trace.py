@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from flow import stack_trace
+from flow.messages import stack_trace
 
 
 @pytest.mark.parametrize(

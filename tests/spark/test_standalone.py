@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from flow import files
+from flow.record import files
 
 from tests.spark.conftest import JOB
 from tests.spark.disturbing import accusations

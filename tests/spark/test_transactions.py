@@ -10,9 +10,9 @@ import uuid
 
 import pytest
 from confluent_kafka import Producer
-from flow import ledger, transactions
-from flow.ledger import Row
-from flow.schema import ABORTED, ACKED, FAILED, UNKNOWN
+from flow.record import ledger, transactions
+from flow.record.ledger import Row
+from flow.record.schema import ABORTED, ACKED, FAILED, UNKNOWN
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -211,7 +211,7 @@ def test_a_killed_job_is_waited_for(spark, cluster, run, tmp_path):
 
 def test_transactions_that_begin_later_are_not_waited_for(cluster):
     """Of a topic in which somebody always has one open."""
-    from flow.cluster import Cluster
+    from flow.prepare.cluster import Cluster
 
     servers = {"bootstrap.servers": cluster.bootstrap_servers}
     client, topic = Cluster(servers, 30), "transactions-without-end"
@@ -249,8 +249,9 @@ def test_transactions_that_begin_later_are_not_waited_for(cluster):
 
 def test_a_transaction_that_nobody_ends_is_named(spark, cluster, run, monkeypatch):
     """Somebody else's: it hides from readers all that is committed behind it."""
-    from flow import judge, steps
-    from flow.cluster import Cluster
+    from flow import steps
+    from flow.judge import judge
+    from flow.prepare.cluster import Cluster
 
     monkeypatch.setattr(judge, "_TRANSACTION_GRACE", 1)
     monkeypatch.setattr(steps, "_TO_END_SECONDS", 1)

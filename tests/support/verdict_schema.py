@@ -9,7 +9,7 @@ from pathlib import Path
 
 import jsonschema
 
-_SCHEMAS = Path(__file__).resolve().parents[2] / "roles/flow_validation/files/flow"
+_SCHEMAS = Path(__file__).resolve().parents[2] / "roles/flow_validation/files/flow/present"
 
 
 def read(path) -> dict:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import random
 
-from flow import timing, verdict
+from flow.judge import verdict
+from flow.record import timing
 
 START_MS = 1_790_000_000_000
 HOSTILE = "<script>alert('x')</script>\"&amp;"

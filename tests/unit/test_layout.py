@@ -177,7 +177,10 @@ def test_only_clients_import_a_client_library():
 
 
 # The job runs without the collection, so it has a function of its own.
-ENDPOINTS = {"plugins/module_utils/addresses.py", "roles/flow_validation/files/flow/cluster.py"}
+ENDPOINTS = {
+    "plugins/module_utils/addresses.py",
+    "roles/flow_validation/files/flow/prepare/cluster.py",
+}
 
 
 def test_host_and_port_become_one_text_in_one_place():

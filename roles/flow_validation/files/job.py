@@ -23,9 +23,11 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from flow import probes, session, steps
-from flow.cluster import CannotRun
-from flow.verdict import COULD_NOT_RUN
+from flow import steps
+from flow.engine import session
+from flow.judge.verdict import COULD_NOT_RUN
+from flow.prepare.cluster import CannotRun
+from flow.probe import probes
 
 
 def arguments(argv: list) -> argparse.Namespace:

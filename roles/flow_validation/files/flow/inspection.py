@@ -15,8 +15,11 @@ from dataclasses import fields as fields_of
 from datetime import datetime, timezone
 from typing import Optional
 
-from flow import checks, conclusion, judge, progress, reading, room, stack_trace, verdict
-from flow.cluster import CLEANUP_POLICY, MIN_ISR, TIMESTAMP_TYPE, CannotRun
+from flow.judge import checks, judge, reading, verdict
+from flow.messages import progress, stack_trace
+from flow.prepare import room
+from flow.prepare.cluster import CLEANUP_POLICY, MIN_ISR, TIMESTAMP_TYPE, CannotRun
+from flow.present import conclusion
 
 SCHEMA_VERSION = 1
 

@@ -15,32 +15,20 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Optional
 
-from flow import (
-    client,
-    conclusion,
-    connector,
-    continuity,
-    files,
-    inspection,
-    java_admin,
-    judge,
-    ledger,
-    listeners,
-    probes,
-    progress,
-    report,
-    room,
-    session,
-    stack_trace,
-    transactions,
-    trial,
-)
-from flow.cluster import MIN_ISR, TIMESTAMP_TYPE, CannotRun, Cluster, spread
-from flow.ending import ending
-from flow.produce import longest_block
-from flow.produce import produce as produce_task
-from flow.timing import APPENDED
-from flow.verdict import EXIT_CODE, INCONCLUSIVE, PASS
+from flow import inspection
+from flow.engine import connector, session
+from flow.judge import continuity, judge
+from flow.judge.verdict import EXIT_CODE, INCONCLUSIVE, PASS
+from flow.messages import progress, stack_trace
+from flow.prepare import client, java_admin, listeners, room
+from flow.prepare.cluster import MIN_ISR, TIMESTAMP_TYPE, CannotRun, Cluster, spread
+from flow.present import conclusion, report
+from flow.probe import probes, trial
+from flow.record import files, ledger, transactions
+from flow.record.timing import APPENDED
+from flow.write.ending import ending
+from flow.write.produce import longest_block
+from flow.write.produce import produce as produce_task
 
 _TO_END_SECONDS = 10  # for the end of a transaction, when all of its records are settled
 

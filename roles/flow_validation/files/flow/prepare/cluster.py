@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""What the driver asks the cluster for: brokers, a topic, offsets. The only importer of the admin
+client.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import Collection, Sequence
+
+from flow.judge.verdict import Partition
+
+# what is asked of a topic's settings
+MIN_ISR, TIMESTAMP_TYPE = "min.insync.replicas", "message.timestamp.type"
+CLEANUP_POLICY = "cleanup.policy"
+
+# Seconds for one answer of a partition's leader. The new one is not asked before the next try, and
+# librdkafka keeps a core busy while it waits for one that has died.
+_LEADER_ANSWERS = 3
+
+# What the controller says of a topic that could be created, if it were not for this.
+_NOT_TAKEN = ("POLICY_VIOLATION", "INVALID_REPLICATION_FACTOR")
+
+
+class CannotRun(Exception):
+    """The validation could not be done; the message is one sentence for a person (exit code 3)."""
+
+
+class LastError:
+    """What a client's connections suffered last; librdkafka's error_cb, served while it is polled."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def __call__(self, error) -> None:
+        # "all brokers down" follows the error that says why; keep the latter
+        if error.name() != "_ALL_BROKERS_DOWN" or not self.text:
+            self.text = error.str()
+
+    def beside(self, detail: str) -> str:
+        """A sentence, and behind it in brackets this, if it does not say so already."""
+        return f"{detail} ({self.text})" if self.text and self.text not in detail else detail
+
+
+@dataclass(frozen=True)
+class Description:
+    """The cluster as the job sees it."""
+
+    cluster_id: str
+    brokers: dict  # id -> "host:port" as advertised on the listener that the job uses
+
+
+def addresses_of(metadata) -> dict:
+    """id -> "host:port" of the brokers, IPv6 in brackets; the job runs without the collection."""
+    addresses = {}
+    for number, broker in sorted(metadata.brokers.items()):
+        host = f"[{broker.host}]" if ":" in broker.host else broker.host
+        addresses[number] = f"{host}:{broker.port}"
+    return addresses
+
+
+class Cluster:
+    """One connection; every call has a deadline and raises CannotRun with a sentence."""
+
+    def __init__(self, client_settings: dict, timeout: float):
+        try:
+            import confluent_kafka
+            from confluent_kafka.admin import AdminClient
+        except ImportError as error:
+            raise CannotRun(f"confluent-kafka is missing in this Python: {error}") from error
+        self._kafka = confluent_kafka
+        self._timeout = timeout
+        self._heard = LastError()
+        self._hopeless = False  # waiting will not make these credentials right
+        settings = {"error_cb": self._remember, **client_settings}
+        try:
+            self._admin = AdminClient(settings, logger=quiet_logger())
+        except confluent_kafka.KafkaException as error:
+            raise CannotRun(f"the client settings are not usable: {error.args[0].str()}") from error
+        self._servers = client_settings["bootstrap.servers"]
+
+    def _remember(self, error) -> None:
+        self._hopeless |= error.name() in ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL")
+        self._heard(error)
+
+    def _failure(self, what: str, error) -> CannotRun:
+        self._admin.poll(0)  # serves error_cb
+        detail = error.args[0].str() if error.args and hasattr(error.args[0], "str") else str(error)
+        return CannotRun(f"{what} at {self._servers}: {self._heard.beside(detail)}")
+
+    def describe(self) -> Description:
+        """Cluster id and registered brokers."""
+        metadata = self._metadata()
+        return Description(metadata.cluster_id, addresses_of(metadata))
+
+    def _metadata(self):
+        """The cluster's metadata; brokers that are just starting give half an answer, so ask
+        again.
+        """
+        deadline = time.monotonic() + self._timeout
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                return self._admin.list_topics(timeout=max(1, min(left, 5)))
+            except self._kafka.KafkaException as error:
+                self._admin.poll(0)  # serves error_cb
+                if left < 1 or self._hopeless:
+                    raise self._failure("no answer from the cluster", error) from error
+            time.sleep(0.2)
+
+    def has_topic(self, topic: str) -> bool:
+        """Whether the topic exists."""
+        return topic in self._metadata().topics
+
+    def absent_holders(self) -> list:
+        """Ids of brokers that hold replicas and are not registered: they are down."""
+        metadata = self._metadata()
+        held = {
+            broker
+            for topic in metadata.topics.values()
+            for partition in topic.partitions.values()
+            for broker in partition.replicas
+        }
+        return sorted(held - set(metadata.brokers))
+
+    def create_topic(
+        self, topic: str, assignment: list, config: dict, absent: Sequence = ()
+    ) -> None:
+        """Create the topic with these replicas (partition -> broker ids, preferred leader first)
+        and settings, and wait for its leaders. Brokers that are `absent` lead nothing.
+        """
+        from confluent_kafka.admin import NewTopic
+
+        new = NewTopic(
+            topic,
+            num_partitions=len(assignment),
+            replica_assignment=assignment,
+            config=config,
+        )
+        future = self._admin.create_topics([new], operation_timeout=self._timeout)[topic]
+        try:
+            future.result(self._timeout + 5)
+        except Exception as error:
+            raise self._failure(f"topic {topic} could not be created", error) from error
+        deadline = time.monotonic() + self._timeout
+        wanted = [next(b for b in replicas if b not in absent) for replicas in assignment]
+        while True:
+            leaders = [p["leader"] for _, p in sorted(self.layout(topic).items())]
+            if leaders == wanted:
+                return
+            if time.monotonic() > deadline:
+                # judged later: coverage says which broker leads nothing
+                if None not in leaders and len(leaders) == len(wanted):
+                    return
+                raise CannotRun(
+                    f"topic {topic} has no leaders after {self._timeout:.0f} s: {leaders}"
+                )
+            time.sleep(0.05)
+
+    def delete_topic(self, topic: str) -> None:
+        """Delete the topic, if it is there; raises CannotRun if the cluster does not.
+
+        Asked again with new metadata, because the controller may have moved during the run.
+        """
+        deadline = time.monotonic() + self._timeout
+        while self.has_topic(topic):
+            try:
+                self._admin.delete_topics([topic])[topic].result(self._timeout)
+                return
+            except Exception as error:
+                if "AUTHORIZATION" in str(error) or time.monotonic() > deadline:
+                    raise self._failure(f"topic {topic} could not be deleted", error) from error
+            time.sleep(0.2)
+
+    def remove_topic(self, topic: str) -> None:
+        """Delete the topic and wait until it is really gone; CannotRun if it stays.
+
+        What brokers say of a topic is of no use for that. One may not have heard of it yet; and with
+        ZooKeeper a deleted topic leaves the metadata at once, but the cluster only when each of its
+        replicas has been deleted. So the controller is asked, whether the name is taken.
+        """
+        deadline = time.monotonic() + self._timeout
+        trouble: Exception = TimeoutError("no answer")
+        while self._is_taken(topic):
+            try:
+                self._admin.delete_topics([topic])[topic].result(self._timeout)
+            except self._kafka.KafkaException as error:  # it is going, or the controller moves
+                trouble = error
+            except Exception as error:
+                trouble = TimeoutError(str(error) or "no answer")
+            if time.monotonic() > deadline or "AUTHORIZATION" in str(trouble):
+                raise self._failure(f"topic {topic} could not be deleted", trouble) from trouble
+            time.sleep(0.1)
+
+    def _is_taken(self, topic: str) -> bool:
+        """Whether the controller would refuse to create such a topic, since there is one."""
+        from confluent_kafka.admin import NewTopic
+
+        new = NewTopic(topic, num_partitions=1, replication_factor=1)
+        try:
+            self._admin.create_topics([new], validate_only=True)[topic].result(self._timeout)
+            return False
+        except self._kafka.KafkaException as error:
+            name = error.args[0].name()
+            # refused for another reason: it is not taken. Anything else is no answer: ask again
+            return not ("AUTHORIZATION" in name or name in _NOT_TAKEN)
+        except Exception:  # no answer
+            return True
+
+    def set_config(self, topic: str, values: dict) -> None:
+        """Change these settings of the topic and leave its others as they are."""
+        from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
+
+        change = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in values.items()
+        ]
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=change)
+        try:
+            self._admin.incremental_alter_configs([resource])[resource].result(self._timeout)
+        except Exception as error:
+            raise self._failure(f"the settings of {topic} could not be set", error) from error
+
+    def broker_config(self, brokers: list, names: tuple) -> dict:
+        """broker -> {name: value in force there}, of the names that it knows."""
+        # librdkafka asks one broker at a time
+        return {
+            broker: self._config("BROKER", str(broker), f"broker {broker}", names)
+            for broker in brokers
+        }
+
+    def layout(self, topic: str) -> dict:
+        """partition -> {leader (None if there is none), replicas, isr}; empty if there is no such
+        topic.
+        """
+        found = self._metadata().topics.get(topic)
+        if found is None or found.error is not None:
+            return {}
+        return {
+            n: {
+                "leader": p.leader if p.leader >= 0 else None,
+                "replicas": tuple(p.replicas),
+                "isr": tuple(sorted(p.isrs)),
+            }
+            for n, p in sorted(found.partitions.items())
+        }
+
+    def positions(
+        self, topic: str, wait: float = 0, committed: bool = False, known: Collection = ()
+    ) -> dict:
+        """partition -> verdict.Partition, with the offsets of this moment; asks again while leaders
+        are gone or move.
+
+        `committed`: ends before the first transaction that is still open.
+        No such topic: an empty dictionary, but only after `wait` seconds, since brokers hear of a
+        new topic one after another. As long is waited for partitions that are `known` and absent: a
+        broker that has just started knows some partitions of a topic before the others.
+        """
+        from confluent_kafka.admin import OffsetSpec
+
+        started = time.monotonic()
+        while True:
+            layout = self.layout(topic)
+            waited = time.monotonic() - started
+            if not layout and waited >= wait:
+                return {}
+            try:
+                absent = sorted(set(known) - set(layout))
+                if absent and waited < wait:
+                    raise LookupError(f"partitions {absent} are not known")
+                leaderless = [n for n, p in layout.items() if p["leader"] is None]
+                if leaderless:
+                    raise LookupError(f"partitions {leaderless} have no leader")
+                first = self._offsets(topic, layout, OffsetSpec.earliest())
+                end = self._offsets(topic, layout, OffsetSpec.latest(), committed)
+                if layout:
+                    break
+            except Exception as error:
+                if waited > self._timeout:
+                    raise self._failure(f"offsets of {topic} could not be read", error) from error
+            time.sleep(0.1)
+        return {
+            n: Partition(n, start=first[n][0], end=end[n][0], epoch=end[n][1], **p)
+            for n, p in layout.items()
+        }
+
+    def stable_ends(self, topic: str, wait: float) -> tuple:
+        """(partition -> end offset at the time of the call, partition -> last stable offset): the
+        latter is not before the former where all transactions of that time have ended. Asks for up
+        to `wait` seconds until that is so everywhere.
+        """
+        deadline = time.monotonic() + wait
+        ends: dict = {}
+        while True:
+            now = {n: place.end for n, place in self.positions(topic).items()}
+            # a new leader may not have what nobody acknowledged
+            ends = {n: min(end, now.get(n, end)) for n, end in (ends or now).items()}
+            stable = {n: place.end for n, place in self.positions(topic, committed=True).items()}
+            if time.monotonic() > deadline or all(stable.get(n, 0) >= e for n, e in ends.items()):
+                return ends, stable
+            time.sleep(0.5)
+
+    def _offsets(self, topic: str, layout: dict, spec, committed: bool = False) -> dict:
+        isolation = self._kafka.IsolationLevel
+        wanted = {self._kafka.TopicPartition(topic, n): spec for n in layout}
+        answers = self._admin.list_offsets(
+            wanted,
+            isolation_level=isolation.READ_COMMITTED if committed else isolation.READ_UNCOMMITTED,
+            request_timeout=min(_LEADER_ANSWERS, self._timeout),
+        )
+        found = {}
+        for place, future in answers.items():
+            answer = future.result(self._timeout)
+            if answer.offset < 0:
+                # of a leader that has just died librdkafka 2.16.0 says this, and no error
+                raise LookupError(f"the leader of partition {place.partition} does not answer")
+            epoch = answer.leader_epoch
+            found[place.partition] = (
+                answer.offset,
+                epoch if epoch is not None and epoch >= 0 else None,
+            )
+        return found
+
+    def effective_config(self, topic: str, names: tuple) -> dict:
+        """Values in force for the topic, defaults and the brokers' settings included."""
+        return self._config("TOPIC", topic, topic, names)
+
+    def _config(self, kind: str, name: str, told: str, keys: tuple) -> dict:
+        """Values in force of a TOPIC or a BROKER, which is `told` so in an error."""
+        from confluent_kafka.admin import ConfigResource
+
+        resource = ConfigResource(ConfigResource.Type[kind], name)
+        try:
+            entries = self._admin.describe_configs([resource])[resource].result(self._timeout)
+        except Exception as error:
+            raise self._failure(f"the settings of {told} could not be read", error) from error
+        return {key: entries[key].value for key in keys if key in entries}
+
+
+def quiet_logger() -> logging.Logger:
+    """For librdkafka's own chatter: what matters of it is told by callbacks and exceptions."""
+    logger = logging.getLogger("kafkaops.flow.librdkafka")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False
+    return logger
+
+
+def spread(brokers: list, partitions: int, replication: int) -> list:
+    """Replicas of each partition, so that brokers lead in turn: [[leader, follower, ...], ...]."""
+    n = len(brokers)
+
+    def replicas(partition: int) -> list:
+        # each round of partitions starts its followers one further, so that pairs mix
+        steps = [1 + (partition // n + i) % (n - 1) for i in range(replication - 1)]
+        return [brokers[(partition + step) % n] for step in (0, *steps)]
+
+    return [replicas(partition) for partition in range(partitions)]

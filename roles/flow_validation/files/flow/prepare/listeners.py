@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""Other listeners than the run's own: can their clients write to every broker, and read from it?
+
+The run goes through one listener. Clients of another one are told other addresses, and log in
+otherwise; that this is wrong nobody notices before they come. So one record goes through each of
+these listeners to each broker and back, before the run's first.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from flow.prepare.cluster import LastError, addresses_of, quiet_logger
+
+_POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Listener:
+    """One of the cluster's; `settings`: librdkafka's, `bootstrap.servers` among them."""
+
+    name: str
+    settings: dict
+
+
+def exercise(listeners: list, cluster_id: str, topic: str, leaders: dict, timeout: float) -> list:
+    """What became of each listener, as verdict.json has it:
+    [{name, bootstrap_servers, brokers: [{broker, address, trouble (None: none)}], trouble}].
+
+    leaders: broker -> a partition of `topic` that it leads. No step takes longer than `timeout`
+    seconds.
+    """
+    with ThreadPoolExecutor(max(1, len(listeners))) as pool:
+        tried = [
+            pool.submit(_Trial(each, timeout).result, cluster_id, topic, leaders)
+            for each in listeners
+        ]
+        return [each.result() for each in tried]
+
+
+class _Trial:
+    """One listener's."""
+
+    def __init__(self, listener: Listener, timeout: float):
+        self._listener, self._timeout = listener, timeout
+        self._heard = LastError()
+
+    def result(self, cluster_id: str, topic: str, leaders: dict) -> dict:
+        """The listener's entry of verdict.json."""
+        from confluent_kafka import KafkaException
+
+        servers = self._listener.settings["bootstrap.servers"]
+        entry = {"name": self._listener.name, "bootstrap_servers": servers, "brokers": []}
+        try:
+            addresses = self._addresses(cluster_id, topic)
+            troubles = self._pass_through(topic, leaders, addresses)
+        except LookupError as error:
+            return {**entry, "trouble": str(error)}
+        except KafkaException as error:
+            return {**entry, "trouble": self._heard.beside(error.args[0].str())}
+        brokers = [
+            {"broker": broker, "address": addresses.get(broker), "trouble": troubles.get(broker)}
+            for broker in sorted(leaders)
+        ]
+        return {**entry, "brokers": brokers, "trouble": None}
+
+    def _settings(self, **more) -> dict:
+        return {**self._listener.settings, "error_cb": self._heard, **more}
+
+    def _addresses(self, cluster_id: str, topic: str) -> dict:
+        """broker -> address that the listener's clients are told; LookupError if it is another
+        cluster's.
+        """
+        from confluent_kafka import Consumer
+
+        asking = Consumer(self._settings(**{"group.id": "none"}), logger=quiet_logger())
+        try:
+            found = asking.list_topics(topic, timeout=self._timeout)
+        finally:
+            asking.poll(0)  # serves error_cb
+            asking.close()
+        if found.cluster_id != cluster_id:
+            raise LookupError(f"it leads to another cluster, {found.cluster_id}")
+        return addresses_of(found)
+
+    def _pass_through(self, topic: str, leaders: dict, addresses: dict) -> dict:
+        """broker -> what went wrong with its record."""
+        troubles = dict.fromkeys(set(leaders) - set(addresses), "its clients are not told of it")
+        asked = {number: broker for broker, number in leaders.items() if broker in addresses}
+        offsets, refused = self._write(topic, asked)
+        came = self._read(topic, offsets)
+        for number, broker in asked.items():
+            if number not in offsets:
+                reason = refused.get(number) or self._heard.text or "no answer"
+                troubles[broker] = f"nothing could be written through {addresses[broker]}: {reason}"
+            elif number not in came:
+                reason = self._heard.text or "no answer"
+                troubles[broker] = f"nothing could be read through {addresses[broker]}: {reason}"
+        return troubles
+
+    def _value(self) -> bytes:
+        return f"through listener {self._listener.name}".encode()
+
+    def _write(self, topic: str, asked) -> tuple:
+        """(partition -> offset of the record, partition -> why it was not acknowledged)."""
+        from confluent_kafka import Producer
+
+        offsets, refused = {}, {}
+
+        def delivered(error, message) -> None:
+            if error is None:
+                offsets[message.partition()] = message.offset()
+            else:
+                refused[message.partition()] = self._heard.beside(error.str())
+
+        limit = int(self._timeout * 1000)
+        settings = {"acks": "all", "delivery.timeout.ms": limit}
+        client = Producer(self._settings(**settings), logger=quiet_logger())
+        for number in asked:
+            client.produce(topic, self._value(), partition=number, on_delivery=delivered)
+        client.flush(self._timeout)
+        client.purge()
+        return offsets, refused
+
+    def _read(self, topic: str, offsets: dict) -> set:
+        """Partitions whose record came back, as it was."""
+        from confluent_kafka import Consumer, TopicPartition
+
+        came: set = set()
+        settings = {"group.id": "none", "enable.auto.commit": False, "fetch.wait.max.ms": 10}
+        client = Consumer(self._settings(**settings), logger=quiet_logger())
+        try:
+            client.assign([TopicPartition(topic, n, offset) for n, offset in offsets.items()])
+            deadline = time.monotonic() + self._timeout
+            while len(came) < len(offsets) and time.monotonic() < deadline:
+                message = client.poll(_POLL_SECONDS)
+                if message is None:
+                    continue
+                if message.error():
+                    self._heard(message.error())
+                elif message.offset() == offsets[message.partition()]:
+                    if message.value() == self._value():
+                        came.add(message.partition())
+        finally:
+            client.close()
+        return came
+
+
+def troubles(listeners: list) -> list:
+    """Witnesses of the check coverage, from entries of verdict.json."""
+    witnesses = []
+    for entry in listeners:
+        if entry["trouble"]:
+            where = f"listener {entry['name']} at {entry['bootstrap_servers']}"
+            witnesses.append({"broker": None, "reason": f"{where}: {entry['trouble']}"})
+        witnesses += [
+            {"broker": each["broker"], "reason": f"listener {entry['name']}: {each['trouble']}"}
+            for each in entry["brokers"]
+            if each["trouble"]
+        ]
+    return witnesses

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""Is there room: on the brokers' disks for the run's records, asked before the first one is written;
+where Spark keeps what it sorts, asked before records are looked at one by one.
+
+A run that fills a broker's disk stops every other writer of the cluster.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import Optional
+
+from flow.prepare import java_admin
+
+# Smaller runs than this, one replica of all records, are not worth the question.
+SMALL_BYTES = 100 * 2**20
+# Of what is free, so much may be taken: other people write, too, and segments come with indexes.
+_SHARE = 0.9
+# Of a record in a batch of many: lengths, deltas of time and offset, no key, no headers (Kafka's
+# message format 2), and its part of the batch's own 61 bytes.
+_RECORD_OVERHEAD = 12
+# Of a record that is looked at by itself, whatever its size: its fields, and what joins sort. With
+# five million of them 74 bytes each were seen.
+_NAMED_BYTES = 80
+# Of a record that an inspection compares: the same, and several copies of its id and of what its
+# sequence belongs to. With three million records and 64 to 120 bytes of hashes, which do not
+# compress well, 3 to 7 bytes for each of them were seen.
+_COMPARED_BYTES = 40
+_COMPARED_TIMES = 7
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A log directory of a broker; `usable`: free bytes, None if the broker does not say (before
+    Kafka 3.3); `partitions`: those of the run's topic that have a replica there.
+    """
+
+    broker: int
+    path: str
+    usable: Optional[int]
+    partitions: tuple
+
+
+def needed(records: int, record_size: int) -> int:
+    """Bytes of so many records in a log, uncompressed."""
+    return records * (record_size + _RECORD_OVERHEAD)
+
+
+def shortage(disks: list, records: int, record_size: int, partitions: int) -> str:
+    """Which disk has not enough room, as a sentence; empty if all have, or do not say."""
+    share = needed(-(-records // partitions), record_size)
+    short = [
+        f"broker {disk.broker} has {size(disk.usable)} free in {disk.path}"
+        f" and would get {size(share * len(disk.partitions))}"
+        for disk in sorted(disks, key=lambda disk: (disk.broker, disk.path))
+        if disk.usable is not None and share * len(disk.partitions) > disk.usable * _SHARE
+    ]
+    return "; ".join(short)
+
+
+def short_for_naming(spark, records: int) -> str:
+    """Whether this Spark has not enough room to look at so many records one by one, as a sentence."""
+    what = f"to look at {records:,} records one by one"
+    return sorting_shortage(what, records * _NAMED_BYTES, _spark_directories(spark))
+
+
+def short_for_comparing(spark, records: int, key_bytes: int) -> str:
+    """The same of an inspection; `key_bytes`: of all ids, and of all that sequences belong to."""
+    wanted = records * _COMPARED_BYTES + key_bytes * _COMPARED_TIMES
+    what = f"to compare {records:,} records with each other"
+    return sorting_shortage(what, wanted, _spark_directories(spark))
+
+
+def sorting_shortage(what: str, wanted: int, free: dict) -> str:
+    """A sentence if what takes `wanted` bytes does not fit, else nothing. free: directory -> free
+    bytes, of which Spark uses all alike.
+    """
+    have = sum(free.values())
+    if not free or wanted < SMALL_BYTES or wanted <= have * _SHARE:
+        return ""
+    places = " and ".join(sorted(free))
+    return (
+        f"{what} takes {size(wanted)} in {places} (SPARK_LOCAL_DIRS chooses),"
+        f" which has {size(have)} free"
+    )
+
+
+def _spark_directories(spark) -> dict:
+    """directory -> free bytes, where Spark on this machine keeps what it sorts; empty if its tasks
+    run elsewhere.
+    """
+    context = spark.sparkContext
+    if not context.master.startswith("local"):
+        return {}
+    conf = context._jsc.sc().conf()
+    places = context._jvm.org.apache.spark.util.Utils.getConfiguredLocalDirs(conf)
+    return {place: shutil.disk_usage(place).free for place in places}
+
+
+def size(count: int) -> str:
+    """Bytes for people: 1.5 GiB."""
+    number, units = float(count), ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
+    while number >= 1024 and len(units) > 1:
+        number, units = number / 1024, units[1:]
+    return f"{number:.0f} {units[0]}" if units[0] == "B" else f"{number:.1f} {units[0]}"
+
+
+def disks(spark, servers: str, client: dict, topic: str, replicas: dict, timeout: float) -> list:
+    """The Disks that hold the topic; `client`: settings for Java; replicas: partition -> brokers.
+
+    CannotRun if the cluster does not tell, above all because the principal may not
+    describe the cluster.
+    """
+    with java_admin.opened(spark, servers, client) as (jvm, admin):
+        brokers = jvm.java.util.ArrayList()
+        for broker in sorted({broker for each in replicas.values() for broker in each}):
+            brokers.add(broker)
+        found = java_admin.answer(jvm, admin.describeLogDirs(brokers).allDescriptions(), timeout)
+        return [
+            disk
+            for broker in found.keySet()
+            for disk in _of_broker(jvm, broker, found.get(broker), topic, replicas)
+        ]
+
+
+def _of_broker(jvm, broker: int, directories, topic: str, replicas: dict) -> list:
+    here = [number for number, brokers in replicas.items() if broker in brokers]
+    result = []
+    for path in directories.keySet():
+        directory = directories.get(path)
+        held = directory.replicaInfos()
+        place = jvm.org.apache.kafka.common.TopicPartition
+        numbers = tuple(number for number in here if held.containsKey(place(topic, number)))
+        usable = directory.usableBytes()
+        free = usable.getAsLong() if usable.isPresent() else None
+        result.append(Disk(broker, path, free, numbers))
+    return result

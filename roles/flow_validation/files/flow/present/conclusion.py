@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""From what was found to verdict.json and report.html."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+
+from flow.engine.connector import spark_versions
+from flow.judge import verdict
+from flow.judge.judge import Judge, Results
+from flow.present import report
+from flow.probe import probes
+from flow.record import files, ledger, schema, timing
+
+
+def conclude(judging: Judge, results: Results) -> int:
+    """Decide, write verdict.json and report.html, print one sentence; returns the exit code."""
+    plan, rows, attempts, read = judging.plan, judging.rows, judging.attempts, results.read
+    counts = {schema.ABORTED: 0, **ledger.counts(rows), "read": sum(read.values())}
+    planned = (plan.partitions, plan.producers, plan.records)
+    open_producers = ledger.unfinished(rows, *planned)
+    counts["never_sent"] = ledger.never_sent(rows, *planned)
+    unclear = [*_silence(plan, rows, results), *probes.unclear(results.probes)]
+    if results.resent:
+        unclear.append(
+            f"{results.resent:,} records are there twice, because their producer gave up waiting"
+            " and sent them again"
+        )
+    if open_producers and plan.produce_error:
+        unclear.append(f"the produce step was broken off: {plan.produce_error}")
+    kind, summary = verdict.decide(results.checks, counts, open_producers, unclear)
+    told_of = ["acked", "read", "unknown", "failed"]
+    if plan.transactions():
+        told_of.append(schema.ABORTED)
+    if results.resent:
+        counts["resent"] = results.resent
+        told_of.append("resent")
+    if kind == verdict.PASS:
+        if plan.transactions():
+            summary += f"; {counts[schema.ABORTED]:,} of aborted transactions stayed hidden"
+        summary += f", through brokers {', '.join(str(b) for b in plan.brokers)}"
+        if plan.listeners:
+            names = ", ".join(each["name"] for each in plan.listeners)
+            summary += f"; each of them answers on {names}, too"
+        if results.probes:
+            names = ", ".join(each.name for each in results.probes)
+            summary += f"; probes found nothing wrong: {names}"
+    document = {
+        "schema_version": verdict.SCHEMA_VERSION,
+        "run_id": plan.run_id,
+        "cluster_id": plan.cluster_id,
+        "verdict": kind,
+        "summary": summary,
+        "started": plan.started,
+        "checks": [with_topic(c.to_json(), plan.topic) for c in results.checks],
+        "counts": {name: counts[name] for name in told_of},
+        "topic": {
+            "name": plan.topic,
+            "partitions": plan.partitions,
+            "replication_factor": plan.replication,
+            "min_insync_replicas": plan.min_isr,
+            "message_timestamp_type": plan.timestamp_type,
+            "records": plan.records,
+            "record_size_bytes": plan.record_size,
+            "transaction_records": plan.transaction_records,
+            "producers": plan.producers,
+            "partitions_checked_record_by_record": sorted(results.doubtful),
+            "produce_error": plan.produce_error,
+        },
+        "brokers": _brokers(plan, rows, results),
+        "partitions": _partitions(rows, results),
+        "listeners": plan.listeners,
+        "probes": [each.to_json() for each in results.probes],
+        "timing": timing.to_json(results.seen, _acknowledgements(attempts)),
+        "events": events(judging.options.events),
+        "errors": ledger.errors(attempts),
+        "versions": versions(judging.spark),
+        "timings": judging.watch.total(),
+    }
+    page = report.page(document)
+    return publish(judging.options.output, "verdict.json", document, "report.html", page)
+
+
+def _silence(plan: files.Plan, rows: list, results: Results) -> list:
+    """Sentences about brokers that did not acknowledge anything; of a killed run that is not known."""
+    acked = {row.partition for row in rows if row.outcome in (schema.ACKED, schema.ABORTED)}
+    moments = [plan.before, plan.after, results.now]
+    silent = verdict.leading_none(plan.brokers, moments, acked) if plan.after else []
+    if not silent:
+        return []
+    return [f"broker{'s' * (len(silent) > 1)} {', '.join(map(str, silent))} acknowledged nothing"]
+
+
+def events(path: str) -> list:
+    """What happened to the cluster meanwhile, as whoever did it has written down; it judges nothing.
+
+    A file that is absent or spoilt costs the drawing and no verdict.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = [
+                {"from_ms": int(e["from_ms"]), "to_ms": int(e["to_ms"]), "label": str(e["label"])}
+                for e in json.load(file)
+            ]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return sorted(found, key=lambda event: event["from_ms"])
+
+
+def publish(output: str, name: str, document: dict, page_name: str, page: str) -> int:
+    """Write a document and its page into `output`, print its sentence; returns the exit code."""
+    files.write(os.path.join(output, page_name), page)
+    # last, because its presence says that all is complete
+    files.write_json(os.path.join(output, name), document)
+    print(f"{document['verdict'].upper()}: {document['summary']}")
+    return verdict.EXIT_CODE[document["verdict"]]
+
+
+def _acknowledgements(attempts: list) -> timing.Acknowledgements:
+    """Of all attempts together."""
+    total = timing.Acknowledgements()
+    for attempt in attempts:
+        if attempt.acknowledgements:
+            total.merge(timing.Acknowledgements(**attempt.acknowledgements))
+    return total
+
+
+def with_topic(check: dict, topic: str) -> dict:
+    """A check of verdict.json whose witnesses name the topic, too."""
+    witnesses = [{"topic": topic, **w} if "partition" in w else w for w in check["witnesses"]]
+    return {**check, "witnesses": witnesses}
+
+
+def _by_partition(rows, outcome: str) -> dict:
+    total: dict = {}
+    for row in rows:
+        if row.outcome == outcome:
+            total[row.partition] = total.get(row.partition, 0) + row.records
+    return total
+
+
+def _partitions(rows, results: Results) -> list:
+    read = results.read
+    acked, unknown = _by_partition(rows, schema.ACKED), _by_partition(rows, schema.UNKNOWN)
+    return [
+        {
+            "partition": n,
+            "leader": p.leader,
+            "replicas": list(p.replicas),
+            "isr": list(p.isr),
+            "start": p.start,
+            "end": p.end,
+            "acked": acked.get(n, 0),
+            "read": read.get(n, 0),
+            "unknown": unknown.get(n, 0),
+            "longest_pause_ms": timing.longest_pause_ms(results.seen, [n]),
+        }
+        for n, p in sorted(results.now.items())
+    ]
+
+
+def _brokers(plan, rows, results: Results) -> list:
+    """By the leaders before the first write; leadership may have moved since."""
+    acked, read = _by_partition(rows, schema.ACKED), results.read
+    result = []
+    for broker, address in plan.brokers.items():
+        led = [n for n, p in plan.before.items() if p.leader == broker]
+        result.append(
+            {
+                "broker": broker,
+                "address": address,
+                "led": len(led),
+                "acked": sum(acked.get(n, 0) for n in led),
+                "read": sum(read.get(n, 0) for n in led),
+                "longest_pause_ms": timing.longest_pause_ms(results.seen, led),
+            }
+        )
+    return result
+
+
+def versions(spark) -> dict:
+    """Of everything that took part."""
+    import confluent_kafka
+
+    scala = spark_versions()[1]
+    java = spark.sparkContext._jvm.java.lang.System.getProperty("java.version")
+    return {
+        "spark": spark.version,
+        "scala": scala,
+        "java": java,
+        "python": platform.python_version(),
+        "confluent_kafka": confluent_kafka.__version__,
+        "librdkafka": confluent_kafka.libversion()[0],
+    }

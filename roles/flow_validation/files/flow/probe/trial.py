@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""What the probes have in common: what they work with, writing, reading, waiting."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Callable, Iterable, Optional
+
+from flow.prepare.cluster import CannotRun, Cluster, LastError, quiet_logger, spread
+
+_POLL_SECONDS = 0.1
+_BATCH = 1000
+
+
+class Debris(CannotRun):
+    """A topic that must not simply be deleted stayed behind; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a probe works with.
+
+    settings: librdkafka's; reassigning: a java_admin.Reassigning; brokers: the registered ids;
+    replication, min_isr: the planned ones; timeout: seconds for one answer; margin: seconds that
+    brokers may take beyond the moment when their own settings have them act.
+    """
+
+    cluster: Cluster
+    settings: dict
+    reassigning: object
+    brokers: tuple
+    replication: int
+    min_isr: int
+    timeout: float
+    margin: float
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def replicas(self) -> list:
+        """Of a topic with a partition for each broker to lead, as many as are planned."""
+        brokers = list(self.brokers)
+        return spread(brokers, len(brokers), min(self.replication, len(brokers)))
+
+    def pause(self, seconds: float) -> None:
+        """Wait before the next look; CannotRun as soon as the run ends without this probe."""
+        if self.stopped.wait(seconds):
+            raise CannotRun("the run ended before it could be judged")
+
+
+@dataclass(frozen=True)
+class Record:
+    """To be written; `timestamp_ms` 0: the client's clock."""
+
+    partition: int
+    value: Optional[bytes]
+    key: Optional[bytes] = None
+    timestamp_ms: int = 0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a Record: its offset, or the name of an error and what was said about it."""
+
+    offset: Optional[int] = None
+    error: str = ""
+    said: str = ""
+
+
+@dataclass(frozen=True)
+class Read:
+    """A record as it was read."""
+
+    partition: int
+    offset: int
+    key: Optional[bytes]
+    value: Optional[bytes]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a probe found: `count` violations, witnesses of some of them as in verdict.json, and
+    numbers for people (name -> number).
+    """
+
+    count: int = 0
+    witnesses: list = field(default_factory=list)
+    measured: dict = field(default_factory=dict)
+
+
+def write(bench: Bench, topic: str, records: Iterable[Record], **more) -> list:
+    """The Answers to these records, in their order; acks=all. `more`: the client's settings, with
+    underscores for dots.
+    """
+    from confluent_kafka import KafkaException, Producer
+
+    heard, answers = LastError(), []
+    settings = {
+        "acks": "all",
+        "linger.ms": 5,
+        "delivery.timeout.ms": int(bench.timeout * 1000),
+        **{name.replace("_", "."): value for name, value in more.items()},
+    }
+    client = Producer({**bench.settings, "error_cb": heard, **settings}, logger=quiet_logger())
+
+    def answered(number: int) -> Callable:
+        def delivered(error, message) -> None:
+            if error is None:
+                answers[number] = Answer(offset=message.offset())
+            else:
+                answers[number] = Answer(error=error.name(), said=heard.beside(error.str()))
+
+        return delivered
+
+    for number, each in enumerate(records):
+        answers.append(Answer(error="_NO_ANSWER", said="no answer"))
+        what = {"partition": each.partition, "timestamp": each.timestamp_ms}
+        while True:
+            try:
+                done = answered(number)
+                client.produce(topic, each.value, each.key, on_delivery=done, **what)
+                break
+            except KafkaException as error:  # the client's own refusal
+                refused = error.args[0]
+                answers[number] = Answer(error=refused.name(), said=heard.beside(refused.str()))
+                break
+            except BufferError:
+                client.poll(_POLL_SECONDS)
+            if bench.stopped.is_set():
+                break
+        client.poll(0)
+    # a little longer than the deliveries may take, since their time-outs are answers, too
+    deadline = time.monotonic() + bench.timeout + 2
+    while client.flush(_POLL_SECONDS) and time.monotonic() < deadline:
+        if bench.stopped.is_set():
+            break
+    client.purge()
+    return answers
+
+
+def offsets(answers: list) -> list:
+    """The offsets of Answers that all are acknowledgements; else CannotRun."""
+    refused = [each for each in answers if each.offset is None]
+    if refused:
+        what = f"{len(refused):,} of {len(answers):,} writes were not acknowledged"
+        raise CannotRun(f"{what}: {refused[0].said}")
+    return [each.offset for each in answers]
+
+
+def read(
+    bench: Bench, topic: str, ends: dict, enough: Callable = lambda record: False
+) -> Optional[list]:
+    """All Reads from the first to the end offset (partition -> end offset) of each partition; None
+    if `enough(read)` was true of one. CannotRun if nothing comes for bench.timeout seconds.
+    """
+    from confluent_kafka import (
+        OFFSET_BEGINNING,
+        Consumer,
+        KafkaError,
+        KafkaException,
+        TopicPartition,
+    )
+
+    settings = {
+        "group.id": "none",
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "earliest",
+        "fetch.wait.max.ms": 10,
+    }
+    heard = LastError()
+    client = Consumer({**bench.settings, "error_cb": heard, **settings}, logger=quiet_logger())
+    found, left = [], {number for number, end in ends.items() if end > 0}
+    try:
+        client.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in left])
+        deadline = time.monotonic() + bench.timeout
+        while left:
+            if time.monotonic() > deadline:
+                text = f"partitions {sorted(left)} of {topic} could not be read to their end"
+                raise CannotRun(heard.beside(text))
+            if bench.stopped.is_set():
+                raise CannotRun("the run ended before it could be judged")
+            for message in client.consume(_BATCH, timeout=_POLL_SECONDS):
+                error, number = message.error(), message.partition()
+                if error is not None:
+                    if error.code() != KafkaError._PARTITION_EOF:
+                        heard(error)
+                    elif message.offset() >= ends[number]:
+                        left.discard(number)
+                    continue
+                deadline = time.monotonic() + bench.timeout
+                record = Read(number, message.offset(), message.key(), message.value())
+                if enough(record):
+                    return None
+                found.append(record)
+                if record.offset >= ends[number] - 1:
+                    left.discard(number)
+    except KafkaException as error:
+        what = f"{topic} could not be read: {error.args[0].str()}"
+        raise CannotRun(heard.beside(what)) from error
+    finally:
+        client.close()
+    return found

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""The run's files: plan, attempts, ledger, verdict. Readers find whole files or none.
+
+LEDGER/part-*.parquet   the ledger (schema.LEDGER_COLUMNS); names with _ are invisible to Parquet
+readers
+LEDGER/_plan.json       what was to be done, and where partitions stood before and after
+LEDGER/_attempts/*.json what each attempt at a produce task knows, kept up to date while it runs
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass, field
+from typing import Optional
+
+from flow.judge.verdict import Partition
+from flow.prepare.cluster import CannotRun
+from flow.record.ledger import Attempt, Row
+from flow.record.schema import LEDGER_COLUMNS, LEDGER_DDL
+from flow.record.timing import CREATED
+from flow.record.transactions import Layout
+
+
+@dataclass
+class Plan:
+    """Fixed before the first write; `after` is filled in when producing has ended."""
+
+    run_id: str
+    cluster_id: str
+    topic: str
+    created: bool  # the topic is ours to delete
+    records: int
+    record_size: int
+    partitions: int
+    producers: int
+    brokers: dict  # id -> address
+    replication: int
+    min_isr: int
+    planned_replication: int
+    planned_min_isr: int
+    started: str
+    before: dict  # partition -> Partition
+    after: dict = field(default_factory=dict)
+    produce_error: Optional[str] = None
+    timestamp_type: str = CREATED  # the topic's message.timestamp.type
+    produce_seconds: float = 0.0  # how long the produce step took; 0 if it was killed
+    groups: list = field(default_factory=list)  # consumer groups that committed at `before`'s ends
+    listeners: list = field(default_factory=list)  # tried besides the run's, as in verdict.json
+    transaction_records: int = 0  # of a partition in each transaction; 0: no transactions
+    transaction_timeout: float = 0.0  # seconds after which the cluster aborts one that nobody ends
+
+    def transactions(self) -> Optional[Layout]:
+        """How the records are divided into transactions; None if they are not."""
+        if not self.transaction_records:
+            return None
+        return Layout(self.transaction_records, self.partitions, self.producers, self.records)
+
+    def first_offsets(self) -> dict:
+        """partition -> where the run's records begin."""
+        return {number: position.end for number, position in self.before.items()}
+
+    def to_json(self) -> dict:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict) -> "Plan":
+        def partitions(of: dict) -> dict:
+            return {
+                int(n): Partition(**{**p, "replicas": tuple(p["replicas"]), "isr": tuple(p["isr"])})
+                for n, p in of.items()
+            }
+
+        brokers = {int(k): v for k, v in data["brokers"].items()}
+        moments = {name: partitions(data[name]) for name in ("before", "after")}
+        return cls(**{**data, **moments, "brokers": brokers})
+
+
+def write(path: str, text: str) -> None:
+    """Replace the file in one step."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + ".part", "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(path + ".part", path)
+
+
+def write_json(path: str, data: dict) -> None:
+    """Replace the file in one step."""
+    write(path, json.dumps(data, indent=1, sort_keys=False) + "\n")
+
+
+def attempts_directory(ledger: str) -> str:
+    """Where the produce tasks keep their files; on several machines this must be shared storage."""
+    return os.path.join(ledger, "_attempts")
+
+
+def new_ledger(ledger: str) -> None:
+    """An empty ledger directory; refuses one that is in use, since a ledger is evidence."""
+    if os.path.exists(os.path.join(ledger, "_plan.json")) or os.path.isfile(ledger):
+        raise CannotRun(f"{ledger} holds the ledger of another run; give an empty directory")
+    try:
+        os.makedirs(attempts_directory(ledger), exist_ok=True)
+    except OSError as error:
+        raise CannotRun(f"the ledger cannot be written: {error}") from error
+
+
+def save_plan(ledger: str, plan: Plan) -> None:
+    """Write LEDGER/_plan.json."""
+    write_json(os.path.join(ledger, "_plan.json"), plan.to_json())
+
+
+def load_plan(ledger: str) -> Plan:
+    """Read LEDGER/_plan.json; CannotRun if this is no ledger."""
+    path = os.path.join(ledger, "_plan.json")
+    try:
+        with open(path, encoding="utf-8") as file:
+            return Plan.from_json(json.load(file))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CannotRun(f"{ledger} is not a ledger: {error}") from error
+
+
+def load_attempts(ledger: str) -> list:
+    """All attempts that got to run, whether they ended well or not."""
+    directory = attempts_directory(ledger)
+    found = []
+    for name in sorted(os.listdir(directory)) if os.path.isdir(directory) else []:
+        if name.endswith(".json"):
+            with open(os.path.join(directory, name), encoding="utf-8") as file:
+                found.append(Attempt.from_json(json.load(file)))
+    return found
+
+
+def rows_frame(spark, plan: Plan, rows: list):
+    """Ledger rows as a DataFrame of the documented columns."""
+    names = [name for name, _ in LEDGER_COLUMNS]
+    data = [
+        tuple({**asdict(r), "run_id": plan.run_id, "topic": plan.topic}[n] for n in names)
+        for r in rows
+    ]
+    return spark.createDataFrame(data, LEDGER_DDL)
+
+
+def save_ledger(spark, ledger: str, plan: Plan, rows: list) -> None:
+    """Write the Parquet; visible only when it is whole."""
+    draft = os.path.join(os.path.abspath(ledger), "_draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    rows_frame(spark, plan, rows).coalesce(1).write.parquet("file://" + draft)
+    for name in sorted(os.listdir(draft)):
+        if name.endswith(".parquet"):
+            os.replace(os.path.join(draft, name), os.path.join(ledger, name))
+    shutil.rmtree(draft, ignore_errors=True)
+
+
+def load_ledger(spark, ledger: str, plan: Plan) -> list:
+    """Ledger rows; an interrupted run that never wrote the Parquet is read from its attempts'
+    files.
+    """
+    if not any(name.endswith(".parquet") for name in os.listdir(ledger)):
+        return [row for attempt in load_attempts(ledger) for row in attempt.rows()]
+    frame = spark.read.parquet("file://" + os.path.abspath(ledger))
+    rows = []
+    for found in frame.collect():
+        data = found.asDict()
+        if data.pop("run_id") != plan.run_id:
+            raise CannotRun(f"{ledger} mixes the ledgers of several runs")
+        data.pop("topic")
+        rows.append(Row(**data))
+    return rows

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""The bytes of a record, the columns of the ledger, and how Spark reads both.
+
+A record's value has a fixed width, so that Spark can cut it with built-in expressions
+(all integers big-endian and unsigned):
+
+    offset  bytes  field
+         0      4  CRC-32 (zlib) of everything behind it
+         4     16  run id
+        20      4  producer: the number of the produce task
+        24      4  attempt: the number of the attempt at that task, unique in the run
+        28      4  partition that the record was sent to
+        32      8  sequence within (producer, attempt, partition), from 0
+        40      8  produce time, microseconds since 1970
+        48      -  payload up to the asked size
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+import zlib
+
+from flow.record.timing import BEFORE_SENT, CLASSES_PER_OCTAVE, Clock
+
+HEADER_BYTES = 48
+HEADER = struct.Struct(">III")  # producer, attempt, partition
+RECORD = struct.Struct(">16sIIIQQ")  # all but the CRC
+
+# One row a range. For outcome `acked` the record with sequence s stands at
+# first_offset + (s - first_sequence); the other outcomes have no offsets.
+LEDGER_COLUMNS = (
+    ("run_id", "string"),
+    ("topic", "string"),
+    ("producer", "int"),
+    ("attempt", "int"),
+    ("partition", "int"),
+    ("outcome", "string"),
+    ("first_sequence", "bigint"),
+    ("last_sequence", "bigint"),
+    ("first_offset", "bigint"),
+    ("last_offset", "bigint"),
+    ("error", "string"),
+)
+LEDGER_DDL = ", ".join(f"{name} {kind}" for name, kind in LEDGER_COLUMNS)
+
+ACKED, FAILED, UNKNOWN = "acked", "failed", "unknown"
+ABORTED = "aborted"  # in the log perhaps, and never to be seen by who reads committed records
+
+
+def pack(run_id: bytes, producer: int, attempt: int, partition: int, sequence: int,
+         microseconds: int, payload: bytes) -> bytes:  # fmt: skip
+    """One record's value. The producing loop inlines this; tests and docs use it."""
+    body = RECORD.pack(run_id, producer, attempt, partition, sequence, microseconds) + payload
+    return zlib.crc32(body).to_bytes(4, "big") + body
+
+
+@functools.lru_cache(maxsize=8)
+def payload_of(record_size: int) -> bytes:
+    """The filling up to `record_size` bytes; not all alike, so that compression stays honest."""
+    need = record_size - HEADER_BYTES
+    if need < 0:
+        raise ValueError(f"a record needs at least {HEADER_BYTES} bytes, asked were {record_size}")
+    pattern = bytes((i * 73 + 41) % 256 for i in range(256))
+    return (pattern * (need // 256 + 1))[:need]
+
+
+def _integer(first: int, length: int) -> str:
+    # Spark has no cast from binary to a number; this detour stays inside code generation.
+    return f"cast(conv(hex(substring(value, {first}, {length})), 16, 10) as bigint)"
+
+
+# Comparing four bytes is cheaper than turning them into a number.
+_CRC_IS_RIGHT = "substring(value, 1, 4) = cast(cast(crc32(substring(value, 5)) as int) as binary)"
+
+
+def _intact(run_id_hex: str, record_size: int) -> str:
+    return (
+        f"coalesce(octet_length(value) = {record_size}"
+        f" and substring(value, 5, 16) = unhex('{run_id_hex}') and {_CRC_IS_RIGHT}, false)"
+    )
+
+
+def _timed(rows, ours: str, clock: Clock, columns: tuple):
+    """Add to `columns` when a record that is `ours` (a column) was appended, and how long that took.
+
+    micros (Kafka's timestamp) and bucket (its number); latency (microseconds since the record was
+    produced) and latency_class (timing.class_edges_ms), of a sample only and only if the timestamp
+    is the leader's. All null where a record is not ours, so that foreign bytes and foreign clocks
+    make no groups of their own.
+    """
+    # A power of two, for the cheaper test; and one division a record is enough.
+    sampled = f"{ours} and offset & {clock.sampled_every - 1}L = 0" if clock.appended else "false"
+    return rows.selectExpr(
+        *columns,
+        f"if({ours}, unix_micros(timestamp), null) as micros",
+        f"if({sampled}, unix_micros(timestamp) - {_integer(41, 8)}, null) as latency",
+    ).selectExpr(
+        *columns,
+        "micros",
+        f"micros div {clock.bucket_ms * 1000}L as bucket",
+        "latency",
+        # the summand: the logarithm of a power of two may fall short of its whole number
+        f"case when latency < -1000 then {BEFORE_SENT} when latency < 1000 then 0 else"
+        f" cast(floor(log2(latency / 1000) * {CLASSES_PER_OCTAVE} + 1e-9) as int) + 1 end"
+        " as latency_class",
+    )
+
+
+def with_header(kafka_rows, run_id_hex: str, record_size: int, clock: Clock):
+    """Kafka source rows -> partition, offset, header, sequence and times, for counting.
+
+    `header` (producer, attempt, home partition: 12 bytes) and `sequence` are null where a record is
+    not intact, so foreign bytes can never make more groups than there are producers.
+    """
+    intact = _intact(run_id_hex, record_size)
+    cut = kafka_rows.selectExpr("*", f"{intact} as intact").selectExpr(
+        "*",
+        "if(intact, substring(value, 21, 12), null) as header",
+        f"if(intact, {_integer(33, 8)}, null) as sequence",
+    )
+    return _timed(cut, "intact", clock, ("partition", "offset", "header", "sequence"))
+
+
+def with_agreement(
+    kafka_rows,
+    run_id_hex: str,
+    record_size: int,
+    writing: dict,
+    clock: Clock,
+    transaction: tuple = (),
+):
+    """Kafka source rows -> partition, offset, agrees and times, to confirm what the ledger says.
+
+    `writing`: partition -> (producer, attempt, offset - sequence). A record agrees if it is intact
+    and is the very one that this writer sent to this partition at this place: 36 bytes, compared
+    at once, because taking numbers out of bytes is what costs most in Spark.
+    `transaction`: of a run with transactions (records of a partition in each, every how many-th is
+    aborted). Then the shift is offset - transactions.Layout.place, and what is aborted never agrees.
+    """
+    size = max(writing, default=-1) + 1
+    fixed, shifts = ["null"] * size, ["null"] * size
+    for partition, (producer, attempt, shift) in writing.items():
+        header = HEADER.pack(producer, attempt, partition).hex()
+        fixed[partition], shifts[partition] = f"X'{run_id_hex}{header}'", f"{shift}L"
+    at = "partition + 1"
+    place = f"(offset - element_at(array({', '.join(shifts)}), {at}))"
+    number, visible = place, "true"
+    if transaction:
+        size, abort_every = transaction
+        round_ = f"{place} div {size + 1}L"
+        number = f"({round_} * {size}L + {place} % {size + 1}L)"
+        visible = f"({round_}) % {abort_every}L != {abort_every - 1}L"
+        visible += f" and {place} % {size + 1}L < {size}L"
+    sequence = f"cast({number} as binary)"
+    agrees = (
+        f"{visible} and octet_length(value) = {record_size} and substring(value, 5, 36)"
+        f" = concat(element_at(array({', '.join(fixed)}), {at}), {sequence}) and {_CRC_IS_RIGHT}"
+    )
+    compared = kafka_rows.selectExpr("*", f"coalesce({agrees}, false) as agrees")
+    return _timed(compared, "agrees", clock, ("partition", "offset", "agrees"))
+
+
+def with_fields(kafka_rows, run_id_hex: str, record_size: int):
+    """Kafka source rows -> one row a record with every field, for naming.
+
+    partition, offset, intact, ours (carries our run id, intact or not), producer, attempt,
+    home (the partition it was sent to), sequence. Only trust the last four where `intact`.
+    """
+    return kafka_rows.selectExpr(
+        "partition",
+        "offset",
+        f"{_intact(run_id_hex, record_size)} as intact",
+        f"coalesce(substring(value, 5, 16) = unhex('{run_id_hex}'), false) as ours",
+        f"cast({_integer(21, 4)} as int) as producer",
+        f"cast({_integer(25, 4)} as int) as attempt",
+        f"cast({_integer(29, 4)} as int) as home",
+        f"{_integer(33, 8)} as sequence",
+    )
+
+
+def unpack_header(header: bytes) -> tuple:
+    """(producer, attempt, home partition) of the 12 bytes that `with_header` groups by."""
+    return HEADER.unpack(bytes(header))

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""The end of a run that goes on while something else does: a roll, an upgrade.
+
+Whoever waits for that makes a file, and all produce tasks end at one position, a moment later. So
+each partition has as many records as any other, and the run is judged like one that was planned so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import threading
+
+from flow.record import files
+from flow.write.produce import AHEAD_SECONDS, END, end_of
+
+_LOOK_SECONDS = 0.2
+# From the position that an attempt has written down last to the one at which it has heard of the end.
+_NOTICE_SECONDS = 3.0
+
+
+def end_position(position: int, rate: float, partitions: int, most: int) -> int:
+    """At which position all produce tasks can still end, if the fastest was at `position`; at least 1.
+
+    `rate`: records a second over all partitions; `most`: what each partition has at the most.
+    """
+    margin = int(rate / partitions * _NOTICE_SECONDS) + 1
+    return max(1, min(position + margin, most))
+
+
+class ending:
+    """While the context is open, the tasks are told when the run shall end; nothing without --until."""
+
+    def __init__(self, options: argparse.Namespace, plan: files.Plan):
+        self._options, self._plan = options, plan
+        self._directory = files.attempts_directory(options.ledger)
+        self._over = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, name="ending", daemon=True)
+
+    def __enter__(self) -> "ending":
+        if self._options.until:
+            self._watcher.start()
+        return self
+
+    def __exit__(self, *_error) -> None:
+        self._over.set()
+        if self._watcher.is_alive():
+            self._watcher.join()
+
+    def records(self) -> int:
+        """How many records the run has: those of the command line, or fewer if it was ended."""
+        end = end_of(self._directory)
+        return self._plan.records if end is None else end * self._plan.partitions
+
+    def _watch(self) -> None:
+        while not self._over.wait(_LOOK_SECONDS):
+            if self._is_time():
+                plan, rate = self._plan, self._options.rate
+                attempts = files.load_attempts(self._options.ledger)
+                position = max((each.position for each in attempts), default=0)
+                # the whole plan must be beyond it: partitions may differ by one record there
+                most = plan.records // plan.partitions
+                if position + rate / plan.partitions * AHEAD_SECONDS < most:
+                    end = end_position(position, rate, plan.partitions, most)
+                    files.write(os.path.join(self._directory, END), str(end))
+                return
+
+    def _is_time(self) -> bool:
+        alone = self._options.beside and not os.path.exists(f"/proc/{self._options.beside}")
+        return alone or os.path.exists(self._options.until)
