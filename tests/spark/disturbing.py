@@ -28,7 +28,7 @@ def started_records(ledger):
 
 def appended(cluster, ledger):
     """Records that the leader of the run's first partition has, 0 before there is one."""
-    from flow.prepare.cluster import CannotRun
+    from flow.messages.failure import CannotRun
     from flow.record import files
 
     try:

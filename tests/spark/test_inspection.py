@@ -9,8 +9,8 @@ import zlib
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from flow.messages.failure import CannotRun
 from flow.prepare import room
-from flow.prepare.cluster import CannotRun
 
 from tests.support import verdict_schema
 from tests.support.outside import wait_until
@@ -260,7 +260,7 @@ def test_fewer_replicas_than_planned_are_named(topic, tmp_path):
     ],
 )
 def test_what_cannot_be_judged_is_refused_in_a_sentence(topic, tmp_path, options, sentence):
-    from flow.prepare.cluster import CannotRun
+    from flow.messages.failure import CannotRun
 
     topic.write(0, 0)
     (tmp_path / "inspection.json").write_text("of an earlier time")

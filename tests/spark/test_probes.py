@@ -11,8 +11,9 @@ import pytest
 from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from flow.judge import verdict
+from flow.messages.failure import CannotRun
 from flow.prepare import java_admin
-from flow.prepare.cluster import MIN_ISR, CannotRun, Cluster
+from flow.prepare.cluster import MIN_ISR, Cluster
 from flow.probe import compaction, probes, refusal, retention, trial
 from flow.probe.compaction import Written
 from flow.probe.refusal import Place

@@ -12,6 +12,7 @@ from flow.judge import verdict
 from flow.prepare import client, cluster
 from flow.record import ledger, schema
 from flow.record.ledger import Attempt
+from flow.record.partition import Partition
 from flow.record.schema import ACKED, FAILED, UNKNOWN
 from flow.write import produce
 from hypothesis import given
@@ -146,7 +147,7 @@ def test_decision(checks, unfinished, expected):
 
 
 def place(number, leader, start=0, end=10, epoch=3, replicas=(1, 2, 3)):
-    return verdict.Partition(number, leader, replicas, replicas, start, end, epoch)
+    return Partition(number, leader, replicas, replicas, start, end, epoch)
 
 
 def test_coverage_names_the_broker_that_led_nothing():

@@ -7,8 +7,8 @@ import shutil
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
+from flow.messages.failure import CannotRun
 from flow.prepare import room
-from flow.prepare.cluster import CannotRun
 
 from tests.support.outside import wait_until
 

@@ -199,6 +199,35 @@ def test_host_and_port_become_one_text_in_one_place():
     assert found == ENDPOINTS
 
 
+JOB = ROOT / "roles" / "flow_validation" / "files" / "flow"
+JOB_SECTION = ARCHITECTURE.split("## The validation job")[1].split("\n## ")[0]
+
+
+def arrows_of_the_job():
+    """(from, to) of all imports between the packages of the validation job and its files at the top."""
+    found = set()
+    for path in JOB.rglob("*.py"):
+        parts = path.relative_to(JOB).with_suffix("").parts
+        for name in imports(ast.parse(path.read_text(encoding="utf-8"))):
+            if name.startswith("flow."):
+                found.add((parts[0], name.split(".")[1]))
+    return {(start, end) for start, end in found if start != end}
+
+
+def test_arrows_of_the_validation_job_are_those_of_its_picture():
+    """And they go one way: what is drawn has no circle."""
+    drawn_arrows = re.findall(r"^    (\w+) --> (\w+)$", JOB_SECTION, flags=re.M)
+    packages = {path.parent.name for path in JOB.glob("*/__init__.py")}
+    assert packages == set(re.findall(r"^\| `(\w+)` \|", JOB_SECTION, flags=re.M))
+    real = {(a, b) for a, b in arrows_of_the_job() if a != "steps" and b != "messages"}
+    assert real == set(drawn_arrows)
+    rest = {name for arrow in real for name in arrow}
+    while rest:
+        lowest = {name for name in rest if not {b for a, b in real if a == name} & rest}
+        assert lowest, f"a circle among {sorted(rest)}"
+        rest -= lowest
+
+
 def layers_of_admin():
     """file -> (how deep its layer is, the layer's name), by the table of docs/modules.md."""
     inside = (ROOT / "docs" / "modules.md").read_text(encoding="utf-8").split("## Inside")[1]

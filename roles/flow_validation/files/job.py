@@ -26,7 +26,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from flow import steps
 from flow.engine import session
 from flow.judge.verdict import COULD_NOT_RUN
-from flow.prepare.cluster import CannotRun
+from flow.messages.failure import CannotRun
 from flow.probe import probes
 
 

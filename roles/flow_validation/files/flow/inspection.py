@@ -17,8 +17,9 @@ from typing import Optional
 
 from flow.judge import checks, judge, reading, verdict
 from flow.messages import progress, stack_trace
+from flow.messages.failure import CannotRun
 from flow.prepare import room
-from flow.prepare.cluster import CLEANUP_POLICY, MIN_ISR, TIMESTAMP_TYPE, CannotRun
+from flow.prepare.cluster import CLEANUP_POLICY, MIN_ISR, TIMESTAMP_TYPE
 from flow.present import conclusion
 
 SCHEMA_VERSION = 1
@@ -226,7 +227,7 @@ def decide(found: list, counts: dict) -> tuple:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What reading and judging a topic gave: partition -> verdict.Partition after it, partition ->
+    """What reading and judging a topic gave: partition -> partition.Partition after it, partition ->
     Counted, check id -> verdict.Check, check id -> why it was not judged.
     """
 
@@ -241,7 +242,7 @@ class _Seen:
 
 
 def inspect(spark, options, cluster, before: dict, for_java, watch) -> dict:
-    """Read the topic `options.topic` up to `before` (partition -> verdict.Partition) and judge it;
+    """Read the topic `options.topic` up to `before` (partition -> partition.Partition) and judge it;
     returns the document of inspection.json.
     """
     started = datetime.now(timezone.utc).isoformat(timespec="seconds")

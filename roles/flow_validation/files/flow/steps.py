@@ -20,8 +20,10 @@ from flow.engine import connector, session
 from flow.judge import continuity, judge
 from flow.judge.verdict import EXIT_CODE, INCONCLUSIVE, PASS
 from flow.messages import progress, stack_trace
+from flow.messages.failure import CannotRun
+from flow.messages.output import write_json
 from flow.prepare import client, java_admin, listeners, room
-from flow.prepare.cluster import MIN_ISR, TIMESTAMP_TYPE, CannotRun, Cluster, spread
+from flow.prepare.cluster import MIN_ISR, TIMESTAMP_TYPE, Cluster, spread
 from flow.present import conclusion, report
 from flow.probe import probes, trial
 from flow.record import files, ledger, transactions
@@ -318,7 +320,7 @@ def produce(options: argparse.Namespace) -> int:
     if options.output:
         result = {"run_id": plan.run_id, "topic": plan.topic, "producers": plan.producers}
         path = os.path.join(options.output, "produced.json")
-        files.write_json(path, {**result, "counts": counts, "timings": watch.total()})
+        write_json(path, {**result, "counts": counts, "timings": watch.total()})
     print(f"produced to {plan.topic}: " + ", ".join(f"{v:,} {k}" for k, v in counts.items()))
     open_producers = ledger.unfinished(rows, plan.partitions, plan.producers, plan.records)
     return EXIT_CODE[INCONCLUSIVE if open_producers else PASS]

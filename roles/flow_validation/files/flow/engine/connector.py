@@ -23,7 +23,7 @@ import zipfile
 from pathlib import Path
 from typing import Optional
 
-from flow.prepare.cluster import CannotRun
+from flow.messages.failure import CannotRun
 
 JAVA_VERSIONS = (17, 21)  # what Spark 4.0 supports
 NEEDED = (

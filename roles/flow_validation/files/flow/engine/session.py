@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from flow.engine import class_archive, connector
-from flow.prepare.cluster import CannotRun
+from flow.messages.failure import CannotRun
 
 _SETTINGS = {
     "spark.app.name": "kafkaops-flow-validation",

@@ -15,7 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from flow.judge import verdict
-from flow.prepare.cluster import CannotRun, quiet_logger
+from flow.messages.failure import CannotRun
+from flow.prepare.cluster import quiet_logger
 from flow.record.ledger import common
 
 SAMPLE = 100_000  # records that each group reads, evenly of all partitions

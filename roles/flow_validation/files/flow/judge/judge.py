@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from flow.judge import checks, continuity, reading, verdict
 from flow.messages import progress
+from flow.messages.failure import CannotRun
 from flow.prepare import listeners, room
-from flow.prepare.cluster import CannotRun
 from flow.record import files, ledger, schema, timing, transactions
 
 # Seconds beyond transaction.timeout.ms, until a transaction must have been aborted by the cluster.
@@ -25,7 +25,7 @@ class Results:
     """What judging found."""
 
     checks: list  # verdict.Check of what was judged, in the order of verdict.MEANING
-    now: dict  # partition -> verdict.Partition at the moment of reading
+    now: dict  # partition -> partition.Partition at the moment of reading
     read: dict  # partition -> records read
     doubtful: set  # partitions that were looked at record by record
     seen: timing.Observed  # when records were appended

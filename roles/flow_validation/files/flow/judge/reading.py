@@ -11,7 +11,7 @@ import re
 from typing import Callable
 
 from flow.messages import stack_trace
-from flow.prepare.cluster import CannotRun
+from flow.messages.failure import CannotRun
 
 # What Kafka's consumer says when the bytes that a broker serves are not a valid batch
 _DAMAGED = re.compile(

@@ -53,21 +53,6 @@ class Check:
         }
 
 
-@dataclass(frozen=True)
-class Partition:
-    """Offsets and leadership of one partition at three moments: before writing, after it, at
-    reading.
-    """
-
-    partition: int
-    leader: Optional[int]
-    replicas: tuple
-    isr: tuple
-    start: int
-    end: int
-    epoch: Optional[int] = None
-
-
 def gaps_at_the_borders(before: dict, after: dict, now: dict) -> list:
     """Witnesses of what counting records cannot see: ends, starts and epochs that moved the wrong
     way.

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Callable, Iterator
 
-from flow.record.files import write_json
+from flow.messages.output import write_json
 
 NAME = "progress.json"
 EVERY_SECONDS = 1.0

@@ -11,7 +11,8 @@ import time
 from dataclasses import dataclass
 from typing import Collection, Sequence
 
-from flow.judge.verdict import Partition
+from flow.messages.failure import CannotRun
+from flow.record.partition import Partition
 
 # what is asked of a topic's settings
 MIN_ISR, TIMESTAMP_TYPE = "min.insync.replicas", "message.timestamp.type"
@@ -23,10 +24,6 @@ _LEADER_ANSWERS = 3
 
 # What the controller says of a topic that could be created, if it were not for this.
 _NOT_TAKEN = ("POLICY_VIOLATION", "INVALID_REPLICATION_FACTOR")
-
-
-class CannotRun(Exception):
-    """The validation could not be done; the message is one sentence for a person (exit code 3)."""
 
 
 class LastError:
@@ -251,7 +248,7 @@ class Cluster:
     def positions(
         self, topic: str, wait: float = 0, committed: bool = False, known: Collection = ()
     ) -> dict:
-        """partition -> verdict.Partition, with the offsets of this moment; asks again while leaders
+        """partition -> partition.Partition, with the offsets of this moment; asks again while leaders
         are gone or move.
 
         `committed`: ends before the first transaction that is still open.

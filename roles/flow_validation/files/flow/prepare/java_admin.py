@@ -10,7 +10,7 @@ import time
 from contextlib import contextmanager
 from typing import Iterator
 
-from flow.prepare.cluster import CannotRun
+from flow.messages.failure import CannotRun
 
 _POLL_SECONDS = 0.1
 _UNKNOWN = "UnknownTopicOrPartitionException"

@@ -11,6 +11,7 @@ import platform
 from flow.engine.connector import spark_versions
 from flow.judge import verdict
 from flow.judge.judge import Judge, Results
+from flow.messages.output import write, write_json
 from flow.present import report
 from flow.probe import probes
 from flow.record import files, ledger, schema, timing
@@ -112,9 +113,9 @@ def events(path: str) -> list:
 
 def publish(output: str, name: str, document: dict, page_name: str, page: str) -> int:
     """Write a document and its page into `output`, print its sentence; returns the exit code."""
-    files.write(os.path.join(output, page_name), page)
+    write(os.path.join(output, page_name), page)
     # last, because its presence says that all is complete
-    files.write_json(os.path.join(output, name), document)
+    write_json(os.path.join(output, name), document)
     print(f"{document['verdict'].upper()}: {document['summary']}")
     return verdict.EXIT_CODE[document["verdict"]]
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Optional
 
 from flow.judge.verdict import WITNESSES
-from flow.prepare.cluster import CLEANUP_POLICY, CannotRun
+from flow.messages.failure import CannotRun
+from flow.prepare.cluster import CLEANUP_POLICY
 from flow.probe.trial import Bench, Finding, Read, Record, offsets, read, write
 
 BACKOFF, ENABLED = "log.cleaner.backoff.ms", "log.cleaner.enable"

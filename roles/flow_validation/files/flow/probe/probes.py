@@ -17,7 +17,7 @@ from typing import Callable, Iterator, Optional
 
 from flow.judge import verdict
 from flow.messages import progress
-from flow.prepare.cluster import CannotRun
+from flow.messages.failure import CannotRun
 from flow.probe import compaction, refusal, retention
 from flow.probe.trial import Bench, Debris, Finding
 

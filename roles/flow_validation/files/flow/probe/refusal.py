@@ -13,7 +13,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from flow.prepare.cluster import MIN_ISR, CannotRun
+from flow.messages.failure import CannotRun
+from flow.prepare.cluster import MIN_ISR
 from flow.probe.trial import Answer, Bench, Debris, Finding, Record, write
 
 REFUSALS = ("NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")

@@ -15,7 +15,8 @@ import zlib
 from dataclasses import dataclass
 
 from flow.judge.verdict import WITNESSES
-from flow.prepare.cluster import CLEANUP_POLICY, TIMESTAMP_TYPE, CannotRun
+from flow.messages.failure import CannotRun
+from flow.prepare.cluster import CLEANUP_POLICY, TIMESTAMP_TYPE
 from flow.probe.trial import Bench, Finding, Record, offsets, read, write
 from flow.record.timing import CREATED
 

@@ -9,7 +9,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Callable, Iterable, Optional
 
-from flow.prepare.cluster import CannotRun, Cluster, LastError, quiet_logger, spread
+from flow.messages.failure import CannotRun
+from flow.prepare.cluster import Cluster, LastError, quiet_logger, spread
 
 _POLL_SECONDS = 0.1
 _BATCH = 1000

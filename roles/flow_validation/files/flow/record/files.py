@@ -16,9 +16,10 @@ import shutil
 from dataclasses import asdict, dataclass, field
 from typing import Optional
 
-from flow.judge.verdict import Partition
-from flow.prepare.cluster import CannotRun
+from flow.messages.failure import CannotRun
+from flow.messages.output import write_json
 from flow.record.ledger import Attempt, Row
+from flow.record.partition import Partition
 from flow.record.schema import LEDGER_COLUMNS, LEDGER_DDL
 from flow.record.timing import CREATED
 from flow.record.transactions import Layout
@@ -76,21 +77,6 @@ class Plan:
         brokers = {int(k): v for k, v in data["brokers"].items()}
         moments = {name: partitions(data[name]) for name in ("before", "after")}
         return cls(**{**data, **moments, "brokers": brokers})
-
-
-def write(path: str, text: str) -> None:
-    """Replace the file in one step."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path + ".part", "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(path + ".part", path)
-
-
-def write_json(path: str, data: dict) -> None:
-    """Replace the file in one step."""
-    write(path, json.dumps(data, indent=1, sort_keys=False) + "\n")
 
 
 def attempts_directory(ledger: str) -> str:

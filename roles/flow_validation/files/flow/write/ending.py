@@ -12,6 +12,7 @@ import argparse
 import os
 import threading
 
+from flow.messages.output import write
 from flow.record import files
 from flow.write.produce import AHEAD_SECONDS, END, end_of
 
@@ -63,7 +64,7 @@ class ending:
                 most = plan.records // plan.partitions
                 if position + rate / plan.partitions * AHEAD_SECONDS < most:
                     end = end_position(position, rate, plan.partitions, most)
-                    files.write(os.path.join(self._directory, END), str(end))
+                    write(os.path.join(self._directory, END), str(end))
                 return
 
     def _is_time(self) -> bool:
