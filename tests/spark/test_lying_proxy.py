@@ -95,8 +95,8 @@ def repeat(batch, index):
 def swap(batch, index):
     records = list(batch.records)
     one, other = records[index], records[index + 1]
-    records[index] = replace(one, value=other.value)
-    records[index + 1] = replace(other, value=one.value)
+    records[index] = replace(one, key=other.key, value=other.value, headers=other.headers)
+    records[index + 1] = replace(other, key=one.key, value=one.value, headers=one.headers)
     return replace(batch, records=tuple(records))
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from flow.judge import verdict
-from flow.prepare import client, cluster
+from flow.prepare import client, cluster, leadership
 from flow.record import ledger, schema
 from flow.record.ledger import Attempt
 from flow.record.partition import Partition
@@ -163,7 +163,7 @@ def test_coverage_names_the_broker_that_led_nothing():
     "now,text",
     [
         ({0: place(0, 1, end=8)}, "the end offset fell from 10 to 8"),
-        ({0: place(0, 1, start=2)}, "the first offset rose from 0 to 2"),
+        ({0: place(0, 1, start=2)}, "the first offset rose to 2, beyond the run's first, 0"),
         ({0: place(0, 1, epoch=2)}, "the leader epoch fell from 3 to 2"),
         ({}, "the partition is gone"),
     ],
@@ -179,11 +179,40 @@ def test_borders_that_move_the_right_way():
     assert not verdict.gaps_at_the_borders(before, after, {0: place(0, 2, end=12, epoch=4)})
 
 
-def test_durability():
-    partitions = {0: place(0, 1), 1: place(1, 2, replicas=(2,))}
-    assert verdict.durability({0: place(0, 1)}, 2, 3, 2).count == 0
-    assert verdict.durability(partitions, 2, 3, 2).witnesses[0]["partition"] == 1
-    assert verdict.durability({0: place(0, 1)}, 1, 3, 2).count == 1
+def test_what_others_wrote_may_expire_and_partitions_may_be_added():
+    """4,000 old records are deleted, as retention does, and somebody adds a partition."""
+    before, after = {0: place(0, 1, start=1000, end=9000)}, {0: place(0, 1, start=1000, end=9500)}
+    now = {0: place(0, 1, start=5000, end=9500), 1: place(1, 2)}
+    assert verdict.gaps_at_the_borders(before, {**after, 1: place(1, 2)}, now) == []
+    now[0] = place(0, 1, start=9003, end=9500)
+    assert [w["records"] for w in verdict.gaps_at_the_borders(before, after, now)] == [3]
+
+
+def standing(*places, min_isr=2, moment="now"):
+    return verdict.Standing(moment, {each.partition: each for each in places}, min_isr)
+
+
+def test_durability_is_judged_at_both_moments_and_told_once():
+    good, single = place(0, 1), place(1, 2, replicas=(2,))
+    assert verdict.durability([standing(good)], 3, 2).count == 0
+    assert verdict.durability([standing(good, single)], 3, 2).witnesses == [
+        {"partition": 1, "reason": "now: 1 replicas instead of 3"}
+    ]
+    assert verdict.durability([standing(good, min_isr=1)], 3, 2).count == 1
+    later = standing(place(0, 1, replicas=(1,)), min_isr=1, moment="later")
+    found = verdict.durability([standing(good), later], 3, 2)
+    assert [each["reason"][:7] for each in found.witnesses] == ["later: "] * 2
+    assert verdict.durability([later, later], 3, 2).count == 2
+    assert verdict.durability([standing(good, min_isr=None)], 3, 2).count == 0
+
+
+def test_a_replica_of_a_broker_that_is_there_must_be_in_sync():
+    behind = Partition(0, 1, (1, 2, 3), (1,), 0, 9)
+    found = verdict.durability([standing(behind)], 3, 2, registered=[1, 2])
+    assert [each["partition"] for each in found.witnesses] == [0]
+    assert "brokers 2, which are there" in found.witnesses[0]["reason"]
+    # the other way round: who is down is not accused of being behind
+    assert verdict.durability([standing(behind)], 3, 2, registered=[1]).count == 0
 
 
 @given(brokers=st.integers(1, 9), partitions=st.integers(1, 40), wanted=st.integers(1, 3))
@@ -270,10 +299,13 @@ class Queue:
     def __init__(self, room):
         self.room, self.records = room, []
 
-    def produce(self, topic, value, key, partition, report):
+    def produce(self, topic, value, key, partition, report, _again, timestamp_ms, headers=None):
         if len(self.records) == self.room:
             raise BufferError
-        assert (topic, key, report) == ("t", None, "report")
+        assert (topic, report) == ("t", "report")
+        sequence, micros = (int.from_bytes(value[n : n + 8], "big") for n in (32, 40))
+        assert (key, headers) == schema.beside(b"\xab" * 16, sequence)
+        assert timestamp_ms * 1000 == micros
         self.records.append((partition, value))
 
 
@@ -288,18 +320,19 @@ def test_the_quick_loop_writes_what_the_documented_layout_says(first, number, si
     block = produce._block_of(settings)
     number = min(number, block - first % block)  # what is left of the block
     state = Attempt(2, 5, False, {3: 4})
-    values = list(produce._values(settings, state, 3, range(first, first + number)))
+    values = list(
+        produce._values(settings, state, 3, range(first, first + number), 1_790_000_000_000_000)
+    )
     assert len(values) == number
     for sequence, value in enumerate(values, first):
-        when = int.from_bytes(value[40:48], "big")
-        assert abs(when / 1e6 - time.time()) < 60
-        expected = schema.pack(b"\xab" * 16, 2, 5, 3, sequence, when, schema.payload_of(size))
+        when, payload = 1_790_000_000_000_000, schema.payload_of(size)
+        expected = schema.pack(b"\xab" * 16, 2, 5, 3, sequence, when, payload)
         assert value == expected
 
 
 def test_every_record_of_a_whole_block_has_its_own_checksum():
     state = Attempt(2, 5, False, {3: 4096})
-    for value in produce._values(SETTINGS, state, 3, range(3072, 4096)):
+    for value in produce._values(SETTINGS, state, 3, range(3072, 4096), 7):
         assert zlib.crc32(value[4:]) == int.from_bytes(value[:4], "big")
 
 
@@ -352,8 +385,9 @@ def test_a_turn_of_several_blocks_is_sent_in_order_and_acknowledgements_are_hear
     sent = [int.from_bytes(value[32:40], "big") for dummy, value in queue.records]
     assert sent == list(range(1000, 5000))
     assert waited == [0] * 5, "at 1024, 2048, 3072, 4096 and 5000"
-    times = {value[40:48] for dummy, value in queue.records}
-    assert len(times) == 5, "each block has its own time"
+    now = time.time_ns() // 1000
+    times = {int.from_bytes(value[40:48], "big") for dummy, value in queue.records}
+    assert len(times) <= 5 and all(now - 60_000_000 < each <= now for each in times)
 
 
 def test_full_queue_loses_and_repeats_nothing():
@@ -417,3 +451,19 @@ def test_reports_in_any_order_make_the_same_ledger(reports):
         (UNKNOWN, 8, 9, None),
         (UNKNOWN, 12, 12, None),
     ]
+
+
+@pytest.mark.parametrize(
+    "moments, partitions",
+    [
+        ([(1, (1, 2)), (2, (2,)), (1, (1, 2))], [0]),  # 1 came back without having been in sync
+        ([(1, (1, 2)), (2, (2,)), (2, (1, 2)), (1, (1, 2))], []),
+        ([(1, (1,)), (None, (1,)), (3, (3,))], [0]),
+        ([(1, (1,)), (None, (1,)), (1, (1,))], []),
+        ([(3, (3,))], []),
+        ([(1, ()), (3, (3,))], []),  # nothing was known
+    ],
+)
+def test_a_leader_that_was_not_in_sync_is_suspected(moments, partitions):
+    found = leadership.unclean([{0: each} for each in moments])
+    assert [each.partition for each in found] == partitions

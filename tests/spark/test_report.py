@@ -12,7 +12,7 @@ import re
 import jsonschema
 import pytest
 from flow.judge import verdict
-from flow.present import plots, report
+from flow.present import plots, report, sentence
 from flow.record import timing
 from hypothesis import given
 from hypothesis import strategies as st
@@ -347,6 +347,75 @@ def test_schema_refuses_what_is_not_a_verdict(spoil):
     spoil(document)
     with pytest.raises(jsonschema.ValidationError):
         verdict_schema.check(document)
+
+
+def test_who_reads_by_the_schema_is_not_broken_by_a_new_key():
+    """The schema promises that keys may be added: everywhere, not only at the top."""
+
+    def added(value):
+        if isinstance(value, dict):
+            known = {name: added(each) for name, each in value.items()}
+            counted = all(isinstance(each, int) for each in known.values())
+            return known if counted and "acked" not in known else {**known, "new_key": 1}
+        return [added(each) for each in value] if isinstance(value, list) else value
+
+    document = verdicts.failing()
+    grown = {
+        **document,
+        **{n: added(document[n]) for n in ("checks", "counts", "topic", "brokers")},
+    }
+    grown["timing"] = {**document["timing"], "new_key": 1}
+    schema = verdict_schema.of("verdict")
+    jsonschema.Draft202012Validator(schema).validate(json.loads(json.dumps(grown)))
+    with pytest.raises(jsonschema.ValidationError):
+        verdict_schema.check(grown)
+
+
+WITNESS = {"topic": "t", "partition": 4, "producer": 0, "attempt": 0, "sequence": 0}
+
+
+@pytest.mark.parametrize(
+    "count, witness, words",
+    [
+        (1, {**WITNESS, "offset": 9, "records": 1, "reason": "acknowledged, not read"},
+         "1 acknowledged record is lost (partition 4, led by broker 2, offset 9)"),
+        (2000, {**WITNESS, "offset": 0, "last_offset": 1999, "records": 2000, "reason": "x"},
+         "2,000 acknowledged records are lost (partition 4, led by broker 2, offsets 0 to 1999)"),
+        (2001, {**WITNESS, "offset": 0, "last_offset": 1999, "records": 2000, "reason": "x"},
+         "offsets 0 to 1999, and more)"),
+        (7, {"partition": 5, "offset": 3, "records": 7, "reason": "the end offset fell from 10 to 3"},
+         "(partition 5 the end offset fell from 10 to 3)"),
+        (1, {"broker": 3, "reason": "broker 3 led nothing"}, "(broker 3 led nothing)"),
+    ],
+)  # fmt: skip
+def test_the_fail_line_is_a_sentence(count, witness, words):
+    checks = [
+        verdict.Check("loss", count, [witness]).to_json(),
+        verdict.Check("gap").to_json(),
+    ]
+    said = sentence.of_failure("t", checks, {4: 2})
+    assert said.startswith("topic t: ") and words in said and "gap" not in said
+
+
+def test_what_now_repeats_no_secret_and_nothing_after_a_pass():
+    options = {
+        "bootstrap_servers": "a:1", "ledger": "/l x", "output": "/o",
+        "command_config": "/c", "producer_property": ["sasl.password=secret"],
+    }  # fmt: skip
+    told = sentence.what_now(options, "t", False, True)
+    assert told[-1].endswith(
+        "job.py verify --bootstrap-servers=a:1 '--ledger=/l x' --output=/o --command-config=/c"
+    )
+    assert "secret" not in str(told)
+    assert sentence.what_now(options, "t", True, True) == []
+
+
+def test_the_page_says_what_now_and_what_stayed_open():
+    document = verdicts.failing()
+    document["what_now"], document["unclear"] = ["the ledger is /l"], ["<1 record is unknown>"]
+    page = report.page(document)
+    assert "<h2>What now</h2><ul><li>the ledger is /l</li></ul>" in page
+    assert "&lt;1 record is unknown&gt;" in page
 
 
 @pytest.mark.parametrize("records", [0, 512])

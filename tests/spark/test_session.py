@@ -61,7 +61,7 @@ def test_a_temporary_directory_may_have_two_words(tmp_path, records):
     directory = tmp_path / "two words"
     directory.mkdir()
     program = (
-        "from flow import session\n"
+        "from flow.engine import session\n"
         "with session.work_directory() as work:\n"
         f"    assert session.start('local[1]', [], work, {records}).range(3).count() == 3\n"
         "    session.stop()\n"

@@ -179,27 +179,35 @@ def written_by(data: bytes, offset: int) -> tuple[int, int, int]:
 # -- what can happen to a log: batches in, batches out
 
 
-def value_at(batches: list[Batch], offset: int) -> bytes:
-    """The value at an offset; KeyError if nothing stands there."""
+def record_at(batches: list[Batch], offset: int) -> Record:
+    """The record at an offset; KeyError if nothing stands there."""
     for batch in batches:
         for record in batch.records:
             if batch.offset(record) == offset:
-                return record.value
+                return record
     raise KeyError(offset)
+
+
+def value_at(batches: list[Batch], offset: int) -> bytes:
+    """The value at an offset; KeyError if nothing stands there."""
+    return record_at(batches, offset).value
+
+
+def set_record(batches: list[Batch], offset: int, **what: object) -> list[Batch]:
+    """Another key, value, headers or timestamp_delta at an offset; KeyError if nothing stands there."""
+    record_at(batches, offset)
+    return [
+        replace(
+            b,
+            records=tuple(replace(r, **what) if b.offset(r) == offset else r for r in b.records),
+        )
+        for b in batches
+    ]
 
 
 def set_value(batches: list[Batch], offset: int, value: bytes) -> list[Batch]:
     """Other bytes at an offset; KeyError if nothing stands there."""
-    value_at(batches, offset)
-    return [
-        replace(
-            b,
-            records=tuple(
-                replace(r, value=value) if b.offset(r) == offset else r for r in b.records
-            ),
-        )
-        for b in batches
-    ]
+    return set_record(batches, offset, value=value)
 
 
 def drop(batches: list[Batch], *offsets: int) -> list[Batch]:
@@ -213,19 +221,32 @@ def drop(batches: list[Batch], *offsets: int) -> list[Batch]:
 
 
 def swap(batches: list[Batch], one: int, other: int) -> list[Batch]:
-    """Exchange the values at two offsets."""
-    first, second = value_at(batches, one), value_at(batches, other)
-    return set_value(set_value(batches, one, second), other, first)
+    """Exchange the records at two offsets: keys, values and headers."""
+    first, second = record_at(batches, one), record_at(batches, other)
+    return set_record(
+        set_record(batches, one, key=second.key, value=second.value, headers=second.headers),
+        other,
+        key=first.key,
+        value=first.value,
+        headers=first.headers,
+    )
 
 
-def append(batches: list[Batch], *values: bytes) -> list[Batch]:
-    """One more batch at the end, of a producer without idempotence."""
+def append(batches: list[Batch], *contents: bytes | Record) -> list[Batch]:
+    """One more batch at the end, of a producer without idempotence; of values, or of records."""
     last = batches[-1]
     base = last.base_offset + last.last_delta + 1
-    records = tuple(Record(i, 0, None, value, b"\x00") for i, value in enumerate(values))
+    records = tuple(
+        (
+            replace(each, delta=i, timestamp_delta=0)
+            if isinstance(each, Record)
+            else Record(i, 0, None, each, b"\x00")
+        )
+        for i, each in enumerate(contents)
+    )
     return [
         *batches,
-        Batch(base, last.leader_epoch, 0, len(values) - 1, last.max_timestamp, last.max_timestamp,
+        Batch(base, last.leader_epoch, 0, len(records) - 1, last.max_timestamp, last.max_timestamp,
               -1, -1, -1, records),
     ]  # fmt: skip
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 
@@ -21,10 +22,25 @@ def read(path) -> dict:
 
 
 def check(document: dict, kind: str = "verdict") -> None:
-    """Raise jsonschema's ValidationError unless the document is as the schema of its kind says."""
+    """Raise jsonschema's ValidationError unless the document is as the schema of its kind says, and has
+    no key that the schema does not know: others must allow those, but what we write is described.
+    """
     schema = of(kind)
     jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.Draft202012Validator(schema).validate(json.loads(json.dumps(document)))
+    for each in (schema, _closed(schema)):
+        jsonschema.Draft202012Validator(each).validate(json.loads(json.dumps(document)))
+
+
+def _closed(schema: Any) -> Any:
+    """The schema without the promise that keys may be added."""
+    if isinstance(schema, list):
+        return [_closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {name: _closed(value) for name, value in schema.items()}
+    if closed.get("additionalProperties") is True:
+        closed["additionalProperties"] = False
+    return closed
 
 
 def of(kind: str) -> dict:

@@ -17,6 +17,7 @@ docs/validation.md explains how to use it, docs/validation-judging.md what each 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 import sys
@@ -26,8 +27,10 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from flow import steps
 from flow.engine import session
 from flow.judge.verdict import COULD_NOT_RUN
-from flow.messages.failure import CannotRun
+from flow.messages import failure, stopping
+from flow.messages.failure import Stopped
 from flow.probe import probes
+from flow.write import produce
 
 
 def arguments(argv: list) -> argparse.Namespace:
@@ -155,8 +158,7 @@ def arguments(argv: list) -> argparse.Namespace:
         parser.error(f"{chosen.mode} needs --output")
     if chosen.records < 1 or chosen.record_size < 48 or chosen.record_size > 1_000_000:
         parser.error("--records must be at least 1, --record-size from 48 to 1000000")
-    if chosen.rate < 0:
-        parser.error("--rate must not be negative; 0 is as fast as it goes")
+    _check_ranges(parser, chosen)
     if chosen.until and not chosen.rate:
         parser.error("--until needs --rate")
     if chosen.beside and not chosen.until:
@@ -176,12 +178,38 @@ def arguments(argv: list) -> argparse.Namespace:
         parser.error(f"--listener-config of {', '.join(nameless)}, but no such --listener")
     if chosen.probe and chosen.mode != "run":
         parser.error(f"--probe belongs to run, {chosen.mode} does not probe anything")
-    if not chosen.probe_margin > 0:
-        parser.error("--probe-margin must be more than 0 seconds")
     chosen.probe = list(dict.fromkeys(chosen.probe))
-    if not 0 <= chosen.groups <= 16:
-        parser.error("--groups must be from 0 to 16")
     return chosen
+
+
+# option -> (least, most) of what may be meant; both are allowed
+_RANGES = {
+    "partitions": (1, 100_000),
+    "producers": (1, 10_000),
+    "replication_factor": (1, 32_767),
+    "min_isr": (1, 32_767),
+    "expected_brokers": (0, 100_000),
+    "groups": (0, 16),
+    "rate": (0, 10**9),
+    "timeout": (1, 86_400),
+    "delivery_timeout": (1, 86_400),
+    "probe_margin": (0.001, 86_400),
+}
+
+
+def _check_ranges(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> None:
+    """Refuse what cannot be meant, instead of putting something else in its place."""
+    for name, (least, most) in _RANGES.items():
+        value = getattr(chosen, name)
+        if value is not None and not (math.isfinite(value) and least <= value <= most):
+            option = name.replace("_", "-")
+            parser.error(f"--{option} must be from {least} to {most:,}, not {value}")
+    for text in chosen.producer_property:
+        key, sign, value = text.partition("=")
+        if not (key.strip() and sign and value.strip()):
+            parser.error(f"--producer-property must be KEY=VALUE, not {text!r}")
+        if key in produce.OWN_SETTINGS:
+            parser.error(f"--producer-property {key} is the job's own: {produce.OWN_SETTINGS[key]}")
 
 
 def _check_servers(parser: argparse.ArgumentParser, what: str, servers: str) -> None:
@@ -192,18 +220,28 @@ def _check_servers(parser: argparse.ArgumentParser, what: str, servers: str) -> 
 
 
 def main(argv: list) -> int:
-    """Run one mode; returns the exit code."""
+    """Run one mode; returns the exit code. Only a verdict makes it 1: whatever else goes wrong is
+    COULD_NOT_RUN, with one sentence.
+    """
     options, whole = arguments(argv), False
+    output = options.output or ""
+    stopping.listen(session.halt)
     try:
         code = getattr(steps, options.mode)(options)
         whole = True
         return code
-    except CannotRun as error:
-        print(f"could not run: {error}", file=sys.stderr)
+    except (Exception, KeyboardInterrupt, Stopped) as error:
+        cause = stopping.stopped() or error  # whatever others have made of it
+        print(f"could not run: {failure.sentence(cause, output)}", file=sys.stderr)
         return COULD_NOT_RUN
     finally:
-        session.stop(whole, options.output or "")
+        session.stop(whole, output)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    ended = main(sys.argv[1:])
+    if stopping.requested.is_set():  # threads that still wait for a broker would be waited for
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(ended)
+    sys.exit(ended)

@@ -254,8 +254,7 @@ def inspect(spark, options, cluster, before: dict, for_java, watch) -> dict:
     replication = len(before[0].replicas)
     found = dict(seen.found)
     found["durability"] = verdict.durability(
-        seen.now,
-        int(config[MIN_ISR]),
+        [verdict.Standing("now", seen.now, int(config[MIN_ISR]))],
         options.replication_factor or replication,
         options.min_isr or 1,
     )
@@ -323,14 +322,18 @@ def _look(spark, options, expressions, cluster, before, why, for_java, watch) ->
     count = progress.tasks_done(spark, total)
     with watch.step("read and count"), progress.following(options.output, "read", total, count):
         collected, complaints, readable, check_crcs = reading.collect(
-            lambda spans, check_crcs: summary(records(spans, check_crcs), expressions), spans
+            lambda spans, check_crcs: summary(records(spans, check_crcs), expressions),
+            spans,
+            lambda number, span: reading.unreadable(
+                spark, topic, number, span, for_java, options.bootstrap_servers
+            ),
         )
     counted = {row.pop("partition"): Counted(**row) for row in collected}
     found = {name: verdict.Check(name) for name in MEANING if name not in why}
     exact = [name for name in EXACT if name in found]
     if not any(each.damaged for each in counted.values()):
         exact = [name for name in exact if name != "corrupt"]
-    holes = any(_read(counted, n) != end - start for n, (start, end) in readable.items())
+    holes = any(_read(counted, n) != span[-1] - span[0] for n, span in readable.items() if span)
     with watch.step("compare records"):
         kept = None
         if exact or (holes and "gap" in found):
@@ -344,7 +347,11 @@ def _look(spark, options, expressions, cluster, before, why, for_java, watch) ->
             found.update({name: judge.tally(name, EXACT[name](kept)) for name in exact})
         if kept is not None and "gap" in found:
             # what retention took meanwhile is not missed
-            left = {n: (min(max(s, now[n].start), e), e) for n, (s, e) in readable.items()}
+            left = {
+                n: (min(max(span[0], now[n].start), span[-1]), span[-1])
+                for n, span in readable.items()
+                if span
+            }
             found["gap"] = judge.tally("gap", gap(spark, kept, left))
         if kept is not None:
             kept.unpersist()

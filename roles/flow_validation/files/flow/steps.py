@@ -9,29 +9,44 @@ import os
 import sys
 import time
 import uuid
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
-from typing import Optional
+from typing import Iterator, Optional
 
 from flow import inspection
 from flow.engine import connector, session
 from flow.judge import continuity, judge
 from flow.judge.verdict import EXIT_CODE, INCONCLUSIVE, PASS
-from flow.messages import progress, stack_trace
+from flow.messages import progress, stack_trace, stopping
 from flow.messages.failure import CannotRun
-from flow.messages.output import write_json
-from flow.prepare import client, java_admin, listeners, room
-from flow.prepare.cluster import MIN_ISR, TIMESTAMP_TYPE, Cluster, spread
+from flow.messages.output import write, write_json
+from flow.prepare import client, java_admin, leadership, listeners, room
+from flow.prepare.cluster import (
+    CLEANUP_POLICY,
+    MIN_ISR,
+    MOST_BYTES,
+    TIMESTAMP_TYPE,
+    Cluster,
+    spread,
+)
+from flow.prepare.traces import Traces
 from flow.present import conclusion, report
 from flow.probe import probes, trial
 from flow.record import files, ledger, transactions
 from flow.record.timing import APPENDED
 from flow.write.ending import ending
-from flow.write.produce import longest_block
+from flow.write.produce import BESIDE_BYTES, all_refused, longest_block, refuse_wrong
 from flow.write.produce import produce as produce_task
 
+# Of a topic that the job creates, whatever the cluster's defaults: when a record was appended is known,
+# and not only when it was sent; and nothing is deleted before it was judged.
+OWN_TOPIC = {
+    TIMESTAMP_TYPE: APPENDED,
+    CLEANUP_POLICY: "delete",
+    "retention.ms": "-1",
+    "retention.bytes": "-1",
+}
 _TO_END_SECONDS = 10  # for the end of a transaction, when all of its records are settled
 
 
@@ -84,7 +99,9 @@ def _other_listeners(options: argparse.Namespace) -> list:
     ]
 
 
-def _prepare(options: argparse.Namespace, cluster: Cluster, settings: dict) -> files.Plan:
+def _prepare(
+    options: argparse.Namespace, cluster: Cluster, settings: dict, traces: Traces
+) -> files.Plan:
     """Topic, replicas, positions, groups: everything that is fixed before the first write."""
     others = _other_listeners(options)
     described = cluster.describe()
@@ -95,8 +112,13 @@ def _prepare(options: argparse.Namespace, cluster: Cluster, settings: dict) -> f
     absent = cluster.absent_holders() if options.with_absent else []
     homes = sorted({*brokers, *absent})
     replication = options.replication_factor or min(3, len(homes))
+    planned_replication = replication
     if replication > len(homes):
-        raise CannotRun(f"replication factor {replication} needs more than {len(homes)} brokers")
+        if replication > (options.expected_brokers or 0):
+            raise CannotRun(
+                f"replication factor {replication} needs more than {len(homes)} brokers"
+            )
+        replication = len(homes)  # brokers are missing: coverage and durability say so
     if len(absent) >= replication:
         raise CannotRun(f"brokers {absent} are down, too many for {replication} replicas")
     if options.records < len(brokers):
@@ -105,10 +127,14 @@ def _prepare(options: argparse.Namespace, cluster: Cluster, settings: dict) -> f
         )
     created = not cluster.has_topic(topic)
     if created:
-        partitions = max(options.partitions or min(2 * len(homes), options.records), len(homes))
-        # so that when a record was appended is known, and not only when it was sent
-        config = {TIMESTAMP_TYPE: APPENDED}
-        cluster.create_topic(topic, spread(homes, partitions, replication), config, absent)
+        partitions = options.partitions or max(min(2 * len(homes), options.records), len(homes))
+        if partitions < len(homes):
+            raise CannotRun(
+                f"{partitions} partitions are too few for {len(homes)} brokers, of which each shall"
+                f" lead one; give --partitions={len(homes)} or more"
+            )
+        traces.topic = topic
+        cluster.create_topic(topic, spread(homes, partitions, replication), OWN_TOPIC, absent)
     tried = []
     if others:
         placed = cluster.positions(topic, wait=options.timeout)  # by a broker that knows the topic
@@ -117,6 +143,11 @@ def _prepare(options: argparse.Namespace, cluster: Cluster, settings: dict) -> f
     before = cluster.positions(topic, wait=options.timeout)
     if not before:
         raise CannotRun(f"topic {topic} was created, but no broker knows it")
+    if options.partitions and options.partitions != len(before):
+        raise CannotRun(
+            f"topic {topic} has {len(before)} partitions, not {options.partitions};"
+            " leave --partitions out for a topic that exists"
+        )
     if options.records < len(before):
         raise CannotRun(f"{options.records} records are too few for {len(before)} partitions")
     of_each = 0
@@ -125,8 +156,9 @@ def _prepare(options: argparse.Namespace, cluster: Cluster, settings: dict) -> f
             longest_block(options.record_size), options.records // len(before)
         )
     if not created and options.replication_factor is None:
-        replication = len(before[0].replicas)  # somebody else's topic: shown, not judged
-    config = cluster.effective_config(topic, (MIN_ISR, TIMESTAMP_TYPE))
+        planned_replication = len(before[0].replicas)  # somebody else's topic: shown, not judged
+    config = cluster.effective_config(topic, (MIN_ISR, TIMESTAMP_TYPE, CLEANUP_POLICY, MOST_BYTES))
+    _refuse_unfit(topic, config, options.record_size)
     plan = files.Plan(
         run_id=run_id,
         cluster_id=described.cluster_id,
@@ -139,25 +171,37 @@ def _prepare(options: argparse.Namespace, cluster: Cluster, settings: dict) -> f
         brokers=described.brokers,
         replication=len(before[0].replicas),
         min_isr=int(config[MIN_ISR]),
-        planned_replication=replication,
+        planned_replication=planned_replication,
         planned_min_isr=options.min_isr or 1,
         started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         before=before,
         timestamp_type=config[TIMESTAMP_TYPE],
+        topic_id=cluster.topic_id(topic),
+        beside=True,
         groups=continuity.names(run_id, options.groups),
         listeners=tried,
         transaction_records=of_each,
         # its last record may take the whole delivery timeout, and then it must still end
         transaction_timeout=options.delivery_timeout + _TO_END_SECONDS if of_each else 0.0,
     )
-    try:
-        _check_in_sync(options, plan)
-        _groups(options, plan, settings).commit(plan.first_offsets())
-    except CannotRun:
-        if created:
-            _delete(cluster, topic)
-        raise
+    _check_in_sync(options, plan)
+    _groups(options, plan, settings).commit(plan.first_offsets())
     return plan
+
+
+def _refuse_unfit(topic: str, config: dict, record_size: int) -> None:
+    """CannotRun if the topic's settings (name -> value in force) do not let a run be judged."""
+    if "compact" in config.get(CLEANUP_POLICY, ""):
+        raise CannotRun(
+            f"topic {topic} has {CLEANUP_POLICY}={config[CLEANUP_POLICY]}: it refuses records without"
+            " a key and forgets others; give another --topic, or `inspect` it"
+        )
+    most = int(config.get(MOST_BYTES) or 0)
+    if most and record_size + BESIDE_BYTES > most:
+        raise CannotRun(
+            f"topic {topic} takes {most:,} bytes ({MOST_BYTES}), too few for records of"
+            f" {record_size:,}; give --record-size={max(48, most - BESIDE_BYTES)} or less, or raise it"
+        )
 
 
 def _check_in_sync(options: argparse.Namespace, plan: files.Plan) -> None:
@@ -174,27 +218,61 @@ def _groups(options: argparse.Namespace, plan: files.Plan, settings: dict) -> co
     return continuity.Groups(settings, plan.topic, plan.groups, options.timeout)
 
 
-def _produce(spark, options, plan: files.Plan, cluster: Cluster, settings: dict, watch) -> tuple:
-    """Write the records; (ledger rows, ledger.Attempts). What is known is in the attempts' files."""
-    plan.producers = min(
-        options.producers or spark.sparkContext.defaultParallelism, plan.partitions
-    )
-    files.save_plan(options.ledger, plan)
+@dataclass(frozen=True)
+class _Run:
+    """What a mode works with; `settings`: librdkafka's, `for_java`: Kafka's Java client's."""
+
+    spark: object
+    cluster: Cluster
+    plan: files.Plan
+    settings: dict
+    for_java: dict
+    traces: Traces
+    leaders: leadership.Watch
+
+
+def _client_of(options: argparse.Namespace, settings: dict) -> dict:
+    """Of the settings of write.produce those that the producer's client is made with."""
     extra = dict(p.split("=", 1) for p in options.producer_property)
-    task = {
+    return {
         "client": {**settings, **extra},
+        "record_size": options.record_size,
+        "delivery_timeout": options.delivery_timeout,
+        "transaction_records": int(options.transactional),
+        "transaction_timeout": options.delivery_timeout + _TO_END_SECONDS,
+    }
+
+
+def _task(options: argparse.Namespace, plan: files.Plan, settings: dict) -> dict:
+    """The settings of write.produce."""
+    return {
+        **_client_of(options, settings),
         "topic": plan.topic,
         "run_id": plan.run_id,
         "partitions": plan.partitions,
         "producers": plan.producers,
         "records": plan.records,
-        "record_size": plan.record_size,
-        "delivery_timeout": options.delivery_timeout,
         "transaction_records": plan.transaction_records,
         "transaction_timeout": plan.transaction_timeout,
         "directory": os.path.abspath(files.attempts_directory(options.ledger)),
         "rate": options.rate,
     }
+
+
+def _produce(run: _Run, options, watch: Stopwatch) -> tuple:
+    """Write the records; (ledger rows, ledger.Attempts). What is known is in the attempts' files."""
+    spark, plan, cluster = run.spark, run.plan, run.cluster
+    if (options.producers or 0) > plan.partitions:
+        raise CannotRun(
+            f"{options.producers} producers are too many for {plan.partitions} partitions, of which"
+            " each is written by one; give --producers, or more --partitions"
+        )
+    plan.producers = options.producers or min(
+        spark.sparkContext.defaultParallelism, plan.partitions
+    )
+    files.save_plan(options.ledger, plan)
+    task = _task(options, plan, run.settings)
+    run.traces.written = True
 
     def one(number, _nothing):
         from pyspark import TaskContext
@@ -212,15 +290,26 @@ def _produce(spark, options, plan: files.Plan, cluster: Cluster, settings: dict,
         try:
             numbers.mapPartitionsWithIndex(one).collect()
         except Exception as error:  # what the attempts wrote down so far is still worth judging
+            stopping.check()
             plan.produce_error = stack_trace.reason(str(error))
         plan.after = cluster.positions(plan.topic, wait=options.timeout, known=plan.before)
     plan.records = early.records()
     plan.produce_seconds = watch.seconds["produce"]
-    files.save_plan(options.ledger, plan)
+    plan.elections = [asdict(each) for each in leadership.unclean(run.leaders.moments)]
     attempts = files.load_attempts(options.ledger)
+    rows = [row for attempt in attempts for row in attempt.rows()]
+    plan.ledger_rows, plan.ledger_digest = len(rows), files.digest(rows)
+    files.save_plan(options.ledger, plan)
     if not attempts:
+        run.traces.written = False
         raise CannotRun(f"no produce task could start: {plan.produce_error}")
-    return [row for attempt in attempts for row in attempt.rows()], attempts
+    if refused := all_refused(rows):
+        run.traces.written = False
+        raise CannotRun(
+            f"every record was refused ({refused}), so nothing was proven; see the topic's settings,"
+            " the principal's rights and --producer-property"
+        )
+    return rows, attempts
 
 
 def _write_ledger(spark, options, plan: files.Plan, rows: list, watch: Stopwatch) -> None:
@@ -229,42 +318,61 @@ def _write_ledger(spark, options, plan: files.Plan, rows: list, watch: Stopwatch
 
 
 @contextmanager
-def _started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool):
-    """Spark and, at the same time, the cluster's side: yields (spark, cluster, plan, settings,
-    java).
+def _started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool) -> Iterator[_Run]:
+    """Spark and, at the same time, the cluster's side. Where the body, or this, ends by an exception,
+    what the run has made is taken back or told of.
     """
     settings, for_java = _settings(options.bootstrap_servers, options.command_config)
+    if options.output:
+        refuse_unwritable(options.output)
+    traces = Traces(options.ledger)
     jars = session.prepare_java(options.jars)
+    known = None if with_plan else files.load_plan(options.ledger)
     if with_plan:
         files.new_ledger(options.ledger)
+        refuse_wrong({**_client_of(options, settings), "run_id": "0" * 32})
     cluster = Cluster(settings, options.timeout)
-    with session.work_directory() as work, ThreadPoolExecutor(1) as other:
-        # a cluster that cannot be reached should be said at once, not after Spark's start
-        described = cluster.describe()
-        with watch.step("start Spark, prepare topic"):
-            known = None if with_plan else files.load_plan(options.ledger)
-            if known and known.cluster_id != described.cluster_id:
-                raise CannotRun(
-                    f"the ledger is of cluster {known.cluster_id},"
-                    f" but {options.bootstrap_servers} is {described.cluster_id}"
-                )
-            plan = other.submit(_prepare, options, cluster, settings) if with_plan else None
-            records = known.records if known else options.records
-            try:
-                spark = session.start(
-                    options.master, jars, work, records, typical=options.mode == "run"
-                )
-            except CannotRun:
-                if plan and plan.result().created:
-                    _delete(cluster, plan.result().topic)
-                raise
-            made = plan.result() if plan else known
-        if with_plan:
-            _find_room(spark, options, made, cluster, for_java)
-        if options.mode != "produce" and (short := room.short_for_naming(spark, made.records)):
-            # not refused: a run in which everything is in order never does that
-            print(f"note: should records be in doubt: {short}", file=sys.stderr)
-        yield spark, cluster, made, settings, for_java
+    with session.work_directory() as work, stopping.threads(1) as other:
+        plan = None
+        try:
+            # a cluster that cannot be reached should be said at once, not after Spark's start
+            described = cluster.describe()
+            if known:
+                _refuse_foreign(options, known, described.cluster_id)
+            with watch.step("start Spark, prepare topic"):
+                if with_plan:
+                    plan = other.submit(_prepare, options, cluster, settings, traces)
+                records = known.records if known else options.records
+                typical = options.mode == "run"
+                spark = session.start(options.master, jars, work, records, typical=typical)
+                stopping.listen_again()  # PySpark has taken Ctrl-C for itself
+                made = plan.result() if plan else known
+            if with_plan:
+                _find_room(spark, options, made, cluster, for_java)
+            if options.mode != "produce" and (short := room.short_for_naming(spark, made.records)):
+                # not refused: a run in which everything is in order never does that
+                print(f"note: should records be in doubt: {short}", file=sys.stderr)
+            leaders = leadership.Watch(cluster, made.topic)
+            yield _Run(spark, cluster, made, settings, for_java, traces, leaders)
+        except BaseException:
+            if plan and not stopping.requested.is_set():
+                plan.exception()  # what it is about to create shall not stay behind
+            traces.settle(cluster)
+            raise
+
+
+def _refuse_foreign(options: argparse.Namespace, plan: files.Plan, cluster_id: str) -> None:
+    """CannotRun if the ledger cannot be judged at this cluster."""
+    if plan.cluster_id != cluster_id:
+        raise CannotRun(
+            f"the ledger is of cluster {plan.cluster_id},"
+            f" but {options.bootstrap_servers} is {cluster_id}"
+        )
+    if plan.removed:
+        raise CannotRun(
+            f"the run has passed, and deleted its topic {plan.topic} at {plan.removed}, so there is"
+            " nothing left to judge; `run --keep` or `produce` keeps a topic for later"
+        )
 
 
 def _find_room(spark, options, plan: files.Plan, cluster: Cluster, for_java: dict) -> None:
@@ -286,21 +394,19 @@ def _find_room(spark, options, plan: files.Plan, cluster: Cluster, for_java: dic
         return
     short = room.shortage(disks, plan.records, plan.record_size, plan.partitions)
     if short:
-        if plan.created:
-            _delete(cluster, plan.topic)
         raise CannotRun(
             f"{short}; write fewer or smaller records, or compress them, which is not judged"
             " (--producer-property compression.type=...)"
         )
 
 
-def _probing(spark, options, plan: files.Plan, cluster: Cluster, settings: dict, for_java: dict):
+def _probing(run: _Run, options: argparse.Namespace):
     """The probes of the command line, as the context that probes.running is."""
-    servers, timeout = options.bootstrap_servers, options.timeout
+    servers, timeout, plan = options.bootstrap_servers, options.timeout, run.plan
     bench = trial.Bench(
-        cluster=cluster,
-        settings=settings,
-        reassigning=java_admin.Reassigning(spark, servers, for_java, timeout),
+        cluster=run.cluster,
+        settings=run.settings,
+        reassigning=java_admin.Reassigning(run.spark, servers, run.for_java, timeout),
         brokers=tuple(plan.brokers),
         replication=plan.planned_replication,
         min_isr=max(plan.planned_min_isr, plan.min_isr),
@@ -313,9 +419,11 @@ def _probing(spark, options, plan: files.Plan, cluster: Cluster, settings: dict,
 def produce(options: argparse.Namespace) -> int:
     """Write the records and the ledger; 0 if everything was acknowledged, else 2."""
     watch = Stopwatch()
-    with _started(options, watch, True) as (spark, cluster, plan, settings, _java):
-        rows, _attempts = _produce(spark, options, plan, cluster, settings, watch)
-        _write_ledger(spark, options, plan, rows, watch)
+    with _started(options, watch, True) as run:
+        plan = run.plan
+        with run.leaders.going_on():
+            rows, _attempts = _produce(run, options, watch)
+        _write_ledger(run.spark, options, plan, rows, watch)
     counts = ledger.counts(rows)
     if options.output:
         result = {"run_id": plan.run_id, "topic": plan.topic, "producers": plan.producers}
@@ -326,39 +434,40 @@ def produce(options: argparse.Namespace) -> int:
     return EXIT_CODE[INCONCLUSIVE if open_producers else PASS]
 
 
+def _judge(run: _Run, options, rows: list, attempts: list, watch: Stopwatch) -> judge.Judge:
+    groups = _groups(options, run.plan, run.settings)
+    return judge.Judge(
+        run.spark, options, run.plan, run.cluster, groups, run.for_java, rows, attempts, watch
+    )
+
+
 def verify(options: argparse.Namespace) -> int:
     """Judge the topic against a ledger that was written before."""
     watch = Stopwatch()
-    forget(options.output, "verdict.json", "report.html")
     if not os.path.isdir(options.ledger):
         raise CannotRun(f"{options.ledger} is not a ledger: no such directory")
     plan = files.load_plan(options.ledger)
     if options.topic and options.topic != plan.topic:
         raise CannotRun(f"the ledger is of topic {plan.topic}, not of {options.topic}")
-    with _started(options, watch, False) as (spark, cluster, plan, settings, for_java):
+    with _started(options, watch, False) as run:
         with watch.step("read ledger"):
-            rows = files.load_ledger(spark, options.ledger, plan)
-            attempts = files.load_attempts(options.ledger)
-        groups = _groups(options, plan, settings)
-        judging = judge.Judge(
-            spark, options, plan, cluster, groups, for_java, rows, attempts, watch
-        )
+            rows = files.load_ledger(run.spark, options.ledger, run.plan)
+            attempts = files.load_attempts(options.ledger, broken=True)
+        judging = _judge(run, options, rows, attempts, watch)
         return conclusion.conclude(judging, judging.results())
 
 
 def run(options: argparse.Namespace) -> int:
     """Produce, verify, and clean up; the topic of a run that did not pass is kept as evidence."""
     watch = Stopwatch()
-    forget(options.output, "verdict.json", "report.html")
-    with _started(options, watch, True) as (spark, cluster, plan, settings, for_java):
-        with _probing(spark, options, plan, cluster, settings, for_java) as outcomes:
-            rows, attempts = _produce(spark, options, plan, cluster, settings, watch)
-            with ThreadPoolExecutor(1) as other:  # both are mostly Spark finding its feet
-                written = other.submit(_write_ledger, spark, options, plan, rows, watch)
-                groups = _groups(options, plan, settings)
-                judging = judge.Judge(
-                    spark, options, plan, cluster, groups, for_java, rows, attempts, watch
-                )
+    with _started(options, watch, True) as run:
+        plan = run.plan
+        with _probing(run, options) as outcomes:
+            with run.leaders.going_on():
+                rows, attempts = _produce(run, options, watch)
+            with stopping.threads(1) as other:  # both are mostly Spark finding its feet
+                written = other.submit(_write_ledger, run.spark, options, plan, rows, watch)
+                judging = _judge(run, options, rows, attempts, watch)
                 results = judging.results()
                 written.result()
             if options.probe:
@@ -369,7 +478,9 @@ def run(options: argparse.Namespace) -> int:
         code = conclusion.conclude(judging, results)
         if plan.created and not options.keep:
             if code == EXIT_CODE[PASS]:
-                _delete(cluster, plan.topic)
+                plan.removed = datetime.now(timezone.utc).isoformat(timespec="seconds")
+                files.save_plan(options.ledger, plan)
+                _delete(run.cluster, plan.topic)
             else:
                 print(f"topic {plan.topic} is kept as evidence")
     return code
@@ -393,7 +504,7 @@ def fetch(options: argparse.Namespace) -> int:
 def inspect(options: argparse.Namespace) -> int:
     """Judge a topic that somebody else wrote, as far as that is possible without a ledger."""
     watch = Stopwatch()
-    forget(options.output, "inspection.json", "inspection.html")
+    refuse_unwritable(options.output)
     settings, for_java = _settings(options.bootstrap_servers, options.command_config)
     jars = session.prepare_java(options.jars)
     cluster = Cluster(settings, options.timeout)
@@ -409,12 +520,11 @@ def inspect(options: argparse.Namespace) -> int:
     return conclusion.publish(options.output, "inspection.json", document, "inspection.html", page)
 
 
-def forget(output: str, *names: str) -> None:
-    """Results of an earlier run must not be taken for this one's if this one cannot give any."""
-    for name in names:
-        try:
-            os.remove(os.path.join(output, name))
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise CannotRun(f"{output} cannot be written: {error}") from error
+def refuse_unwritable(output: str) -> None:
+    """CannotRun if no results can be written there; earlier ones stay until there are new ones."""
+    path = os.path.join(output, ".writable")
+    try:
+        write(path, "")
+        os.remove(path)
+    except OSError as error:
+        raise CannotRun(f"{output} cannot be written ({error}); give another --output") from error

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from flow.engine import class_archive, connector
+from flow.messages import stack_trace
 from flow.messages.failure import CannotRun
 
 _SETTINGS = {
@@ -140,9 +141,10 @@ def start(master: str | None, jars: list, work: str, records: int = 0, typical: 
         with _java_without_module(work):
             spark = builder.getOrCreate()
     except Exception as error:
-        lines = [line for line in str(error).splitlines() if line.strip()]
-        reason = lines[0] if lines else error
-        raise CannotRun(f"Spark did not start with master {master}: {reason}") from error
+        raise CannotRun(
+            f"Spark did not start with master {master}: {_why_not(str(error))};"
+            " see that the master is there, or give another --master"
+        ) from error
     spark.sparkContext.setLogLevel("ERROR")
     if submitted:
         for jar in jars:  # the JVM was started without them
@@ -152,6 +154,15 @@ def start(master: str | None, jars: list, work: str, records: int = 0, typical: 
     spark.sparkContext.addPyFile(_package(work))
     _started.append(spark)
     return spark
+
+
+def _why_not(said: str) -> str:
+    """Of an exception at Spark's start. A master that is gone makes Spark stop itself, and then it
+    complains about that and not about the master.
+    """
+    if "stopped SparkContext" in said or "SparkContext was shut down" in said:
+        return "no master answered there"
+    return stack_trace.reason(said)
 
 
 @contextmanager
@@ -235,6 +246,19 @@ def _package(work: str) -> str:
         for source in sorted(here.rglob("*.py")):
             bundle.write(source, source.relative_to(here.parent))
     return path
+
+
+def halt() -> None:
+    """End Spark's JVM at once, with its tasks, so that no thread waits for it any more."""
+    for spark in _started:
+        java = getattr(spark.sparkContext._gateway, "proc", None)
+        try:
+            if java is not None:
+                java.kill()
+            else:  # spark-submit's: it ends with this process
+                spark.sparkContext.cancelAllJobs()
+        except Exception:  # it is gone already
+            pass
 
 
 def stop(whole: bool = False, output: str = "") -> None:

@@ -11,7 +11,8 @@ producer wrote a partition in one go, all of it can be said without taking a rec
 is one constant, the read records *are* the ledger's records, each once, in order. `suspicious`
 finds where that does not hold, and only there the exact checks run, which name every violation.
 
-records: partition, offset, intact, ours, producer, attempt, home, sequence   (schema.with_fields)
+records: partition, offset, intact, ours, beside, producer, attempt, home, sequence
+    (schema.with_fields)
 ledger:  the columns of schema.LEDGER_COLUMNS
 violation: partition, offset, producer, attempt, sequence, records, reason
     (`records` is how many records one row stands for; what cannot be known is null)
@@ -20,7 +21,7 @@ violation: partition, offset, producer, attempt, sequence, records, reason
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Iterable, Optional
+from typing import Collection, Iterable, Optional
 
 from flow.record.ledger import Row, complement
 from flow.record.schema import ABORTED, ACKED, UNKNOWN, unpack_header
@@ -235,6 +236,34 @@ def violations(frame, reason: str, records: str = "1"):
     return frame.selectExpr(*chosen, f"cast({records} as bigint) as records", f"{reason} as reason")
 
 
+def in_ranges(violations):
+    """Violations as before, with `last_offset`: those of single records with one reason that stand
+    side by side, of one producer and in its sequence, are one row.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    single = violations.where("records = 1 and offset is not null")
+    others = violations.where("records != 1 or offset is null")
+    one = ["partition", "producer", "attempt", "reason"]
+    along = Window.partitionBy(*one).orderBy("offset")
+    joined = (
+        single.withColumn("place", F.row_number().over(along))
+        .withColumn("run", F.expr("offset - place"))
+        .withColumn("shift", F.expr("offset - sequence"))
+        .groupBy(*one, "run", "shift")
+        .agg(
+            F.min("offset").alias("offset"),
+            F.min("sequence").alias("sequence"),
+            F.sum("records").alias("records"),
+            F.max("offset").alias("last_offset"),
+        )
+    )
+    columns = ["partition", "offset", "producer", "attempt", "sequence", "records", "reason"]
+    whole = others.selectExpr(*columns, "cast(null as bigint) as last_offset")
+    return joined.select(*columns, "last_offset").unionByName(whole)
+
+
 def _ranges(ledger, outcomes):
     from pyspark.sql import functions as F
 
@@ -261,21 +290,34 @@ def _damaged(records, ledger):
     )  # fmt: skip
 
 
-def corrupt(records, ledger):
+def _taken(overwritten: Collection[int]) -> str:
+    """Foreign bytes of partitions in which others have written over what was acknowledged."""
+    return f"not ours and partition in ({', '.join(map(str, sorted(overwritten)))})"
+
+
+def corrupt(records, ledger, overwritten: Collection[int] = ()):
     """Not intact, and it must be one of ours: it stands where one was acknowledged or carries the
-    run id.
+    run id. Or it is, and what stands beside its value is not what was sent.
     """
     found = _damaged(records, ledger).where("producer is not null or ours")
-    return violations(found, "'CRC, length or run id is wrong'")
+    if overwritten:
+        found = found.where(f"not ({_taken(overwritten)})")
+    changed = records.where("intact and not beside")
+    return violations(found, "'CRC, length or run id is wrong'").unionByName(
+        violations(changed, "'key, headers or timestamp are not those that were sent'")
+    )
 
 
-def phantom(records, ledger):
+def phantom(records, ledger, overwritten: Collection[int] = ()):
     """Nothing in the ledger explains it: bytes of somebody else, or a sequence that was never
     sent.
     """
     from pyspark.sql import functions as F
 
-    foreign = _damaged(records, ledger).where("producer is null and not ours")
+    strange = "producer is null and not ours"
+    if overwritten:
+        strange = f"({strange}) or ({_taken(overwritten)})"
+    foreign = _damaged(records, ledger).where(strange)
     ranges = _ranges(ledger, [ACKED, UNKNOWN, ABORTED])  # of aborted ones: see `atomicity`
     unexplained = records.where("intact").join(ranges, F.expr(_SAME_RECORD), "left_anti")
     return violations(foreign, "'not a record of this run'").unionByName(
@@ -283,7 +325,7 @@ def phantom(records, ledger):
     )
 
 
-def loss(records, ledger):
+def loss(records, ledger, overwritten: Collection[int] = ()):
     """Acknowledged, and read nowhere. What stands damaged at its offset is corrupt, not lost."""
     ranges = ledger.where(f"outcome = '{ACKED}'").selectExpr(
         "partition as home", "producer", "attempt", "first_offset - first_sequence as shift",
@@ -295,12 +337,15 @@ def loss(records, ledger):
         f"explode(sequence(low, least(low + {_EXPLODE - 1}L, last_sequence))) as sequence",
     ).selectExpr("*", "home as partition", "sequence + shift as offset")  # fmt: skip
     missing = acked.join(records.where("intact").select(*KEY), KEY, "left_anti")
-    damaged = records.where("not intact").select("partition", "offset")
+    damaged = records.where("not intact")
+    if overwritten:
+        damaged = damaged.where(f"not ({_taken(overwritten)})")
+    damaged = damaged.select("partition", "offset")
     lost = missing.join(damaged, ["partition", "offset"], "left_anti")
     return violations(lost, "'acknowledged, not read'")
 
 
-def duplicate(records, ledger):
+def duplicate(records, ledger, overwritten: Collection[int] = ()):
     """One sequence at two places: every place but the first counts."""
     return repeated(records.where("intact"), KEY)
 
@@ -346,7 +391,7 @@ def repeated(records, key: list):
     return violations(again, reason)
 
 
-def order(records, ledger):
+def order(records, ledger, overwritten: Collection[int] = ()):
     """The sequence falls from one offset to the next, or a record came out of another partition.
 
     Only the first place of each sequence counts: a repetition is a duplicate, not disorder.

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from flow.judge import verdict
+from flow.messages import stopping
 from flow.messages.failure import CannotRun
 from flow.prepare.cluster import quiet_logger
 from flow.record.ledger import common
@@ -244,7 +245,7 @@ class Groups:
         complaints: list = []
         consumer.subscribe([self._topic])
         deadline = time.monotonic() + self._timeout
-        while left and time.monotonic() < deadline:
+        while left and time.monotonic() < deadline and not stopping.requested.is_set():
             before = set(left)
             for message in consumer.consume(_BATCH, timeout=0.2):
                 number, at, error = message.partition(), message.offset(), message.error()

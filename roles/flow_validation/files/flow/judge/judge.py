@@ -4,19 +4,26 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+import contextlib
+import sys
+import time
+from dataclasses import dataclass, field, replace
+from typing import Optional
 
 from flow.judge import checks, continuity, reading, verdict
-from flow.messages import progress
+from flow.messages import progress, stack_trace, stopping
 from flow.messages.failure import CannotRun
-from flow.prepare import listeners, room
+from flow.prepare import leadership, listeners, room
+from flow.prepare.cluster import MIN_ISR
 from flow.record import files, ledger, schema, timing, transactions
 
 # Seconds beyond transaction.timeout.ms, until a transaction must have been aborted by the cluster.
 _TRANSACTION_GRACE = 30
 # For what no broker knows that was asked: brokers that have just started learn of partitions one by one.
 _ABSENT_SECONDS = 15
+# For replicas of brokers that are there to come into sync behind a disturbance.
+_IN_SYNC_SECONDS = 30
+_AGAIN_SECONDS = 0.5
 _WITNESS = ("partition", "offset", "producer", "attempt", "sequence", "records", "reason")
 
 
@@ -72,13 +79,13 @@ class Judge:
         hanging = self._hanging() if self._layout else []
         wait = min(_ABSENT_SECONDS, self.options.timeout)
         now = self.cluster.positions(self.plan.topic, wait=wait, known=self.plan.after)
-        with ThreadPoolExecutor(1) as other:  # groups mostly wait: for members, and for brokers
+        with stopping.threads(1) as other:  # groups mostly wait: for members, and for brokers
             handed = other.submit(self._deliveries, now) if self.plan.groups else None
             spans = self._spans(now, hanging)
             counted = self._counted(spans)
-            found, resent = self._named(spans, counted)
+            found, resent = self._named(spans, counted, now)
         border = verdict.gaps_at_the_borders(self.plan.before, self.plan.after, now)
-        found["gap"] = told(found["gap"], border)
+        found["gap"] = told(found["gap"], [*self._created_again(), *border])
         found["corrupt"] = complained(found["corrupt"], counted.complaints)
         if self._layout:
             found["atomicity"] = told(found["atomicity"], hanging)
@@ -87,8 +94,69 @@ class Judge:
                 self.plan.first_offsets(), handed.result(), counted.doubtful
             )
         found.update(self._of_the_whole(now, counted.read))
+        hurt = {w.get("partition") for name in ("loss", "gap") for w in found[name].witnesses}
+        unclean = [
+            {"partition": n, "reason": f"an unclean election: {why}; what was acknowledged is lost"}
+            for n, why in self._elections(now, counted.doubtful).items()
+            if n in hurt
+        ]
+        old = found["durability"]
+        found["durability"] = verdict.Check(
+            "durability", old.count + len(unclean), unclean + old.witnesses
+        )
         judged = [found[name] for name in verdict.MEANING if name in found]
         return Results(judged, now, counted.read, counted.doubtful, counted.seen, resent)
+
+    def _created_again(self) -> list:
+        """A witness if the topic is not the one that was written to, though it has its name."""
+        wrote, reads = self.plan.topic_id, self.cluster.topic_id(self.plan.topic)
+        if not (wrote and reads) or wrote == reads:
+            return []
+        reason = f"the topic was deleted and created again: its id was {wrote} and is {reads}"
+        return [{"records": 1, "reason": reason}]
+
+    def _elections(self, now: dict, doubtful: set) -> dict:
+        """partition -> why an election that was not clean is suspected there, or certain.
+
+        Certain: at an offset of the run stands what was written under a later leader than the run's
+        last. Suspected: a leader had not been in sync, while it was written or between then and `now`.
+        """
+        moments = [
+            {n: (place.leader, place.isr) for n, place in moment.items()}
+            for moment in (self.plan.after, now)
+        ]
+        known = [
+            leadership.Election(each["partition"], each["leader"], tuple(each["in_sync"]))
+            for each in self.plan.elections
+        ]
+        found = {
+            each.partition: f"broker {each.leader} took the lead, when only"
+            f" {', '.join(map(str, each.in_sync))} had everything"
+            for each in [*known, *leadership.unclean(moments)]
+        }
+        return {**found, **self._written_later(now, doubtful)}
+
+    def _written_later(self, now: dict, doubtful: set) -> dict:
+        """The certain ones of `_elections`."""
+        last = {
+            n: min(was.end, now[n].end) - 1
+            for n, was in self.plan.after.items()
+            if n in doubtful and n in now and was.epoch is not None
+        }
+        last = {n: offset for n, offset in last.items() if offset >= now[n].start}
+        if not last:
+            return {}
+        topic, servers = self.plan.topic, self.options.bootstrap_servers
+        try:
+            epochs = reading.epochs_at(self.spark, topic, last, self.for_java, servers)
+        except CannotRun:  # nothing is said without it
+            return {}
+        return {
+            n: f"offset {last[n]} was written again under leader epoch {epoch}, and the run's last was"
+            f" {self.plan.after[n].epoch}"
+            for n, epoch in epochs.items()
+            if epoch > self.plan.after[n].epoch
+        }
 
     def _hanging(self) -> list:
         """Witnesses of transactions that nobody ends."""
@@ -127,7 +195,25 @@ class Judge:
         if self._layout:
             client = {**client, "isolation.level": "read_committed"}
         servers = self.options.bootstrap_servers
-        return reading.rows(self.spark, self.plan.topic, spans, client, servers, check_crcs)
+        return reading.rows(
+            self.spark, self.plan.topic, spans, client, servers, check_crcs, self.plan.beside
+        )
+
+    def _find(self, partition: int, span: tuple) -> Optional[tuple]:
+        """reading.unreadable of this topic; None where Java's consumer cannot be asked."""
+        topic, servers = self.plan.topic, self.options.bootstrap_servers
+        try:
+            return reading.unreadable(self.spark, topic, partition, span, self.for_java, servers)
+        except CannotRun as error:
+            print(f"note: partition {partition} is left out as a whole: {error}", file=sys.stderr)
+            return None
+
+    @property
+    def _sent(self) -> str:
+        """What must stand beside the values; schema.as_sent."""
+        if not self.plan.beside:
+            return schema.ANYTHING
+        return schema.as_sent(self.plan.run_id, self.plan.timestamp_type == timing.CREATED)
 
     def _counted(self, spans: dict) -> _Counted:
         """Read once, and confirm by counting what the ledger says; where that fails, count anew."""
@@ -144,19 +230,19 @@ class Judge:
         def confirmation(spans, check_crcs):
             kafka = self._source(spans, check_crcs)
             return checks.confirmation(
-                schema.with_agreement(kafka, *shape, writing, clock, division)
+                schema.with_agreement(kafka, *shape, writing, clock, division, self._sent)
             )
 
         def summary(spans, check_crcs):
             kafka = self._source(spans, check_crcs)
-            return checks.summary(schema.with_header(kafka, *shape, clock))
+            return checks.summary(schema.with_header(kafka, *shape, clock, self._sent))
 
         total = sum(end - start for start, end in spans.values())
         count = progress.tasks_done(self.spark, total)
         following = progress.following(self.options.output, "read", total, count)
         with self.watch.step("read and judge"), following:
             simple = {n: span for n, span in spans.items() if n in writing}
-            agreed, refused = reading.collect(confirmation, simple)[:2]
+            agreed, refused = reading.collect(confirmation, simple, self._find)[:2]
             # A batch that Kafka's consumer refuses leaves open what the pass has seen.
             groups = [] if refused else checks.confirmed(agreed, writing)
             done = {group.partition for group in groups}
@@ -164,7 +250,9 @@ class Judge:
             moments = [row for row in agreed if row["partition"] in done]
             complaints, readable, check_crcs = [], rest, True
             if any(end > start for start, end in rest.values()):
-                collected, complaints, readable, check_crcs = reading.collect(summary, rest)
+                collected, complaints, readable, check_crcs = reading.collect(
+                    summary, rest, self._find
+                )
                 groups += checks.groups(collected)
                 moments += collected
             read: dict = {}
@@ -178,7 +266,7 @@ class Judge:
             seen = timing.observe(clock, moments)
         return _Counted(read, doubtful, readable, complaints, check_crcs, seen)
 
-    def _named(self, spans: dict, counted: _Counted) -> tuple:
+    def _named(self, spans: dict, counted: _Counted, now: dict) -> tuple:
         """({check id: Check} of the checks that look at every record, where counting proved nothing;
         how many records producers sent again).
         """
@@ -191,16 +279,23 @@ class Judge:
             part = {n: span for n, span in counted.readable.items() if n in counted.doubtful}
             self._find_room(part)
             kafka = self._source(part, counted.check_crcs)
-            records = schema.with_fields(kafka, self.plan.run_id, self.plan.record_size)
+            records = schema.with_fields(kafka, self.plan.run_id, self.plan.record_size, self._sent)
             records = records.persist(StorageLevel.DISK_ONLY)  # 40 bytes each, not the payload
             try:
-                return self._exact(records, counted.doubtful, spans)
+                return self._exact(records, counted.doubtful, spans, now)
+            except Exception as error:
+                raise CannotRun(
+                    "records are in doubt, but could not be looked at one by one:"
+                    f" {stack_trace.reason(str(error))}; when the brokers answer again, `job.py verify"
+                    f" --ledger {self.options.ledger}` names what is wrong"
+                ) from error
             finally:
-                records.unpersist()
+                with contextlib.suppress(Exception):  # Spark may be what is gone
+                    records.unpersist()
 
     def _find_room(self, spans: dict) -> None:
         """CannotRun if Spark's disk cannot hold what naming takes: a full one helps nobody."""
-        records = sum(end - start for start, end in spans.values())
+        records = sum(map(reading.length, spans.values()))
         short = room.short_for_naming(self.spark, records)
         if short:
             raise CannotRun(
@@ -209,7 +304,7 @@ class Judge:
                 f" with more room, `job.py verify --ledger {self.options.ledger}` names what is wrong"
             )
 
-    def _exact(self, records, doubtful: set, spans: dict) -> tuple:
+    def _exact(self, records, doubtful: set, spans: dict, now: dict) -> tuple:
         """The same of these records (schema.with_fields)."""
         rows = [row for row in self.rows if row.partition in doubtful]
         part = files.rows_frame(self.spark, self.plan, rows)
@@ -217,7 +312,11 @@ class Judge:
             [(n, *spans[n]) for n in sorted(doubtful) if n in spans],
             "partition int, first bigint, end bigint",
         )
-        found = {name: tally(name, check(records, part)) for name, check in checks.EXACT.items()}
+        overwritten = set(self._elections(now, doubtful))
+        found = {
+            name: tally(name, check(records, part, overwritten))
+            for name, check in checks.EXACT.items()
+        }
         resent = 0
         if self._layout:
             found["gap"] = tally("gap", checks.missing(records, part, frame))
@@ -249,13 +348,47 @@ class Judge:
             self.options.expected_brokers,
             listeners.troubles(plan.listeners),
         )
-        durability = verdict.durability(
-            plan.before, plan.min_isr, plan.planned_replication, plan.planned_min_isr
+        # Without an acknowledgement there was nothing to read: that stays open, and is no violation.
+        acked = any(row.outcome == schema.ACKED for row in self.rows)
+        nothing = (
+            [{"reason": "no record could be read"}] if acked and not sum(read.values()) else []
         )
-        reason = "no record could be read" if self.rows else "nothing was written"
-        nothing = [] if sum(read.values()) else [{"reason": reason}]
         emptiness = verdict.Check("emptiness", len(nothing), nothing)
-        return {check.id: check for check in (coverage, durability, emptiness)}
+        return {check.id: check for check in (coverage, self._durability(now), emptiness)}
+
+    def _durability(self, now: dict) -> verdict.Check:
+        """By the command line's plans, or the ledger's; before the first write and now."""
+        plan, options = self.plan, self.options
+        settled, registered = self._in_sync(now)
+        config = self.cluster.effective_config(plan.topic, (MIN_ISR,)) if settled else {}
+        min_isr = config.get(MIN_ISR)
+        standings = [
+            verdict.Standing("before the first write", plan.before, plan.min_isr),
+            verdict.Standing(
+                "when the records were read", settled, None if min_isr is None else int(min_isr)
+            ),
+        ]
+        replication = options.replication_factor or plan.planned_replication
+        planned = options.min_isr or plan.planned_min_isr
+        return verdict.durability(standings, replication, planned, registered)
+
+    def _in_sync(self, now: dict) -> tuple:
+        """(partition -> Partition as in `now`, with replicas and ISR as soon as each replica of a
+        broker that is there is in sync, or after a while; ids of the brokers that are there).
+        """
+        deadline = time.monotonic() + min(_IN_SYNC_SECONDS, self.options.timeout)
+        while True:
+            layout = self.cluster.layout(self.plan.topic)
+            registered = set(self.cluster.describe().brokers)
+            found = {
+                n: replace(place, replicas=layout[n]["replicas"], isr=layout[n]["isr"])
+                for n, place in now.items()
+                if n in layout
+            }
+            behind = verdict.out_of_sync(found).values()
+            if not any(registered & set(each) for each in behind) or time.monotonic() > deadline:
+                return found, registered
+            time.sleep(_AGAIN_SECONDS)
 
 
 def told(check: verdict.Check, more: list) -> verdict.Check:
@@ -271,9 +404,18 @@ def complained(corrupt: verdict.Check, complaints: list) -> verdict.Check:
 
 
 def tally(name: str, violations) -> verdict.Check:
-    """Count all violations, and take the first ones by partition and offset as witnesses."""
+    """Count all violations, and take the worst as witnesses: neighbours as one range, the longest first."""
+    from pyspark.sql.functions import desc_nulls_last
+
     count = violations.agg({"records": "sum"}).first()[0] or 0
     if not count:
         return verdict.Check(name)
-    first = violations.orderBy("partition", "offset").limit(verdict.WITNESSES).collect()
-    return verdict.Check(name, count, [{k: row[k] for k in _WITNESS} for row in first])
+    worst = [desc_nulls_last("records"), "partition", "offset"]
+    first = checks.in_ranges(violations).orderBy(*worst).limit(verdict.WITNESSES).collect()
+    witnesses = []
+    for row in first:
+        told = {k: row[k] for k in _WITNESS}
+        if row["records"] > 1 and row["last_offset"] is not None:
+            told["last_offset"] = row["last_offset"]
+        witnesses.append(told)
+    return verdict.Check(name, count, witnesses)

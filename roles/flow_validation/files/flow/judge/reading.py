@@ -6,12 +6,17 @@ not a crash.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
-from typing import Callable
+import time
+from typing import Callable, Optional
+
+from py4j.protocol import Py4JJavaError
 
 from flow.messages import stack_trace
 from flow.messages.failure import CannotRun
+from flow.prepare import java_admin
 
 # What Kafka's consumer says when the bytes that a broker serves are not a valid batch
 _DAMAGED = re.compile(
@@ -26,6 +31,8 @@ COLUMNS = (
 )
 _PLACE = re.compile(r"(?:from|partition) (\S+)-(\d+)(?:[^\d]+offset (\d+))?")
 
+
+_CONSUMER_SECONDS = 30  # without anything new, until a broker counts as silent
 
 # Of a partition, in one answer; a task holds two such answers at most.
 _FETCH_BYTES = 4 * 2**20
@@ -44,6 +51,27 @@ def records_of_a_task(spans: dict, cores: int) -> int:
     return min(max(-(-total // (4 * cores)), LEAST_OF_A_TASK), MOST_OF_A_TASK)
 
 
+def length(span: tuple) -> int:
+    """How many offsets a span has. A span is (first offset, end offset), and further such pairs behind
+    what cannot be read.
+    """
+    return sum(end - first for first, end in _pairs(span))
+
+
+def _pairs(span: tuple) -> list:
+    return list(zip(span[::2], span[1::2]))
+
+
+def without(span: tuple, first: int, end: int) -> tuple:
+    """The span without these offsets; empty if nothing is left of it."""
+    left: list = []
+    for low, high in _pairs(span):
+        for part in ((low, min(high, first)), (max(low, end), high)):
+            if part[1] > part[0]:
+                left += part
+    return tuple(left)
+
+
 def rows(
     spark,
     topic: str,
@@ -53,10 +81,20 @@ def rows(
     check_crcs: bool = True,
     headers: bool = False,
 ):
-    """The topic's records as Spark reads them; spans: partition -> (first offset, end offset)."""
-    wanted = {n: span for n, span in spans.items() if span[1] > span[0]}
+    """The topic's records as Spark reads them; spans: partition -> span (see `length`)."""
+    wanted = {n: _pairs(span) for n, span in spans.items() if length(span)}
     if not wanted:
         return spark.createDataFrame([], COLUMNS)
+    layers = []
+    for number in range(max(map(len, wanted.values()))):
+        layer = {n: pairs[number] for n, pairs in wanted.items() if len(pairs) > number}
+        layers.append(_layer(spark, topic, layer, client, servers, check_crcs, headers))
+    return functools.reduce(lambda one, other: one.unionByName(other), layers)
+
+
+def _layer(spark, topic: str, wanted: dict, client: dict, servers: str, check_crcs: bool,
+           headers: bool):  # fmt: skip
+    """`rows` of one pair of offsets for each partition."""
     reader = spark.read.format("kafka").option("kafka.bootstrap.servers", servers)
     options = {
         **{f"kafka.{key}": value for key, value in client.items()},
@@ -82,13 +120,101 @@ def rows(
     return reader.options(**options).load()
 
 
-def collect(frame_of: Callable, spans: dict) -> tuple:
+def unreadable(
+    spark, topic: str, partition: int, span: tuple, client: dict, servers: str
+) -> Optional[tuple]:
+    """(first, end) of the first offsets in the span that Kafka's consumer cannot hand out, though it
+    does not look at its own checksums: of one batch as a rule. None if it can hand out all.
+
+    CannotRun where Java's consumer is out of reach, or brokers do not answer.
+    """
+    settings = {
+        **client,
+        "check.crcs": "false",
+        "enable.auto.commit": "false",
+        "auto.offset.reset": "none",
+        "max.poll.records": "50000",
+    }
+    with java_admin.consumer(spark, servers, settings) as (jvm, consumer):
+        place = jvm.org.apache.kafka.common.TopicPartition(topic, partition)
+        places = jvm.java.util.Collections.singletonList(place)
+        consumer.assign(places)
+
+        def reach(offset: int, end: int) -> int:
+            """How far it comes from there: `end`, or the first offset that it cannot hand out."""
+            consumer.seek(place, offset)
+            deadline = time.monotonic() + _CONSUMER_SECONDS
+            while (at := consumer.position(place)) < end:
+                try:
+                    consumer.poll(jvm.java.time.Duration.ofMillis(500))
+                except Py4JJavaError as error:
+                    if not _DAMAGED.search(str(error)):
+                        raise
+                    return consumer.position(place)
+                if consumer.position(place) > at:
+                    deadline = time.monotonic() + _CONSUMER_SECONDS
+                elif time.monotonic() > deadline:
+                    raise CannotRun(f"nothing came of partition {partition} of {topic}")
+            return end
+
+        for first, end in _pairs(span):
+            bad = reach(first, end)
+            if bad < end:
+                good = first_beyond(bad, end, lambda at, end=end: reach(at, min(at + 1, end)) > at)
+                return bad, good
+    return None
+
+
+def epochs_at(spark, topic: str, offsets: dict, client: dict, servers: str) -> dict:
+    """partition -> leader epoch under which what stands there was written; offsets: partition -> offset.
+    Left out is what cannot be read or has none. CannotRun where Java's consumer is out of reach.
+    """
+    settings = {**client, "enable.auto.commit": "false", "auto.offset.reset": "none"}
+    found = {}
+    with java_admin.consumer(spark, servers, settings) as (jvm, consumer):
+        for partition, offset in sorted(offsets.items()):
+            place = jvm.org.apache.kafka.common.TopicPartition(topic, partition)
+            consumer.assign(jvm.java.util.Collections.singletonList(place))
+            consumer.seek(place, offset)
+            deadline = time.monotonic() + _CONSUMER_SECONDS
+            while consumer.position(place) <= offset and time.monotonic() < deadline:
+                try:
+                    records = consumer.poll(jvm.java.time.Duration.ofMillis(500)).records(place)
+                except Py4JJavaError:  # a damaged batch says nothing
+                    break
+                if records.size() and records.get(0).offset() == offset:
+                    epoch = records.get(0).leaderEpoch()
+                    if epoch.isPresent():
+                        found[partition] = epoch.get()
+    return found
+
+
+def first_beyond(bad: int, end: int, readable: Callable) -> int:
+    """The first offset behind the one that is `bad` from which can be read again; `end` if none.
+
+    It asks few times: a batch can be read from any of its offsets or from none.
+    """
+    low, step = bad, 1
+    while low + step < end and not readable(low + step):
+        low, step = low + step, 2 * step
+    high = min(low + step, end)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if readable(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def collect(frame_of: Callable, spans: dict, find: Optional[Callable] = None) -> tuple:
     """Run `frame_of(spans, check_crcs)` and collect it: (rows as dictionaries, what the
     consumer complained about, spans read, whether Kafka's own CRCs were checked).
 
     If the consumer refuses a batch, that is a finding. The batch is then read without Kafka's own
-    CRC test, so that the records' CRCs say which ones are damaged; a partition that cannot be read
-    even so is left out.
+    CRC test, so that the records' CRCs say which ones are damaged. What cannot be read even so, such as
+    a compressed batch, is left out: by `find` (partition, span) -> `unreadable`, which costs no more
+    than the batch; else the partition.
     """
     complaints: list = []
     left = dict(spans)
@@ -115,6 +241,16 @@ def collect(frame_of: Callable, spans: dict) -> tuple:
             if check_crcs:
                 check_crcs = False
             elif partition in left:
-                del left[partition]
+                hole = find(partition, left[partition]) if find else None
+                if hole is None:
+                    del left[partition]
+                    continue
+                left[partition] = without(left[partition], *hole)
+                complaints[-1] = {
+                    "partition": partition,
+                    "offset": hole[0],
+                    "records": hole[1] - hole[0],
+                    "reason": f"offsets {hole[0]} to {hole[1] - 1} cannot be decoded: {why}",
+                }
             else:
                 raise CannotRun(f"Spark could not read the topic: {why}") from error

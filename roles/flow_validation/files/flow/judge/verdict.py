@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Iterable, Optional, Sequence
+from typing import Collection, Iterable, Optional, Sequence
 
 SCHEMA_VERSION = 1
 WITNESSES = 20
@@ -18,7 +18,7 @@ COULD_NOT_RUN = 3
 MEANING = {
     "loss": "Every acknowledged record was read.",
     "phantom": "Every record that was read is explained by the ledger.",
-    "corrupt": "Every record came out with the bytes that went in.",
+    "corrupt": "Every record came out as it went in: value, key, headers, and the timestamp where the topic keeps it.",
     "duplicate": "No record was read twice.",
     "order": "Within producer and partition the sequence rises with the offset.",
     "gap": "No offset is empty, no end offset and no leader epoch fell.",
@@ -57,7 +57,9 @@ def gaps_at_the_borders(before: dict, after: dict, now: dict) -> list:
     """Witnesses of what counting records cannot see: ends, starts and epochs that moved the wrong
     way.
 
-    Each argument: partition -> Partition. `after` are the positions when producing ended.
+    Each argument: partition -> Partition. `after` are the positions when producing ended. What lies
+    before the run's first record (`before`'s ends) may go: records of others expire. Partitions that
+    were added meanwhile hold nothing of the run.
     """
     found = []
 
@@ -67,6 +69,8 @@ def gaps_at_the_borders(before: dict, after: dict, now: dict) -> list:
         )
 
     for number, was in sorted(after.items()):
+        if number not in before:
+            continue
         current = now.get(number)
         if current is None:
             tell(number, was.start, was.end - was.start, "the partition is gone")
@@ -74,9 +78,9 @@ def gaps_at_the_borders(before: dict, after: dict, now: dict) -> list:
         if current.end < was.end:
             reason = f"the end offset fell from {was.end} to {current.end}"
             tell(number, current.end, was.end - current.end, reason)
-        start = before[number].start
+        start = before[number].end
         if current.start > start:
-            reason = f"the first offset rose from {start} to {current.start}"
+            reason = f"the first offset rose to {current.start}, beyond the run's first, {start}"
             tell(number, start, current.start - start, reason)
         if None not in (was.epoch, current.epoch) and current.epoch < was.epoch:
             reason = f"the leader epoch fell from {was.epoch} to {current.epoch}"
@@ -113,21 +117,58 @@ def coverage(
     return Check("coverage", count, [*witnesses, *listeners])
 
 
-def durability(
-    partitions: dict, min_isr: int, planned_replication: int, planned_min_isr: int
-) -> Check:
-    """Every partition has the planned number of replicas; the effective min ISR is at least the
-    planned one.
+@dataclass(frozen=True)
+class Standing:
+    """How durable the topic is at one `moment` ("before the first write", ...): its Partitions, and the
+    min.insync.replicas in force, None where nobody could read it.
     """
+
+    moment: str
+    partitions: dict
+    min_isr: Optional[int]
+
+
+def durability(
+    standings: Sequence[Standing],
+    planned_replication: int,
+    planned_min_isr: int,
+    registered: Optional[Collection[int]] = None,
+) -> Check:
+    """At each moment every partition has the planned number of replicas, and the effective min ISR is
+    at least the planned one. What is the same at two moments is told once.
+
+    registered: brokers that are there at the last moment; then each replica on one of them must be in
+    sync. Those of brokers that are down are no finding of this check (see `out_of_sync`).
+    """
+    found: dict = {}
+    for each in standings:
+        for number, place in sorted(each.partitions.items()):
+            if len(place.replicas) != planned_replication:
+                reason = f"{len(place.replicas)} replicas instead of {planned_replication}"
+                found.setdefault((number, reason), each.moment)
+        if each.min_isr is not None and each.min_isr < planned_min_isr:
+            reason = (
+                f"effective min.insync.replicas is {each.min_isr}, planned is {planned_min_isr}"
+            )
+            found.setdefault((None, reason), each.moment)
+    if registered is not None:
+        last = standings[-1]
+        for number, behind in out_of_sync(last.partitions).items():
+            if present := sorted(set(behind) & set(registered)):
+                said = ", ".join(map(str, present))
+                reason = f"replicas on brokers {said}, which are there, are not in sync"
+                found.setdefault((number, reason), last.moment)
     witnesses = [
-        {"partition": n, "reason": f"{len(p.replicas)} replicas instead of {planned_replication}"}
-        for n, p in sorted(partitions.items())
-        if len(p.replicas) != planned_replication
+        {**({} if n is None else {"partition": n}), "reason": f"{moment}: {reason}"}
+        for (n, reason), moment in found.items()
     ]
-    if min_isr < planned_min_isr:
-        reason = f"effective min.insync.replicas is {min_isr}, planned is {planned_min_isr}"
-        witnesses.append({"reason": reason})
     return Check("durability", len(witnesses), witnesses)
+
+
+def out_of_sync(partitions: dict) -> dict:
+    """partition -> brokers whose replica is not in sync, of those partitions that have any."""
+    behind = {n: sorted(set(p.replicas) - set(p.isr)) for n, p in sorted(partitions.items())}
+    return {n: brokers for n, brokers in behind.items() if brokers}
 
 
 def decide(
@@ -140,15 +181,19 @@ def decide(
     failed = [c for c in checks if c.status == FAIL]
     if failed:
         return FAIL, "; ".join(f"{c.id}: {c.count:,}" for c in failed)
-    if unfinished_producers:
-        open_records = f"{counts['unknown']:,} records unknown and {counts['failed']:,} failed"
-        if counts.get("aborted_by_errors"):
-            open_records += (
-                f" and {counts['aborted_by_errors']:,} in transactions that had to be aborted"
-            )
-        if counts.get("never_sent"):
-            open_records += f" and {counts['never_sent']:,} never sent"
-        unclear = [f"{open_records} of those to be written", *unclear]
+    unclear = [*unfinished(counts, unfinished_producers), *unclear]
     if unclear:
         return INCONCLUSIVE, f"nothing acknowledged is missing, but {'; '.join(unclear)}"
     return PASS, (f"{counts['acked']:,} acknowledged records came back, once, in order, unchanged")
+
+
+def unfinished(counts: dict, producers: list) -> list:
+    """A sentence about what these producers have left open; none if they are none."""
+    if not producers:
+        return []
+    said = f"{counts['unknown']:,} records unknown and {counts['failed']:,} failed"
+    if counts.get("aborted_by_errors"):
+        said += f" and {counts['aborted_by_errors']:,} in transactions that had to be aborted"
+    if counts.get("never_sent"):
+        said += f" and {counts['never_sent']:,} never sent"
+    return [f"{said} of those to be written"]

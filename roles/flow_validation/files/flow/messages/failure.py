@@ -1,9 +1,54 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""How the job says that it cannot go on."""
+"""How the job says that it cannot go on: one sentence, whatever went wrong."""
 
 from __future__ import annotations
+
+import errno
+import os
+import traceback
+
+from flow.messages import stack_trace
+from flow.messages.output import write
+
+TRACE = "failure.txt"  # in the output's directory: where a fault of the job itself was raised
 
 
 class CannotRun(Exception):
     """The validation could not be done; the message is one sentence for a person (exit code 3)."""
+
+
+class Stopped(BaseException):
+    """Somebody ended the run: the message is the signal's name. No `except Exception` may keep it."""
+
+
+def sentence(error: BaseException, directory: str) -> str:
+    """What a person is told of an exception that ended the job, with the remedy.
+
+    directory: where the traceback of one that nobody foresaw is kept, "" for nowhere.
+    """
+    if isinstance(error, CannotRun):
+        return str(error)
+    if isinstance(error, Stopped):
+        return f"it was stopped by {error} before there was a verdict; begin it again"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        where = f" ({error.filename})" if error.filename else ""
+        return f"the disk is full{where}; make room, then run it again"
+    if isinstance(error, PermissionError):
+        return f"{error.filename} may not be written or read; give other directories, or the right"
+    what = f"{type(error).__name__}: {stack_trace.reason(str(error))}"
+    told = f"the job itself failed ({what}), which says nothing about the cluster"
+    kept = _keep_trace(error, directory)
+    return f"{told}; {kept}try again, and report it if it happens twice"
+
+
+def _keep_trace(error: BaseException, directory: str) -> str:
+    """Write the traceback down; the part of the sentence that says where it is."""
+    path = os.path.join(directory, TRACE)
+    try:
+        if directory:
+            write(path, "".join(traceback.format_exception(error)))
+            return f"the traceback is in {path}; "
+    except OSError:  # the disk may be what is wrong
+        pass
+    return ""

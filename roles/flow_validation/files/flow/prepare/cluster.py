@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
-from typing import Collection, Sequence
+from typing import Collection, Optional, Sequence
 
 from flow.messages.failure import CannotRun
 from flow.record.partition import Partition
@@ -17,6 +17,7 @@ from flow.record.partition import Partition
 # what is asked of a topic's settings
 MIN_ISR, TIMESTAMP_TYPE = "min.insync.replicas", "message.timestamp.type"
 CLEANUP_POLICY = "cleanup.policy"
+MOST_BYTES = "max.message.bytes"
 
 # Seconds for one answer of a partition's leader. The new one is not asked before the next try, and
 # librdkafka keeps a core busy while it waits for one that has died.
@@ -157,15 +158,17 @@ class Cluster:
                 )
             time.sleep(0.05)
 
-    def delete_topic(self, topic: str) -> None:
-        """Delete the topic, if it is there; raises CannotRun if the cluster does not.
+    def delete_topic(self, topic: str, within: Optional[float] = None) -> None:
+        """Delete the topic, if it is there; raises CannotRun if the cluster does not, `within` so
+        many seconds (default: the timeout).
 
         Asked again with new metadata, because the controller may have moved during the run.
         """
-        deadline = time.monotonic() + self._timeout
+        seconds = self._timeout if within is None else within
+        deadline = time.monotonic() + seconds
         while self.has_topic(topic):
             try:
-                self._admin.delete_topics([topic])[topic].result(self._timeout)
+                self._admin.delete_topics([topic])[topic].result(seconds)
                 return
             except Exception as error:
                 if "AUTHORIZATION" in str(error) or time.monotonic() > deadline:
@@ -228,6 +231,18 @@ class Cluster:
             broker: self._config("BROKER", str(broker), f"broker {broker}", names)
             for broker in brokers
         }
+
+    def topic_id(self, topic: str) -> str:
+        """The topic's id, "" where the cluster gives none or there is no such topic: one that is
+        deleted and created again has another.
+        """
+        collection = self._kafka.TopicCollection([topic])
+        try:
+            described = self._admin.describe_topics(collection)[topic].result(self._timeout)
+        except Exception:  # not every version and not every principal may ask
+            return ""
+        number = described.topic_id
+        return "" if number is None or set(str(number)) <= {"A"} else str(number)
 
     def layout(self, topic: str) -> dict:
         """partition -> {leader (None if there is none), replicas, isr}; empty if there is no such

@@ -24,6 +24,17 @@ def opened(spark, servers: str, client: dict) -> Iterator[tuple]:
     What Java says in the body becomes CannotRun with its first line, and so does a JVM whose class
     loader does not show the client to Python (spark-submit without the connector's jars).
     """
+    with _java(spark, servers, client) as (jvm, settings):
+        admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
+        try:
+            yield jvm, admin
+        finally:
+            admin.close(jvm.java.time.Duration.ofSeconds(0))
+
+
+@contextmanager
+def _java(spark, servers: str, client: dict) -> Iterator[tuple]:
+    """(jvm, java.util.Properties for a client); what Java says in the body becomes CannotRun."""
     from py4j.protocol import Py4JError
 
     jvm = spark._jvm
@@ -31,16 +42,26 @@ def opened(spark, servers: str, client: dict) -> Iterator[tuple]:
         settings = jvm.java.util.Properties()
         for key, value in {"bootstrap.servers": servers, **client}.items():
             settings.setProperty(key, str(value))
-        admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
-        try:
-            yield jvm, admin
-        finally:
-            admin.close(jvm.java.time.Duration.ofSeconds(0))
+        yield jvm, settings
     except TypeError as error:
         raise CannotRun("Kafka's Java client is out of reach") from error
     except Py4JError as error:
         cause = getattr(error, "java_exception", None)
         raise CannotRun(str(cause or error).splitlines()[0]) from error
+
+
+@contextmanager
+def consumer(spark, servers: str, client: dict) -> Iterator[tuple]:
+    """(jvm, Kafka's own consumer of bytes) for the body of the `with`; otherwise as `opened`."""
+    with _java(spark, servers, client) as (jvm, settings):
+        bytes_ = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
+        for part in ("key", "value"):
+            settings.setProperty(f"{part}.deserializer", bytes_)
+        made = jvm.org.apache.kafka.clients.consumer.KafkaConsumer(settings)
+        try:
+            yield jvm, made
+        finally:
+            made.close(jvm.java.time.Duration.ofSeconds(0))
 
 
 def answer(jvm, future, timeout: float):

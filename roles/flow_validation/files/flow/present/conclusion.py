@@ -12,7 +12,7 @@ from flow.engine.connector import spark_versions
 from flow.judge import verdict
 from flow.judge.judge import Judge, Results
 from flow.messages.output import write, write_json
-from flow.present import report
+from flow.present import report, sentence
 from flow.probe import probes
 from flow.record import files, ledger, schema, timing
 
@@ -33,6 +33,13 @@ def conclude(judging: Judge, results: Results) -> int:
     if open_producers and plan.produce_error:
         unclear.append(f"the produce step was broken off: {plan.produce_error}")
     kind, summary = verdict.decide(results.checks, counts, open_producers, unclear)
+    unclear = [*verdict.unfinished(counts, open_producers), *unclear]
+    found = [with_topic(c.to_json(), plan.topic) for c in results.checks]
+    if kind == verdict.FAIL:
+        leaders = {number: place.leader for number, place in results.now.items()}
+        summary = sentence.of_failure(plan.topic, found, leaders)
+        if unclear:
+            summary += f"; besides, this stays open: {'; '.join(unclear)}"
     told_of = ["acked", "read", "unknown", "failed"]
     if plan.transactions():
         told_of.append(schema.ABORTED)
@@ -56,7 +63,11 @@ def conclude(judging: Judge, results: Results) -> int:
         "verdict": kind,
         "summary": summary,
         "started": plan.started,
-        "checks": [with_topic(c.to_json(), plan.topic) for c in results.checks],
+        "checks": found,
+        "unclear": unclear,
+        "what_now": sentence.what_now(
+            vars(judging.options), plan.topic, kind == verdict.PASS, _goes(judging.options, plan)
+        ),
         "counts": {name: counts[name] for name in told_of},
         "topic": {
             "name": plan.topic,
@@ -83,6 +94,11 @@ def conclude(judging: Judge, results: Results) -> int:
     }
     page = report.page(document)
     return publish(judging.options.output, "verdict.json", document, "report.html", page)
+
+
+def _goes(options, plan: files.Plan) -> bool:
+    """Whether the topic is deleted after a pass."""
+    return options.mode == "run" and plan.created and not options.keep
 
 
 def _silence(plan: files.Plan, rows: list, results: Results) -> list:

@@ -126,6 +126,8 @@ def page(verdict: dict) -> str:
     sections = [
         _head("Flow validation", verdict, f", run {verdict['run_id']}"),
         _facts(verdict),
+        _list("What stayed open", verdict.get("unclear", [])),
+        _list("What now", verdict.get("what_now", [])),
         _checks(verdict["checks"], MEANING),
         _witnesses(verdict["checks"], verdict["topic"]["name"]),
         _latency(verdict["timing"]),
@@ -270,6 +272,13 @@ def _head(heading: str, verdict: dict, more: str = "") -> str:
         f" {escape(_text(verdict['topic'].get('name')))}, started {escape(verdict['started'])}"
         f"{escape(more)}</p></header>"
     )
+
+
+def _list(title: str, sentences: Sequence[str]) -> str:
+    if not sentences:
+        return ""
+    rows = "".join(f"<li>{escape(each)}</li>" for each in sentences)
+    return f"<h2>{escape(title)}</h2><ul>{rows}</ul>"
 
 
 def _facts(verdict: dict) -> str:

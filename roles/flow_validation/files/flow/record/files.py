@@ -10,12 +10,14 @@ LEDGER/_attempts/*.json what each attempt at a produce task knows, kept up to da
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
 from dataclasses import asdict, dataclass, field
 from typing import Optional
 
+from flow.messages import stack_trace
 from flow.messages.failure import CannotRun
 from flow.messages.output import write_json
 from flow.record.ledger import Attempt, Row
@@ -23,6 +25,8 @@ from flow.record.partition import Partition
 from flow.record.schema import LEDGER_COLUMNS, LEDGER_DDL
 from flow.record.timing import CREATED
 from flow.record.transactions import Layout
+
+PLAN = "_plan.json"
 
 
 @dataclass
@@ -52,6 +56,12 @@ class Plan:
     listeners: list = field(default_factory=list)  # tried besides the run's, as in verdict.json
     transaction_records: int = 0  # of a partition in each transaction; 0: no transactions
     transaction_timeout: float = 0.0  # seconds after which the cluster aborts one that nobody ends
+    ledger_rows: Optional[int] = None  # how many, once producing has ended; and `digest` of them
+    ledger_digest: str = ""
+    beside: bool = False  # keys, headers and timestamps are known; not in ledgers of older versions
+    elections: list = field(default_factory=list)  # leadership.Elections while it produced
+    topic_id: str = ""  # "" where the cluster gives none
+    removed: str = ""  # when the run deleted its topic, after a pass
 
     def transactions(self) -> Optional[Layout]:
         """How the records are divided into transactions; None if they are not."""
@@ -86,7 +96,7 @@ def attempts_directory(ledger: str) -> str:
 
 def new_ledger(ledger: str) -> None:
     """An empty ledger directory; refuses one that is in use, since a ledger is evidence."""
-    if os.path.exists(os.path.join(ledger, "_plan.json")) or os.path.isfile(ledger):
+    if os.path.exists(os.path.join(ledger, PLAN)) or os.path.isfile(ledger):
         raise CannotRun(f"{ledger} holds the ledger of another run; give an empty directory")
     try:
         os.makedirs(attempts_directory(ledger), exist_ok=True)
@@ -96,28 +106,60 @@ def new_ledger(ledger: str) -> None:
 
 def save_plan(ledger: str, plan: Plan) -> None:
     """Write LEDGER/_plan.json."""
-    write_json(os.path.join(ledger, "_plan.json"), plan.to_json())
+    write_json(os.path.join(ledger, PLAN), plan.to_json())
 
 
 def load_plan(ledger: str) -> Plan:
     """Read LEDGER/_plan.json; CannotRun if this is no ledger."""
-    path = os.path.join(ledger, "_plan.json")
+    path = os.path.join(ledger, PLAN)
     try:
         with open(path, encoding="utf-8") as file:
-            return Plan.from_json(json.load(file))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CannotRun(f"{ledger} is not a ledger: {error}") from error
+            plan = Plan.from_json(json.load(file))
+    except FileNotFoundError as error:
+        raise CannotRun(f"{ledger} is not a ledger: it has no {PLAN}") from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CannotRun(_damaged(ledger, f"{PLAN} cannot be read ({error})")) from error
+    wanted = set(range(plan.partitions))
+    if not (wanted <= set(plan.before) and wanted <= set(plan.after or plan.before)):
+        raise CannotRun(_damaged(ledger, f"{PLAN} lacks partitions"))
+    return plan
 
 
-def load_attempts(ledger: str) -> list:
-    """All attempts that got to run, whether they ended well or not."""
+def _damaged(ledger: str, what: str) -> str:
+    return (
+        f"the ledger {ledger} is damaged: {what}; nothing can be judged by it. Restore it from a copy,"
+        " or run the job again with a new one"
+    )
+
+
+def load_attempts(ledger: str, broken: bool = False) -> list:
+    """All attempts that got to run, whether they ended well or not.
+
+    A file that cannot be read is CannotRun. With `broken` it is an attempt of which nothing is known
+    but that it ran: it may have written anything twice.
+    """
     directory = attempts_directory(ledger)
     found = []
     for name in sorted(os.listdir(directory)) if os.path.isdir(directory) else []:
-        if name.endswith(".json"):
+        if not name.endswith(".json"):
+            continue
+        try:
             with open(os.path.join(directory, name), encoding="utf-8") as file:
                 found.append(Attempt.from_json(json.load(file)))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            numbers = name[: -len(".json")].split("-")
+            if not (broken and len(numbers) == 2 and all(each.isdigit() for each in numbers)):
+                raise CannotRun(
+                    _damaged(ledger, f"_attempts/{name} cannot be read ({error})")
+                ) from error
+            found.append(Attempt(int(numbers[0]), int(numbers[1]), False, {}))
     return found
+
+
+def digest(rows: list) -> str:
+    """Of ledger rows, in whatever order: SHA-256, as hexadecimal digits."""
+    lines = sorted(json.dumps(list(asdict(row).values())) for row in rows)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def rows_frame(spark, plan: Plan, rows: list):
@@ -142,11 +184,32 @@ def save_ledger(spark, ledger: str, plan: Plan, rows: list) -> None:
 
 
 def load_ledger(spark, ledger: str, plan: Plan) -> list:
-    """Ledger rows; an interrupted run that never wrote the Parquet is read from its attempts'
-    files.
+    """Ledger rows, as many as the plan says and those that it says.
+
+    Of a run that was killed they are in its attempts' files alone. Those are also the second
+    witness where the Parquet is gone or damaged; CannotRun where both contradict the plan.
     """
-    if not any(name.endswith(".parquet") for name in os.listdir(ledger)):
-        return [row for attempt in load_attempts(ledger) for row in attempt.rows()]
+    trouble = "there is no Parquet in it"
+    if any(name.endswith(".parquet") for name in os.listdir(ledger)):
+        try:
+            rows = _read_parquet(spark, ledger, plan)
+        except CannotRun:
+            raise
+        except Exception as error:
+            trouble = f"its Parquet cannot be read ({stack_trace.reason(str(error))})"
+        else:
+            if plan.ledger_rows is None or digest(rows) == plan.ledger_digest:
+                return rows
+            trouble = f"its Parquet has {len(rows):,} rows, not the {plan.ledger_rows:,} of the run"
+            if len(rows) == plan.ledger_rows:
+                trouble = "its Parquet has other rows than the run wrote"
+    rows = [row for attempt in load_attempts(ledger) for row in attempt.rows()]
+    if plan.ledger_rows is not None and digest(rows) != plan.ledger_digest:
+        raise CannotRun(_damaged(ledger, f"{trouble}, and its _attempts do not tell the rest"))
+    return rows
+
+
+def _read_parquet(spark, ledger: str, plan: Plan) -> list:
     frame = spark.read.parquet("file://" + os.path.abspath(ledger))
     rows = []
     for found in frame.collect():

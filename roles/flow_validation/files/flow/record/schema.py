@@ -14,6 +14,9 @@ A record's value has a fixed width, so that Spark can cut it with built-in expre
         32      8  sequence within (producer, attempt, partition), from 0
         40      8  produce time, microseconds since 1970
         48      -  payload up to the asked size
+
+Beside the value a record has a key and headers, or none, by the sequence (`beside`), and its produce
+time as timestamp.
 """
 
 from __future__ import annotations
@@ -54,6 +57,48 @@ def pack(run_id: bytes, producer: int, attempt: int, partition: int, sequence: i
     """One record's value. The producing loop inlines this; tests and docs use it."""
     body = RECORD.pack(run_id, producer, attempt, partition, sequence, microseconds) + payload
     return zlib.crc32(body).to_bytes(4, "big") + body
+
+
+# In a round of so many sequences the first few have something beside the value, each of three kinds for
+# as many sequences; the rest has nothing, since keys and headers cost their producer a third of its time.
+BESIDE_ROUND, BESIDE_EVERY = 128, 8
+_KIND = f"& {BESIDE_ROUND - BESIDE_EVERY}L"  # bits of the sequence
+
+
+def beside(run_id: bytes, sequence: int) -> tuple:
+    """(key, headers) of a record, of both also none, an empty one, and one without a value: whoever
+    takes one for another is found out.
+    """
+    kinds = {
+        1: (sequence.to_bytes(8, "big"), None),
+        2: (None, [("run", run_id)]),
+        3: (b"", [("none", None)]),
+    }
+    return kinds.get(sequence % BESIDE_ROUND // BESIDE_EVERY, (None, None))
+
+
+def as_sent(run_id_hex: str, keeps_time: bool) -> str:
+    """The expression of `beside`, over the sequence that stands in for {sequence}: whether key, headers
+    and timestamp are those that were sent. `keeps_time`: the topic keeps the producers' timestamps.
+    """
+    one = "size(headers) = 1 and headers[0].key ="
+    times = "true"
+    if keeps_time:
+        times = (
+            "timestampType = 0 and cast(unix_micros(timestamp) as binary) = substring(value, 41, 8)"
+        )
+    return (
+        f"{times} and case {{sequence}} {_KIND}"
+        f" when {BESIDE_EVERY}L then key = substring(value, 33, 8) and headers is null"
+        f" when {2 * BESIDE_EVERY}L then key is null and {one} 'run'"
+        f" and headers[0].value = X'{run_id_hex}'"
+        f" when {3 * BESIDE_EVERY}L then octet_length(key) = 0 and {one} 'none'"
+        " and headers[0].value is null"
+        " else key is null and headers is null end"
+    )
+
+
+ANYTHING = "true"  # in place of `as_sent`, for runs of whose records only the value is known
 
 
 @functools.lru_cache(maxsize=8)
@@ -108,19 +153,24 @@ def _timed(rows, ours: str, clock: Clock, columns: tuple):
     )
 
 
-def with_header(kafka_rows, run_id_hex: str, record_size: int, clock: Clock):
+def with_header(kafka_rows, run_id_hex: str, record_size: int, clock: Clock, sent: str = ANYTHING):
     """Kafka source rows -> partition, offset, header, sequence and times, for counting.
 
     `header` (producer, attempt, home partition: 12 bytes) and `sequence` are null where a record is
-    not intact, so foreign bytes can never make more groups than there are producers.
+    not intact, or not `sent` so, and foreign bytes can never make more groups than there are producers.
     """
-    intact = _intact(run_id_hex, record_size)
+    intact = f"{_intact(run_id_hex, record_size)} and {_beside(sent)}"
     cut = kafka_rows.selectExpr("*", f"{intact} as intact").selectExpr(
         "*",
         "if(intact, substring(value, 21, 12), null) as header",
         f"if(intact, {_integer(33, 8)}, null) as sequence",
     )
     return _timed(cut, "intact", clock, ("partition", "offset", "header", "sequence"))
+
+
+def _beside(sent: str) -> str:
+    """`as_sent` of the sequence that a value has."""
+    return f"coalesce({sent.format(sequence=_integer(33, 8))}, false)"
 
 
 def with_agreement(
@@ -130,6 +180,7 @@ def with_agreement(
     writing: dict,
     clock: Clock,
     transaction: tuple = (),
+    sent: str = ANYTHING,
 ):
     """Kafka source rows -> partition, offset, agrees and times, to confirm what the ledger says.
 
@@ -153,26 +204,30 @@ def with_agreement(
         number = f"({round_} * {size}L + {place} % {size + 1}L)"
         visible = f"({round_}) % {abort_every}L != {abort_every - 1}L"
         visible += f" and {place} % {size + 1}L < {size}L"
+    beside_it = sent.format(sequence=number)
     sequence = f"cast({number} as binary)"
     agrees = (
         f"{visible} and octet_length(value) = {record_size} and substring(value, 5, 36)"
         f" = concat(element_at(array({', '.join(fixed)}), {at}), {sequence}) and {_CRC_IS_RIGHT}"
+        f" and {beside_it}"
     )
     compared = kafka_rows.selectExpr("*", f"coalesce({agrees}, false) as agrees")
     return _timed(compared, "agrees", clock, ("partition", "offset", "agrees"))
 
 
-def with_fields(kafka_rows, run_id_hex: str, record_size: int):
+def with_fields(kafka_rows, run_id_hex: str, record_size: int, sent: str = ANYTHING):
     """Kafka source rows -> one row a record with every field, for naming.
 
-    partition, offset, intact, ours (carries our run id, intact or not), producer, attempt,
-    home (the partition it was sent to), sequence. Only trust the last four where `intact`.
+    partition, offset, intact (the value is), ours (carries our run id, intact or not), beside (key,
+    headers and timestamp are as they were sent), producer, attempt, home (the partition it was sent
+    to), sequence. Only trust the last five where `intact`.
     """
     return kafka_rows.selectExpr(
         "partition",
         "offset",
         f"{_intact(run_id_hex, record_size)} as intact",
         f"coalesce(substring(value, 5, 16) = unhex('{run_id_hex}'), false) as ours",
+        f"{_beside(sent)} as beside",
         f"cast({_integer(21, 4)} as int) as producer",
         f"cast({_integer(25, 4)} as int) as attempt",
         f"cast({_integer(29, 4)} as int) as home",

@@ -9,6 +9,7 @@ Runs inside Spark's Python workers, so it touches Kafka and the attempt's own fi
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import time
@@ -18,9 +19,10 @@ from itertools import repeat
 from struct import Struct
 from typing import Callable, Iterable, Iterator, Optional
 
+from flow.messages.failure import CannotRun
 from flow.record import transactions
-from flow.record.ledger import Acknowledged, Attempt, as_ranges, power_of_two, share
-from flow.record.schema import HEADER, payload_of
+from flow.record.ledger import Acknowledged, Attempt, Row, as_ranges, power_of_two, share
+from flow.record.schema import BESIDE_EVERY, BESIDE_ROUND, FAILED, HEADER, beside, payload_of
 from flow.record.timing import Acknowledgements
 
 # Records that are handed over in one go and share a time: a power of two (see _crc_steps), and fewer
@@ -42,6 +44,21 @@ LOOK_SECONDS = 0.02  # a fifth of the steps in which acknowledgements are told
 TURN_SECONDS = 0.1
 AHEAD_SECONDS = 10.0
 END = "end"  # file beside the attempts' own: how many records of each partition the run shall have
+
+# What a run is judged by, so that nobody else may set it, and why.
+OWN_SETTINGS = {
+    "acks": "it is all, since only that promises anything",
+    "request.required.acks": "it is all, since only that promises anything",
+    "enable.idempotence": "it is true, else the client itself writes records twice",
+    "delivery.timeout.ms": "give --delivery-timeout",
+    "message.timeout.ms": "give --delivery-timeout",
+    "statistics.interval.ms": "the job hears of new epochs by it",
+    "transactional.id": "give --transactional",
+    "transaction.timeout.ms": "it follows from --delivery-timeout",
+    "bootstrap.servers": "give --bootstrap-servers",
+}
+# Besides the value: the head of a batch, of a record, its key and header
+BESIDE_BYTES = 512
 
 # Refused by the broker or the client before anything was appended. Every other error (a timeout
 # above all) leaves open whether the record is in the log, and is therefore `unknown`.
@@ -263,12 +280,43 @@ class _Task:
         return state
 
 
+def refuse_wrong(settings: dict) -> None:
+    """CannotRun if the client does not take its settings, before anything is made for it."""
+    from confluent_kafka import KafkaException, Producer
+
+    try:
+        Producer(_client_settings(settings, 0), logger=_silent())
+    except KafkaException as error:
+        raise CannotRun(
+            f"the producer's settings are not usable: {error.args[0].str()};"
+            " see --producer-property and --command-config"
+        ) from error
+
+
+def _silent() -> logging.Logger:
+    logger = logging.getLogger("kafkaops.flow.settings")
+    logger.propagate = False
+    return logger
+
+
+def all_refused(rows: Iterable[Row]) -> str:
+    """The error by which most records were refused, if nothing else became of any of them, else ""."""
+    by_error: dict = {}
+    for row in rows:
+        if row.outcome != FAILED:
+            return ""
+        by_error[row.error] = by_error.get(row.error, 0) + row.records
+    return max(by_error, key=by_error.get, default="")
+
+
 def _client_settings(settings: dict, producer_number: int) -> dict:
     """librdkafka's, of one producer."""
     limit = int(settings["delivery_timeout"] * 1000)
     client = {
         "queue.buffering.max.messages": QUEUE_RECORDS,
         "queue.buffering.max.kbytes": QUEUE_KBYTES,
+        # else the client itself refuses a record that the brokers take
+        "message.max.bytes": max(1_000_000, settings["record_size"] + BESIDE_BYTES),
         "log_level": 2,  # its warnings are about retries; what stays is in the ledger
         **settings["client"],
         "acks": "all",
@@ -416,13 +464,22 @@ def _send(send: Callable, settings: dict, state: Attempt, partition: int, sequen
     hand-over.
     """
     topic, block = settings["topic"], _block_of(settings)
+    run_id = bytes.fromhex(settings["run_id"])
+    low, high = BESIDE_EVERY, 4 * BESIDE_EVERY  # of a round, those that are not bare
     while sequences:
         first = sequences.start
         behind = min(sequences.stop, first - first % block + block)
         part = range(first, behind)
-        for sequence, value in zip(part, _values(settings, state, partition, part)):
+        # A block is handed over within a millisecond or two: its records share the time.
+        now_ms = time.time_ns() // 1_000_000
+        values = _values(settings, state, partition, part, now_ms * 1000)
+        for sequence, value in zip(part, values):
             try:
-                send(topic, value, None, partition, report)
+                if low <= sequence % BESIDE_ROUND < high:
+                    key, headers = beside(run_id, sequence)
+                    send(topic, value, key, partition, report, None, now_ms, headers)
+                else:
+                    send(topic, value, None, partition, report, None, now_ms)
             except BufferError:  # the client's queue is full: let acknowledgements come in
                 behind = sequence
                 listen(0.1)
@@ -432,15 +489,16 @@ def _send(send: Callable, settings: dict, state: Attempt, partition: int, sequen
         sequences = range(behind, sequences.stop)
 
 
-def _values(settings: dict, state: Attempt, partition: int, sequences: range) -> Iterable[bytes]:
+def _values(
+    settings: dict, state: Attempt, partition: int, sequences: range, microseconds: int
+) -> Iterable[bytes]:
     """The records of a block or of the rest of one: the bytes of schema.pack.
 
     Without a line of Python for each record: they share everything but sequence and CRC, and the
     CRC is that of the block's first, changed by what the lowest bits of the sequence change.
     """
     head = bytes.fromhex(settings["run_id"]) + HEADER.pack(state.producer, state.attempt, partition)
-    # A block is handed over within a millisecond or two: its records share the time.
-    tail = (time.time_ns() // 1000).to_bytes(8, "big") + payload_of(settings["record_size"])
+    tail = microseconds.to_bytes(8, "big") + payload_of(settings["record_size"])
     block = _block_of(settings)
     begun = sequences.start % block
     crc = zlib.crc32(head + _SEQUENCE.pack(sequences.start - begun) + tail)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""SIGTERM and Ctrl-C: the run ends within seconds, in order.
+
+What waits for brokers or for Spark in another thread looks at `requested`, so that nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Callable, Iterator, Optional
+
+from flow.messages.failure import Stopped
+
+requested = threading.Event()
+_by: list = []  # the signal's name
+_handler: list = []
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def listen(halt: Callable[[], None]) -> None:
+    """From here on either signal calls `halt`, which ends what others would wait for, and raises
+    Stopped in the main thread. A second one has its usual effect.
+    """
+
+    def stop(number: int, _frame: object) -> None:
+        for each in _SIGNALS:
+            signal.signal(each, signal.SIG_DFL)
+        _by.append(signal.Signals(number).name)
+        requested.set()
+        logging.disable()  # py4j logs the traceback of whatever it was waiting for
+        halt()
+        check()
+
+    _handler[:] = [stop]
+    listen_again()
+
+
+def listen_again() -> None:
+    """Take the signals back from whoever has taken them since `listen`, as PySpark does; without it,
+    nothing happens.
+    """
+    for each in _SIGNALS if _handler else ():
+        signal.signal(each, _handler[0])
+
+
+def check() -> None:
+    """Raise Stopped if the run is to end: whoever goes on after an exception asks, since libraries make
+    exceptions of their own of it.
+    """
+    if stop := stopped():
+        raise stop
+
+
+def stopped() -> Optional[Stopped]:
+    """What `check` raises; None if the run goes on."""
+    return Stopped(_by[0] if _by else "a signal") if requested.is_set() else None
+
+
+@contextmanager
+def threads(number: int) -> Iterator[ThreadPoolExecutor]:
+    """A pool that nobody waits for where the body ends by an exception."""
+    pool = ThreadPoolExecutor(number)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()

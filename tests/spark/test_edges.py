@@ -1,0 +1,462 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The edges of the job's word: exit code 1 is a violation that was proven, and nothing else is.
+
+Whatever else goes wrong ends with one sentence, without a traceback, and leaves nothing behind unsaid.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic
+from flow.messages.failure import CannotRun
+from flow.prepare.cluster import Cluster
+from flow.record import files
+from flow.record.ledger import Row
+from flow.record.schema import ACKED, FAILED
+from flow.write.produce import all_refused
+
+from tests.spark.disturbing import make_whole
+from tests.support import verdict_schema
+from tests.support.outside import wait_until
+
+# -- without Kafka
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--partitions=-5",
+        "--partitions=0",
+        "--producers=-1",
+        "--replication-factor=0",
+        "--min-isr=0",
+        "--expected-brokers=-1",
+        "--groups=17",
+        "--rate=-1",
+        "--rate=nan",
+        "--timeout=-1",
+        "--timeout=0",
+        "--delivery-timeout=nan",
+        "--delivery-timeout=inf",
+        "--probe-margin=0",
+        "--producer-property=foo",
+        "--producer-property==1",
+        "--producer-property=acks=1",
+        "--producer-property=delivery.timeout.ms=1",
+    ],
+)
+def test_an_option_out_of_range_is_refused_and_not_replaced(option, capsys, tmp_path):
+    import job
+
+    where = ["--bootstrap-servers=h:1", f"--ledger={tmp_path}/l", f"--output={tmp_path}/o"]
+    with pytest.raises(SystemExit) as ended:
+        job.arguments(["run", *where, option])
+    assert ended.value.code == 3
+    said = capsys.readouterr().err
+    assert option.split("=")[0] in said and said.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_refused_altogether_is_told_by_its_error():
+    refused = Row(0, 1, 0, FAILED, 0, 9, None, None, "INVALID_RECORD")
+    other = Row(0, 1, 1, FAILED, 0, 2, None, None, "POLICY_VIOLATION")
+    assert all_refused([other, refused]) == "INVALID_RECORD"
+    assert all_refused([refused, Row(0, 1, 1, ACKED, 0, 0, 5, 5)]) == ""
+    assert all_refused([]) == ""
+
+
+def test_the_digest_knows_each_row_and_no_order():
+    rows = [Row(0, 1, 0, ACKED, 0, 9, 100, 109), Row(1, 2, 1, ACKED, 0, 9, 0, 9)]
+    assert files.digest(rows) == files.digest(rows[::-1])
+    assert files.digest(rows) != files.digest(rows[:1])
+    assert files.digest(rows) != files.digest([*rows, rows[0]])
+    assert files.digest(rows) != files.digest([rows[0], Row(1, 2, 1, ACKED, 0, 9, 1, 10)])
+
+
+# -- with Kafka
+
+
+@pytest.fixture
+def main(spark, cluster, tmp_path, monkeypatch, capfd):
+    """The whole program in this process: (exit code, what it said on stderr)."""
+    import job
+
+    monkeypatch.setattr(job.session, "stop", lambda *_arguments: None)
+    monkeypatch.setattr(job.stopping, "listen", lambda _halt: None)
+
+    def main(mode, *options):
+        capfd.readouterr()
+        where = [f"--bootstrap-servers={cluster.bootstrap_servers}"]
+        where += [f"--ledger={tmp_path}/ledger", f"--output={tmp_path}/out"]
+        code = job.main([mode, *where, *options])
+        said = capfd.readouterr().err
+        assert "Traceback" not in said
+        return code, said
+
+    return main
+
+
+@pytest.fixture(scope="module")
+def admin(cluster):
+    return AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+
+
+@pytest.fixture
+def topics(admin):
+    """The names of all topics of the job."""
+    return lambda: {
+        name for name in admin.list_topics(timeout=30).topics if name.startswith("kafkaops-flow")
+    }
+
+
+def verdict_of(tmp_path):
+    return verdict_schema.read(tmp_path / "out" / "verdict.json")
+
+
+def failed(verdict):
+    return {c["id"]: c["count"] for c in verdict["checks"] if c["status"] == "fail"}
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--producer-property=linger.msx=5"], "linger.msx"),
+        (["--producer-property=max.in.flight.requests.per.connection=9"], "max.in.flight"),
+        (["--partitions=2"], "too few for 3 brokers"),
+        (["--producers=9", "--partitions=3"], "too many for 3 partitions"),
+        (["--replication-factor=4"], "replication factor 4"),
+        (["--records=2"], "too few"),
+    ],
+)
+def test_misuse_is_a_sentence_and_leaves_no_topic(main, topics, options, words):
+    before = topics()
+    code, said = main("run", "--records=600", *options)
+    assert code == 3 and said.startswith("could not run: ") and words in said
+    assert topics() == before
+
+
+def test_an_output_that_cannot_be_written_is_said_before_anything_is_done(main, topics, tmp_path):
+    before = topics()
+    code, said = main("run", "--records=600", "--output=/proc/nope")
+    assert code == 3 and "/proc/nope cannot be written" in said
+    assert topics() == before and not (tmp_path / "ledger").exists()
+
+
+@pytest.mark.parametrize(
+    "config, options, words",
+    [
+        ({"cleanup.policy": "compact"}, (), "cleanup.policy=compact"),
+        ({"max.message.bytes": "900"}, ("--record-size=1000",), "takes 900 bytes"),
+    ],
+)
+def test_a_topic_that_does_not_fit_is_refused(main, admin, config, options, words):
+    topic = f"unfit-{config.get('cleanup.policy', 'small')}"
+    admin.create_topics([NewTopic(topic, 3, 3, config=config)])[topic].result(30)
+    code, said = main("run", f"--topic={topic}", "--records=600", *options)
+    assert code == 3 and words in said
+    assert admin.list_topics(timeout=30).topics[topic].error is None, "it is somebody else's"
+
+
+def test_records_that_all_are_refused_prove_nothing(main, admin, monkeypatch):
+    """The topic becomes too small for them behind the job's look at it."""
+    import flow.steps as steps
+
+    topic = "refuses-all"
+    config = {"max.message.bytes": "300"}
+    admin.create_topics([NewTopic(topic, 3, 3, config=config)])[topic].result(30)
+    monkeypatch.setattr(steps, "_refuse_unfit", lambda *_arguments: None)
+    code, said = main("run", f"--topic={topic}", "--records=600", "--record-size=1000")
+    assert code == 3 and "every record was refused (MSG_SIZE_TOO_LARGE)" in said
+
+
+def test_records_of_the_greatest_size_are_taken(main, tmp_path):
+    code, said = main("run", "--records=9", "--partitions=3", "--record-size=1000000")
+    assert (code, failed(verdict_of(tmp_path))) == (0, {}), said
+
+
+def test_a_refused_run_keeps_the_earlier_verdict_and_verify_knows_of_the_pass(main, tmp_path):
+    assert main("run", "--records=600", "--partitions=3")[0] == 0
+    kept = {
+        name: (tmp_path / "out" / name).read_bytes() for name in ("verdict.json", "report.html")
+    }
+    code, said = main("run", "--records=600", "--partitions=3")
+    assert code == 3 and "ledger of another run" in said
+    code, said = main("verify")
+    assert code == 3 and "has passed, and deleted its topic" in said
+    for name, content in kept.items():
+        assert (tmp_path / "out" / name).read_bytes() == content
+
+
+def test_a_fault_of_the_job_itself_is_no_violation(main, monkeypatch, tmp_path):
+    import flow.steps as steps
+
+    def broken(*_arguments):
+        raise ValueError("nobody thought of it")
+
+    monkeypatch.setattr(steps, "_judge", broken)
+    code, said = main("run", "--records=600", "--partitions=3")
+    assert code == 3 and "ValueError: nobody thought of it" in said
+    assert "records were written" in said and "stays with them" in said
+    assert "broken" in (tmp_path / "out" / "failure.txt").read_text()
+
+
+def parquet(tmp_path):
+    (path,) = (tmp_path / "ledger").glob("*.parquet")
+    return path
+
+
+def truncated(tmp_path):
+    path = parquet(tmp_path)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def doubled(tmp_path):
+    parquet(tmp_path).with_name("part-again.parquet").write_bytes(parquet(tmp_path).read_bytes())
+
+
+def gone(tmp_path):
+    parquet(tmp_path).unlink()
+
+
+def a_row_less(tmp_path):
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.getActiveSession()
+    rows = spark.read.parquet(f"file://{parquet(tmp_path)}")
+    spark.createDataFrame(rows.collect()[:-1], rows.schema).coalesce(1).write.parquet(
+        f"file://{tmp_path}/draft"
+    )
+    (draft,) = (tmp_path / "draft").glob("*.parquet")
+    os.replace(draft, parquet(tmp_path))
+
+
+def attempts(tmp_path):
+    return sorted((tmp_path / "ledger" / "_attempts").glob("*.json"))
+
+
+@pytest.mark.parametrize("damage", [truncated, doubled, gone, a_row_less])
+def test_a_damaged_ledger_is_mended_by_its_second_witness_or_refused(main, tmp_path, damage):
+    topic = f"damaged-{damage.__name__.replace('_', '-')}"
+    assert main("produce", f"--topic={topic}", "--records=600", "--partitions=3")[0] == 0
+    damage(tmp_path)
+    code, said = main("verify")
+    assert (code, failed(verdict_of(tmp_path))) == (0, {}), said
+    (tmp_path / "out" / "verdict.json").unlink()
+    path = attempts(tmp_path)[0]
+    path.write_text(path.read_text()[:50])
+    code, said = main("verify")
+    assert code == 3 and "is damaged" in said
+    path.unlink()
+    code, said = main("verify")
+    assert code == 3 and "is damaged" in said
+    assert not (tmp_path / "out" / "verdict.json").exists()
+
+
+def test_a_plan_without_a_partition_is_refused_and_a_lost_attempt_is_none(main, tmp_path):
+    assert main("produce", "--topic=plan-hurt", "--records=600", "--partitions=3")[0] == 0
+    attempts(tmp_path)[0].write_text("{")
+    assert main("verify")[0] == 0, "the Parquet says all that counts"
+    path = tmp_path / "ledger" / "_plan.json"
+    plan = json.loads(path.read_text())
+    del plan["before"]["1"]
+    path.write_text(json.dumps(plan))
+    code, said = main("verify")
+    assert code == 3 and "_plan.json lacks partitions" in said
+
+
+def test_old_records_that_expire_and_new_partitions_are_no_violation(main, admin, tmp_path):
+    """A busy topic: records of others expire, and somebody adds partitions, before it is judged."""
+    topic = "busy"
+    admin.create_topics([NewTopic(topic, 3, 3)])[topic].result(30)
+    others = Producer({"bootstrap.servers": admin_servers(admin)})
+    for number in range(300):
+        others.produce(topic, b"somebody else's", partition=number % 3)
+    others.flush()
+    assert main("produce", f"--topic={topic}", "--records=600")[0] == 0
+    old = [TopicPartition(topic, number, 80) for number in range(3)]
+    for future in admin.delete_records(old).values():
+        future.result(30)
+    admin.create_partitions([NewPartitions(topic, 5)])[topic].result(30)
+    code, said = main("verify")
+    assert (code, failed(verdict_of(tmp_path))) == (0, {}), said
+    # and the other way: the first of the run's own are deleted
+    own = [TopicPartition(topic, 0, 110)]
+    for future in admin.delete_records(own).values():
+        future.result(30)
+    assert main("verify")[0] == 1
+    assert failed(verdict_of(tmp_path))["gap"] == 10
+
+
+def admin_servers(admin):
+    return ",".join(
+        str(b).rpartition("/")[0] for b in admin.list_topics(timeout=30).brokers.values()
+    )
+
+
+def test_partitions_that_are_added_while_it_runs_are_no_violation(main, admin, monkeypatch):
+    import flow.steps as steps
+
+    topic, real = "grows", steps.produce_task
+    admin.create_topics([NewTopic(topic, 3, 3)])[topic].result(30)
+    cut = Cluster.positions
+
+    def positions(self, name, wait=0, committed=False, known=()):
+        if name == topic and known:  # behind the last record
+            if len(admin.list_topics(topic, timeout=30).topics[topic].partitions) == 3:
+                admin.create_partitions([NewPartitions(topic, 4)])[topic].result(30)
+                wait_until(lambda: len(self.layout(topic)) == 4, 30, "the partition is known")
+        return cut(self, name, wait, committed, known)
+
+    monkeypatch.setattr(Cluster, "positions", positions)
+    assert real and main("run", f"--topic={topic}", "--records=600")[0] == 0
+
+
+def test_a_topic_of_its_own_keeps_everything_whatever_the_defaults(main, admin, tmp_path):
+    assert main("produce", "--topic=own", "--records=600", "--partitions=3")[0] == 0
+    resource = ConfigResource(ConfigResource.Type.TOPIC, "own")
+    config = admin.describe_configs([resource])[resource].result(30)
+    wanted = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+    assert {name: config[name].value for name in wanted} == wanted
+    assert not any(config[name].is_default for name in wanted), "they are the topic's own"
+
+
+def test_a_topic_that_was_created_again_is_named(main, admin, tmp_path):
+    assert main("produce", "--topic=again", "--records=600", "--partitions=3")[0] == 0
+    plan = files.load_plan(str(tmp_path / "ledger"))
+    assert plan.topic_id, "the cluster gives ids"
+    Cluster({"bootstrap.servers": admin_servers(admin)}, 30).remove_topic("again")
+    admin.create_topics([NewTopic("again", 3, 3)])["again"].result(30)
+    assert main("verify")[0] == 1
+    (gap,) = [c for c in verdict_of(tmp_path)["checks"] if c["id"] == "gap"]
+    assert "was deleted and created again" in gap["witnesses"][0]["reason"]
+
+
+def test_durability_is_judged_when_the_records_are_read_too(main, spark, cluster, tmp_path, admin):
+    from flow.prepare.java_admin import Reassigning
+
+    assert main("produce", "--topic=thinner", "--records=600", "--partitions=3")[0] == 0
+    declared = ("--replication-factor=3", "--min-isr=1")
+    assert main("verify", *declared)[0] == 0
+    Reassigning(spark, cluster.bootstrap_servers, {}, 60).move("thinner", {0: [1]})
+    assert main("verify", *declared)[0] == 1
+    (check,) = [c for c in verdict_of(tmp_path)["checks"] if c["id"] == "durability"]
+    assert [(w["partition"], w["reason"]) for w in check["witnesses"]] == [
+        (0, "when the records were read: 1 replicas instead of 3")
+    ]
+    thinner = Cluster({"bootstrap.servers": cluster.bootstrap_servers}, 30)
+    thinner.set_config("thinner", {"min.insync.replicas": "1"})
+    assert main("verify", "--replication-factor=3", "--min-isr=2")[0] == 1
+    assert failed(verdict_of(tmp_path))["durability"] == 2
+
+
+def test_loss_by_an_unclean_election_is_told_as_that_whatever_was_written_since(
+    main, cluster, admin, tmp_path
+):
+    """600 records are acknowledged by the last broker in sync; it dies, another one leads that has none
+    of them, and others write on."""
+    topic = "unclean"
+    config = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
+    new = NewTopic(topic, 3, replica_assignment=[[1, 2, 3]] * 3, config=config)
+    admin.create_topics([new])[topic].result(30)
+    brokers = cluster.broker_instances
+    asked = Cluster({"bootstrap.servers": cluster.bootstrap_servers}, 60)
+
+    def layout():
+        return asked.layout(topic).values()
+
+    try:
+        for number in (2, 3):
+            brokers[number].kill()
+        wait_until(lambda: all(each["isr"] == (1,) for each in layout()), 60, "1 is alone")
+        wait_until(lambda: set(asked.describe().brokers) == {1}, 60, "2 and 3 are forgotten")
+        assert main("produce", f"--topic={topic}", "--records=600", "--groups=0")[0] == 0
+        brokers[1].kill()
+        for number in (2, 3):
+            brokers[number].start()
+        wait_until(lambda: all(each["leader"] in (2, 3) for each in layout()), 60, "2 or 3 leads")
+        others = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+        for number in range(900):
+            others.produce(topic, b"somebody else's", partition=number % 3)
+        assert others.flush(60) == 0
+    finally:
+        make_whole(cluster)
+    assert main("verify")[0] == 1
+    found = verdict_of(tmp_path)
+    assert failed(found)["loss"] == 600 and failed(found)["phantom"] == 900
+    assert "corrupt" not in failed(found)
+    (durability,) = [c for c in found["checks"] if c["id"] == "durability"]
+    assert "an unclean election: " in durability["witnesses"][0]["reason"]
+    assert "600 acknowledged records are lost (partition" in found["summary"]
+    assert "an unclean election" in found["summary"]
+
+
+# -- as a process of its own
+
+
+def started(cluster, tmp_path, *options):
+    import job
+
+    where = [f"--bootstrap-servers={cluster.bootstrap_servers}", f"--output={tmp_path}/out"]
+    command = [sys.executable, job.__file__, *options, *where, f"--ledger={tmp_path}/ledger"]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def running(group):
+    """Whether a process of the group is there."""
+    try:
+        os.killpg(group, 0)
+        return True
+    except ProcessLookupError:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda n: n.name)
+def test_a_signal_ends_it_within_seconds_and_in_order(cluster, topics, tmp_path, number):
+    """To the whole group, as a terminal's Ctrl-C goes."""
+    from tests.spark.disturbing import started_records
+
+    process = started(cluster, tmp_path, "run", "--records=50000000", "--master=local[2]")
+    try:
+        ledger = tmp_path / "ledger"
+        wait_until(lambda: ledger.exists() and started_records(ledger) > 1000, 90, "records flow")
+        began = time.monotonic()
+        os.killpg(process.pid, number)
+        _out, said = process.communicate(timeout=30)
+        took = time.monotonic() - began
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(10)
+    assert process.returncode == 3, said
+    assert f"could not run: it was stopped by {number.name}" in said
+    assert "Traceback" not in said and len(said.splitlines()) <= 7, said
+    assert took < 15
+    topic = files.load_plan(str(ledger)).topic
+    assert topic in topics() and f"topic {topic} stays" in said
+    wait_until(lambda: not running(process.pid), 20, "nothing of it is left")
+
+
+def test_a_master_that_is_not_there_is_a_sentence(cluster, topics, tmp_path):
+    before = topics()
+    process = started(cluster, tmp_path, "run", "--records=600", "--master=spark://127.0.0.1:1")
+    _out, said = process.communicate(timeout=200)
+    assert process.returncode == 3 and "Traceback" not in said
+    assert "Spark did not start with master spark://127.0.0.1:1: " in said
+    assert "None.org" not in said and topics() == before
+
+
+def test_what_nobody_may_catch_by_accident():
+    from flow.messages.failure import Stopped, sentence
+
+    assert not issubclass(Stopped, Exception)
+    assert sentence(CannotRun("it is so"), "") == "it is so"
+    assert "disk is full (/l/x)" in sentence(OSError(28, "No space left on device", "/l/x"), "")
