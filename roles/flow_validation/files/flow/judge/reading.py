@@ -29,6 +29,7 @@ COLUMNS = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp,"
     " timestampType int, headers array<struct<key: string, value: binary>>"
 )
+_BATCH = re.compile(r"partition \S+-(\d+) at offset (\d+)")
 _PLACE = re.compile(r"(?:from|partition) (\S+)-(\d+)(?:[^\d]+offset (\d+))?")
 
 
@@ -231,10 +232,14 @@ def collect(frame_of: Callable, spans: dict, find: Optional[Callable] = None) ->
                 raise CannotRun(f"Spark could not read the topic: {why}") from error
             place = _PLACE.search(text[text.find("Received exception") :])
             partition = int(place.group(2)) if place else None
+            batch = _BATCH.search(text)
+            offset = place.group(3) if place else None
+            if offset is None and batch and int(batch.group(1)) == partition:
+                offset = batch.group(2)  # the batch's first
             complaints.append(
                 {
                     "partition": partition,
-                    "offset": int(place.group(3)) if place and place.group(3) else None,
+                    "offset": None if offset is None else int(offset),
                     "reason": f"Kafka's consumer refuses it: {why}",
                 }
             )
