@@ -262,7 +262,8 @@ class Judge:
                 doubtful = transactions.suspicious(read, done, self.rows, spans, layout)
             else:
                 doubtful = checks.suspicious(groups, self.rows, spans)
-            readable = {n: span for n, span in spans.items() if n in done or n in readable}
+            # what was left out of a partition stays left out
+            readable = {**{n: spans[n] for n in done}, **readable}
             seen = timing.observe(clock, moments)
         return _Counted(read, doubtful, readable, complaints, check_crcs, seen)
 
