@@ -24,7 +24,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
 # (topic, partition)
 Configs = Dict[str, Dict[str, ConfigEntry]]
 
-_SOURCES = {1: "topic", 2: "broker", 3: "cluster", 4: "static", 5: "default", 8: "group"}
+# By the numbers of the protocol.
+SOURCES = {1: "topic", 2: "broker", 3: "cluster", 4: "static", 5: "default", 8: "group"}
 
 
 def entries_of(answer: Mapping[str, Any]) -> Dict[str, ConfigEntry]:
@@ -33,7 +34,7 @@ def entries_of(answer: Mapping[str, Any]) -> Dict[str, ConfigEntry]:
         entry.name: ConfigEntry(
             entry.name,
             entry.value,
-            _SOURCES.get(int(entry.source), "unknown"),
+            SOURCES.get(int(entry.source), "unknown"),
             entry.is_sensitive,
             entry.is_read_only,
         )

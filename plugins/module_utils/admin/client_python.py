@@ -12,8 +12,9 @@ place that uses its private one.
 from __future__ import annotations
 
 import contextlib
+import functools
 import traceback
-from typing import Any, Callable, Iterator, Optional, TypeVar
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple, TypeVar
 
 from ansible.module_utils.basic import missing_required_lib
 
@@ -34,12 +35,15 @@ CLIENTS_IMPORT_ERROR = None
 try:
     import confluent_kafka  # noqa: F401  pylint: disable=unused-import
     from kafka import KafkaAdminClient
-    from kafka.errors import AuthorizationError, UnsupportedVersionError
+    from kafka.errors import AuthorizationError, UnsupportedVersionError, for_code
     from kafka.errors import KafkaError as OtherError
 except ImportError:
     CLIENTS_IMPORT_ERROR = traceback.format_exc()
 
 T = TypeVar("T")
+K = TypeVar("K")
+# (error code of the protocol, 0 for none; the broker's words)
+Answer = Tuple[int, Optional[str]]
 
 
 def require_both_clients(module: Any) -> None:
@@ -88,6 +92,42 @@ class PythonClient(KafkaClient):
                     ) from error
             self._sleep(POLL_SECONDS)
 
+    def ask_for_each(
+        self,
+        what: str,
+        items: Mapping[K, T],
+        call: Callable[[Mapping[K, T], Any], Mapping[K, Answer]],
+        rights: str,
+        deadline: float,
+    ) -> Dict[K, Tuple[str, str]]:
+        """Send a request of several items until each is done or refused; (words, code) of the refused.
+
+        What a broker refuses only for now is sent again until `deadline`, so a repetition must do no
+        harm. Never raises: where nobody answers, that is what became of every item that is left.
+        """
+        pending, failed = dict(items), {}
+        while pending:
+            try:
+                answers = self.ask(what, functools.partial(call, pending), rights)
+            except AdminError as error:
+                return {**failed, **dict.fromkeys(pending, (error.problem.reason, ""))}
+            again = {}
+            for key, (code, words) in answers.items():
+                if not code:
+                    continue
+                error_type = for_code(code)
+                if getattr(error_type, "retriable", False) and self._clock() < deadline:
+                    again[key] = pending[key]
+                    continue
+                text = " ".join((words or error_type.__name__).split()).rstrip(".")
+                if issubclass(error_type, AuthorizationError):
+                    text = f"{text}; the user needs {rights}"
+                failed[key] = (text, getattr(error_type, "message", ""))
+            pending = again
+            if pending:
+                self._sleep(POLL_SECONDS)
+        return failed
+
     def _failed(self, what: str, reason: str, remedy: str) -> Problem:
         where = (self.connection.bootstrap,)
         return Problem("cluster.read", f"{what} failed: {reason}", remedy, where)
@@ -112,3 +152,9 @@ def send(admin: Any, request: Any, broker: Optional[int] = None, controller: boo
         # With a function that reads them it would try again by itself: `ask` does, with a new client.
         return admin._manager.run(admin._send_request_to_controller, request)
     return admin._manager.run(admin._manager.send, request, broker)
+
+
+def raise_for(code: int, words: Optional[str] = None) -> None:
+    """Raise kafka-python's error for an error code of the protocol, unless it is 0; `ask` knows them."""
+    if code:
+        raise for_code(code)(words or "")

@@ -329,13 +329,7 @@ def name_problem(name: Any) -> Optional[str]:
     if name is None or name == "":
         return "a topic needs a name"
     if not isinstance(name, str):
-        what = "boolean" if isinstance(name, bool) else "number"
-        if not isinstance(name, (bool, int, float)):
-            return f"a name must be text, not {type(name).__name__}"
-        return (
-            f"YAML reads what is written here as the {what} {name}, as it does with yes, 0123 and "
-            "12:30; write the name in quotes"
-        )
+        return unclear_name(name)
     if name in (".", ".."):
         return "`.` and `..` cannot be names, they would be directories"
     if len(name) > NAME_MAX:
@@ -345,6 +339,17 @@ def name_problem(name: Any) -> Optional[str]:
         signs = " ".join(repr(sign) for sign in wrong)
         return f"the name contains {signs}, Kafka allows letters, digits and . _ -"
     return None
+
+
+def unclear_name(name: Any) -> str:
+    """Why it is unclear which name is meant by what is not a text."""
+    what = "boolean" if isinstance(name, bool) else "number"
+    if not isinstance(name, (bool, int, float)):
+        return f"a name must be text, not {type(name).__name__}"
+    return (
+        f"YAML reads what is written here as the {what} {name}, as it does with yes, 0123 and "
+        "12:30; write the name in quotes"
+    )
 
 
 def collision_key(name: str) -> str:

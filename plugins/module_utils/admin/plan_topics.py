@@ -45,6 +45,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     same_value,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.purge import Purge, purged
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     approximate_size,
@@ -82,14 +83,6 @@ _FOREIGN_STATE = re.compile(
 def holds_state(name: str) -> bool:
     """Whether a topic looks like the state of Kafka, Connect, a mirror or a stream."""
     return _FOREIGN_STATE.fullmatch(name) is not None
-
-
-@dataclass(frozen=True)
-class Purge:
-    """Delete topics that are not declared: regular expressions over whole names, and a limit."""
-
-    patterns: Tuple[str, ...]
-    maximum: int
 
 
 @dataclass(frozen=True)
@@ -631,35 +624,19 @@ def _collisions(
 def _plan_purge(
     desired: Sequence[DesiredTopic], snapshot: Snapshot, policy: TopicPolicy
 ) -> Tuple[List[Change], List[Problem]]:
-    if policy.purge is None:
-        return [], []
     declared = {topic.name for topic in desired}
-    patterns = [re.compile(pattern) for pattern in policy.purge.patterns]
-    to_delete = sorted(
+    undeclared = (
         name
         for name in snapshot.topics
-        if name not in declared
-        and (name in policy.allow_internal or not holds_state(name))
-        and any(pattern.fullmatch(name) for pattern in patterns)
+        if name not in declared and (name in policy.allow_internal or not holds_state(name))
     )
-    if len(to_delete) > policy.purge.maximum:
-        some = ", ".join(to_delete[:5]) + (", ..." if len(to_delete) > 5 else "")
-        return [], [
-            Problem(
-                "purge.maximum",
-                f"{len(to_delete)} topics match and are not declared ({some})",
-                f"raise purge maximum to {len(to_delete)} or narrow the patterns",
-                ("purge",),
-                "maximum",
-                str(policy.purge.maximum),
-            )
-        ]
+    to_delete, refusals = purged(policy.purge, undeclared, "topics")
     changes: List[Change] = []
     for name in to_delete:
         one = _TopicPlan(name)
         _plan_deletion(one, snapshot.topics[name], snapshot, policy, purge=True)
         changes += one.changes
-    return changes, []
+    return changes, refusals
 
 
 # ---------------------------------------------------------------- small questions

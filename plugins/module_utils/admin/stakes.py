@@ -9,7 +9,7 @@ compacted topic they are an upper bound.
 
 from __future__ import annotations
 
-from typing import Optional, Sequence, Tuple
+from typing import Iterable, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Stake
 
@@ -67,3 +67,23 @@ def growth_rate(
     if size is None or young <= first:
         return None
     return size * (end - young) / (end - first) / seconds
+
+
+def sum_of(stakes: Iterable[Stake]) -> Optional[Stake]:
+    """All of them as one, None if there is none; a number is None where none of them has it."""
+    every = list(stakes)
+    if not every:
+        return None
+    unknown = next((each.unknown for each in every if each.unknown), "")
+    return Stake(
+        _total(each.records for each in every),
+        _total(each.total_records for each in every),
+        _total(each.bytes for each in every),
+        _total(each.total_bytes for each in every),
+        unknown,
+    )
+
+
+def _total(numbers: Iterable[Optional[int]]) -> Optional[int]:
+    known = [each for each in numbers if each is not None]
+    return sum(known) if known else None

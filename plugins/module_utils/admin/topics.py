@@ -10,7 +10,6 @@ which does.
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
@@ -31,11 +30,14 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics import (
     CONSENTS,
-    Purge,
     TopicPolicy,
     apply_to,
     plan_topics,
     subjects_at_stake,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.purge import (
+    PURGE_OPTION,
+    purge_from,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import (
     OPERATION_MAX_SECONDS,
@@ -51,28 +53,11 @@ _UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PART"
 
 def policy_from(params: Mapping[str, Any]) -> TopicPolicy:
     """The TopicPolicy of a module's parameters; AdminError for a pattern that cannot be one."""
-    purge = None
-    if params["purge"]:
-        for pattern in params["purge"]["patterns"]:
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise AdminError(
-                    Problem(
-                        "purge.pattern",
-                        f"not a regular expression, {error}",
-                        "correct it",
-                        ("purge",),
-                        "patterns",
-                        pattern,
-                    )
-                ) from error
-        purge = Purge(tuple(params["purge"]["patterns"]), params["purge"]["maximum"])
     return TopicPolicy(
         replace=params["config_mode"] == "replace",
         allow=frozenset(params["allow"]),
         allow_internal=frozenset(params["allow_internal"]),
-        purge=purge,
+        purge=purge_from(params["purge"]),
     )
 
 
@@ -240,13 +225,7 @@ TOPIC_OPTIONS = dict(
     config_mode=dict(type="str", choices=["merge", "replace"], default="merge"),
     allow=dict(type="list", elements="str", choices=list(CONSENTS), default=[]),
     allow_internal=dict(type="list", elements="str", default=[]),
-    purge=dict(
-        type="dict",
-        options=dict(
-            patterns=dict(type="list", elements="str", required=True),
-            maximum=dict(type="int", required=True),
-        ),
-    ),
+    purge=PURGE_OPTION,
     operation_timeout=dict(type="float", default=300.0),
     assume_empty_if_unreachable=dict(type="bool", default=False),
     expected_brokers=dict(type="int"),

@@ -16,9 +16,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import (
     broker_settings,
     cluster_info,
     cluster_tables,
+    configs,
     model,
     moving,
     plan_retention,
+    quotas,
     retention,
     topics,
 )
@@ -72,6 +74,9 @@ def test_the_fragment_documents_the_connection():
         ("kafka_reassignment", moving.OPTIONS),
         ("kafka_broker_gate", kafka_broker_gate.OPTIONS),
         ("kafka_broker_settings", broker_settings.OPTIONS),
+        ("kafka_configs", configs.CONFIGS_OPTIONS),
+        ("kafka_configs_info", configs.INFO_OPTIONS),
+        ("kafka_quotas", quotas.QUOTA_OPTIONS),
     ],
 )
 def test_modules_document_their_own(name, options):

@@ -82,6 +82,8 @@ def test_a_name_that_is_not_a_text_reaches_the_refusal(nobody, name, shown):
         ("kafka_topics", {"topics": []}),
         ("kafka_leader_election", {}),
         ("kafka_broker_settings", {"brokers": [], "keys": {}}),
+        ("kafka_configs", {"configs": []}),
+        ("kafka_quotas", {"quotas": []}),
         ("kafka_reassignment", {"drain": [1]}),
     ],
 )
