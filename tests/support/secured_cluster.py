@@ -114,6 +114,8 @@ def secured_cluster(
             f"{prefix}.scram-sha-256.sasl.jaas.config": scram,
             f"{prefix}.scram-sha-512.sasl.jaas.config": scram,
             "auto.create.topics.enable": "false",
+            # Half of the heap by default: a change of message.max.bytes ended in an OutOfMemoryError.
+            "log.cleaner.dedupe.buffer.size": 8388608,
             "offsets.topic.num.partitions": 3,
             "group.initial.rebalance.delay.ms": 0,
             "group.min.session.timeout.ms": 1000,
