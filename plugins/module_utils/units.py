@@ -11,6 +11,7 @@ here and a month elsewhere, so a month is not accepted under any name.
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta, timezone
 from typing import Any, Mapping, Optional, Sequence
 
 UNLIMITED = -1
@@ -114,6 +115,48 @@ def format_duration_ms(milliseconds: int) -> str:
 def format_size_bytes(size: int) -> str:
     """The shortest exact form that parse_size_bytes reads back to the same number."""
     return _format(size, _BYTES, _WRITTEN_SIZES, "unlimited")
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+# Milliseconds of the year 2001: a smaller number is one of seconds, or a mistake.
+_MOMENT_MIN_MS = 10**12
+
+
+def parse_moment_ms(value: Any, now_ms: int) -> int:
+    """Milliseconds since 1970 of `2026-01-31T08:00:00Z`, of `2h` (two hours ago), or of themselves.
+
+    Raises ValueError with a sentence that says what to write instead.
+    """
+    forms = '"2026-01-31T08:00:00Z", "2h" for two hours ago, or milliseconds since 1970'
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise ValueError(f"{value!r} is not a moment; write {forms}")
+    text = str(value).strip()
+    if re.match(r"[0-9]+\Z", text):
+        if not _MOMENT_MIN_MS <= int(text) <= LONG_MAX:
+            raise ValueError(f"{text} are not milliseconds since 1970; write {forms}")
+        return int(text)
+    if _FORMS.match(text):
+        return max(0, now_ms - parse_duration_ms(text))
+    try:
+        moment = datetime.fromisoformat(re.sub(r"[Zz]\Z", "+00:00", text))
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not a moment; write {forms}") from error
+    if moment.tzinfo is None:
+        raise ValueError(f"{text!r} has no time zone; write {forms}")
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def approximate_duration(seconds: float) -> str:
+    """For sentences, not for parsing: 93784 is `1d 2h`, 75 is `1m 15s`."""
+    left = int(seconds)
+    parts = []
+    for unit in ("d", "h", "m"):
+        size = _MILLISECONDS[unit] // 1000
+        parts.append((left // size, unit))
+        left %= size
+    parts.append((left, "s"))
+    first = next((i for i, (number, _unit) in enumerate(parts) if number), len(parts) - 1)
+    return " ".join(f"{number}{unit}" for number, unit in parts[first : first + 2])
 
 
 def approximate_size(size: int) -> str:

@@ -138,6 +138,7 @@ ONE_WAY = {
         r"(?:clock\(\)|now) (?:>=|<) (?:self\._)?(?:deadline|until|patience|end)\b|monotonic\(\)",
         {
             "admin/client_connection.py",
+            "admin/client_groups.py",
             "admin/client_kafka.py",
             "admin/client_python.py",
             "admin/disks.py",

@@ -250,14 +250,14 @@ class ReadingClient(ClusterConnection):
 
     # ------------------------------------------------------------ settings
 
-    def fetch_configs(self, names: Sequence[str]) -> Configs:
+    def fetch_configs(self, names: Sequence[str], denied_ok: bool = False) -> Configs:
         """Effective settings of topics: name to {key: ConfigEntry}; one request.
 
-        Topics that vanished meanwhile are left out.
+        Topics that vanished meanwhile are left out; with `denied_ok` also those that the user may not see.
         """
         if not names:
             return {}
-        return self._describe_configs("topic", list(names))
+        return self._describe_configs("topic", list(names), denied_ok)
 
     def fetch_broker_config(self, broker_id: int) -> Optional[Dict[str, ConfigEntry]]:
         """Effective settings of one broker, None without the right to see them; one request."""
@@ -371,6 +371,34 @@ class ReadingClient(ClusterConnection):
             known_keys=known,
         )
 
+    # ------------------------------------------------------------ offsets
+
+    def fetch_ends(
+        self, keys: Collection[Key], first: bool = True
+    ) -> Tuple[Dict[Key, int], Dict[Key, int]]:
+        """(first offset, end offset) of partitions that have a leader: two requests to each leader.
+
+        Without `first` only the end is asked for, and the other dict is empty.
+        """
+        starts = self._offsets({key: OffsetSpec.earliest() for key in keys}) if first else {}
+        return starts, self._offsets({key: OffsetSpec.latest() for key in keys})
+
+    def fetch_newest(self, keys: Collection[Key]) -> Dict[Key, int]:
+        """The largest timestamp in each partition, in ms; -1 where there is no record."""
+        listed = self._listed({key: OffsetSpec.max_timestamp() for key in keys})
+        return {key: stamp for key, (_offset, stamp) in listed.items()}
+
+    def fetch_since(self, moments: Mapping[Key, int]) -> Dict[Key, Tuple[int, int]]:
+        """The first record of each partition that is not older than its moment (ms since 1970).
+
+        As (offset, timestamp in ms); (-1, -1) where all are older.
+        """
+        return self._listed({key: OffsetSpec.for_timestamp(ms) for key, ms in moments.items()})
+
+    def fetch_sizes(self, names: Iterable[str]) -> Tuple[Dict[Key, int], str]:
+        """(bytes of the largest replica of each partition of topics, why there are none)."""
+        return self._sizes(names)
+
     # ------------------------------------------------------------ records at stake
 
     def fetch_stakes(
@@ -430,25 +458,30 @@ class ReadingClient(ClusterConnection):
 
     def _offsets(self, specs: Mapping[Key, Any]) -> Dict[Key, int]:
         """(topic, partition) to offset, for one specification each; -1 stays -1."""
+        return {key: offset for key, (offset, _stamp) in self._listed(specs).items()}
+
+    def _listed(self, specs: Mapping[Key, Any]) -> Dict[Key, Tuple[int, int]]:
+        """(topic, partition) to (offset, its timestamp in ms), for one specification each; -1 is none."""
         if not specs:
             return {}
 
-        def call(timeout: float) -> Dict[Key, int]:
+        def call(timeout: float) -> Dict[Key, Tuple[int, int]]:
             self.requests["list_offsets"] += 1
             asked = {TopicPartition(*key): spec for key, spec in specs.items()}
             # Asked again soon: another may lead by then, and it is not asked before.
             futures = self._admin.list_offsets(asked, request_timeout=min(timeout, 5))
-            offsets = {
-                (partition.topic, partition.partition): future.result().offset
-                for partition, future in futures.items()
+            answers = {part: future.result() for part, future in futures.items()}
+            listed = {
+                (part.topic, part.partition): (answer.offset, answer.timestamp)
+                for part, answer in answers.items()
             }
             # For a leader that does not answer librdkafka 2.16.0 returns this, and no error. Taken
             # for an offset, it would mean a partition without records.
-            for (topic, partition), offset in sorted(offsets.items()):
+            for (topic, partition), (offset, _stamp) in sorted(listed.items()):
                 if offset < -1:
                     text = f"no answer from the leader of {topic}-{partition}"
                     raise KafkaException(KafkaError(KafkaError._TIMED_OUT, text))
-            return offsets
+            return listed
 
         return self._read("reading offsets", call)
 

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     LONG_MAX,
+    approximate_duration,
     approximate_size,
     format_duration_ms,
     format_share,
     format_size_bytes,
     parse_duration_ms,
     parse_share,
+    parse_moment_ms,
     parse_size_bytes,
     whole_number,
 )
@@ -127,3 +129,53 @@ def test_shares(text, share, written):
 def test_what_is_no_clear_share(value):
     with pytest.raises(ValueError, match="write a percentage"):
         parse_share(value)
+NOW_MS = 1_800_000_000_000
+
+
+@pytest.mark.parametrize(
+    "text, number",
+    [
+        ("2026-01-31T08:00:00Z", 1769846400000),
+        ("2026-01-31T08:00:00.250Z", 1769846400250),
+        ("2026-01-31 10:00:00+02:00", 1769846400000),
+        ("2h", NOW_MS - 7_200_000),
+        ("0s", NOW_MS),
+        ("1769846400000", 1769846400000),
+        (1769846400000, 1769846400000),
+    ],
+)
+def test_moments(text, number):
+    assert parse_moment_ms(text, NOW_MS) == number
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("2026-01-31T08:00:00", "no time zone"),
+        ("2026-01-31", "no time zone"),
+        ("yesterday", "not a moment"),
+        ("2 moons", "not a clear duration"),
+        (1769846400, "not milliseconds"),
+        (True, "not a moment"),
+        (None, "not a moment"),
+        (1.5, "not a moment"),
+    ],
+)
+def test_moments_that_could_mean_two_things_are_refused(text, words):
+    with pytest.raises(ValueError, match=words):
+        parse_moment_ms(text, NOW_MS)
+
+
+@pytest.mark.parametrize(
+    "seconds, text",
+    [
+        (0, "0s"),
+        (59.9, "59s"),
+        (75, "1m 15s"),
+        (3600, "1h 0m"),
+        (93784, "1d 2h"),
+        (864000, "10d 0h"),
+    ],
+)
+def test_durations_for_sentences(seconds, text):
+    assert approximate_duration(seconds) == text

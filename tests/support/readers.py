@@ -1,0 +1,114 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Real consumers and producers, as the groups and records that a test wants to see."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+
+def write(settings, topic, counts, size=100, timestamp=0):
+    """Write records to partitions, as {partition: number}, acknowledged by all; `timestamp` in ms, 0: now."""
+    failed = []
+    producer = Producer({**settings, "linger.ms": 1, "acks": "all"})
+    for partition, count in counts.items():
+        for _number in range(count):
+            producer.produce(
+                topic,
+                b"x" * size,
+                key=b"k",
+                partition=partition,
+                timestamp=timestamp,
+                on_delivery=lambda error, _message: failed.append(error) if error else None,
+            )
+            producer.poll(0)
+    assert producer.flush(60) == 0 and not failed
+
+
+def commit(settings, group, offsets):
+    """Commit {(topic, partition): offset} for a group that nobody is a member of."""
+    consumer = Consumer({**settings, "group.id": group, "enable.auto.commit": False})
+    try:
+        parts = [TopicPartition(*key, offset) for key, offset in offsets.items()]
+        done = consumer.commit(offsets=parts, asynchronous=False)
+        assert not [part.error for part in done if part.error]
+    finally:
+        consumer.close()
+
+
+class Reader(threading.Thread):
+    """A member of a group that reads at its pace and commits; a context that ends with it.
+
+    `pause` seconds between two records; `stand` so many records, then it reads no more and stays a member;
+    `protocol` is classic or consumer.
+    """
+
+    def __init__(self, settings, group, topics, pause=0.01, stand=None, protocol="classic"):
+        super().__init__(daemon=True)
+        self._topics, self._pause, self._stand = topics, pause, stand
+        self._done = threading.Event()
+        self.count = 0
+        self.assigned = threading.Event()
+        self._consumer = Consumer(
+            {
+                **settings,
+                "group.id": group,
+                "group.protocol": protocol,
+                "client.id": f"reader-{group}",
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                # no more than one record is fetched and taken for read
+                "queued.min.messages": 1,
+            }
+        )
+
+    def run(self):
+        self._consumer.subscribe(self._topics, on_assign=lambda *_args: self.assigned.set())
+        while not self._done.is_set():
+            if self._stand is not None and self.count >= self._stand:
+                self._consumer.pause(self._consumer.assignment())
+            message = self._consumer.poll(0.1)
+            if message is None or message.error():
+                continue
+            self.count += 1
+            self._consumer.commit(message, asynchronous=False)
+            self._done.wait(self._pause)
+        self._consumer.close()
+
+    def __enter__(self):
+        self.start()
+        assert self.assigned.wait(30), "no partitions"
+        return self
+
+    def __exit__(self, *_exc):
+        self._done.set()
+        self.join(30)
+
+
+class Writer(threading.Thread):
+    """Writes `size` bytes to partition 0 every `pause` seconds until the context ends."""
+
+    def __init__(self, settings, topic, size=100, pause=0.01):
+        super().__init__(daemon=True)
+        self._topic, self._size, self._pause = topic, size, pause
+        self._producer = Producer({**settings, "linger.ms": 1})
+        self._done = threading.Event()
+
+    def run(self):
+        due = time.monotonic()
+        while not self._done.wait(max(0.0, due - time.monotonic())):
+            self._producer.produce(self._topic, b"x" * self._size, partition=0)
+            self._producer.poll(0)
+            due += self._pause
+        self._producer.flush(30)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_exc):
+        self._done.set()
+        self.join(60)
