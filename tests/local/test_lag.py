@@ -11,8 +11,8 @@ from tests.support.readers import commit, write
 
 def test_the_table_of_lag(cluster):
     settings = cluster.client()
-    for each in cluster.admin().create_topics([NewTopic("read", 1, 3)]).values():
-        each.result(30)
+    admin = cluster.admin()
+    admin.create_topics([NewTopic("read", 1, 3)])["read"].result(30)
     write(settings, "read", {0: 50})
     commit(settings, "slow-reader", {("read", 0): 20})
     commit(settings, "swift-reader", {("read", 0): 50})

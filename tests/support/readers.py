@@ -1,13 +1,23 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Real consumers and producers, as the groups and records that a test wants to see."""
+"""Real consumers and producers, as the groups and records that a test wants to see; and what others say."""
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AclBinding,
+    AclPermissionType,
+    NewTopic,
+    OffsetSpec,
+    ResourcePatternType,
+)
+
+from tests.support.outside import wait_until
 
 
 def write(settings, topic, counts, size=100, timestamp=0):
@@ -31,10 +41,20 @@ def write(settings, topic, counts, size=100, timestamp=0):
 def commit(settings, group, offsets):
     """Commit {(topic, partition): offset} for a group that nobody is a member of."""
     consumer = Consumer({**settings, "group.id": group, "enable.auto.commit": False})
+    parts = [TopicPartition(*key, offset) for key, offset in offsets.items()]
+
+    def done():
+        """Not while the cluster is still making the topic of offsets."""
+        try:
+            told = consumer.commit(offsets=parts, asynchronous=False)
+        except KafkaException as error:
+            if error.args[0].code() in (KafkaError.NOT_COORDINATOR, KafkaError._WAIT_COORD):
+                return False
+            raise
+        return not [part.error for part in told if part.error]
+
     try:
-        parts = [TopicPartition(*key, offset) for key, offset in offsets.items()]
-        done = consumer.commit(offsets=parts, asynchronous=False)
-        assert not [part.error for part in done if part.error]
+        wait_until(done, 60, "committed")
     finally:
         consumer.close()
 
@@ -112,3 +132,57 @@ class Writer(threading.Thread):
     def __exit__(self, *_exc):
         self._done.set()
         self.join(60)
+
+
+def create(secured, admin, name, partitions=1, **config):
+    """A topic with all brokers, once it has leaders."""
+    settings = {key.replace("_", "."): str(value) for key, value in config.items()}
+    new = NewTopic(name, partitions, secured.bare.brokers, config=settings)
+    admin.create_topics([new])[name].result(30)
+
+    def led():
+        found = admin.list_topics(name, timeout=30).topics[name].partitions
+        return len(found) == partitions and all(each.leader >= 0 for each in found.values())
+
+    wait_until(led, 30, "led")
+
+
+def start_of(admin, topic, partition=0):
+    """The first offset that is still there, by a client that is not ours."""
+    part = TopicPartition(topic, partition)
+    return admin.list_offsets({part: OffsetSpec.earliest()})[part].result(30).offset
+
+
+def parameters(secured, user="admin"):
+    """Connection options with the defaults that Ansible would fill in."""
+    none = ("ssl_ca", "ssl_certificate", "ssl_key", "ssl_key_password", "cluster_id")
+    given = secured.arguments(user)
+    given["bootstrap_servers"] = given["bootstrap_servers"].split(",")
+    return {**dict.fromkeys(none), "ssl_check_hostname": True, **given}
+
+
+def allow(admin, *rights):
+    """Give `team` rights, each (type of resource, name, operation)."""
+    bindings = [
+        AclBinding(
+            kind,
+            what,
+            ResourcePatternType.LITERAL,
+            "User:team",
+            "*",
+            operation,
+            AclPermissionType.ALLOW,
+        )
+        for kind, what, operation in rights
+    ]
+    for future in admin.create_acls(bindings).values():
+        future.result(30)
+
+
+def told_by_kafka(secured, group):
+    """(topic, partition) -> (committed, end, lag), by Kafka's own tool."""
+    text = secured.tool(
+        "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "--describe", "--group", group
+    )
+    found = re.findall(rf"^{group}\s+(\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)", text, flags=re.M)
+    return {(topic, int(part)): tuple(map(int, rest)) for topic, part, *rest in found}

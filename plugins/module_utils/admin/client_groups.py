@@ -38,12 +38,18 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.group_model
     Member,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Key
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 
 try:
     from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
     from confluent_kafka import TopicPartition as RdPartition
     from kafka import TopicPartition, errors
-    from kafka.errors import GroupIdNotFoundError, NoError
+    from kafka.errors import (
+        AuthorizationError,
+        BrokerResponseError,
+        GroupIdNotFoundError,
+        NoError,
+    )
     from kafka.errors import KafkaError as OtherError
 except ImportError:
     pass  # require_both_clients of client_python says so
@@ -187,21 +193,34 @@ class GroupsClient(PythonClient):
         for name, keys in sorted(offsets.items()):
 
             def call(admin: Any, name: str = name, keys: Collection[Key] = keys) -> Any:
-                return admin.delete_group_offsets(name, [TopicPartition(*key) for key in keys])
+                parts = [TopicPartition(*key) for key in keys]
+                try:
+                    return admin.delete_group_offsets(name, parts)
+                except BrokerResponseError as error:
+                    if error.retriable:
+                        raise
+                    return dict.fromkeys(parts, type(error))
 
-            answers = self.ask(f"deleting offsets of {name}", call, DELETE_RIGHTS)
-            for part, error in answers.items():
-                if error is not NoError:
-                    refused[(name, (part.topic, part.partition))] = _words(error)
+            try:
+                answers = self.ask(f"deleting offsets of {name}", call, DELETE_RIGHTS)
+            except AdminError as error:
+                refused.update(dict.fromkeys(((name, key) for key in keys), (error.message, "")))
+                continue
+            for part, answer in answers.items():
+                if answer is not NoError:
+                    refused[(name, (part.topic, part.partition))] = _words(answer)
         return refused
 
     def delete_groups(self, names: Sequence[str]) -> Dict[str, Refused]:
         """Delete groups: a request to each coordinator; those that were refused."""
         if not names:
             return {}
-        answers = self.ask(
-            "deleting groups", lambda admin: admin.delete_groups(list(names)), DELETE_RIGHTS
-        )
+        try:
+            answers = self.ask(
+                "deleting groups", lambda admin: admin.delete_groups(list(names)), DELETE_RIGHTS
+            )
+        except AdminError as error:
+            return dict.fromkeys(names, (error.message, ""))
         # By the names of classes. What is gone already is what was wanted.
         fine = ("OK", GroupIdNotFoundError.__name__)
         return {
@@ -282,4 +301,7 @@ def _commit_errors(future: Any, parts: Mapping[Key, int]) -> Dict[Key, Any]:
 def _words(error: Any) -> Refused:
     """An error class of kafka-python in words, and the protocol's name of its code."""
     code = str(getattr(error, "message", "") or error.__name__)
-    return str(getattr(error, "description", "") or code), code
+    text = str(getattr(error, "description", "") or code).rstrip(".")
+    if issubclass(error, AuthorizationError):
+        text = f"{text}; the user needs {DELETE_RIGHTS}"
+    return text, code

@@ -4,20 +4,10 @@
 
 from __future__ import annotations
 
-import re
 import time
 
 import pytest
-from confluent_kafka import TopicPartition
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    NewTopic,
-    OffsetSpec,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin import AclOperation, ResourceType
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import groups_info
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import connection_from
@@ -25,26 +15,17 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_grou
     GroupsClient,
 )
 from tests.support.outside import wait_until
-from tests.support.readers import Reader, Writer, commit, write
-
-
-def create(secured, admin, name, partitions=1, **config):
-    """A topic with all brokers, once it has leaders."""
-    settings = {key.replace("_", "."): str(value) for key, value in config.items()}
-    new = NewTopic(name, partitions, secured.bare.brokers, config=settings)
-    admin.create_topics([new])[name].result(30)
-
-    def led():
-        found = admin.list_topics(name, timeout=30).topics[name].partitions
-        return len(found) == partitions and all(each.leader >= 0 for each in found.values())
-
-    wait_until(led, 30, "led")
-
-
-def start_of(admin, topic, partition=0):
-    """The first offset that is still there, by a client that is not ours."""
-    part = TopicPartition(topic, partition)
-    return admin.list_offsets({part: OffsetSpec.earliest()})[part].result(30).offset
+from tests.support.readers import (
+    Reader,
+    Writer,
+    allow,
+    commit,
+    create,
+    parameters,
+    start_of,
+    told_by_kafka,
+    write,
+)
 
 
 def groups_of(secured, **options):
@@ -58,15 +39,6 @@ def groups_of(secured, **options):
         for row in group["partitions"]
     }
     return result, groups, rows
-
-
-def told_by_kafka(secured, group):
-    """(topic, partition) -> (committed, end, lag), by Kafka's own tool."""
-    text = secured.tool(
-        "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "--describe", "--group", group
-    )
-    found = re.findall(rf"^{group}\s+(\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)", text, flags=re.M)
-    return {(topic, int(part)): tuple(map(int, rest)) for topic, part, *rest in found}
 
 
 def test_lag_is_what_kafkas_own_tool_says_and_the_worst_comes_first(secured, admin, name):
@@ -148,14 +120,6 @@ def test_status_by_trend_of_real_readers(secured, admin, name):
     assert order == [gone, still, back, slow] and "STATUS" in told["lines"][0]
 
 
-def parameters(secured, user="admin"):
-    """Connection options with the defaults that Ansible would fill in."""
-    none = ("ssl_ca", "ssl_certificate", "ssl_key", "ssl_key_password", "cluster_id")
-    given = secured.arguments(user)
-    given["bootstrap_servers"] = given["bootstrap_servers"].split(",")
-    return {**dict.fromkeys(none), "ssl_check_hostname": True, **given}
-
-
 def test_records_are_deleted_when_it_was_told_and_then_they_are_lost(secured, admin, name):
     """Records of two ages; retention deletes the old ones unread, not before it was said, and by then."""
     settings = secured.client_settings()
@@ -234,24 +198,6 @@ def test_what_nothing_deletes_is_said_not_to_be_deleted(secured, admin, name):
     assert rows[f"{name}-endless"]["deleted_by"] == "unlimited"
     assert [row["deleted_in_seconds"] for row in rows.values()] == [None, None]
     assert [line.split()[5] for line in result.lines[1:3]] == ["never", "never"]
-
-
-def allow(admin, *rights):
-    """Give `team` rights, each (type of resource, name, operation)."""
-    bindings = [
-        AclBinding(
-            kind,
-            what,
-            ResourcePatternType.LITERAL,
-            "User:team",
-            "*",
-            operation,
-            AclPermissionType.ALLOW,
-        )
-        for kind, what, operation in rights
-    ]
-    for future in admin.create_acls(bindings).values():
-        future.result(30)
 
 
 def test_a_user_sees_what_it_may_describe(secured, admin, name):

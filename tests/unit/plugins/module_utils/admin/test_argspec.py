@@ -17,6 +17,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import (
     cluster_info,
     cluster_tables,
     configs,
+    groups,
     groups_info,
     model,
     moving,
@@ -78,6 +79,7 @@ def test_the_fragment_documents_the_connection():
         ("kafka_configs", configs.CONFIGS_OPTIONS),
         ("kafka_configs_info", configs.INFO_OPTIONS),
         ("kafka_quotas", quotas.QUOTA_OPTIONS),
+        ("kafka_consumer_groups", groups.GROUP_OPTIONS),
         ("kafka_consumer_groups_info", groups_info.OPTIONS),
     ],
 )
