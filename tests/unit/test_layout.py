@@ -141,6 +141,7 @@ ONE_WAY = {
             "admin/client_groups.py",
             "admin/client_kafka.py",
             "admin/client_python.py",
+            "admin/client_records.py",
             "admin/disks.py",
             "admin/reach.py",
             "admin/reassignment.py",

@@ -24,6 +24,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import (
     plan_retention,
     quotas,
     retention,
+    records,
     topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
@@ -74,6 +75,7 @@ def test_the_fragment_documents_the_connection():
         ("kafka_topics_info", cluster_tables.TOPICS_INFO_OPTIONS),
         ("kafka_log_dirs_info", cluster_tables.LOG_DIRS_INFO_OPTIONS),
         ("kafka_reassignment", moving.OPTIONS),
+        ("kafka_records", records.RECORD_OPTIONS),
         ("kafka_broker_gate", kafka_broker_gate.OPTIONS),
         ("kafka_broker_settings", broker_settings.OPTIONS),
         ("kafka_configs", configs.CONFIGS_OPTIONS),
