@@ -85,7 +85,9 @@ def gather(params: Mapping[str, Any], client: GroupsClient) -> Dict[str, Any]:
     samples, starts = _sample(client, snapshot, groups, seconds)
     rows = _rows(groups, samples, starts)
     rows = _with_expiry(client, snapshot, rows, samples, seconds)
-    by_group = {group.name: [row for row in rows if row.group == group.name] for group in groups}
+    by_group: Dict[str, List[Row]] = {group.name: [] for group in groups}
+    for row in rows:
+        by_group[row.group].append(row)
     missing = sorted(set(params["groups"] or ()) - {group.name for group in groups})
     return {
         "cluster_id": snapshot.cluster_id,

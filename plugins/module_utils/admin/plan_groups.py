@@ -195,6 +195,7 @@ def parse_groups(
     A group may be listed again with other topics.
     """
     groups: List[DesiredGroup] = []
+    seen: Dict[str, List[DesiredGroup]] = {}
     refusals: List[Problem] = []
     for item in items:
         reader = _ItemReader(item, now_ms)
@@ -202,7 +203,8 @@ def parse_groups(
         refusals += reader.refusals
         if group is None:
             continue
-        if any(each.name == group.name and _overlap(each, group) for each in groups):
+        others = seen.setdefault(group.name, [])
+        if any(_overlap(each, group) for each in others):
             refusals.append(
                 Problem(
                     "groups.duplicate",
@@ -212,6 +214,7 @@ def parse_groups(
                 )
             )
             continue
+        others.append(group)
         groups.append(group)
     return tuple(groups), tuple(refusals)
 

@@ -10,8 +10,12 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka.admin import AclOperation, ResourceType
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import connection_from
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_groups import (
+    GroupsClient,
+)
 from tests.support.outside import wait_until
-from tests.support.readers import Reader, allow, commit, create, told_by_kafka, write
+from tests.support.readers import Reader, allow, commit, create, parameters, told_by_kafka, write
 
 ALL = ["reread", "skip", "delete"]
 TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
@@ -143,6 +147,15 @@ def test_a_group_that_is_read_with_is_refused_and_its_members_are_named(
             refused = groups(secured, item, allow=ALL)
             assert refused.failed and refused.checks == [("groups.active", stopped)]
             assert f"reader-{stopped} at 127.0.0.1" in refused.msg and not refused.changed
+        # who joins between plan and change makes the broker refuse
+        client = GroupsClient(connection_from(parameters(secured)))
+        client.connect()
+        key = (stopped, 0)
+        late = client.alter_offsets({stopped: {key: 1}}, time.monotonic() + 20)
+        assert late[(stopped, key)][1] in ("UNKNOWN_MEMBER_ID", "STALE_MEMBER_EPOCH")
+        late = client.forget_offsets({stopped: [key]})
+        assert late[(stopped, key)][1] == "GROUP_SUBSCRIBED_TO_TOPIC"
+        assert client.delete_groups([stopped])[stopped][1] == "NON_EMPTY_GROUP"
         # a topic that nobody reads any more
         gone = {"name": stopped, "topics": [other], "state": "absent"}
         assert groups(secured, gone, allow=ALL).changed
