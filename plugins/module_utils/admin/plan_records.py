@@ -200,7 +200,7 @@ def _refusals(cut: DesiredCut, extent: Extent, allow_internal: FrozenSet[str]) -
     topic = extent.cluster.topics.get(cut.topic)
     if topic is None:
         reason = f"there is no such topic{did_you_mean(cut.topic, extent.cluster.topics)}"
-        return [refuse("topics.unknown", reason, "correct the name")]
+        return [refuse("records.unknown_topic", reason, "correct the name")]
     found = []
     if holds_state(cut.topic) and cut.topic not in allow_internal:
         reason = "it looks like the state of Kafka, Connect, a mirror or a stream"

@@ -92,7 +92,7 @@ def test_refusals_change_nothing(secured, admin, name):
     found = {(check, *subjects) for check, *subjects in refused.checks}
     assert {
         ("records.compacted", compacted),
-        ("topics.unknown", "nothing-here"),
+        ("records.unknown_topic", "nothing-here"),
     } <= found and any(subject == "__consumer_offsets" for _check, subject in found)
     assert start_of(admin, name) == 0
 

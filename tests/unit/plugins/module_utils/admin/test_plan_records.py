@@ -88,7 +88,7 @@ def test_what_is_at_stake_is_said_with_and_without_consent():
 @pytest.mark.parametrize(
     ("options", "check", "words"),
     [
-        ({"name": "aa", "all": True}, "topics.unknown", "did you mean a"),
+        ({"name": "aa", "all": True}, "records.unknown_topic", "did you mean a"),
         ({"name": "b", "all": True}, "records.compacted", "cleanup.policy=compact"),
         ({"name": "_x", "all": True}, "topics.protected", "allow_internal: [_x]"),
         ({"before_offset": 60}, "records.out_of_range", "a-1 ends at 50"),
