@@ -373,7 +373,7 @@ class ReadingClient(ClusterConnection):
 
     # ------------------------------------------------------------ offsets
 
-    def fetch_ends(
+    def fetch_both_ends(
         self, keys: Collection[Key], first: bool = True
     ) -> Tuple[Dict[Key, int], Dict[Key, int]]:
         """(first offset, end offset) of partitions that have a leader: two requests to each leader.

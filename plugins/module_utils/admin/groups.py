@@ -91,7 +91,7 @@ class ConsumerGroups(Resource):
             if not each.absent
             for key in wanted_keys(each, reading.group(each.name), cluster)
         }
-        starts, ends = self.client.fetch_ends(sorted(keys & led))
+        starts, ends = self.client.fetch_both_ends(sorted(keys & led))
         moments = {
             (moment, key): offset
             for moment, wanted in moments_wanted(self._desired, groups, cluster).items()

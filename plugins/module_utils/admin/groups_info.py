@@ -123,15 +123,15 @@ def _sample(
     """(the offsets at several moments, where each partition begins at the first one)."""
     keys = _keys(snapshot, groups)
     # Ends are read after what was committed: nobody is ahead of the end.
-    starts, ends = client.fetch_ends(keys)
+    starts, ends = client.fetch_both_ends(keys)
     samples: List[_Sample] = [({group.name: group.committed for group in groups}, ends)]
     count = samples_of(seconds)
     for _number in range(count - 1):
         client.pause(seconds / (count - 1))
         committed = client.fetch_committed([group.name for group in groups])
-        samples.append((committed, client.fetch_ends(keys, first=False)[1]))
+        samples.append((committed, client.fetch_both_ends(keys, first=False)[1]))
     if count > 1:
-        starts = client.fetch_ends(keys)[0]
+        starts = client.fetch_both_ends(keys)[0]
     return samples, starts
 
 

@@ -56,7 +56,7 @@ class Records(Resource):
             for cut in self._desired
         }
         everything = sorted(key for each in keys.values() for key in each)
-        starts, ends = self.client.fetch_ends(everything)
+        starts, ends = self.client.fetch_both_ends(everything)
         asked = {
             key: cut.before_ms
             for cut, each in keys.items()
@@ -84,7 +84,7 @@ class Records(Resource):
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """Partitions that still begin with an earlier record."""
-        starts, _ends = self.client.fetch_ends([_key(change) for change in changes])
+        starts, _ends = self.client.fetch_both_ends([_key(change) for change in changes])
         return {
             change.subject: f"begins at {starts[_key(change)]}"
             for change in changes

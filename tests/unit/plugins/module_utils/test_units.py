@@ -16,8 +16,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     format_share,
     format_size_bytes,
     parse_duration_ms,
-    parse_share,
     parse_moment_ms,
+    parse_share,
     parse_size_bytes,
     whole_number,
 )
@@ -129,6 +129,8 @@ def test_shares(text, share, written):
 def test_what_is_no_clear_share(value):
     with pytest.raises(ValueError, match="write a percentage"):
         parse_share(value)
+
+
 NOW_MS = 1_800_000_000_000
 
 

@@ -23,8 +23,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import (
     moving,
     plan_retention,
     quotas,
-    retention,
     records,
+    retention,
     topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
