@@ -44,7 +44,8 @@ def groups_of(secured, **options):
 def test_lag_is_what_kafkas_own_tool_says_and_the_worst_comes_first(secured, admin, name):
     settings = secured.client_settings()
     create(secured, admin, name, 3)
-    write(settings, name, {0: 50, 1: 50, 2: 50})
+    # of one age, so that the larger lag is the worse one
+    write(settings, name, {0: 50, 1: 50, 2: 50}, timestamp=int(time.time() * 1000))
     behind, done = f"{name}-behind", f"{name}-done"
     commit(settings, behind, {(name, 0): 40, (name, 1): 10, (name, 2): 50})
     commit(settings, done, {(name, 0): 50})
