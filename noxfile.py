@@ -357,6 +357,12 @@ pytest_part(
 pytest_part(
     "preflight", "tests/integration/preflight", "Wrong inventories, each refused by its id."
 )
+pytest_part(
+    "aws",
+    "tests/integration/aws",
+    "Machines from EC2, as moto has it, over HTTP: order, kills, meddling, teardown.",
+    java=False,
+)
 pytest_part("spark", "tests/spark", "The validation job, and mutation tests of its checks.")
 
 

@@ -25,6 +25,8 @@ ONCE_FOR_ALL = {
     "roles/jvm_service/tasks/obtain.yml",
     "roles/kafka/tasks/obtain_plugins.yml",
     "roles/flow_validation/tasks/fetch.yml",
+    "roles/aws/tasks/provision.yml",
+    "roles/aws/tasks/delete.yml",
     "playbooks/phases/obtain.yml",
     "playbooks/phases/lock.yml",
     "playbooks/phases/unlock.yml",

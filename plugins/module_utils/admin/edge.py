@@ -39,6 +39,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner impo
 
 PROBLEMS_SHOWN = 20
 REFUSED = "refused by the cluster"
+LATE = "made, but not visible on every broker yet"
 
 
 def kafka_module(options: Dict[str, Any], **rules: Any) -> AnsibleModule:
@@ -118,11 +119,12 @@ def report(
     outcome: Outcome,
     seconds: float,
     failed: str = REFUSED,
+    late: str = LATE,
     **results: Any,
 ) -> None:
     """End the module: exit_json, or fail_json that says what was done and what was not.
 
-    `failed` is the heading of the failures.
+    `failed` is the heading of the failures, `late` that of changes which cannot be seen yet.
     """
     plan = outcome.plan
     for warning in plan.warnings:
@@ -146,7 +148,7 @@ def report(
         sections.append(f"{failed}:\n{_some(outcome.failures)}")
     if unsettled:
         sections.append(
-            f"made, but not visible on every broker yet:\n{_some(unsettled)}\n"
+            f"{late}:\n{_some(unsettled)}\n"
             "Remedy: run the task again later, or raise operation_timeout."
         )
     if outcome.check_error:

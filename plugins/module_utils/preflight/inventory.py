@@ -46,6 +46,7 @@ SETTING_ROLES = (
     "kafka",
     "flow_validation",
     "preflight",
+    "aws",
 )
 # Variables in which a play keeps what was collected: of its own hosts, and of those outside --limit.
 COLLECTED = "kafkaops_preflight_collected"
@@ -101,15 +102,21 @@ class Inventory:
         variables.update(extra or {})
         return self._templar.copy_with_new_env(available_variables=variables), variables
 
-    def evaluated(self, host: str, names: Iterable[str]) -> Dict[str, Any]:
+    def evaluated(
+        self, host: str, names: Iterable[str], extra: Optional[Mapping[str, Any]] = None
+    ) -> Dict[str, Any]:
         """{name: plain value} of some settings of a host; those that are not set are left out.
 
-        Raises AnsibleError where one cannot be evaluated.
+        `extra` are variables that stand for the host's own. Raises AnsibleError where one cannot be evaluated.
         """
-        templar, variables = self._templar_for(host)
+        templar, variables = self._templar_for(host, extra)
         return {
             name: plain(templar.template(variables[name])) for name in names if name in variables
         }
+
+    def default(self, name: str) -> Any:
+        """The default that a role gives a variable, not evaluated."""
+        return self._defaults.get(name)
 
     def group(self, host: str, product: str) -> str:
         """The name of the group of brokers or servers, as this host sees it."""

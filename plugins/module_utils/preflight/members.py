@@ -187,6 +187,8 @@ def is_wanted(variable: str, is_broker: bool, is_server: bool) -> bool:
         return is_broker
     if variable.startswith("zookeeper_"):
         return is_server
+    if variable.startswith("aws_"):
+        return False  # aws_order reads them, before there is a host to look at
     return is_broker or not variable.startswith("flow_validation")
 
 

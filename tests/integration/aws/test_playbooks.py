@@ -1,0 +1,160 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbooks and the inventory of inventories/aws as people run them, with an EC2 over HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+BIN = Path(sys.executable).parent
+RUNNING = [{"Name": "instance-state-name", "Values": ["running"]}]
+
+
+class Checkout:
+    """A copy of inventories/aws with an image that moto has and a key of its own."""
+
+    def __init__(self, directory, image):
+        self.inventory = directory / "inventory"
+        self.home = directory / "home"
+        self.key_file = directory / "orders.pem"
+        shutil.copytree(ROOT / "inventories" / "aws", self.inventory)
+        self.edit(
+            "all/machines", aws_image=image, aws_type="t3.micro", aws_key_file=str(self.key_file)
+        )
+
+    def edit(self, name, **variables):
+        path = self.inventory / "group_vars" / f"{name}.yml"
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        path.write_text(yaml.safe_dump({**found, **variables}), encoding="utf-8")
+
+    def command(self, name, *arguments):
+        return subprocess.run(
+            [str(BIN / name), "-i", str(self.inventory), *arguments],
+            cwd=ROOT,
+            env={
+                **os.environ,
+                "KAFKAOPS_HOME": str(self.home),
+                "ANSIBLE_FORCE_COLOR": "0",
+                "COLUMNS": "400",
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+
+    def play(self, playbook, *arguments):
+        done = self.command("ansible-playbook", f"playbooks/{playbook}.yml", *arguments)
+        return done.returncode, done.stdout
+
+    def provision(self, *arguments):
+        code, said = self.play("aws_provision", "-e", "aws_reach=false", *arguments)
+        assert code == 0, said
+        return said
+
+
+@pytest.fixture
+def checkout(tmp_path, image):
+    return Checkout(tmp_path, image)
+
+
+def test_from_an_inventory_to_machines_and_back(checkout, ec2, server):
+    shown = checkout.provision("--check", "--diff")
+    assert "rule tcp 9092 from 203.0.113.0/24" in shown and server.changes == 0
+    assert "changed=1" in checkout.provision()
+    assert "changed=1" not in checkout.provision("--diff")
+
+    # the inventory has what site.yml needs, and the ids of hosts.yml
+    listed = json.loads(checkout.command("ansible-inventory", "--list").stdout)
+    hosts = listed["_meta"]["hostvars"]
+    assert sorted(listed["kafka"]["hosts"]) == sorted(listed["zookeeper"]["hosts"]) == sorted(hosts)
+    assert [hosts[f"kafka-0{n}"]["kafka_broker_id"] for n in (1, 2, 3)] == [1, 2, 3]
+    assert len({each["kafka_rack"] for each in hosts.values()}) == 3
+    said = checkout.command(
+        "ansible", "kafka-02", "-m", "debug", "-a", "var=kafka_listeners"
+    ).stdout
+    own = hosts["kafka-02"]
+    assert own["ansible_host"] == own["aws_public_dns"] == own["aws_addresses"]["clients"]
+    assert f"advertised: {own['aws_private_ip']}" in said
+    assert f"advertised: {own['aws_public_dns']}" in said
+
+    # a listener more is a rule more
+    listeners = yaml.safe_load((checkout.inventory / "group_vars/kafka/listeners.yml").read_text())
+    more = {
+        "name": "MORE",
+        "port": 9094,
+        "protocol": "PLAINTEXT",
+        "bind": "0.0.0.0",
+        "audience": ["clients"],
+    }
+    checkout.edit("kafka/listeners", kafka_listeners=[*listeners["kafka_listeners"], more])
+    said = checkout.provision("--diff")
+    assert "rule tcp 9094 from 203.0.113.0/24" in said and "kafka-01:\n" not in said
+
+    # without consent nothing goes, with another cluster's name neither
+    before = server.changes
+    code, said = checkout.play("aws_teardown")
+    assert code == 0 and "vol-" in said and "-e confirm=orders" in said and server.changes == before
+    code, said = checkout.play("aws_teardown", "-e", "confirm=other")
+    assert code == 2 and "[teardown.confirm]" in said and server.changes == before
+    code, said = checkout.play("aws_teardown", "-e", "confirm=orders", "--limit", "kafka-03")
+    assert code == 0, said
+    assert len(ec2.describe_instances(Filters=RUNNING)["Reservations"]) == 2
+    code, said = checkout.play("aws_teardown", "-e", "confirm=orders")
+    assert code == 0, said
+    assert ec2.describe_instances(Filters=RUNNING)["Reservations"] == []
+    assert ec2.describe_volumes()["Volumes"] == []
+    listed = json.loads(checkout.command("ansible-inventory", "--list").stdout)
+    assert "ansible_host" not in listed["_meta"]["hostvars"]["kafka-01"]
+
+
+def test_a_machine_is_compared_with_its_order(checkout):
+    """This machine stands for all three: it has no 96 cores."""
+    checkout.edit("all/machines", aws_type="m5.24xlarge")
+    here = ["-e", "ansible_connection=local", "-e", "ansible_become=false"]
+    code, said = checkout.play(
+        "aws_provision", *here, "-e", f"ansible_python_interpreter={sys.executable}"
+    )
+    assert code == 2 and said.count("[aws.unlike_order] kafka-0") >= 3, said
+    assert "cores, 96 were ordered" in said
+
+
+def test_a_run_with_limit_makes_one_machine_and_keeps_all_rules(checkout, ec2):
+    checkout.provision("--limit", "kafka-02")
+    (only,) = ec2.describe_instances(Filters=RUNNING)["Reservations"]
+    tags = {each["Key"]: each["Value"] for each in only["Instances"][0]["Tags"]}
+    assert tags["Name"] == "kafka-02" and tags["kafkaops:groups"] == "kafka zookeeper"
+    said = checkout.provision("--diff")
+    assert "rule " not in said and "kafka-01:" in said
+
+
+def test_what_is_wrong_in_the_inventory_is_refused_before_ec2_is_asked(checkout, server):
+    checkout.edit("all/machines", aws_image="", aws_sources={"brokers": ["members"]})
+    code, said = checkout.play("aws_provision")
+    assert code == 2 and server.actions["DescribeSubnets"] == 0
+    assert "[aws.bad_order] kafka-01, kafka-02, kafka-03: aws_image=''" in said
+    assert (
+        "kafka_listeners[1].audience=clients" in said
+        and "kafka_listeners[1].audience=admin" in said
+    )
+
+
+def test_groups_come_from_the_tags_where_no_file_names_the_hosts(checkout):
+    checkout.provision()
+    (checkout.inventory / "hosts.yml").unlink()
+    source = checkout.inventory / "aws.yml"
+    source.write_text(
+        source.read_text().replace("groups_from_tags: false", "groups_from_tags: true")
+    )
+    listed = json.loads(checkout.command("ansible-inventory", "--list").stdout)
+    names = ["kafka-01", "kafka-02", "kafka-03"]
+    assert sorted(listed["kafka"]["hosts"]) == sorted(listed["zookeeper"]["hosts"]) == names
