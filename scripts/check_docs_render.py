@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fail unless ansible-doc renders every module, filter and role of the collection.
+"""Fail unless ansible-doc renders every module, filter, inventory plugin and role of the collection.
 
 Which there are is read from the files, so that one that ansible-doc does not even see fails, too.
 Runs on the checkout that it lies in, with whatever copy of the collection Ansible finds.
@@ -28,7 +28,9 @@ def names(kind):
         sources = [path.read_text(encoding="utf-8") for path in ROOT.glob("plugins/filter/*.py")]
         found = [name for text in sources for name in re.findall(r'^ {12}"(\w+)": ', text, re.M)]
     else:
-        found = [path.stem for path in ROOT.glob("plugins/modules/*.py") if path.stem != "__init__"]
+        folder = {"module": "modules"}.get(kind, kind)
+        paths = ROOT.glob(f"plugins/{folder}/*.py")
+        found = [path.stem for path in paths if path.stem != "__init__"]
     return [f"{COLLECTION}.{name}" for name in sorted(found)]
 
 
@@ -55,11 +57,13 @@ def problems(kind):
 
 def main():
     """Check all kinds; returns the exit code."""
-    found = [problem for kind in ("module", "filter", "role") for problem in problems(kind)]
+    found = [
+        problem for kind in ("module", "filter", "inventory", "role") for problem in problems(kind)
+    ]
     for problem in found:
         print(problem, file=sys.stderr)
     if not found:
-        count = sum(len(names(kind)) for kind in ("module", "filter", "role"))
+        count = sum(len(names(kind)) for kind in ("module", "filter", "inventory", "role"))
         print(f"ansible-doc renders all {count} modules, filters and roles")
     return 1 if found else 0
 

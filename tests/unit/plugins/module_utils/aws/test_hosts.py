@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.aws.hosts import hosts_of
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import meant
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 from tests.support.ec2_values import machine, made, order
 
@@ -62,3 +63,9 @@ def test_no_variable_of_the_inventory_plugin_is_one_of_the_role():
     defaults = yaml.safe_load((ROOT / "roles/aws/defaults/main.yml").read_text(encoding="utf-8"))
     (host,) = hosts_of([ONE], AUDIENCES)
     assert len(defaults) > 10 and not set(host.variables) & set(defaults)
+
+
+def test_no_variable_of_the_inventory_plugin_looks_like_a_misspelt_one():
+    """The preflight would warn of it on every host."""
+    (host,) = hosts_of([ONE], AUDIENCES)
+    assert not [name for name in host.variables if meant(name)]
