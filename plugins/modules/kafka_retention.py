@@ -200,9 +200,9 @@ report:
   elements: str
   sample:
     - 2 topics have a policy, 2 change, 0 match none
-    - 'not bounded, counted with what they hold now: logs.api'
+    - 'not bounded, counted with what they hold now: logs.web-2'
     - 'logs.web: retention.ms 7d (topic) -> 1d; deletable: 600 records and about 4.6 MiB'
-    - 'logs.api: retention.ms 7d (topic) -> 1d'
+    - 'logs.web-2: retention.ms 7d (topic) -> 1d'
 topics:
   description: The topics that have a policy.
   returned: when the cluster was reached
@@ -331,7 +331,7 @@ not_bounded:
   returned: when the cluster was reached
   type: list
   elements: str
-  sample: [logs.api]
+  sample: [logs.web-2]
 failed_items:
   description: Topics for which the cluster refused a change, or of which a change could not be seen within O(operation_timeout).
   returned: when the cluster was reached
