@@ -9,6 +9,10 @@ import os
 import re
 from typing import Any, Callable, Dict, Iterable, List, Mapping
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.declared import (
+    state_lines,
+    state_variables,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ensemble import ensemble_plan
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.roll import (
     roll_order,
@@ -107,6 +111,8 @@ class FilterModule:
             "plugin_path": plugin_path,
             "properties_text": properties_text,
             "roll_order": roll_order,
+            "state_lines": state_lines,
+            "state_variables": state_variables,
             "turn_events": turn_events,
             "unit_word": unit_word,
             "unmended": unmended,

@@ -25,6 +25,10 @@ options:
         V(topic:\\*).
     type: list
     elements: str
+  missing_ok:
+    description: Return no ACLs instead of failing where the brokers have no authorizer.
+    type: bool
+    default: false
 extends_documentation_fragment:
   - kafkaops.cluster.kafka
   - kafkaops.cluster.attributes

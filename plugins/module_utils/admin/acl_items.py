@@ -45,6 +45,13 @@ STATES = ("present", "absent")
 _PRINCIPAL = re.compile(r"[A-Za-z][A-Za-z0-9_]*:.+\Z", re.DOTALL)
 
 
+NO_AUTHORIZER = Problem(
+    "acls.no_authorizer",
+    "the brokers have no authorizer, so that everybody may do everything",
+    "set kafka_authorizer: true, or authorizer.class.name of the brokers",
+)
+
+
 @dataclass(frozen=True, order=True)
 class Binding:
     """One entry: `principal` from `host` is allowed or denied one `operation` on a resource."""
@@ -349,3 +356,20 @@ def known_principal_type(principal: str) -> Optional[str]:
     """The type that was probably meant where only the case differs, None where it is as it should."""
     kind = principal.partition(":")[0]
     return "User" if kind != "User" and kind.lower() == "user" else None
+
+
+# The options of one item.
+ACL_ITEM = dict(
+    # raw: one text or several, and what YAML has read as something else must not pass as a text.
+    # no_log: the id of a token is no secret.
+    **{kind: dict(type="raw", no_log=False) for kind in OPERATIONS if kind != "cluster"},
+    cluster=dict(type="bool"),
+    principal=dict(type="raw", required=True),
+    host=dict(type="raw"),
+    pattern=dict(type="str", choices=list(PATTERNS), default="literal"),
+    operations=dict(type="raw"),
+    grant=dict(type="list", elements="str", choices=list(GRANTS)),
+    idempotent=dict(type="bool"),
+    permission=dict(type="str", choices=list(PERMISSIONS), default="allow"),
+    state=dict(type="str", choices=list(STATES), default="present"),
+)

@@ -12,11 +12,8 @@ import re
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acl_items import (
-    GRANTS,
-    OPERATIONS,
-    PATTERNS,
-    PERMISSIONS,
-    STATES,
+    ACL_ITEM,
+    NO_AUTHORIZER,
     Binding,
     items_of,
     parse_acls,
@@ -148,7 +145,12 @@ def read_acls(client: AclClient, params: Mapping[str, Any]) -> Dict[str, Any]:
     resources = patterns_from("resources", params["resources"])
     client.connect()
     metadata = client.fetch_metadata()
-    bindings: FrozenSet[Binding] = client.fetch_bindings()
+    bindings: FrozenSet[Binding] = frozenset()
+    try:
+        bindings = client.fetch_bindings()
+    except AdminError as error:
+        if error.problem != NO_AUTHORIZER or not params["missing_ok"]:
+            raise
     found = chosen(bindings, principals, resources)
     return {
         "cluster_id": metadata.cluster_id,
@@ -158,22 +160,8 @@ def read_acls(client: AclClient, params: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 # The modules' own options; their documentation is in the modules.
-_ITEM = dict(
-    # raw: one text or several, and what YAML has read as something else must not pass as a text.
-    # no_log: the id of a token is no secret.
-    **{kind: dict(type="raw", no_log=False) for kind in OPERATIONS if kind != "cluster"},
-    cluster=dict(type="bool"),
-    principal=dict(type="raw", required=True),
-    host=dict(type="raw"),
-    pattern=dict(type="str", choices=list(PATTERNS), default="literal"),
-    operations=dict(type="raw"),
-    grant=dict(type="list", elements="str", choices=list(GRANTS)),
-    idempotent=dict(type="bool"),
-    permission=dict(type="str", choices=list(PERMISSIONS), default="allow"),
-    state=dict(type="str", choices=list(STATES), default="present"),
-)
 ACL_OPTIONS = dict(
-    acls=dict(type="list", elements="dict", required=True, options=_ITEM),
+    acls=dict(type="list", elements="dict", required=True, options=ACL_ITEM),
     allow=dict(type="list", elements="str", choices=list(CONSENTS), default=[]),
     purge=dict(
         type="dict",
@@ -191,4 +179,5 @@ ACL_OPTIONS = dict(
 ACL_INFO_OPTIONS = dict(
     principals=dict(type="list", elements="str"),
     resources=dict(type="list", elements="str"),
+    missing_ok=dict(type="bool", default=False),
 )

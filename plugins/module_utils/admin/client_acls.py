@@ -12,7 +12,10 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acl_items import Binding
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acl_items import (
+    NO_AUTHORIZER,
+    Binding,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import BATCH
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_python import (
     PythonClient,
@@ -23,7 +26,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
     Failure,
     FinalError,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 try:
     from kafka.errors import KafkaError as OtherError
@@ -131,13 +133,7 @@ def _described(admin: Any, broker: Optional[int]) -> FrozenSet[Binding]:
     if response.error_code:
         error = for_code(response.error_code)
         if issubclass(error, SecurityDisabledError):
-            raise FinalError(
-                Problem(
-                    "acls.no_authorizer",
-                    "the brokers have no authorizer, so that everybody may do everything",
-                    "set kafka_authorizer: true, or authorizer.class.name of the brokers",
-                )
-            )
+            raise FinalError(NO_AUTHORIZER)
         raise error(response.error_message)
     names = {key: _names(table) for key, table in _TABLES.items()}
     return frozenset(

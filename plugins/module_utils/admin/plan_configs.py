@@ -14,7 +14,7 @@ Private to this collection. Invariants, kept for every input:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
@@ -43,6 +43,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.scopes impo
     ROOT,
     THROTTLES,
     ConfigsSnapshot,
+    DesiredScope,
     Scope,
     Setting,
     Settings,
@@ -61,15 +62,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import so
 CONSENTS = (RETENTION_CUT, CLEANUP_CHANGE, UNCLEAN_ELECTION, MIN_INSYNC_CUT)
 LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 _OF_A_LISTENER = re.compile(r"listener\.name\.[^.]+\.(?P<key>.+)")
-
-
-@dataclass(frozen=True)
-class DesiredScope:
-    """What is declared for one scope. A value of None is taken away."""
-
-    scope: Scope
-    settings: Mapping[str, Optional[str]] = field(default_factory=dict)
-    secrets: Mapping[str, Optional[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -289,3 +289,14 @@ def _plain(limits: Limits) -> Dict[str, Any]:
 def _number(value: Optional[float]) -> Any:
     """A whole number without its fraction."""
     return int(value) if value is not None and value == int(value) else value
+
+
+# The options of one item.
+QUOTA_ITEM = dict(
+    # raw: a name that YAML has read as a number or a boolean must not become a text silently
+    user=dict(type="raw"),
+    client_id=dict(type="raw"),
+    ip=dict(type="raw"),
+    state=dict(type="str", choices=["present", "absent"], default="present"),
+    limits=dict(type="dict"),
+)

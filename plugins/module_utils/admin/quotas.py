@@ -23,6 +23,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
     Plan,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_quotas import (
+    QUOTA_ITEM,
     QuotaSnapshot,
     apply_to,
     describe,
@@ -114,14 +115,7 @@ QUOTA_OPTIONS = dict(
         type="list",
         elements="dict",
         required=True,
-        options=dict(
-            # raw: a name that YAML has read as a number or a boolean must not become a text silently
-            user=dict(type="raw"),
-            client_id=dict(type="raw"),
-            ip=dict(type="raw"),
-            state=dict(type="str", choices=["present", "absent"], default="present"),
-            limits=dict(type="dict"),
-        ),
+        options=QUOTA_ITEM,
     ),
     limits_mode=dict(type="str", choices=["merge", "replace"], default="merge"),
     purge=PURGE_OPTION,

@@ -96,6 +96,15 @@ class Setting:
         }
 
 
+@dataclass(frozen=True)
+class DesiredScope:
+    """What is declared for one scope. A value of None is taken away."""
+
+    scope: Scope
+    settings: Mapping[str, Optional[str]] = field(default_factory=dict)
+    secrets: Mapping[str, Optional[str]] = field(default_factory=dict)
+
+
 def shown(setting: Setting, value: Optional[str]) -> Optional[str]:
     """A value as it may be shown."""
     if setting.sensitive:

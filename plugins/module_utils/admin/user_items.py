@@ -137,3 +137,15 @@ def _wrong_with(item: Mapping[str, Any]) -> Optional[Tuple[str, str, str]]:
         reason = f"{iterations} is not between {ITERATIONS} and {ITERATIONS_MAX}, as Kafka wants it"
         return "iterations", reason, "choose a number in this range, or leave it out"
     return None
+
+
+# The options of one item.
+USER_ITEM = dict(
+    # raw: what YAML has read as a number must not become a text silently.
+    name=dict(type="raw", required=True),
+    password=dict(type="raw", no_log=True),
+    mechanisms=dict(type="list", elements="str", choices=list(MECHANISMS)),
+    iterations=dict(type="int"),
+    update_password=dict(type="str", choices=[ALWAYS, ON_CREATE], no_log=False),
+    state=dict(type="str", choices=list(STATES), default="present"),
+)

@@ -33,9 +33,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner impo
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.user_items import (
     ALWAYS,
     DELETE,
-    MECHANISMS,
     ON_CREATE,
-    STATES,
+    USER_ITEM,
     Credential,
     Key,
     Trial,
@@ -157,8 +156,24 @@ class Users(Resource):
                 users.setdefault(user, {})[mechanism] = after[(user, mechanism)]
         return {
             "cluster_id": outcome.snapshot.cluster_id,
-            "users": [{"name": name, "iterations": found} for name, found in users.items()],
+            "users": _described(users),
         }
+
+
+def read_users(client: UserClient) -> Dict[str, Any]:
+    """What kafka_users_info returns: every user with the iterations of each of its credentials."""
+    client.connect()
+    metadata = client.fetch_metadata()
+    users: Dict[str, Dict[str, int]] = {}
+    for (user, mechanism), iterations in sorted(
+        client.fetch_credentials(client.fetch_own_rights()).items()
+    ):
+        users.setdefault(user, {})[mechanism] = iterations
+    return {"cluster_id": metadata.cluster_id, "users": _described(users)}
+
+
+def _described(users: Mapping[str, Mapping[str, int]]) -> List[Dict[str, Any]]:
+    return [{"name": name, "iterations": dict(found)} for name, found in users.items()]
 
 
 # The module's own options; their documentation is in the module.
@@ -167,15 +182,7 @@ USER_OPTIONS = dict(
         type="list",
         elements="dict",
         required=True,
-        options=dict(
-            # raw: what YAML has read as a number must not become a text silently.
-            name=dict(type="raw", required=True),
-            password=dict(type="raw", no_log=True),
-            mechanisms=dict(type="list", elements="str", choices=list(MECHANISMS)),
-            iterations=dict(type="int"),
-            update_password=dict(type="str", choices=[ALWAYS, ON_CREATE], no_log=False),
-            state=dict(type="str", choices=list(STATES), default="present"),
-        ),
+        options=USER_ITEM,
     ),
     update_password=dict(type="str", choices=[ALWAYS, ON_CREATE], default=ALWAYS, no_log=False),
     login=dict(

@@ -29,6 +29,7 @@ from typing import (
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import nearest
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import (
+    declared_state,
     ensemble,
     identity,
     in_force,
@@ -93,11 +94,13 @@ CHECKS = (
     versions_and_keys.check_replication,
     versions_and_keys.check_topics,
     retention.check_retention,
+    declared_state.check_declared_state,
 )
 # Of the first words of ids: what concerns only what the inventory would write, and not what was in effect.
 WISHES = frozenset(
-    ("cleanup", "config", "jvm", "listeners", "memory", "min_insync", "partitions", "replication")
-    + ("retention", "security", "tls", "topics", "unclean", "version")
+    ("acls", "cleanup", "config", "configs", "jvm", "listeners", "memory", "min_insync")
+    + ("partitions", "quotas", "replication", "retention", "security", "state", "tls", "topics")
+    + ("unclean", "users", "version")
 )
 # Nobody may consent to two brokers with one id, to one directory for two, or to a start that fails.
 NEVER_ACCEPTED = frozenset(

@@ -107,6 +107,13 @@ class Fault:
     remedy: str
 
 
+# Lists whose items have shorthands; they are judged by the modules' own readers.
+READ_BY_MODULES = (
+    *("kafka_topics", "kafka_retention_policies"),
+    *("kafka_users", "kafka_dynamic_configs", "kafka_acls", "kafka_quotas"),
+)
+
+
 @functools.lru_cache(maxsize=None)
 def declared() -> Mapping[str, Mapping[str, Any]]:
     """variable -> its option in the role's argument spec, of all roles of the collection."""
@@ -117,8 +124,8 @@ def declared() -> Mapping[str, Mapping[str, Any]]:
         # The first entry point is the one that declares the role's variables.
         for name, option in (next(iter(entries.values())).get("options") or {}).items():
             options.setdefault(name, option)
-    # Items of these lists have shorthands; they are judged by the modules' own readers.
-    options["kafka_topics"] = options["kafka_retention_policies"] = {"type": "list"}
+    for name in READ_BY_MODULES:
+        options[name] = {"type": "list"}
     # The connection options of the Kafka modules, but where to connect.
     connection = {
         name: {key: option[key] for key in ("type", "choices") if key in option}
