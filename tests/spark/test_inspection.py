@@ -266,7 +266,8 @@ def test_what_cannot_be_judged_is_refused_in_a_sentence(topic, tmp_path, options
     (tmp_path / "inspection.json").write_text("of an earlier time")
     with pytest.raises(CannotRun, match=sentence):
         topic.inspect(tmp_path, *options)
-    assert not (tmp_path / "inspection.json").exists(), "nobody takes the old one for this one"
+    kept = (tmp_path / "inspection.json").read_text()
+    assert kept == "of an earlier time", "nothing is deleted before it can be replaced"
 
 
 @pytest.mark.parametrize(

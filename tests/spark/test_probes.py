@@ -236,7 +236,7 @@ def test_what_could_not_be_judged_is_no_pass(count, unclear, kind, words):
         (["run", "--probe=min-irs"], "invalid choice: 'min-irs'"),
         (["verify", "--probe=retention"], "--probe belongs to run, verify does not"),
         (["produce", "--probe=retention"], "--probe belongs to run, produce does not"),
-        (["run", "--probe=retention", "--probe-margin=0"], "--probe-margin must be more than 0"),
+        (["run", "--probe=retention", "--probe-margin=0"], "--probe-margin must be from 0.001"),
     ],
 )
 def test_a_probe_that_cannot_be_meant_is_refused(capsys, options, words):
