@@ -166,7 +166,7 @@ def test_a_topic_that_does_not_fit_is_refused(main, admin, config, options, word
 
 def test_records_that_all_are_refused_prove_nothing(main, admin, monkeypatch):
     """The topic becomes too small for them behind the job's look at it."""
-    import flow.steps as steps
+    from flow import steps
 
     topic = "refuses-all"
     config = {"max.message.bytes": "300"}
@@ -195,7 +195,7 @@ def test_a_refused_run_keeps_the_earlier_verdict_and_verify_knows_of_the_pass(ma
 
 
 def test_a_fault_of_the_job_itself_is_no_violation(main, monkeypatch, tmp_path):
-    import flow.steps as steps
+    from flow import steps
 
     def broken(*_arguments):
         raise ValueError("nobody thought of it")
@@ -301,7 +301,7 @@ def admin_servers(admin):
 
 
 def test_partitions_that_are_added_while_it_runs_are_no_violation(main, admin, monkeypatch):
-    import flow.steps as steps
+    from flow import steps
 
     topic, real = "grows", steps.produce_task
     admin.create_topics([NewTopic(topic, 3, 3)])[topic].result(30)

@@ -9,6 +9,7 @@ be asked for. What is deleted is counted by offsets, and its bytes by the averag
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
@@ -68,6 +69,12 @@ class Extent:
     unknown: str = ""
 
 
+def _refuse(
+    wrong: List[Problem], name: str, reason: str, remedy: str, setting: str = "", value: Any = ""
+) -> None:
+    wrong.append(Problem("records.bad_item", reason, remedy, (name,), setting, str(value)))
+
+
 def parse_cuts(
     items: Sequence[Mapping[str, Any]], now_ms: int
 ) -> Tuple[Tuple[DesiredCut, ...], Tuple[Problem, ...]]:
@@ -78,15 +85,7 @@ def parse_cuts(
         name = str(item["name"])
         wrong: List[Problem] = []
 
-        def refuse(
-            reason: str,
-            remedy: str,
-            setting: str = "",
-            value: Any = "",
-            name: str = name,
-            wrong: List[Problem] = wrong,
-        ) -> None:
-            wrong.append(Problem("records.bad_item", reason, remedy, (name,), setting, str(value)))
+        refuse = functools.partial(_refuse, wrong, name)
 
         # 0 is an offset, and equals False
         given = [each for each in LIMITS if item[each] is not None and item[each] is not False]

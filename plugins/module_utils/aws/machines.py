@@ -109,7 +109,7 @@ class Machines(Resource):
             MAKE_KEY: lambda change: key_file.make(self.order.key_file, self.order.key_name),
             MEND_KEY: lambda change: key_file.mend(self.order.key_file),
             IMPORT_KEY: lambda change: self._import_key(),
-            MAKE_GROUP: lambda change: self._make_group(change),
+            MAKE_GROUP: self._make_group,
             OPEN: lambda change: self.client.open_rule(
                 self._group, self.order.cluster, rules[change.subject], change.after["for"]
             ),

@@ -220,7 +220,12 @@ def test_a_user_sees_what_it_may_describe(secured, admin, name):
     row = wait_until(seen, 30, "seen")
     assert row["lag"] == 4 and "not told" in row["unknown"] and row["deleted_in_seconds"] is None
     allow(admin, (ResourceType.TOPIC, name, AclOperation.DESCRIBE_CONFIGS))
-    row = wait_until(lambda: (lambda r: None if r["unknown"] else r)(seen()), 30, "settings seen")
+
+    def seen_whole():
+        row = seen()
+        return None if row["unknown"] else row
+
+    row = wait_until(seen_whole, 30, "settings seen")
     assert row["deleted_by"] == "time"
 
 

@@ -332,6 +332,8 @@ def _started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool) -> 
         files.new_ledger(options.ledger)
         refuse_wrong({**_client_of(options, settings), "run_id": "0" * 32})
     cluster = Cluster(settings, options.timeout)
+    # Whatever ends the body comes through the yield below.
+    # pylint: disable-next=contextmanager-generator-missing-cleanup
     with session.work_directory() as work, stopping.threads(1) as other:
         plan = None
         try:

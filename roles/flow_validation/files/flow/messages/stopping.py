@@ -52,13 +52,17 @@ def check() -> None:
     """Raise Stopped if the run is to end: whoever goes on after an exception asks, since libraries make
     exceptions of their own of it.
     """
-    if stop := stopped():
-        raise stop
+    if requested.is_set():
+        raise Stopped(_signal_name())
 
 
 def stopped() -> Optional[Stopped]:
     """What `check` raises; None if the run goes on."""
-    return Stopped(_by[0] if _by else "a signal") if requested.is_set() else None
+    return Stopped(_signal_name()) if requested.is_set() else None
+
+
+def _signal_name() -> str:
+    return _by[0] if _by else "a signal"
 
 
 @contextmanager
