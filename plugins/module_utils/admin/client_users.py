@@ -127,6 +127,22 @@ class UserClient(PythonClient):
             trials = list(pool.map(lambda each: _trial(where, each), credentials))
         return {each.key: trial for each, trial in zip(credentials, trials)}
 
+    def try_logins_everywhere(
+        self, where: Connection, credentials: Sequence[Credential]
+    ) -> Mapping[Key, Trial]:
+        """The same at each address by itself: brokers learn of a password one after another.
+
+        A password fits where no broker that answers refuses it.
+        """
+        found: Dict[Key, Trial] = {}
+        for address in where.addresses:
+            for key, trial in self.try_logins(
+                replace(where, addresses=(address,)), credentials
+            ).items():
+                if trial.fits is not None and (key not in found or trial.fits is False):
+                    found[key] = trial
+        return found
+
 
 def _trial(where: Connection, credential: Credential) -> Trial:
     """Log in at the first address that answers."""

@@ -139,10 +139,10 @@ class Users(Resource):
                 found[change.subject] = "not there yet"
             else:
                 written.append(self._by_subject[change.subject])
-        trials = self._trials(written) if self._where else {}
-        for key, trial in trials.items():
-            if trial.fits is False:
-                found[subject_of(key)] = "the password is not accepted yet"
+        if self._where is not None and written:
+            for key, trial in self.client.try_logins_everywhere(self._where, written).items():
+                if trial.fits is False:
+                    found[subject_of(key)] = "the password is not accepted yet by every broker"
         return found
 
     def results(self, outcome: Outcome) -> Dict[str, Any]:

@@ -13,6 +13,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import (
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(CHECKOUT))
@@ -23,6 +31,11 @@ from tests.support.secured_cluster import SecuredCluster, secured_cluster  # noq
 collection_finder.install()
 
 PORT_BASE = int(os.environ.get("KAFKAOPS_TEST_PORT_BASE", "20200")) + 400
+EVERY_ACL = AclBindingFilter(
+    *(ResourceType.ANY, None, ResourcePatternType.ANY, None, None),
+    *(AclOperation.ANY, AclPermissionType.ANY),
+)
+RUNNING: list = []
 _numbers = itertools.count(1)
 
 
@@ -32,6 +45,7 @@ def whole(running):
     brokers = [i + 1 for i in range(running.brokers)]
     ready = cluster.run("kafka_cluster_info", timeout=30, wait={"brokers": brokers})
     assert not ready.failed, ready.msg
+    RUNNING.append(cluster)
     return cluster
 
 
@@ -55,11 +69,19 @@ def secured(request):
     return request.getfixturevalue(f"on_{request.param}")
 
 
+@pytest.fixture(autouse=True)
+def rights_are_taken_back():
+    """What one test lets a user see must not be what another one stumbles over."""
+    yield
+    for cluster in RUNNING:
+        admin = AdminClient(cluster.client_settings())
+        for future in admin.delete_acls([EVERY_ACL]).values():
+            future.result(30)
+
+
 @pytest.fixture
 def admin(secured):
     """A client that is not ours, to look and to interfere behind the module's back."""
-    from confluent_kafka.admin import AdminClient
-
     return AdminClient(secured.client_settings())
 
 

@@ -8,7 +8,6 @@ import time
 
 import pytest
 from confluent_kafka import Consumer
-from confluent_kafka.admin import AclOperation, ResourceType
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import connection_from
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_groups import (
@@ -216,10 +215,10 @@ def test_rights_and_a_real_refusal_of_the_broker(secured, admin, stopped):
     seen = f"{stopped}-seen"
     commit(secured.client_settings(), seen, {(stopped, 0): 30, (stopped, 1): 30})
     allow(
-        admin,
-        (ResourceType.TOPIC, stopped, AclOperation.READ),
-        (ResourceType.GROUP, stopped, AclOperation.READ),
-        (ResourceType.GROUP, seen, AclOperation.DESCRIBE),
+        secured,
+        ("topic", stopped, "read"),
+        ("group", stopped, "read"),
+        ("group", seen, "describe"),
     )
     items = [{"name": each, "topics": [stopped], "offset": 20} for each in (stopped, seen)]
 
