@@ -418,7 +418,14 @@ def test_hurt_log_is_named(hurt, scene):
     assert scene.topic in (scene.directory / "report.html").read_text()
 
 
-@pytest.mark.parametrize("scene", CODECS, ids=[s.name for s in CODECS])
+# A minute each: the first and the last run always, the others in soak.
+@pytest.mark.parametrize(
+    "scene",
+    [
+        pytest.param(scene, marks=[pytest.mark.soak] * (number in (1, 2)), id=scene.name)
+        for number, scene in enumerate(CODECS)
+    ],
+)
 def test_a_batch_that_cannot_be_decoded_costs_that_batch(hurt, scene):
     from flow import steps
 

@@ -28,6 +28,12 @@ SEGMENT = 2**20
 VALUE = 8000
 
 
+# Half a minute in each mode, and the same code: the longer one runs in soak.
+ZOOKEEPER_IN_SOAK = pytest.mark.parametrize(
+    "secured", [pytest.param("zookeeper", marks=pytest.mark.soak), "kraft"], indirect=True
+)
+
+
 def create(admin, secured, names, partitions=2, **config):
     """Topics with segments of 1 MiB, kept for a week."""
     settings = {"segment.bytes": str(SEGMENT), "retention.ms": str(7 * DAY_MS), **config}
@@ -196,6 +202,7 @@ def test_what_it_says_becomes_deletable_is_what_is_deleted(secured, admin, name,
     assert not again.changed and not again.failed and entry(again, name)["deletable"] is None
 
 
+@ZOOKEEPER_IN_SOAK
 def test_a_large_cut_goes_in_steps_and_goes_on_where_it_was(secured, admin, name):
     create(admin, secured, [name])
     produce(secured, name, [0.01, *(1.5 + number / 4 for number in range(17))], 70)
@@ -383,6 +390,7 @@ def test_a_topic_that_is_deleted_meanwhile_fails_alone(secured, admin, name, mon
     assert config_of(admin, stays)["retention.ms"] == str(30 * DAY_MS)
 
 
+@ZOOKEEPER_IN_SOAK
 def test_requests_do_not_depend_on_how_many_topics_there_are(secured, admin, name, monkeypatch):
     from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import client_retention
 

@@ -8,10 +8,12 @@ import json
 import os
 import shlex
 import shutil
+import socket
 import sys
 import tempfile
+import time
 import zipfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from flow.engine import class_archive, connector
@@ -39,6 +41,8 @@ _SETTINGS = {
     "spark.kafka.consumer.fetchedData.cache.timeout": "200ms",
     "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "200ms",
 }
+# For which a standalone master may be restarting.
+MASTER_SECONDS = 10
 _LOGGING = """
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = console
@@ -137,14 +141,13 @@ def start(master: str | None, jars: list, work: str, records: int = 0, typical: 
             os.environ["SPARK_SUBMIT_OPTS"] = " ".join([flags, *kept])
         java = f"-Dlog4j2.configurationFile={Path(logging).as_uri()}"
         builder = builder.config("spark.driver.extraJavaOptions", java)
+    if not _master_answers(master or ""):
+        raise CannotRun(_no_master(master, "no master answered there"))
     try:
         with _java_without_module(work):
             spark = builder.getOrCreate()
     except Exception as error:
-        raise CannotRun(
-            f"Spark did not start with master {master}: {_why_not(str(error))};"
-            " see that the master is there, or give another --master"
-        ) from error
+        raise CannotRun(_no_master(master, _why_not(str(error)))) from error
     spark.sparkContext.setLogLevel("ERROR")
     if submitted:
         for jar in jars:  # the JVM was started without them
@@ -154,6 +157,31 @@ def start(master: str | None, jars: list, work: str, records: int = 0, typical: 
     spark.sparkContext.addPyFile(_package(work))
     _started.append(spark)
     return spark
+
+
+def _no_master(master: str | None, reason: str) -> str:
+    return (
+        f"Spark did not start with master {master}: {reason};"
+        " see that the master is there, or give another --master"
+    )
+
+
+def _master_answers(master: str) -> bool:
+    """Whether one of the standalone masters of `spark://host:port,host:port` accepts a connection within
+    MASTER_SECONDS; True for any other kind. Spark itself would try for a minute.
+    """
+    if not master.startswith("spark://"):
+        return True
+    deadline = time.monotonic() + MASTER_SECONDS
+    while True:
+        for address in master[len("spark://") :].split(","):
+            host, _colon, port = address.rpartition(":")
+            with suppress(OSError, ValueError):
+                socket.create_connection((host.strip("[]"), int(port)), 2).close()
+                return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.2)
 
 
 def _why_not(said: str) -> str:
