@@ -45,7 +45,6 @@ def whole(running):
     brokers = [i + 1 for i in range(running.brokers)]
     ready = cluster.run("kafka_cluster_info", timeout=30, wait={"brokers": brokers})
     assert not ready.failed, ready.msg
-    RUNNING.append(cluster)
     return cluster
 
 
@@ -53,14 +52,16 @@ def whole(running):
 def on_zookeeper(tmp_path_factory):
     """Three brokers of the ZooKeeper line."""
     with secured_cluster(tmp_path_factory.mktemp("zookeeper"), PORT_BASE, False) as running:
-        yield whole(running)
+        RUNNING.append(whole(running))
+        yield RUNNING[-1]
 
 
 @pytest.fixture(scope="session")
 def on_kraft(tmp_path_factory):
     """One combined KRaft node of the 4.x line."""
     with secured_cluster(tmp_path_factory.mktemp("kraft"), PORT_BASE + 100, True) as running:
-        yield whole(running)
+        RUNNING.append(whole(running))
+        yield RUNNING[-1]
 
 
 @pytest.fixture(params=["zookeeper", "kraft"])
