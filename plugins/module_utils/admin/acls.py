@@ -8,7 +8,6 @@ Private to this collection. The glue between `plan_acls`, which decides, and `cl
 
 from __future__ import annotations
 
-import re
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acl_items import (
@@ -38,28 +37,15 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_acls i
     chosen,
     plan_acls,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.purge import checked_patterns
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 ANONYMOUS = "User:ANONYMOUS"
 
 
 def patterns_from(setting: str, texts: Optional[Sequence[str]]) -> Optional[Tuple[str, ...]]:
-    """Regular expressions of an option; AdminError for a text that is none."""
-    for text in texts or ():
-        try:
-            re.compile(text)
-        except re.error as error:
-            problem = Problem(
-                "purge.pattern",
-                f"not a regular expression, {error}",
-                "correct it",
-                (),
-                setting,
-                text,
-            )
-            raise AdminError(problem) from error
-    return None if texts is None else tuple(texts)
+    """Regular expressions of an option that may be left out; AdminError for a text that is none."""
+    return None if texts is None else checked_patterns(texts, setting)
 
 
 def policy_from(params: Mapping[str, Any], connection: Connection) -> AclPolicy:
@@ -109,8 +95,7 @@ class Acls(Resource):
 
     def plan(self, snapshot: AclSnapshot) -> Plan:
         """The plan, and every item that could not be read."""
-        plan = plan_acls(self.desired, snapshot, self.policy)
-        return Plan(plan.changes, self.refusals + plan.refusals, plan.warnings)
+        return plan_acls(self.desired, snapshot, self.policy).refusing(self.refusals)
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
         """Add, then remove."""

@@ -31,15 +31,9 @@ class RetentionClient(LogDirsClient):
 
     def fetch_ends(self, snapshot: Snapshot, names: Iterable[str]) -> Dict[Key, Tuple[int, int]]:
         """(first offset, end) of each partition of these topics that has a leader; two requests."""
-        keys = [
-            (name, part.id)
-            for name in names
-            for part in snapshot.topics[name].partitions
-            if part.leader is not None
-        ]
-        first = self._offsets({key: OffsetSpec.earliest() for key in keys})
-        last = self._offsets({key: OffsetSpec.latest() for key in keys})
-        return {key: (first[key], last[key]) for key in keys}
+        chosen = frozenset(names)
+        first, last = self.fetch_both_ends([key for key in snapshot.led if key[0] in chosen])
+        return {key: (start, last[key]) for key, start in first.items()}
 
     def count_older(
         self, ends: Mapping[Key, Tuple[int, int]], ages: Mapping[str, int]

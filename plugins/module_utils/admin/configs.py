@@ -91,8 +91,7 @@ class Configs(Resource):
         changes = plan_configs(desired, snapshot, consenting).changes
         if any(change.note for change in changes):
             snapshot = self._with_stakes(snapshot, apply_to(snapshot, changes))
-        plan = plan_configs(desired, snapshot, self._policy)
-        return Plan(plan.changes, refusals + plan.refusals, plan.warnings)
+        return plan_configs(desired, snapshot, self._policy).refusing(refusals)
 
     def _with_stakes(self, before: ConfigsSnapshot, after: ConfigsSnapshot) -> ConfigsSnapshot:
         """The snapshot with how much the topics hold that a danger concerns."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterable, List, Mapping
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import some
+
 # Topics and settings of those who move replicas: they come and go by themselves.
 _PASSING = ".throttled."
 SHOWN = 8
@@ -27,9 +29,8 @@ def state_lines(results: Mapping[str, Any], checked: bool = False) -> List[str]:
             continue
         changes = [f"{each['subject']} ({each['kind']})" for each in result["plan"]["changes"]]
         if changes:
-            more = f" and {len(changes) - SHOWN} more" if len(changes) > SHOWN else ""
             verb = "would change" if checked else "changed"
-            lines.append(f"{kind:<10} {len(changes)} {verb}: {', '.join(changes[:SHOWN])}{more}")
+            lines.append(f"{kind:<10} {len(changes)} {verb}: {some(changes, SHOWN)}")
         else:
             lines.append(f"{kind:<10} as declared")
     return lines or ["nothing of its state is declared"]

@@ -79,12 +79,7 @@ class ConsumerGroups(Resource):
         names = {each.name for each in self._desired}
         groups = {group.name: group for group in self.client.fetch_groups(names.__contains__)}
         reading = Reading(cluster, groups)
-        led = {
-            (name, part.id)
-            for name, topic in cluster.topics.items()
-            for part in topic.partitions
-            if part.leader is not None
-        }
+        led = cluster.led
         keys = {
             key
             for each in self._desired
@@ -103,8 +98,7 @@ class ConsumerGroups(Resource):
 
     def plan(self, snapshot: Reading) -> Plan:
         """The plan, and every item that could not be read."""
-        plan = plan_groups(self._desired, snapshot, self._allow)
-        return Plan(plan.changes, self._refusals + plan.refusals, plan.warnings)
+        return plan_groups(self._desired, snapshot, self._allow).refusing(self._refusals)
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
         """Commit, forget and delete, each for all groups at once."""

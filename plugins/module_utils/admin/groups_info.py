@@ -108,13 +108,7 @@ def _keys(snapshot: Snapshot, groups: Sequence[Group]) -> List[Key]:
         read.update(group.committed)
         for member in group.members:
             read.update(member.partitions)
-    led = {
-        (name, part.id)
-        for name in {key[0] for key in read} & set(snapshot.topics)
-        for part in snapshot.topics[name].partitions
-        if part.leader is not None
-    }
-    return sorted(read & led)
+    return sorted(read & snapshot.led)
 
 
 def _sample(

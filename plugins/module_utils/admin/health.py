@@ -17,6 +17,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Snapshot,
     Topic,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
 
 # A few names are enough for a message.
 EXAMPLES = 5
@@ -211,16 +212,16 @@ def unmet(snapshot: Snapshot, goal: Goal) -> List[str]:
         lacking = under_replicated(snapshot)
         if lacking:
             reasons.append(
-                f"{_plural(len(lacking), 'partition')} not fully in sync: {_some(lacking)}"
+                f"{counted(len(lacking), 'partition')} not fully in sync: {_some(lacking)}"
             )
         leaderless = offline(snapshot)
         if leaderless:
-            reasons.append(f"{_plural(len(leaderless), 'partition')} offline: {_some(leaderless)}")
+            reasons.append(f"{counted(len(leaderless), 'partition')} offline: {_some(leaderless)}")
     elif goal.in_sync:
         lacking = behind(snapshot, goal.in_sync, goal.unmended)
         if lacking:
             told = _some(lacking, only=goal.in_sync)
-            reasons.append(f"{_plural(len(lacking), 'partition')} not in sync: {told}")
+            reasons.append(f"{counted(len(lacking), 'partition')} not in sync: {told}")
     return reasons
 
 
@@ -240,7 +241,7 @@ def not_waited_for(snapshot: Snapshot, goal: Goal) -> List[str]:
     waiting = stranded(snapshot)
     if waiting:
         sentences.append(
-            f"{_plural(len(waiting), 'partition')} without a leader until the brokers with the last"
+            f"{counted(len(waiting), 'partition')} without a leader until the brokers with the last"
             f" in-sync replicas are back: {_some(waiting)}"
         )
     return sentences
@@ -277,7 +278,3 @@ def _ids(ids: Sequence[int]) -> str:
 
 def _are(ids: Sequence[int]) -> str:
     return "is" if len(ids) == 1 else "are"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -12,7 +12,11 @@ from __future__ import annotations
 from typing import Any, Collection, Dict, List, Optional, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import KafkaClient
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Snapshot
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Snapshot,
+    partition_name,
+    partition_of,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     Change,
     Failure,
@@ -20,7 +24,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_leaders import (
     ELECT,
-    partition_name,
     plan_preferred,
     preferred,
 )
@@ -44,7 +47,9 @@ class PreferredLeaders(Resource):
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
         """Elect, in batches."""
-        failed = self.client.elect_preferred([_key(change) for change in changes], deadline)
+        failed = self.client.elect_preferred(
+            [partition_of(change.subject) for change in changes], deadline
+        )
         return [
             Failure(partition_name(*key), text, ELECT, code)
             for key, (text, code) in sorted(failed.items())
@@ -86,11 +91,6 @@ def _led_by_others(snapshot: Snapshot, changes: Sequence[Change]) -> Dict[str, s
         for change in changes
         if leaders.get(change.subject, change.after["leader"]) != change.after["leader"]
     }
-
-
-def _key(change: Change) -> Any:
-    topic, _dash, partition = change.subject.rpartition("-")
-    return topic, int(partition)
 
 
 # The module's own options; their documentation is in the module.

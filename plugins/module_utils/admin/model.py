@@ -234,6 +234,27 @@ class Snapshot:
     assumed: bool = False
     answered_by: Optional[int] = None
 
+    @property
+    def led(self) -> FrozenSet[Key]:
+        """The partitions that have a leader."""
+        return frozenset(
+            (name, part.id)
+            for name, topic in self.topics.items()
+            for part in topic.partitions
+            if part.leader is not None
+        )
+
+
+def partition_name(topic: str, partition: int) -> str:
+    """How a partition is written: topic-0; `partition_of` reads it."""
+    return f"{topic}-{partition}"
+
+
+def partition_of(name: str) -> Key:
+    """(topic, partition) of `partition_name`."""
+    topic, _dash, partition = name.rpartition("-")
+    return topic, int(partition)
+
 
 # ---------------------------------------------------------------- what people ask for
 

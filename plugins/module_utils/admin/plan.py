@@ -9,7 +9,7 @@ Private to this collection. `Plan` is the only source of `changed`, of the diff 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Mapping, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
@@ -101,6 +101,10 @@ class Plan:
 
     def __bool__(self) -> bool:
         return bool(self.changes)
+
+    def refusing(self, more: Tuple[Problem, ...]) -> Plan:
+        """The same plan with these refusals before its own: of items that could not be read."""
+        return replace(self, refusals=more + self.refusals)
 
     def diff(self) -> Dict[str, Dict[str, Any]]:
         """`before` and `after` as mappings of the subjects that change; Ansible renders them.

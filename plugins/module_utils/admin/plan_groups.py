@@ -20,11 +20,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Key,
     Snapshot,
     did_you_mean,
+    partition_name,
+    partition_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_leaders import (
-    partition_name,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     parse_moment_ms,
@@ -280,8 +279,7 @@ def subject_of(group: str, key: Key) -> str:
 def place_of(subject: str) -> Tuple[str, Key]:
     """(group, partition) of `subject_of`; names of topics have no spaces."""
     group, _space, part = subject.rpartition(" ")
-    topic, _dash, number = part.rpartition("-")
-    return group, (topic, int(number))
+    return group, partition_of(part)
 
 
 def plan_groups(desired: Sequence[DesiredGroup], reading: Reading, allow: FrozenSet[str]) -> Plan:

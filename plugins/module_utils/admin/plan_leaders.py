@@ -16,17 +16,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Partition,
     Snapshot,
     did_you_mean,
+    partition_name,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 ELECT = "elect"
 SHOWN = 10
-
-
-def partition_name(topic: str, partition: int) -> str:
-    """How a partition is written: topic-0."""
-    return f"{topic}-{partition}"
 
 
 def preferred(partition: Partition) -> Optional[int]:

@@ -36,9 +36,13 @@ from typing import (
     Tuple,
 )
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Key
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Key,
+    partition_name,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import approximate_size
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted, some
 
 # (topic, partition)
 # A few names are enough for a message.
@@ -133,11 +137,11 @@ class Moves:
         )
         unknown = sum(1 for move in self.moves if move.adding and move.size is None)
         parts = [
-            f"{_count(len(self.moves), 'partition')} change, {_count(self.copies, 'replica')} are "
+            f"{counted(len(self.moves), 'partition')} change, {counted(self.copies, 'replica')} are "
             f"copied, {approximate_size(self.bytes)} in all"
         ]
         parts += [f"({targets})"] if targets else []
-        parts += [f"the sizes of {_count(unknown, 'partition')} are not known"] if unknown else []
+        parts += [f"the sizes of {counted(unknown, 'partition')} are not known"] if unknown else []
         return " ".join(parts)
 
 
@@ -239,8 +243,8 @@ def _nowhere(layout: Layout, wish: Wish) -> List[Problem]:
         problems.append(
             Problem(
                 "reassignment.nowhere_to_go",
-                f"{_count(len(keys), 'partition')} with {_count(wanted, 'replica')} each would have "
-                f"{_count(len(targets), 'broker')} to go to: {_some_topics(keys)}",
+                f"{counted(len(keys), 'partition')} with {counted(wanted, 'replica')} each would have "
+                f"{counted(len(targets), 'broker')} to go to: {_some_topics(keys)}",
                 "add a broker first (playbooks/scale_out.yml), or lower the replication factor of "
                 "these topics (kafka_reassignment with topics and replication_factor)",
                 (),
@@ -636,8 +640,7 @@ def _chosen(key: Key, wish: Wish) -> bool:
 
 def some_keys(keys: Sequence[Key]) -> str:
     """A few partitions as text."""
-    shown = ", ".join(f"{topic}-{partition}" for topic, partition in keys[:EXAMPLES])
-    return shown + (f" and {len(keys) - EXAMPLES} more" if len(keys) > EXAMPLES else "")
+    return some([partition_name(*key) for key in keys[:EXAMPLES]], EXAMPLES, len(keys))
 
 
 def _some_topics(keys: Sequence[Key]) -> str:
@@ -647,7 +650,3 @@ def _some_topics(keys: Sequence[Key]) -> str:
     return ", ".join(told[:EXAMPLES]) + (
         f" and {len(told) - EXAMPLES} more topics" if len(told) > EXAMPLES else ""
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -50,6 +50,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     format_duration_ms,
     whole_number,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
 
 CONSENTS = (RETENTION_CUT, CLEANUP_CHANGE)
 RETENTION_MS, RETENTION_BYTES = RETENTION.key, RETENTION_SIZE.key
@@ -397,27 +398,23 @@ def segment_warnings(
     for position, cases in sorted(longer.items()):
         name, age, rolled = max(cases, key=lambda each: each[2] / each[1])
         found.append(
-            f"policies[{position}]: segment.ms keeps records of {_some(cases)} up to "
+            f"policies[{position}]: segment.ms keeps records of {counted(len(cases), 'topic')} up to "
             f"{format_duration_ms(age + rolled)} instead of {format_duration_ms(age)} ({name}); "
             "fit_segments: true sets it, too"
         )
     for position, cases in sorted(larger.items()):
         name, limit, segment = max(cases, key=lambda each: each[2] / each[1])
         found.append(
-            f"policies[{position}]: segment.bytes lets partitions of {_some(cases)} grow to "
+            f"policies[{position}]: segment.bytes lets partitions of {counted(len(cases), 'topic')} grow to "
             f"{approximate_size(limit + segment)} instead of {approximate_size(limit)} ({name}); "
             "fit_segments: true sets it, too"
         )
     for position, names in sorted(useless.items()):
         found.append(
-            f"policies[{position}]: neither age nor size deletes anything in {_some(names)}, "
+            f"policies[{position}]: neither age nor size deletes anything in {counted(len(names), 'topic')}, "
             "because cleanup.policy is compact"
         )
     return found
-
-
-def _some(cases: Sequence[Any]) -> str:
-    return f"{len(cases)} topic{'' if len(cases) == 1 else 's'}"
 
 
 def named(names: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
@@ -29,21 +29,22 @@ def purge_from(option: Optional[Mapping[str, Any]]) -> Optional[Purge]:
     """The Purge of a module's option `purge`; AdminError for a pattern that cannot be one."""
     if not option:
         return None
-    for pattern in option["patterns"]:
+    return Purge(checked_patterns(option["patterns"], "patterns", ("purge",)), option["maximum"])
+
+
+def checked_patterns(
+    texts: Sequence[str], setting: str, subjects: Tuple[str, ...] = ()
+) -> Tuple[str, ...]:
+    """The texts, each a regular expression; AdminError for one that is none."""
+    for text in texts:
         try:
-            re.compile(pattern)
+            re.compile(text)
         except re.error as error:
+            reason = f"not a regular expression, {error}"
             raise AdminError(
-                Problem(
-                    "purge.pattern",
-                    f"not a regular expression, {error}",
-                    "correct it",
-                    ("purge",),
-                    "patterns",
-                    pattern,
-                )
+                Problem("purge.pattern", reason, "correct it", subjects, setting, text)
             ) from error
-    return Purge(tuple(option["patterns"]), option["maximum"])
+    return tuple(texts)
 
 
 def purged(

@@ -55,7 +55,7 @@ class Quotas(Resource):
     def plan(self, snapshot: QuotaSnapshot) -> Plan:
         """The plan, and every item that could not be read."""
         plan = plan_quotas(self.desired, snapshot, self._replacing, self._purge)
-        return Plan(plan.changes, self._refusals + plan.refusals, plan.warnings)
+        return plan.refusing(self._refusals)
 
     def validate(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
         """What the brokers would refuse."""

@@ -14,14 +14,14 @@ from typing import Any, Dict, List, Mapping, Sequence
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_records import (
     RecordsClient,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Key
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    partition_name,
+    partition_of,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     Change,
     Failure,
     Plan,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_leaders import (
-    partition_name,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_records import (
     CONSENTS,
@@ -45,12 +45,7 @@ class Records(Resource):
     def read(self) -> Extent:
         """The topics with their settings, both ends of their partitions, and offsets of moments."""
         cluster = self.client.fetch_topics([cut.topic for cut in self._desired])
-        led = {
-            (name, part.id)
-            for name, topic in cluster.topics.items()
-            for part in topic.partitions
-            if part.leader is not None
-        }
+        led = cluster.led
         keys = {
             cut: [key for key in cut.keys(cluster.topics.get(cut.topic)) if key in led]
             for cut in self._desired
@@ -71,11 +66,11 @@ class Records(Resource):
     def plan(self, snapshot: Extent) -> Plan:
         """The plan, and every item that could not be read."""
         plan = plan_records(self._desired, snapshot, self._allow, self._allow_internal)
-        return Plan(plan.changes, self._refusals + plan.refusals, plan.warnings)
+        return plan.refusing(self._refusals)
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
         """Delete, in batches."""
-        offsets = {_key(change): change.after["first_offset"] for change in changes}
+        offsets = {partition_of(change.subject): change.after["first_offset"] for change in changes}
         refused = self.client.delete_records(offsets, deadline)
         return [
             Failure(partition_name(*key), text, DELETE_RECORDS, code)
@@ -84,11 +79,13 @@ class Records(Resource):
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """Partitions that still begin with an earlier record."""
-        starts, _ends = self.client.fetch_both_ends([_key(change) for change in changes])
+        starts, _ends = self.client.fetch_both_ends(
+            [partition_of(change.subject) for change in changes]
+        )
         return {
-            change.subject: f"begins at {starts[_key(change)]}"
+            change.subject: f"begins at {starts[partition_of(change.subject)]}"
             for change in changes
-            if starts[_key(change)] < change.after["first_offset"]
+            if starts[partition_of(change.subject)] < change.after["first_offset"]
         }
 
     def results(self, outcome: Outcome) -> Dict[str, Any]:
@@ -98,11 +95,6 @@ class Records(Resource):
             for change in outcome.changed
         )
         return {"cluster_id": outcome.snapshot.cluster.cluster_id, "records": deleted}
-
-
-def _key(change: Change) -> Key:
-    topic, _dash, partition = change.subject.rpartition("-")
-    return topic, int(partition)
 
 
 # The module's own options; their documentation is in the module.
