@@ -328,11 +328,12 @@ def test_a_topic_of_its_own_keeps_everything_whatever_the_defaults(main, admin, 
 
 
 def test_a_topic_that_was_created_again_is_named(main, admin, tmp_path):
-    assert main("produce", "--topic=again", "--records=600", "--partitions=3")[0] == 0
+    assert main("produce", "--topic=created-again", "--records=600", "--partitions=3")[0] == 0
     plan = files.load_plan(str(tmp_path / "ledger"))
     assert plan.topic_id, "the cluster gives ids"
-    Cluster({"bootstrap.servers": admin_servers(admin)}, 30).remove_topic("again")
-    admin.create_topics([NewTopic("again", 3, 3)])["again"].result(30)
+    Cluster({"bootstrap.servers": admin_servers(admin)}, 30).remove_topic("created-again")
+    new = NewTopic("created-again", 3, 3)
+    admin.create_topics([new])["created-again"].result(30)
     assert main("verify")[0] == 1
     (gap,) = [c for c in verdict_of(tmp_path)["checks"] if c["id"] == "gap"]
     assert "was deleted and created again" in gap["witnesses"][0]["reason"]

@@ -136,8 +136,9 @@ class Log:
         return sum(sum(each > age for each in ages) for ages in self.partitions)
 
     def beyond(self, limit):
-        """How many records are above a limit of bytes."""
-        return sum(max(0, len(each) - limit // SIZE) for each in self.partitions)
+        """How many records a limit of bytes lets go: none without which the rest would be less."""
+        kept = -(-limit // SIZE)
+        return sum(max(0, len(each) - kept) for each in self.partitions)
 
     def let_go(self):
         """How many records the limits let go at this moment, deleted or not."""
