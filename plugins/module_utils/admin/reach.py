@@ -139,7 +139,8 @@ class Trouble(logging.Handler):
     def _note(self, text: str) -> None:
         match = self._AROUND.match(text)
         line = self._ADDRESS.sub("", match.group(1) if match else text)
-        if "connection closed by peer" in line:
+        # A proxy that throws away what the client has sent already resets the connection instead.
+        if "connection closed by peer" in line or "onnection reset by peer" in line:
             self._closed += 1
             if self._codes["_SSL"] or self._codes["_AUTHENTICATION"]:
                 return  # it is known why

@@ -10,6 +10,7 @@ import itertools
 import logging
 import socket
 import ssl
+import struct
 import threading
 import types
 
@@ -255,8 +256,10 @@ def test_what_is_waited_for(kind, after, seen, waits):
 
 
 @contextlib.contextmanager
-def forwarded_port():
-    """A port that accepts and closes, as docker-proxy, HAProxy and `ssh -L` do without a backend."""
+def forwarded_port(resets):
+    """A port that accepts and closes, as docker-proxy, HAProxy and `ssh -L` do without a backend;
+    `resets`: with a reset, as where the client has sent something already.
+    """
     with socket.create_server(("127.0.0.1", 0)) as server:
         accepted = []
 
@@ -265,6 +268,10 @@ def forwarded_port():
                 while True:
                     client = server.accept()[0]
                     accepted.append(client.getpeername())
+                    if resets:
+                        client.setsockopt(
+                            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                        )
                     client.close()
 
         threading.Thread(target=serve, daemon=True).start()
@@ -272,9 +279,10 @@ def forwarded_port():
         server.shutdown(socket.SHUT_RDWR)
 
 
-def test_a_proxy_without_a_broker_behind_it_is_waited_for():
+@pytest.mark.parametrize("resets", [False, True], ids=["closes", "resets"])
+def test_a_proxy_without_a_broker_behind_it_is_waited_for(resets):
     """It may be starting: `unreachable` after the whole timeout, not `wrong protocol` at once."""
-    with forwarded_port() as (address, accepted):
+    with forwarded_port(resets) as (address, accepted):
         client = client_kafka.KafkaClient(Connection((address,), timeout=3.0))
         with pytest.raises(AdminError, match="unreachable: it accepts connections and") as caught:
             client.connect()
