@@ -156,6 +156,40 @@ def test_what_is_drawn_stands_where_it_belongs(browser):
         assert min(heights) > 5  # a single late record is seen, too
 
 
+@pytest.mark.parametrize("width", (PHONE, DESK))
+def test_changes_of_leaders_stand_on_the_timeline_where_they_were(browser, width):
+    document = verdicts.failing()
+    series, bucket_ms = document["timing"]["series"], document["timing"]["bucket_ms"]
+    browser.show(report.page(document), width)
+    area, ticks = browser.ask(
+        "const svg = [...document.querySelectorAll('svg')].find(s => s.querySelector('.change')"
+        " && s.getClientRects().length);"
+        "const box = e => e.getBoundingClientRect(), a = box(svg.querySelector('.area'));"
+        "return [a.width, [...svg.querySelectorAll('.change')].map(e => [box(e).left - a.left,"
+        " box(e).bottom - a.bottom])]"
+    )
+    moments = sorted({each["at_ms"] for each in document["leadership"]["changes"]})
+    whole = len(series["records"]) * bucket_ms
+    for (left, below), moment in zip(ticks, moments):
+        assert left / area == pytest.approx((moment - series["start_ms"]) / whole, abs=0.02)
+        assert abs(below) <= 2
+    assert len(ticks) == len(moments) == 3
+
+
+@pytest.mark.parametrize("width,height", [(PHONE, 640), (DESK, 720)])
+def test_what_now_is_read_before_the_checks(browser, width, height):
+    document = verdicts.failing()
+    browser.show(report.page(document), width, height)
+    said, places = browser.ask(
+        "const all = [...document.querySelectorAll('h2')];"
+        "const now = all.find(e => e.innerText == 'What now');"
+        "return [[...now.nextElementSibling.children].map(e => e.innerText),"
+        " [now, all.find(e => e.innerText == 'Checks')].map(e => e.getBoundingClientRect().top)]"
+    )
+    assert said == document["what_now"] and places[0] < places[1]
+    assert places[0] < 1.5 * height, "the first screens of a phone, too"
+
+
 def test_nothing_is_told_by_colour_alone(browser):
     browser.show(report.page(verdicts.failing()), DESK)
     signs = browser.ask("[...document.querySelectorAll('.checks li')].map(e => e.innerText)")

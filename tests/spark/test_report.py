@@ -310,7 +310,7 @@ def test_each_plot_is_drawn_for_a_phone_and_for_a_desk():
     page = report.page(verdicts.failing())
     assert re.findall(r"<div class='(narrow|wide)'><svg viewBox='0 0 (\d+)", page) == [
         ("narrow", "328"), ("wide", "780")
-    ] * 3  # fmt: skip
+    ] * 4  # fmt: skip
 
 
 # -- the schema
@@ -408,6 +408,61 @@ def test_what_now_repeats_no_secret_and_nothing_after_a_pass():
     )
     assert "secret" not in str(told)
     assert sentence.what_now(options, "t", True, True) == []
+
+
+def test_the_fail_line_of_a_topic_of_others_has_words_of_its_own():
+    witness = {**WITNESS, "offset": 7, "records": 1, "reason": "first read at partition 0"}
+    checks = [verdict.Check("duplicate", 2, [witness]).to_json()]
+    said = sentence.of_failure("orders", checks, {4: 2}, inspected=True)
+    assert said == (
+        "topic orders: 2 records have the id of another (partition 4, led by broker 2, offset 7,"
+        " and more)"
+    )
+
+
+def test_what_now_of_an_inspection_repeats_what_was_asked():
+    options = {
+        "bootstrap_servers": "a:1", "topic": "orders", "output": "/o", "id": "string(key)",
+        "contiguous": True, "min_isr": 2, "again": "",
+    }  # fmt: skip
+    told = sentence.what_now_of_others(options, "orders", False)
+    assert told[0] == "topic orders was only read, and is as it was"
+    assert told[1].endswith(
+        "job.py inspect --bootstrap-servers=a:1 --topic=orders --output=/o '--id=string(key)'"
+        " --contiguous --min-isr=2"
+    )
+    assert sentence.what_now_of_others(options, "orders", True) == []
+
+
+def test_whoever_started_the_job_may_say_how_to_repeat_it():
+    options = {"ledger": "/l", "again": "ansible-playbook playbooks/validate.yml -e x=/l"}
+    told = sentence.what_now(options, "t", False, True)
+    assert told[-1] == "to judge it again: ansible-playbook playbooks/validate.yml -e x=/l"
+
+
+def test_the_page_tells_of_leaders_settings_and_the_cluster():
+    document = verdicts.failing()
+    page = report.page(document)
+    assert "<td data-name='was'>" in page or "data-name='was'>2<" in page
+    assert "Ticks at the foot: leaders or replicas in sync changed." in page
+    assert page.count("class='change'") == 2 * 3, "three moments, on a phone and on a desk"
+    assert "The run wrote 1,000 records a second" in page
+    assert "3.9.2, protocol 3.9-IV0" in page and "SCRAM-SHA-512" in page and "zstd" in page
+    document["leadership"]["left_out"] = 1234
+    assert "1,234 later ones are left out" in report.page(document)
+    quiet = report.page(verdicts.passing())
+    assert "None changed while the run wrote, nor until it was judged." in quiet
+    assert "most of it is waiting in their queues" in quiet
+
+
+def test_the_page_of_an_old_ledger_leaves_out_what_it_does_not_know():
+    document = verdicts.passing()
+    for key in ("leadership", "cluster", "settings", "ended"):
+        document.pop(key)
+    document["timing"].pop("acknowledgement_latency")
+    page = report.page(document)
+    assert "Leaders and replicas in sync" not in page and "Time until acknowledged" not in page
+    assert "latency, median" in page
 
 
 def test_the_page_says_what_now_and_what_stayed_open():

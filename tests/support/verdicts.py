@@ -63,6 +63,20 @@ def acknowledged(seen: timing.Observed, delay_ms=20) -> timing.Acknowledgements:
     return told
 
 
+def took(records: int) -> timing.Latencies:
+    """How long acknowledgements took, of one record in 128."""
+    dice, told = random.Random(2), timing.Latencies(128)
+    for _record in range(min(records, 2000)):
+        told.add(0.004 * math.exp(dice.gauss(0, 0.6)))
+    return told
+
+
+def change(at_ms, what, partitions, before, after) -> dict:
+    """One entry of `leadership.changes`, `at_ms` after the first record."""
+    told = {"at_ms": START_MS + at_ms, "what": what, "partitions": list(partitions)}
+    return {**told, "before": list(before), "after": list(after)}
+
+
 def document(kind: str, summary: str, seen: timing.Observed, brokers=3, partitions=6, found=()):
     """A whole verdict around what was observed; `found`: Checks that are not a pass."""
     by_partition = {
@@ -134,7 +148,32 @@ def document(kind: str, summary: str, seen: timing.Observed, brokers=3, partitio
             }
             for n in range(partitions)
         ],
-        "timing": timing.to_json(seen, acknowledged(seen)),
+        "timing": timing.to_json(seen, acknowledged(seen), took(total)),
+        "ended": "2026-09-21T14:14:02+00:00",
+        "unclear": [],
+        "what_now": [],
+        "leadership": {"changes": [], "left_out": 0},
+        "cluster": {
+            "mode": "zookeeper",
+            "brokers": [{"broker": b, "version": "3.9.2", "protocol": "3.9-IV0"} for b in ids],
+            "topic_settings": {"unclean.leader.election.enable": "false"},
+        },
+        "settings": {
+            "host": "admin.example.org",
+            "bootstrap_servers": "broker-1.example.org:9092",
+            "security_protocol": "SASL_SSL",
+            "sasl_mechanism": "SCRAM-SHA-512",
+            "rate": None,
+            "duration_seconds": None,
+            "delivery_timeout_seconds": 120.0,
+            "request_timeout_seconds": 60.0,
+            "groups": 2,
+            "transactional": False,
+            "producer_properties": {"compression.type": "zstd"},
+            "planned_replication_factor": 3,
+            "planned_min_isr": 2,
+            "expected_brokers": brokers,
+        },
         "errors": {},
         "versions": {
             "spark": "4.0.0", "scala": "2.13", "java": "17.0.12", "python": "3.11.7",
@@ -190,6 +229,19 @@ def failing() -> dict:
     found = [verdict.Check("loss", 412, lost), verdict.Check("gap", 412, [hole])]
     result = document(verdict.FAIL, "loss: 412; gap: 412", seen, found=found)
     result["counts"]["acked"] += 412
+    result["leadership"]["changes"] = [
+        change(5200, "leader", [1, 4], [2], []),
+        change(6400, "leader", [1, 4], [], [3]),
+        change(6400, "in_sync", range(6), [1, 2, 3], [1, 3]),
+        change(9100, "in_sync", range(6), [1, 3], [1, 2, 3]),
+    ]
+    result["what_now"] = [
+        "topic kafkaops-flow-5e0c8a4f1b7d is kept",
+        "the ledger is /var/lib/kafkaops/reports/main/20260921T141320Z/ledger",
+        "to judge it again: ansible-playbook playbooks/validate.yml -e flow_validation_ledger="
+        "/var/lib/kafkaops/reports/main/20260921T141320Z/ledger",
+    ]
+    result["settings"].update(rate=1000, duration_seconds=600)
     result["errors"] = {"_MSG_TIMED_OUT": 3}
     why = "broker 2 acknowledged a write with 1 in sync [2] and min.insync.replicas=2"
     result["probes"][0].update(violations=1, troubles=[why], topic_kept=True)

@@ -8,6 +8,7 @@
     job.py inspect --bootstrap-servers HOST:PORT,... --topic NAME --output DIR
            [--id EXPRESSION] [--sequence EXPRESSION] ...
     job.py fetch
+    job.py leftovers --bootstrap-servers HOST:PORT,... --output DIR [--older-than TIME] [--remove]
 
 Started by Python or by spark-submit. Exit code: 0 pass, 1 violation, 2 inconclusive, 3 could not
 run.
@@ -30,7 +31,9 @@ from flow.judge.verdict import COULD_NOT_RUN
 from flow.messages import failure, stopping
 from flow.messages.failure import Stopped
 from flow.probe import probes
-from flow.write import produce
+from flow.write import pacing, produce
+
+MODES = ("run", "produce", "verify", "inspect", "fetch", "leftovers")
 
 
 def arguments(argv: list) -> argparse.Namespace:
@@ -39,7 +42,7 @@ def arguments(argv: list) -> argparse.Namespace:
         prog="job.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.error = lambda message: parser.exit(COULD_NOT_RUN, f"job.py: {message}\n")
-    parser.add_argument("mode", choices=("run", "produce", "verify", "inspect", "fetch"))
+    parser.add_argument("mode", choices=MODES)
     parser.add_argument("--bootstrap-servers", default="", metavar="HOST:PORT,...")
     parser.add_argument("--ledger", metavar="DIR", help="Parquet; run, produce: written")
     parser.add_argument("--output", metavar="DIR", help="for verdict.json and report.html")
@@ -51,7 +54,14 @@ def arguments(argv: list) -> argparse.Namespace:
         type=float,
         default=0,
         metavar="RECORDS",
-        help="a second, over all producers; default: as fast as it goes",
+        help="a second, over all producers; default: as fast as it goes, with --duration"
+        f" {pacing.POLITE_RATE}",
+    )
+    parser.add_argument(
+        "--duration",
+        default="",
+        metavar="TIME",
+        help="run, produce: write for so long (90s, 10m, 2h, 1d), instead of --records",
     )
     parser.add_argument(
         "--until",
@@ -76,6 +86,13 @@ def arguments(argv: list) -> argparse.Namespace:
     parser.add_argument("--producers", type=int, help="produce tasks; default: Spark's parallelism")
     parser.add_argument(
         "--expected-brokers", type=int, help="fewer registered brokers fail coverage"
+    )
+    parser.add_argument(
+        "--broker-version",
+        action="append",
+        default=[],
+        metavar="ID=RELEASE",
+        help="what runs there, for the verdict: no request tells it; repeatable",
     )
     parser.add_argument("--min-isr", type=int, help="planned min.insync.replicas, for durability")
     parser.add_argument("--replication-factor", type=int, help="planned; default: 3 or all brokers")
@@ -127,6 +144,12 @@ def arguments(argv: list) -> argparse.Namespace:
     )
     parser.add_argument("--timeout", type=float, default=60, help="seconds for each admin request")
     parser.add_argument("--delivery-timeout", type=float, default=120, help="seconds for a record")
+    parser.add_argument(
+        "--again",
+        default="",
+        metavar="COMMAND",
+        help="what the page names to judge it again; default: this job's own command",
+    )
     parser.add_argument("--keep", action="store_true", help="keep the topic that run created")
     parser.add_argument(
         "--transactional",
@@ -134,6 +157,11 @@ def arguments(argv: list) -> argparse.Namespace:
         help="run, produce: write in transactions, of which some are aborted; inspect: read"
         " committed records only",
     )
+    left = parser.add_argument_group("leftovers", "of earlier runs, in the cluster and in --output")
+    left.add_argument(
+        "--older-than", default="1d", metavar="TIME", help="90s, 10m, 2h; default: 1d"
+    )
+    left.add_argument("--remove", action="store_true", help="else they are only listed")
     of_topic = parser.add_argument_group("inspect", "Spark SQL over key, value, headers, ...")
     of_topic.add_argument("--id", metavar="EXPRESSION", help="what no two records share")
     of_topic.add_argument("--sequence", metavar="EXPRESSION", help="what never falls")
@@ -152,19 +180,20 @@ def arguments(argv: list) -> argparse.Namespace:
             parser.error("inspect needs --topic")
         if chosen.contiguous and not chosen.sequence:
             parser.error("--contiguous needs --sequence")
-    elif not chosen.ledger:
+    elif chosen.mode != "leftovers" and not chosen.ledger:
         parser.error(f"{chosen.mode} needs --ledger")
     if chosen.mode != "produce" and not chosen.output:
         parser.error(f"{chosen.mode} needs --output")
     if chosen.records < 1 or chosen.record_size < 48 or chosen.record_size > 1_000_000:
         parser.error("--records must be at least 1, --record-size from 48 to 1000000")
     _check_ranges(parser, chosen)
+    _set_pace(parser, chosen)
     if chosen.until and not chosen.rate:
         parser.error("--until needs --rate")
     if chosen.beside and not chosen.until:
         parser.error("--beside needs --until")
     if chosen.rate and chosen.transactional:
-        parser.error("--rate does not go with --transactional")
+        parser.error("--rate does not go with --transactional; leave one of them out")
     if chosen.mode == "verify" and chosen.transactional:
         parser.error("verify knows from the ledger whether there were transactions; leave it out")
     for option in ("listener", "listener_config"):
@@ -172,6 +201,7 @@ def arguments(argv: list) -> argparse.Namespace:
         if not all(name and value for name, _sign, value in pairs):
             parser.error(f"--{option.replace('_', '-')} must be NAME=..., with the listener's name")
         setattr(chosen, option, {name: value for name, _sign, value in pairs})
+    chosen.broker_version = _versions(parser, chosen.broker_version)
     for name, servers in chosen.listener.items():
         _check_servers(parser, f"--listener {name}", servers)
     if nameless := sorted(set(chosen.listener_config) - set(chosen.listener)):
@@ -210,6 +240,36 @@ def _check_ranges(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -
             parser.error(f"--producer-property must be KEY=VALUE, not {text!r}")
         if key in produce.OWN_SETTINGS:
             parser.error(f"--producer-property {key} is the job's own: {produce.OWN_SETTINGS[key]}")
+
+
+def _versions(parser: argparse.ArgumentParser, texts: list) -> dict:
+    """broker id -> release, of --broker-version."""
+    found = {}
+    for text in texts:
+        number, sign, release = text.partition("=")
+        if not (sign and number.isdigit() and release):
+            parser.error(f"--broker-version must be ID=RELEASE, such as 1=3.9.2, not {text!r}")
+        found[int(number)] = release
+    return found
+
+
+def _set_pace(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> None:
+    """What --rate and --duration mean together; the duration becomes seconds, 0 where there is none."""
+    try:
+        chosen.older_than = pacing.seconds(chosen.older_than)
+    except ValueError as error:
+        parser.error(f"--older-than: {error}")
+    if chosen.duration and chosen.mode not in ("run", "produce"):
+        parser.error(f"--duration belongs to run and produce, {chosen.mode} writes nothing")
+    try:
+        chosen.duration = pacing.seconds(chosen.duration) if chosen.duration else 0
+    except ValueError as error:
+        parser.error(f"--duration: {error}")
+    if chosen.duration > pacing.LONGEST_SECONDS:
+        parser.error(f"--duration must be 30d at the most, not {chosen.duration} s")
+    if chosen.duration and chosen.transactional:
+        parser.error("--duration does not go with --transactional; leave one of them out")
+    chosen.rate, chosen.records = pacing.steady(chosen.rate, chosen.duration, chosen.records)
 
 
 def _check_servers(parser: argparse.ArgumentParser, what: str, servers: str) -> None:

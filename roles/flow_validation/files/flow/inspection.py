@@ -13,14 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from dataclasses import fields as fields_of
 from datetime import datetime, timezone
-from typing import Optional
+from typing import Mapping, Optional
 
 from flow.judge import checks, judge, reading, verdict
 from flow.messages import progress, stack_trace
 from flow.messages.failure import CannotRun
 from flow.prepare import room
 from flow.prepare.cluster import CLEANUP_POLICY, MIN_ISR, TIMESTAMP_TYPE
-from flow.present import conclusion
+from flow.present import conclusion, sentence
 
 SCHEMA_VERSION = 1
 
@@ -212,11 +212,13 @@ def left_out(expressions: Expressions, policy: str) -> dict:
     return why
 
 
-def decide(found: list, counts: dict) -> tuple:
-    """(verdict, one sentence). A violation decides, then what could not be judged."""
-    failed = [check for check in found if check.status == verdict.FAIL]
-    if failed:
-        return verdict.FAIL, "; ".join(f"{check.id}: {check.count:,}" for check in failed)
+def decide(found: list, counts: dict, topic: str, leaders: Mapping) -> tuple:
+    """(verdict, one sentence). A violation decides, then what could not be judged. leaders:
+    partition -> broker that leads it.
+    """
+    if any(check.status == verdict.FAIL for check in found):
+        told = [conclusion.with_topic(check.to_json(), topic) for check in found]
+        return verdict.FAIL, sentence.of_failure(topic, told, leaders, inspected=True)
     if counts["unjudged"]:
         missing = f"{counts['unjudged']:,} of {counts['chosen']:,} records have no id or sequence"
         return verdict.INCONCLUSIVE, f"nothing wrong was found, but {missing}"
@@ -266,13 +268,17 @@ def inspect(spark, options, cluster, before: dict, for_java, watch) -> dict:
     if not counts["chosen"]:
         found["emptiness"] = verdict.Check("emptiness", 1, [{"reason": "no record to judge"}])
     judged = [found[name] for name in MEANING if name in found]
-    kind, sentence = decide(judged, counts)
+    leaders = {number: place.leader for number, place in seen.now.items()}
+    kind, said = decide(judged, counts, options.topic, leaders)
+    passed = kind == verdict.PASS
     return {
         "schema_version": SCHEMA_VERSION,
         "cluster_id": cluster.describe().cluster_id,
         "verdict": kind,
-        "summary": sentence,
+        "summary": said,
         "started": started,
+        "ended": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "what_now": sentence.what_now_of_others(vars(options), options.topic, passed),
         "checks": [conclusion.with_topic(check.to_json(), options.topic) for check in judged],
         "not_judged": [{"id": name, "reason": reason} for name, reason in seen.why.items()],
         "expressions": expressions.given(),

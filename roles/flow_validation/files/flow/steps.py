@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import socket
 import sys
 import time
 import uuid
@@ -21,7 +23,17 @@ from flow.judge.verdict import EXIT_CODE, INCONCLUSIVE, PASS
 from flow.messages import progress, stack_trace, stopping
 from flow.messages.failure import CannotRun
 from flow.messages.output import write, write_json
-from flow.prepare import client, java_admin, leadership, listeners, room
+from flow.prepare import (
+    client,
+    java_admin,
+    leadership,
+    listeners,
+    room,
+    surroundings,
+)
+from flow.prepare import (
+    leftovers as left,
+)
 from flow.prepare.cluster import (
     CLEANUP_POLICY,
     MIN_ISR,
@@ -32,6 +44,7 @@ from flow.prepare.cluster import (
 )
 from flow.prepare.traces import Traces
 from flow.present import conclusion, report
+from flow.present.settings import told as told_settings
 from flow.probe import probes, trial
 from flow.record import files, ledger, transactions
 from flow.record.timing import APPENDED
@@ -183,6 +196,8 @@ def _prepare(
         transaction_records=of_each,
         # its last record may take the whole delivery timeout, and then it must still end
         transaction_timeout=options.delivery_timeout + _TO_END_SECONDS if of_each else 0.0,
+        settings=told_settings(vars(options), settings, socket.gethostname()),
+        cluster=surroundings.look(cluster, described.brokers, topic, options.broker_version),
     )
     _check_in_sync(options, plan)
     _groups(options, plan, settings).commit(plan.first_offsets())
@@ -295,7 +310,9 @@ def _produce(run: _Run, options, watch: Stopwatch) -> tuple:
         plan.after = cluster.positions(plan.topic, wait=options.timeout, known=plan.before)
     plan.records = early.records()
     plan.produce_seconds = watch.seconds["produce"]
-    plan.elections = [asdict(each) for each in leadership.unclean(run.leaders.moments)]
+    run.leaders.note(leadership.standing(plan.after))
+    plan.elections = [asdict(each) for each in run.leaders.elections]
+    plan.leadership = run.leaders.told()
     attempts = files.load_attempts(options.ledger)
     rows = [row for attempt in attempts for row in attempt.rows()]
     plan.ledger_rows, plan.ledger_digest = len(rows), files.digest(rows)
@@ -354,7 +371,7 @@ def _started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool) -> 
             if options.mode != "produce" and (short := room.short_for_naming(spark, made.records)):
                 # not refused: a run in which everything is in order never does that
                 print(f"note: should records be in doubt: {short}", file=sys.stderr)
-            leaders = leadership.Watch(cluster, made.topic)
+            leaders = leadership.Watch(cluster, made.topic, made.before)
             yield _Run(spark, cluster, made, settings, for_java, traces, leaders)
         except BaseException:
             if plan and not stopping.requested.is_set():
@@ -478,13 +495,10 @@ def run(options: argparse.Namespace) -> int:
                 checks = probes.merged(results.checks, found)
                 results = replace(results, checks=checks, probes=found)
         code = conclusion.conclude(judging, results)
-        if plan.created and not options.keep:
-            if code == EXIT_CODE[PASS]:
-                plan.removed = datetime.now(timezone.utc).isoformat(timespec="seconds")
-                files.save_plan(options.ledger, plan)
-                _delete(run.cluster, plan.topic)
-            else:
-                print(f"topic {plan.topic} is kept as evidence")
+        if plan.created and not options.keep and code == EXIT_CODE[PASS]:
+            plan.removed = datetime.now(timezone.utc).isoformat(timespec="seconds")
+            files.save_plan(options.ledger, plan)
+            _delete(run.cluster, plan.topic)
     return code
 
 
@@ -500,6 +514,19 @@ def fetch(options: argparse.Namespace) -> int:
     jars, fetched = connector.provide_jars(connector.find_java(), options.jars)
     said = "fetched" if fetched else "complete"
     print(f"{said}: {', '.join(os.path.basename(path) for path in jars)}")
+    return 0
+
+
+def leftovers(options: argparse.Namespace) -> int:
+    """List what earlier runs have left in the cluster and below --output, and remove it with --remove."""
+    settings, _for_java = _settings(options.bootstrap_servers, options.command_config)
+    cluster = Cluster(settings, options.timeout)
+    ages = left.ages_of(cluster, filter(left.is_ours, cluster.topics()))
+    found = left.decide(ages, left.reports_below(options.output), time.time(), options.older_than)
+    troubles = left.remove(cluster, found) if options.remove else set()
+    print(json.dumps(left.told(found, options.remove)))
+    if troubles:
+        raise CannotRun("; ".join(sorted(troubles)))
     return 0
 
 
@@ -519,7 +546,7 @@ def inspect(options: argparse.Namespace) -> int:
             spark = session.start(options.master, jars, work, records)
         document = inspection.inspect(spark, options, cluster, positions, for_java, watch)
     page = report.inspection_page(document, inspection.MEANING)
-    return conclusion.publish(options.output, "inspection.json", document, "inspection.html", page)
+    return conclusion.publish(options.output, "inspection", document, "inspection.html", page)
 
 
 def refuse_unwritable(output: str) -> None:

@@ -232,6 +232,45 @@ class Cluster:
             for broker in brokers
         }
 
+    def settings_of_brokers(self, brokers: list, names: tuple, seconds: float) -> dict:
+        """The same of those that answer within so many seconds, all asked at once; others are left out."""
+        from confluent_kafka.admin import ConfigResource
+
+        asked = {}
+        for broker in brokers:  # a request may name one broker
+            resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
+            asked[broker] = self._admin.describe_configs([resource], request_timeout=seconds)
+        deadline, found = time.monotonic() + seconds, {}
+        for broker, futures in asked.items():
+            try:
+                (future,) = futures.values()
+                entries = future.result(max(0.0, deadline - time.monotonic()))
+            except Exception:  # dead, or this principal may not ask
+                continue
+            found[broker] = {name: entries[name].value for name in names if name in entries}
+        return found
+
+    def topics(self) -> list:
+        """Names of all topics that this principal may see."""
+        return sorted(self._metadata().topics)
+
+    def last_record_ms(self, topic: str) -> Optional[int]:
+        """The greatest timestamp in the topic, milliseconds since 1970; None if it is empty."""
+        from confluent_kafka.admin import OffsetSpec
+
+        wanted = {
+            self._kafka.TopicPartition(topic, number): OffsetSpec.max_timestamp()
+            for number in self.layout(topic)
+        }
+        if not wanted:
+            return None
+        try:
+            answers = self._admin.list_offsets(wanted, request_timeout=self._timeout).values()
+            moments = [each.result(self._timeout).timestamp for each in answers]
+        except Exception as error:
+            raise self._failure(f"the age of {topic} could not be read", error) from error
+        return max((each for each in moments if each is not None and each >= 0), default=None)
+
     def topic_id(self, topic: str) -> str:
         """The topic's id, "" where the cluster gives none or there is no such topic: one that is
         deleted and created again has another.

@@ -11,13 +11,18 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from dataclasses import dataclass
-from typing import Iterator, Mapping, Sequence
+import time
+from dataclasses import asdict, dataclass
+from typing import Iterator, List, Mapping, Sequence
 
 from flow.messages.failure import CannotRun
 from flow.prepare.cluster import Cluster
+from flow.record.partition import Partition
 
 _LOOK_SECONDS = 1.0  # each look asks for the metadata of all topics
+MOST_CHANGES = (
+    200  # that are told of; a cluster that flaps for hours says no more with more of them
+)
 
 
 @dataclass(frozen=True)
@@ -47,19 +52,77 @@ def unclean(moments: Sequence[Mapping]) -> list:
     return found
 
 
-class Watch:
-    """Looks at a topic's leaders now and then; `moments` as `unclean` takes them."""
+@dataclass(frozen=True)
+class Change:
+    """What was seen to be different at a look, `at_ms` since 1970: the `leader` of these partitions, or
+    who is `in_sync`; brokers before and after, none where nobody leads.
+    """
 
-    def __init__(self, cluster: Cluster, topic: str):
-        self.moments: list = []
+    at_ms: int
+    what: str  # leader, in_sync
+    partitions: tuple
+    before: tuple
+    after: tuple
+
+
+def changes(at_ms: int, before: Mapping, after: Mapping) -> List[Change]:
+    """What differs between two moments (as of `unclean`), one Change for all partitions that changed
+    alike. Partitions that only one of them knows are left out.
+    """
+    alike: dict = {}
+    for partition in sorted(set(before) & set(after)):
+        (led, in_sync), (leads, in_sync_now) = before[partition], after[partition]
+        pairs = (
+            ("leader", *(() if each is None else (each,) for each in (led, leads))),
+            ("in_sync", tuple(sorted(in_sync)), tuple(sorted(in_sync_now))),
+        )
+        for what, was, now in pairs:
+            if was != now:
+                alike.setdefault((what, was, now), []).append(partition)
+    return [
+        Change(at_ms, what, tuple(partitions), was, now)
+        for (what, was, now), partitions in alike.items()
+    ]
+
+
+def standing(partitions: Mapping[int, Partition]) -> dict:
+    """A moment as `unclean` and `changes` take it, of the partitions as they were described."""
+    return {n: (place.leader, tuple(place.isr)) for n, place in partitions.items()}
+
+
+class Watch:
+    """Looks at a topic's leaders now and then, from the moment on in which it is `before`.
+
+    `elections`: the unclean ones; `seen`: the first MOST_CHANGES Changes, and how many more there were
+    in `left_out`. So what is kept does not grow with the time.
+    """
+
+    def __init__(self, cluster: Cluster, topic: str, before: Mapping[int, Partition]):
+        self.elections: List[Election] = []
+        self.seen: List[Change] = []
+        self.left_out = 0
+        self._last = standing(before)
+        self._led = {n: each for n, each in self._last.items() if each[0] is not None}
         self._cluster, self._topic = cluster, topic
 
     def look(self) -> None:
         """Note what has changed since the last look."""
         layout = self._cluster.layout(self._topic)
-        now = {n: (place["leader"], place["isr"]) for n, place in layout.items()}
-        if now and (not self.moments or self.moments[-1] != now):
-            self.moments.append(now)
+        self.note({n: (place["leader"], place["isr"]) for n, place in layout.items()})
+
+    def note(self, now: Mapping) -> None:
+        """Note what differs at this moment from the last one."""
+        found = changes(int(time.time() * 1000), self._last, now)
+        room = MOST_CHANGES - len(self.seen)
+        self.seen += found[:room]
+        self.left_out += len(found[room:])
+        self.elections += unclean([self._led, now])
+        self._last = {**self._last, **now}
+        self._led.update({n: each for n, each in now.items() if each[0] is not None})
+
+    def told(self) -> dict:
+        """The changes for the plan: `changes`, `left_out`."""
+        return {"changes": [asdict(each) for each in self.seen], "left_out": self.left_out}
 
     @contextlib.contextmanager
     def going_on(self) -> Iterator[None]:

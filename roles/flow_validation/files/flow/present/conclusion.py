@@ -7,12 +7,16 @@ from __future__ import annotations
 import json
 import os
 import platform
+import time
+from dataclasses import asdict
+from datetime import datetime, timezone
 
 from flow.engine.connector import spark_versions
 from flow.judge import verdict
 from flow.judge.judge import Judge, Results
 from flow.messages.output import write, write_json
-from flow.present import report, sentence
+from flow.prepare import leadership
+from flow.present import exports, report, sentence
 from flow.probe import probes
 from flow.record import files, ledger, schema, timing
 
@@ -63,6 +67,7 @@ def conclude(judging: Judge, results: Results) -> int:
         "verdict": kind,
         "summary": summary,
         "started": plan.started,
+        "ended": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "checks": found,
         "unclear": unclear,
         "what_now": sentence.what_now(
@@ -86,14 +91,18 @@ def conclude(judging: Judge, results: Results) -> int:
         "partitions": _partitions(rows, results),
         "listeners": plan.listeners,
         "probes": [each.to_json() for each in results.probes],
-        "timing": timing.to_json(results.seen, _acknowledgements(attempts)),
+        "timing": timing.to_json(results.seen, _acknowledgements(attempts), _latencies(attempts)),
         "events": events(judging.options.events),
+        "leadership": _leadership(plan, results),
+        "cluster": plan.cluster or None,
+        "settings": plan.settings or None,
         "errors": ledger.errors(attempts),
         "versions": versions(judging.spark),
         "timings": judging.watch.total(),
     }
-    page = report.page(document)
-    return publish(judging.options.output, "verdict.json", document, "report.html", page)
+    return publish(
+        judging.options.output, "verdict", document, "report.html", report.page(document)
+    )
 
 
 def _goes(options, plan: files.Plan) -> bool:
@@ -128,12 +137,42 @@ def events(path: str) -> list:
 
 
 def publish(output: str, name: str, document: dict, page_name: str, page: str) -> int:
-    """Write a document and its page into `output`, print its sentence; returns the exit code."""
+    """Write a document, NAME.json, into `output`, with its page and what other programs read of it;
+    print its sentence and what now; returns the exit code.
+    """
     write(os.path.join(output, page_name), page)
+    write(os.path.join(output, f"{name}.prom"), exports.prometheus(name, document))
+    write(os.path.join(output, f"{name}.junit.xml"), exports.junit(name, document))
     # last, because its presence says that all is complete
-    write_json(os.path.join(output, name), document)
+    write_json(os.path.join(output, f"{name}.json"), document)
     print(f"{document['verdict'].upper()}: {document['summary']}")
+    for each in document["what_now"]:
+        print(f"what now: {each}")
     return verdict.EXIT_CODE[document["verdict"]]
+
+
+def _latencies(attempts: list) -> timing.Latencies:
+    """Of all attempts together."""
+    total = timing.Latencies()
+    for attempt in attempts:
+        if attempt.latencies:
+            total.merge(timing.Latencies(**attempt.latencies))
+    return total
+
+
+def _leadership(plan: files.Plan, results: Results) -> dict:
+    """What changed while the run wrote, and from then to the moment of judging."""
+    told = {"changes": [], "left_out": 0, **plan.leadership}
+    if not plan.after:
+        return told
+    moments = (leadership.standing(each) for each in (plan.after, results.now))
+    since = leadership.changes(int(time.time() * 1000), *moments)
+    room = leadership.MOST_CHANGES - len(told["changes"])
+    shown = [asdict(each) for each in since[: max(0, room)]]
+    return {
+        "changes": [*told["changes"], *shown],
+        "left_out": told["left_out"] + len(since) - len(shown),
+    }
 
 
 def _acknowledgements(attempts: list) -> timing.Acknowledgements:

@@ -88,8 +88,9 @@ def span(milliseconds: Optional[float]) -> str:
     return f"{minutes} min {seconds} s"
 
 
-def latency(measured: dict, width: int) -> str:
-    """The distribution of latencies: `measured` is `timing.latency` of the verdict, not None.
+def latency(measured: dict, width: int, until: str = "appended") -> str:
+    """The distribution of latencies: `measured` is `timing.latency` of the verdict, or its
+    `acknowledgement_latency`, not None; `until`: what they end with.
 
     Both axes are logarithmic: one late record among millions must be seen.
     """
@@ -135,7 +136,7 @@ def latency(measured: dict, width: int) -> str:
         shapes += [_line(x, y, x, frame.bottom, kind) for kind in ("halo", f"mark m{number}")]
         side = (x + 6, "") if to_the_right else (x - 6, "end")
         labels.append(_text(side[0], y, said, side[1], "over label"))
-    lines, titles = _axes(frame, x_ticks, y_ticks, "until appended", unit)
+    lines, titles = _axes(frame, x_ticks, y_ticks, f"until {until}", unit)
     said = ", ".join(f"{name} {span(value)}" for name, value in marks)
     return _svg(frame, f"Distribution of latencies: {said}", [*lines, *shapes, *titles, *labels])
 
@@ -147,11 +148,13 @@ def rate(
     acknowledged: Optional[dict],
     width: int,
     events: Sequence[dict] = (),
+    changes_ms: Sequence[int] = (),
 ) -> str:
     """Records a second over time: `series` is `timing.series` of the verdict, with records.
 
     `pause`: the longest one (from_ms, to_ms, ms), or None; `acknowledged`: that of the verdict;
-    `events`: those of the verdict, drawn as bands that carry their numbers, from 1.
+    `events`: those of the verdict, drawn as bands that carry their numbers, from 1; `changes_ms`: when
+    leaders or in-sync replicas changed, drawn as ticks at the foot.
     """
     start, counts = series["start_ms"], series["records"]
     head = _HEAD * (2 if events else 1)
@@ -191,6 +194,9 @@ def rate(
         middle = min(max(middle, half + LETTER * 10), width - half)
         row = frame.top - 8 - (_HEAD if events else 0)
         labels.append(_text(middle, row, said, "middle", "over label"))
+    for moment in sorted({each - start for each in changes_ms if 0 <= each - start <= whole}):
+        foot = (across(moment), frame.bottom - 14, across(moment), frame.bottom)
+        shapes += [_line(*foot, "halo"), _line(*foot, "change")]
     x_ticks = _time_ticks(across, whole, width)
     y_ticks = [(up(v), short(v)) for v in y_values]
     lines, titles = _axes(frame, x_ticks[0], y_ticks, x_ticks[1], "records/s")

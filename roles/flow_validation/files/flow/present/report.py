@@ -12,6 +12,7 @@ from typing import Iterable, Iterator, Optional, Sequence
 
 from flow.judge.verdict import FAIL, INCONCLUSIVE, MEANING, PASS
 from flow.present import plots
+from flow.present.style import STYLE
 from flow.record.timing import APPENDED
 
 _NARROW, _WIDE = 328, 780  # widths that plots are drawn for: a phone's, and everything else's
@@ -26,99 +27,9 @@ _PARTITION_COLUMNS = (
     "longest_pause",
 )  # fmt: skip
 _EVENT_COLUMNS = ("event", "told", "began", "took")
+_CHANGE_COLUMNS = ("seen", "changed", "partitions", "was", "became")
 _INSPECTED_COLUMNS = ("partition", "leader", "replicas", "isr", "start", "end", "read")
 _SIGN = {PASS: "✓", FAIL: "✕", INCONCLUSIVE: "?"}
-
-_STYLE = """
-:root { color-scheme: light dark; --ground: #fff; --panel: #f5f7f9; --ink: #1b1f24;
-  --muted: #57606a; --line: #d8dee4; --data: #2563a8; --wash: #d5e3f3; --hatch: #8a3b12;
-  --pass: #1a7f37; --fail: #b3261e; --inconclusive: #8a5a00; }
-@media screen and (prefers-color-scheme: dark) { :root { --ground: #11161c; --panel: #1a2129;
-  --ink: #e6edf3; --muted: #a3afbb; --line: #323c47; --data: #5a9ad8; --wash: #223a55;
-  --hatch: #f0a36b; --pass: #57c271; --fail: #ff8078; --inconclusive: #e0b040; } }
-* { box-sizing: border-box; }
-body { font: 16px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; margin: 0 auto;
-  max-width: 58rem; padding: 1.25rem 1rem 4rem; color: var(--ink); background: var(--ground);
-  overflow-wrap: anywhere; -webkit-text-size-adjust: 100%; }
-header p, figcaption, .note { color: var(--muted); margin: .25rem 0; font-size: .9375rem; }
-h1 { font-size: 1rem; font-weight: 600; margin: 0 0 .75rem; color: var(--muted); }
-h2 { font-size: 1.125rem; margin: 2.75rem 0 .5rem; line-height: 1.3; }
-.verdict { display: flex; gap: 1rem; align-items: center; padding: 1.1rem 1.25rem;
-  border: 2px solid var(--kind); border-left-width: .6rem; border-radius: .35rem;
-  background: var(--panel); margin: 0 0 .75rem; }
-.verdict .sign { flex: none; width: 3.25rem; height: 3.25rem; border-radius: 50%; display: grid;
-  place-items: center; border: 3px solid var(--kind); color: var(--kind); font-size: 1.75rem;
-  font-weight: 700; line-height: 1; }
-.verdict strong { display: block; font-size: 1.75rem; line-height: 1.15; letter-spacing: .03em;
-  color: var(--kind); }
-.verdict span { display: block; margin-top: .15rem; }
-.pass { --kind: var(--pass); } .fail { --kind: var(--fail); }
-.inconclusive { --kind: var(--inconclusive); }
-.facts { display: flex; flex-wrap: wrap; gap: 1px;
-  margin: 1.25rem 0 0; background: var(--line); border: 1px solid var(--line);
-  border-radius: .35rem; overflow: hidden; }
-.facts div { flex: 1 1 max(9.25rem, 22%); background: var(--ground); padding: .6rem .8rem; }
-.facts dt { color: var(--muted); font-size: .875rem; }
-.facts dd { margin: 0; font-size: 1.3rem; line-height: 1.3; font-variant-numeric: tabular-nums; }
-.checks { list-style: none; margin: 0; padding: 0; }
-.checks li { display: grid; grid-template-columns: 1.6rem 7rem 1fr; column-gap: .4rem; padding: .4rem 0;
-  border-bottom: 1px solid var(--line); }
-.checks .sign { color: var(--kind); font-weight: 700; }
-.checks .fail b, .checks em { color: var(--kind); font-weight: 700; font-style: normal; }
-.checks b { font-weight: 600; }
-figure { margin: 0 0 1rem; }
-svg { display: block; width: 100%; height: auto; }
-svg text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: var(--muted);
-  font-variant-numeric: tabular-nums; }
-svg .label { fill: var(--ink); font-weight: 600; }
-svg .over { paint-order: stroke; stroke: var(--ground); stroke-width: 5px; }
-.grid { stroke: var(--line); } .axis { stroke: var(--muted); }
-.bar { fill: var(--data); } .lane { fill: var(--wash); stroke: var(--data); }
-.area { fill: var(--wash); stroke: var(--data); stroke-width: 1.5; stroke-linejoin: round; }
-.acks { fill: none; stroke: var(--ink); stroke-width: 1.25; stroke-dasharray: 5 3; }
-.halo { stroke: var(--ground); stroke-width: 4; } .mark { stroke: var(--ink); stroke-width: 1.5; }
-.m0 { stroke-dasharray: none; } .m1 { stroke-dasharray: 7 3; } .m2 { stroke-dasharray: 3 3; }
-.m3 { stroke-dasharray: 1 3; }
-.event { fill: var(--line); stroke: var(--muted); stroke-dasharray: 2 3; }
-.hatch { fill: var(--hatch); } .ground { fill: var(--ground); }
-.pause { fill: url(#hatch); stroke: var(--hatch); }
-.narrow { display: none; }
-table { border-collapse: collapse; width: 100%; font-size: .9375rem; }
-th, td { text-align: left; padding: .35rem 1.1rem .35rem 0; vertical-align: top;
-  border-bottom: 1px solid var(--line); }
-th { color: var(--muted); font-weight: 600; font-size: .875rem; }
-th { overflow-wrap: normal; } td.s { white-space: nowrap; }
-th.n, td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-th:last-child, td:last-child { padding-right: 0; }
-.scroll { overflow-x: auto; }  /* numbers of twelve digits, on less than a desk's width */
-.pairs th { font-weight: 400; }
-.pairs td { text-align: right; font-variant-numeric: tabular-nums; }
-.environment { display: grid; grid-template-columns: 1fr 1fr; gap: 0 3rem; }
-@media (max-width: 719px) {
-  .narrow { display: block; max-width: 30rem; } .wide { display: none; }
-  .environment { display: block; }
-  .checks li { grid-template-columns: 1.6rem 1fr; }
-  .checks span { grid-column: 2; }
-  .rows thead { display: none; }
-  .rows, .rows tbody { display: block; }
-  .rows tr { display: flex; flex-wrap: wrap; gap: 0 1.1rem; padding: .45rem 0;
-    border-bottom: 1px solid var(--line); }
-  .rows td, .rows td.n { display: block; border: 0; padding: 0; text-align: left; }
-  .rows td::before { content: attr(data-name) " "; color: var(--muted); font-size: .875rem; }
-  .rows td:first-child { flex: 1 0 100%; font-weight: 600; }
-  .rows td:first-child::before { color: inherit; font-size: inherit; }
-}
-@media print {
-  @page { margin: 14mm; }
-  body { max-width: none; padding: 0; font-size: 10pt; }
-  .narrow { display: none; } .wide { display: block; }
-  h2 { break-after: avoid; margin-top: 1.75rem; }
-  table, th { font-size: 8.5pt; } .scroll { overflow: visible; }
-  figure, tr, li, .verdict, .facts { break-inside: avoid; }
-  thead { display: table-header-group; }
-  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-}
-""".strip()
 
 
 def page(verdict: dict) -> str:
@@ -130,14 +41,16 @@ def page(verdict: dict) -> str:
         _list("What now", verdict.get("what_now", [])),
         _checks(verdict["checks"], MEANING),
         _witnesses(verdict["checks"], verdict["topic"]["name"]),
-        _latency(verdict["timing"]),
-        _rate(verdict["timing"], verdict.get("events", [])),
+        _acknowledgement_latency(verdict["timing"], _pace_of(verdict)),
+        _latency(verdict["timing"], _pace_of(verdict)),
+        _rate(verdict["timing"], verdict.get("events", []), _changes(verdict)),
         _table(
             "Meanwhile",
             _meanwhile(verdict.get("events", []), verdict["timing"]["first_ms"]),
             _EVENT_COLUMNS,
             "The bands in the plot above, by their numbers.",
         ),
+        _leadership(verdict),
         _lanes(
             verdict["timing"],
             verdict["partitions"],
@@ -181,6 +94,7 @@ def inspection_page(inspection: dict, meaning: dict) -> str:
     sections = [
         _head("Inspection of a topic", inspection),
         _cells(facts),
+        _list("What now", inspection["what_now"]),
         _checks(inspection["checks"], meaning),
         _table("Not judged", inspection["not_judged"], ("id", "reason")),
         _witnesses(inspection["checks"], topic),
@@ -200,7 +114,7 @@ def _document(title: str, sections: Iterable[str]) -> str:
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
         f"<title>{escape(title)}</title>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<style>{_STYLE}</style></head><body>{plots.hatching()}\n"
+        f"<style>{STYLE}</style></head><body>{plots.hatching()}\n"
         + "\n".join(filter(None, sections))
         + "\n</body></html>\n"
     )
@@ -297,7 +211,12 @@ def _facts(verdict: dict) -> str:
     pause = timing["longest_pause"]
     if mean:
         facts.append(("records a second", _text(round(mean))))
-    if measured:
+    took = timing.get("acknowledgement_latency")
+    if took:
+        facts.append(("acknowledged after, median", plots.span(took["p50_ms"])))
+        facts.append(("acknowledged after, p99", plots.span(took["p99_ms"])))
+        facts.append(("acknowledged after, p99.9", plots.span(took["p99_9_ms"])))
+    elif measured:
         facts.append(("latency, median", plots.span(measured["p50_ms"])))
         facts.append(("latency, p99", plots.span(measured["p99_ms"])))
     if timing["first_ms"] is not None:
@@ -365,7 +284,37 @@ def _figure(title: str, draw, caption: str) -> str:
     )
 
 
-def _latency(timing: dict) -> str:
+def _pace_of(verdict: dict) -> str:
+    """What most of a latency is, by whether the run had a rate."""
+    rate = (verdict.get("settings") or {}).get("rate")
+    if rate:
+        return f"The run wrote {_text(rate)} records a second, so it is what a client without a queue sees."
+    return "The producers send as fast as they can, so most of it is waiting in their queues."
+
+
+def _sample(measured: dict) -> str:
+    if measured["sampled_every"] > 1:
+        return f"one record in {measured['sampled_every']:,} ({measured['records']:,} of them)"
+    return "every record"
+
+
+def _acknowledgement_latency(timing: dict, pace: str) -> str:
+    measured = timing.get("acknowledgement_latency")
+    if not measured:
+        return ""
+    says = (
+        "From the moment a record was handed to its producer until that heard that all replicas in sync"
+        f" have it, of {_sample(measured)}, by the producer's clock alone. {pace} Both axes are"
+        " logarithmic. Quantiles are told to within 19 %, never too low."
+    )
+    return _figure(
+        "Time until acknowledged",
+        lambda width: plots.latency(measured, width, "acknowledged"),
+        says,
+    )
+
+
+def _latency(timing: dict, pace: str) -> str:
     measured, title = timing["latency"], "Latency"
     if not measured:
         why = "Nothing of this run was read."
@@ -376,12 +325,9 @@ def _latency(timing: dict) -> str:
             )
         return f"<h2>{title}</h2><p class='note'>{escape(why)}</p>"
     early = sum(c["records"] for c in measured["classes"] if c["from_ms"] is None)
-    sample = "every record"
-    if measured["sampled_every"] > 1:
-        sample = f"one record in {measured['sampled_every']:,} ({measured['records']:,} of them)"
     says = (
-        f"From the moment a record was handed to its producer until the leader appended it, of {sample}."
-        " The producers send as fast as they can, so most of it is waiting in their queues. Both axes"
+        "From the moment a record was handed to its producer until the leader appended it, of"
+        f" {_sample(measured)}. {pace} Both axes"
         " are logarithmic. Quantiles are told to within 19 %, never too low."
     )
     if early:
@@ -405,7 +351,38 @@ def _meanwhile(events: Iterable[dict], first_ms: Optional[int]) -> list:
     ]
 
 
-def _rate(timing: dict, events: Sequence[dict] = ()) -> str:
+def _changes(verdict: dict) -> list:
+    """The changes of leaders and in-sync replicas of verdict.json."""
+    return (verdict.get("leadership") or {}).get("changes", [])
+
+
+def _leadership(verdict: dict) -> str:
+    """The table of those changes; a sentence where there were none."""
+    told, first_ms = verdict.get("leadership"), verdict["timing"]["first_ms"]
+    title = "Leaders and replicas in sync"
+    if not told:
+        return ""
+    if not told["changes"]:
+        said = "None changed while the run wrote, nor until it was judged."
+        return f"<h2>{title}</h2><p class='note'>{said}</p>"
+    names = {"leader": "leader", "in_sync": "replicas in sync"}
+    rows = [
+        {
+            "seen": plots.span(max(0, each["at_ms"] - first_ms)) if first_ms else "–",
+            "changed": names[each["what"]],
+            "partitions": each["partitions"],
+            "was": each["before"],
+            "became": each["after"],
+        }
+        for each in told["changes"]
+    ]
+    note = "Seen so long after the first record, to within a second; ticks at the foot of the plot above."
+    if told["left_out"]:
+        note += f" {told['left_out']:,} later ones are left out."
+    return _table(title, rows, _CHANGE_COLUMNS, note)
+
+
+def _rate(timing: dict, events: Sequence[dict] = (), changes: Sequence[dict] = ()) -> str:
     title, series, bucket_ms = "Records over time", timing["series"], timing["bucket_ms"]
     if timing["first_ms"] is None:
         return f"<h2>{title}</h2><p class='note'>Nothing of this run was read.</p>"
@@ -430,9 +407,12 @@ def _rate(timing: dict, events: Sequence[dict] = ()) -> str:
             else f" Dashed: acknowledgements, when their producers got them, some in every {step}."
         )
     drawn = pause if pause and pause["ms"] >= _NOTABLE_MS else None
+    moments = [each["at_ms"] for each in changes]
+    if moments:
+        says += " Ticks at the foot: leaders or replicas in sync changed."
     return _figure(
         title,
-        lambda width: plots.rate(series, bucket_ms, drawn, acknowledged, width, events),
+        lambda width: plots.rate(series, bucket_ms, drawn, acknowledged, width, events, moments),
         says,
     )
 
@@ -503,10 +483,29 @@ def _pairs(title: str, pairs: dict) -> str:
     return f"<section><h2>{escape(title)}</h2><table class='pairs'>{rows}</table></section>"
 
 
+def _cluster(cluster: dict) -> dict:
+    """Name -> value of `cluster` of verdict.json, brokers that are alike together."""
+    found = {"mode": cluster["mode"] or "not known: this principal may not read brokers' settings"}
+    alike: dict = {}
+    for each in cluster["brokers"]:
+        alike.setdefault((each["version"], each["protocol"]), []).append(each["broker"])
+    for (version, protocol), brokers in alike.items():
+        said = ", protocol ".join(
+            [version or "release not told", *([protocol] if protocol else [])]
+        )
+        found[f"broker {_text(brokers)}"] = said
+    return {**found, **cluster["topic_settings"]}
+
+
 def _environment(verdict: dict) -> str:
+    settings = dict(verdict.get("settings") or {})
+    cluster = verdict.get("cluster") or {}
+    settings.update(settings.pop("producer_properties", {}))
     parts = [
         _pairs("What the clients complained about", verdict["errors"]),
+        _pairs("Cluster", _cluster(cluster) if cluster else {}),
         _pairs("Topic", {_name(k): v for k, v in verdict["topic"].items()}),
+        _pairs("The job's settings", {_name(k): v for k, v in settings.items()}),
         _pairs("Where the time went (seconds)", verdict["timings"]),
         _pairs("Versions", verdict["versions"]),
     ]

@@ -31,18 +31,32 @@ _SAYS = {
     ),
     "emptiness": ("nothing could be read", "nothing could be read"),
 }
+# of a topic that somebody else wrote
+_SAYS_OF_OTHERS = {
+    **_SAYS,
+    "loss": ("1 number is left out", "{n} numbers are left out"),
+    "duplicate": ("1 record has the id of another", "{n} records have the id of another"),
+    "order": ("1 sequence falls", "{n} sequences fall"),
+    "corrupt": ("1 record is not intact", "{n} records are not intact"),
+    "gap": ("1 offset holds nothing", "{n} offsets hold nothing"),
+    "emptiness": ("there is nothing to judge", "there is nothing to judge"),
+}
 
 
-def of_failure(topic: str, checks: Sequence[dict], leaders: Mapping[int, int]) -> str:
+def of_failure(
+    topic: str, checks: Sequence[dict], leaders: Mapping[int, int], inspected: bool = False
+) -> str:
     """One sentence of the failed checks of verdict.json, in their order, which is that of weight:
-    topic, counts, partitions, brokers, offsets. leaders: partition -> broker that leads it now.
+    topic, counts, partitions, brokers, offsets. leaders: partition -> broker that leads it now;
+    inspected: the checks are those of a topic that somebody else wrote.
     """
-    parts = [_clause(check, leaders) for check in checks if check["status"] == FAIL]
+    says = _SAYS_OF_OTHERS if inspected else _SAYS
+    parts = [_clause(check, leaders, says) for check in checks if check["status"] == FAIL]
     return f"topic {topic}: {'; '.join(parts)}"
 
 
-def _clause(check: dict, leaders: Mapping[int, int]) -> str:
-    one, several = _SAYS.get(check["id"], (f"1 of {check['id']}", f"{{n}} of {check['id']}"))
+def _clause(check: dict, leaders: Mapping[int, int], says: Mapping[str, tuple]) -> str:
+    one, several = says.get(check["id"], (f"1 of {check['id']}", f"{{n}} of {check['id']}"))
     said = one if check["count"] == 1 else several.format(n=f"{check['count']:,}")
     witnesses = check["witnesses"][:_PLACES]
     if witnesses and witnesses[0].get("offset") is None:  # a reason is long enough for a line
@@ -77,9 +91,30 @@ def what_now(options: Mapping[str, object], topic: str, passed: bool, removed: b
     """
     if passed and removed:
         return []
-    again = ["job.py", "verify"]
-    for name in ("bootstrap_servers", "ledger", "output", "command_config"):
-        if value := options.get(name):
-            again.append(f"--{name.replace('_', '-')}={value}")
+    again = _again(options, "verify", ("bootstrap_servers", "ledger", "output", "command_config"))
     told = [f"topic {topic} is kept", f"the ledger is {options.get('ledger')}"]
-    return [*told, f"to judge it again: {shlex.join(again)}"]
+    return [*told, f"to judge it again: {again}"]
+
+
+def what_now_of_others(options: Mapping[str, object], topic: str, passed: bool) -> list:
+    """The same of a topic that was inspected: nothing was written, and nothing taken away."""
+    if passed:
+        return []
+    named = ("bootstrap_servers", "topic", "output", "command_config")
+    asked = ("id", "sequence", "by", "intact", "where", "contiguous", "transactional")
+    planned = ("replication_factor", "min_isr")
+    again = _again(options, "inspect", (*named, *asked, *planned))
+    told = [f"topic {topic} was only read, and is as it was"]
+    return [*told, f"to inspect it again: {again}"]
+
+
+def _again(options: Mapping[str, object], mode: str, names: Sequence[str]) -> str:
+    """The command line of --again, else the job's own with those of these options that were given."""
+    if options.get("again"):
+        return str(options["again"])
+    words = ["job.py", mode]
+    for name in names:
+        value, option = options.get(name), f"--{name.replace('_', '-')}"
+        if value:
+            words.append(option if value is True else f"{option}={value}")
+    return shlex.join(words)

@@ -62,6 +62,9 @@ class Plan:
     elections: list = field(default_factory=list)  # leadership.Elections while it produced
     topic_id: str = ""  # "" where the cluster gives none
     removed: str = ""  # when the run deleted its topic, after a pass
+    settings: dict = field(default_factory=dict)  # the job's own; `settings` of verdict.json
+    cluster: dict = field(default_factory=dict)  # what kind it is; `cluster` of verdict.json
+    leadership: dict = field(default_factory=dict)  # leadership.Watch.told, while it produced
 
     def transactions(self) -> Optional[Layout]:
         """How the records are divided into transactions; None if they are not."""

@@ -116,6 +116,7 @@ class Attempt:
     epochs: int = 1  # in which its producer wrote, as far as it noticed
     seconds: float = 0.0
     acknowledgements: dict = field(default_factory=dict)  # timing.Acknowledgements.to_json
+    latencies: dict = field(default_factory=dict)  # timing.Latencies.to_json
 
     @property
     def acknowledged(self) -> int:

@@ -182,6 +182,56 @@ class Acknowledgements:
         }
 
 
+class Latencies:
+    """How long acknowledgements took, from handing a record over until its producer was told.
+
+    Counts by class (class_edges_ms), so that a long run keeps no more than a short one.
+    """
+
+    def __init__(
+        self,
+        sampled_every: int = 1,
+        classes: Optional[Mapping] = None,
+        most_ms: float = 0.0,
+        least_ms: float = math.inf,
+    ):
+        self.sampled_every, self.most_ms, self.least_ms = sampled_every, most_ms, least_ms
+        self.classes: dict = {int(number): n for number, n in (classes or {}).items()}
+
+    def add(self, seconds: Optional[float]) -> None:
+        """Count one; None and what is below 0 is how the client says that it does not know."""
+        if seconds is None or seconds < 0:
+            return
+        ms = seconds * 1000
+        number = latency_class(ms)
+        self.classes[number] = self.classes.get(number, 0) + 1
+        self.most_ms = max(self.most_ms, ms)
+        self.least_ms = min(self.least_ms, ms)
+
+    def merge(self, other: "Latencies") -> None:
+        """Take another producer's in."""
+        self.sampled_every = max(self.sampled_every, other.sampled_every)
+        self.most_ms = max(self.most_ms, other.most_ms)
+        self.least_ms = min(self.least_ms, other.least_ms)
+        for number, count in other.classes.items():
+            self.classes[number] = self.classes.get(number, 0) + count
+
+    def to_json(self) -> dict:
+        """For the attempt's file; {} while there is none."""
+        return dict(vars(self)) if self.classes else {}
+
+    def told(self) -> Optional[dict]:
+        """The part `timing.acknowledgement_latency` of verdict.json; None if there were none."""
+        if not self.classes:
+            return None
+        return _distribution(self.classes, self.sampled_every, self.least_ms, self.most_ms)
+
+
+def latency_class(ms: float) -> int:
+    """The class of a latency, numbered as the judging pass does it (schema._timed)."""
+    return 0 if ms < 1 else 1 + math.floor(math.log2(ms) * CLASSES_PER_OCTAVE + 1e-9)
+
+
 @dataclass(frozen=True)
 class Observed:
     """What the pass saw: by partition and bucket, and by class of latency."""
@@ -223,8 +273,10 @@ def observe(measured: Clock, rows: Iterable) -> Observed:
     )
 
 
-def to_json(seen: Observed, acknowledged: Acknowledgements) -> dict:
-    """The part `timing` of verdict.json."""
+def to_json(
+    seen: Observed, acknowledged: Acknowledgements, took: Optional[Latencies] = None
+) -> dict:
+    """The part `timing` of verdict.json; took: how long acknowledgements did."""
     measured = seen.clock
     whole = together(seen.partitions.values())
     top = longest(pauses(whole, measured.bucket_ms))
@@ -242,6 +294,7 @@ def to_json(seen: Observed, acknowledged: Acknowledgements) -> dict:
             for number, buckets in sorted(seen.partitions.items())
         ],
         "latency": _latency(seen),
+        "acknowledgement_latency": took.told() if took else None,
     }
 
 
@@ -288,18 +341,23 @@ def _lane(number: int, buckets: Mapping[int, Bucket], bucket_ms: int) -> dict:
 def _latency(seen: Observed) -> Optional[dict]:
     if not seen.latencies:
         return None
-    most_ms = max(seen.most_us / 1000, 0.0)
+    every = seen.clock.sampled_every
+    return _distribution(seen.latencies, every, seen.least_us / 1000, max(seen.most_us / 1000, 0.0))
+
+
+def _distribution(counts: Mapping[int, int], every: int, least_ms: float, most_ms: float) -> dict:
+    """A distribution of verdict.json: counts by class, of one record in `every`."""
     classes = []
-    for number, count in sorted(seen.latencies.items()):
+    for number, count in sorted(counts.items()):
         low, high = class_edges_ms(number)
         classes.append(
             {"from_ms": low and round(low, 3), "to_ms": round(high, 3), "records": count}
         )
     return {
-        "sampled_every": seen.clock.sampled_every,
-        "records": sum(seen.latencies.values()),
-        **{name: quantile_ms(seen.latencies, q, most_ms) for name, q in _QUANTILES},
+        "sampled_every": every,
+        "records": sum(counts.values()),
+        **{name: quantile_ms(counts, q, most_ms) for name, q in _QUANTILES},
         "max_ms": round(most_ms, 3),
-        "min_ms": round(seen.least_us / 1000, 3),
+        "min_ms": round(least_ms, 3),
         "classes": classes,
     }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""The end of a run that goes on while something else does: a roll, an upgrade.
+"""The end of a run that goes on while something else does, a roll or an upgrade, or for a while.
 
-Whoever waits for that makes a file, and all produce tasks end at one position, a moment later. So
+Whoever waits for that makes a file, or the time is over. Then all produce tasks end at one position, a moment later. So
 each partition has as many records as any other, and the run is judged like one that was planned so.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import threading
+import time
 
 from flow.messages.output import write
 from flow.record import files
@@ -31,16 +32,20 @@ def end_position(position: int, rate: float, partitions: int, most: int) -> int:
 
 
 class ending:
-    """While the context is open, the tasks are told when the run shall end; nothing without --until."""
+    """While the context is open, the tasks are told when the run shall end; nothing without --until and
+    --duration. The clock of --duration begins with the context.
+    """
 
     def __init__(self, options: argparse.Namespace, plan: files.Plan):
         self._options, self._plan = options, plan
         self._directory = files.attempts_directory(options.ledger)
         self._over = threading.Event()
+        self._began = time.monotonic()
         self._watcher = threading.Thread(target=self._watch, name="ending", daemon=True)
 
     def __enter__(self) -> "ending":
-        if self._options.until:
+        self._began = time.monotonic()
+        if self._options.until or self._options.duration:
             self._watcher.start()
         return self
 
@@ -68,5 +73,7 @@ class ending:
                 return
 
     def _is_time(self) -> bool:
-        alone = self._options.beside and not os.path.exists(f"/proc/{self._options.beside}")
-        return alone or os.path.exists(self._options.until)
+        options = self._options
+        over = options.duration and time.monotonic() - self._began >= options.duration
+        alone = options.beside and not os.path.exists(f"/proc/{options.beside}")
+        return bool(over or alone or (options.until and os.path.exists(options.until)))

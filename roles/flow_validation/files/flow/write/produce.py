@@ -23,7 +23,8 @@ from flow.messages.failure import CannotRun
 from flow.record import transactions
 from flow.record.ledger import Acknowledged, Attempt, Row, as_ranges, power_of_two, share
 from flow.record.schema import BESIDE_EVERY, BESIDE_ROUND, FAILED, HEADER, beside, payload_of
-from flow.record.timing import Acknowledgements
+from flow.record.timing import Acknowledgements, Latencies
+from flow.write.pacing import Pace
 
 # Records that are handed over in one go and share a time: a power of two (see _crc_steps), and fewer
 # if they are large.
@@ -43,6 +44,9 @@ LOOK_SECONDS = 0.02  # a fifth of the steps in which acknowledgements are told
 # is ahead of what it has sent.
 TURN_SECONDS = 0.1
 AHEAD_SECONDS = 10.0
+# How long acknowledgements take is asked of one record in so many, and of each where they are few.
+LATENCY_EVERY = BESIDE_ROUND
+LATENCY_OF_ALL = 50_000  # records of a run, or LATENCY_OF_ALL / 10 of them a second
 END = "end"  # file beside the attempts' own: how many records of each partition the run shall have
 
 # What a run is judged by, so that nobody else may set it, and why.
@@ -114,8 +118,8 @@ class _Task:
         self._state = Attempt(producer_number, attempt_number, False, self._promised(0))
         save(self._state, settings["directory"])
         self._started = self._saved = self._looked = time.monotonic()
-        self._known = _Known(planned)
-        self._sent = 0
+        self._known = _Known(planned, latency_every(settings))
+        self._pace = Pace(self._rate, self._started) if self._rate else None
         self._acks, self._counted = Acknowledgements(), 0
         self._error = KafkaException
         self._epochs: set = set()  # (producer id, epoch) of what was sent
@@ -172,12 +176,11 @@ class _Task:
         return turns
 
     def _keep_the_rate(self, turns: list) -> None:
-        """Wait until these records may have been sent; what was held up is caught up with at once."""
-        self._sent += sum(len(s) for _p, s in turns)
-        while self._rate:
-            left = self._started + self._sent / self._rate - time.monotonic()
-            if left <= 0:
-                return
+        """Wait until the next records may be sent behind these."""
+        if self._pace is None:
+            return
+        self._pace.sent(sum(len(s) for _p, s in turns), time.monotonic())
+        while (left := self._pace.left(time.monotonic())) > 0:
             self._listen(min(left, 0.05))
 
     def _learn_epoch(self, statistics: str) -> None:
@@ -225,9 +228,9 @@ class _Task:
 
     def _send(self, turns: list) -> None:
         for partition, sequences in turns:
-            report = self._known.reports[partition]
+            reports = self._known.reports[partition]
             send, state = self._client.produce, self._state
-            _send(send, self._settings, state, partition, sequences, report, self._listen)
+            _send(send, self._settings, state, partition, sequences, reports, self._listen)
 
     def _insist(self, call: Callable) -> None:
         """Call (seconds -> None) until it has an answer; raises KafkaException."""
@@ -334,18 +337,21 @@ def _client_settings(settings: dict, producer_number: int) -> dict:
 class _Known:
     """What became of one attempt's records so far. In a transaction nothing is known before its end."""
 
-    def __init__(self, planned: dict):
+    def __init__(self, planned: dict, latency_every: int = 1):
         self._acknowledged = {p: Acknowledged() for p in planned}
+        self._latencies = Latencies(latency_every)
         self._open: dict = {}  # of the transaction that is open
         self._refused: dict = {p: {} for p in planned}  # partition -> sequence -> error name
         self._aborted: dict = {p: [] for p in planned}  # partition -> [first, last, error name]
         self._errors: dict = {}
         self._taken_back = 0  # acknowledgements in transactions that were aborted
-        # delivery callbacks, by partition
-        self.reports = {
-            p: _listener(a.add, self._refused[p], self._errors)
-            for p, a in self._acknowledged.items()
-        }
+        # delivery callbacks, by partition: of most records, and of those whose latency is asked for
+        self.reports = {p: self._listeners(p, a.add) for p, a in self._acknowledged.items()}
+
+    def _listeners(self, partition: int, add: Callable) -> tuple:
+        plain = _listener(add, self._refused[partition], self._errors)
+        timed = _timed(plain, self._latencies)
+        return (plain if self._latencies.sampled_every > 1 else timed), timed
 
     def acknowledgements(self) -> int:
         """Records that a broker has acknowledged, whatever became of their transactions."""
@@ -360,8 +366,7 @@ class _Known:
         """A transaction begins."""
         self._open = {p: Acknowledged() for p in self._acknowledged}
         for partition, noted in self._open.items():
-            refused = self._refused[partition]
-            self.reports[partition] = _listener(noted.add, refused, self._errors)
+            self.reports[partition] = self._listeners(partition, noted.add)
 
     def committed(self) -> None:
         """The open transaction was committed."""
@@ -384,6 +389,7 @@ class _Known:
         state.failed = {p: _refusals(r) for p, r in self._refused.items()}
         state.aborted = {p: list(ranges) for p, ranges in self._aborted.items()}
         state.errors = dict(self._errors)
+        state.latencies = self._latencies.to_json()
 
 
 def _listener(add: Callable, refusals: dict, errors: dict) -> Callable:
@@ -411,6 +417,24 @@ def _listener(add: Callable, refusals: dict, errors: dict) -> Callable:
         errors[name] = errors.get(name, 0) + 1
 
     return delivered
+
+
+def _timed(delivered: Callable, latencies: Latencies) -> Callable:
+    """A delivery callback that also notes how long the acknowledgement took, by the client's clock."""
+
+    def noted(error, message) -> None:
+        if error is None:
+            latencies.add(message.latency())
+        delivered(error, message)
+
+    return noted
+
+
+def latency_every(settings: dict) -> int:
+    """Of how many records one is asked how long its acknowledgement took."""
+    rate = settings.get("rate", 0)
+    few = settings["records"] <= LATENCY_OF_ALL or 0 < rate <= LATENCY_OF_ALL / 10
+    return 1 if few else LATENCY_EVERY
 
 
 def longest_block(record_size: int) -> int:
@@ -459,10 +483,11 @@ def _rounds(planned: dict, turn: int) -> Iterator:
 
 
 def _send(send: Callable, settings: dict, state: Attempt, partition: int, sequences: range,
-          report: Callable, listen: Callable) -> None:  # fmt: skip
+          reports: tuple, listen: Callable) -> None:  # fmt: skip
     """Hand one turn's records over, block by block; what a full queue delays gets the time of its own
     hand-over.
     """
+    report, timed = reports
     topic, block = settings["topic"], _block_of(settings)
     run_id = bytes.fromhex(settings["run_id"])
     low, high = BESIDE_EVERY, 4 * BESIDE_EVERY  # of a round, those that are not bare
@@ -477,7 +502,8 @@ def _send(send: Callable, settings: dict, state: Attempt, partition: int, sequen
             try:
                 if low <= sequence % BESIDE_ROUND < high:
                     key, headers = beside(run_id, sequence)
-                    send(topic, value, key, partition, report, None, now_ms, headers)
+                    told = timed if sequence % BESIDE_ROUND == low else report
+                    send(topic, value, key, partition, told, None, now_ms, headers)
                 else:
                     send(topic, value, None, partition, report, None, now_ms)
             except BufferError:  # the client's queue is full: let acknowledgements come in
