@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The validation as people use it beside their work: for a while, again, of their own topic, and what it leaves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import NewTopic
+
+MINE = "validation-orders"
+ID = "flow_validation_inspect_id=string(key)"
+
+
+def reports(cluster):
+    return cluster.home / "reports" / cluster.name
+
+
+def found(cluster, kind="verdict"):
+    """The last verdict or inspection."""
+    below = reports(cluster) if kind == "verdict" else reports(cluster) / "inspections"
+    return json.loads((below / "latest" / f"{kind}.json").read_text())
+
+
+def topics(cluster):
+    return set(cluster.admin().list_topics(timeout=30).topics)
+
+
+def own(cluster):
+    return {name for name in topics(cluster) if name.startswith("kafkaops-flow-")}
+
+
+def test_a_steady_run_is_judged_again_and_its_leftovers_go(cluster):
+    refused = cluster.play("validate.yml", "-e", "flow_validation_duration=600", code=2)
+    assert "[validation.duration]" in refused.text and "write 90s, 10m, 2h or 1d" in refused.text
+
+    steady = ["-e", "flow_validation_duration=6s", "-e", "flow_validation_rate=300"]
+    run = cluster.play("validate.yml", *steady, "-e", "flow_validation_keep=true")
+    verdict, ledger = found(cluster), reports(cluster) / "latest" / "ledger"
+    assert (verdict["verdict"], verdict["settings"]["duration_seconds"]) == ("pass", 6)
+    assert 0 < verdict["counts"]["acked"] <= 1800
+    assert verdict["timing"]["acknowledgement_latency"]["p99_9_ms"] > 0
+    assert {each["version"] for each in verdict["cluster"]["brokers"]} == {"3.9.2"}
+    assert verdict["cluster"]["mode"] == "zookeeper"
+    assert (reports(cluster) / "latest" / "verdict.prom").is_file()
+    topic = verdict["topic"]["name"]
+    (said,) = [each for each in verdict["what_now"] if "judge it again" in each]
+    command, _, given = said.partition("-e flow_validation_ledger=")
+    assert "playbooks/validate.yml" in command and Path(given).resolve() == ledger.resolve()
+    assert f"what now: topic {topic} is kept" in run.text.replace("\\n", "\n")
+
+    cluster.play("validate.yml", "-e", f"flow_validation_ledger={given}")
+    again = found(cluster)
+    assert (again["verdict"], again["run_id"]) == ("pass", verdict["run_id"])
+    assert again["settings"] == verdict["settings"]
+
+    mine = "kafkaops-flow-of-mine"  # nearly such a name, and somebody's data
+    cluster.admin().create_topics([NewTopic(mine, 1, 3)])[mine].result(30)
+    old = ["-e", "flow_validation_older_than=1s"]
+    kept = cluster.play("leftovers.yml")
+    assert kept.changed() == 0 and f"kept: {topic}: it is too young" in kept.text
+    listed = cluster.play("leftovers.yml", *old)
+    assert listed.changed() == 0 and f"would be removed: topic {topic}" in listed.text
+    wrong = cluster.play("leftovers.yml", *old, "-e", "confirm=other", code=2)
+    assert "[validation.confirm]" in wrong.text and own(cluster) >= {topic, mine}
+
+    confirmed = [*old, "-e", f"confirm={cluster.name}"]
+    would = cluster.play("leftovers.yml", *confirmed, "--check")
+    assert would.changed() == 1 and topic in topics(cluster) and Path(given).is_dir()
+    done = cluster.play("leftovers.yml", *confirmed)
+    assert done.changed() == 1 and f"removed: topic {topic}" in done.text
+    assert own(cluster) == {mine}
+    assert not Path(given).exists(), "the report of the kept topic went with it"
+    assert found(cluster)["verdict"] == "pass", "the latest stays"
+    assert cluster.play("leftovers.yml", *confirmed).changed() == 0
+
+
+def test_a_topic_of_somebody_else_is_inspected(cluster):
+    cluster.admin().create_topics([NewTopic(MINE, 2, 3)])[MINE].result(30)
+    producer = Producer(cluster.client())
+    for number in range(300):
+        producer.produce(MINE, b"x", key=f"order-{number}".encode(), partition=number % 2)
+    producer.flush(30)
+
+    unnamed = cluster.play("inspect.yml", code=2)
+    assert "[validation.no_topic]" in unnamed.text
+    run = cluster.play("inspect.yml", "-e", f"flow_validation_topic={MINE}", "-e", ID)
+    assert run.changed() == 0 and "300 records: no offset empty, no id twice" in run.text
+
+    for number in (4, 6):
+        producer.produce(MINE, b"x", key=f"order-{number}".encode(), partition=0)
+    producer.flush(30)
+    run = cluster.play("inspect.yml", "-e", f"flow_validation_topic={MINE}", "-e", ID, code=2)
+    assert (
+        f"FAIL: topic {MINE}: 2 records have the id of another (partition 0, led by broker"
+        in run.text
+    )
+    assert "is as it was" in run.text
+    assert found(cluster, "inspection")["counts"]["read"] == 302
