@@ -270,7 +270,7 @@ def test_page_says_what_the_verdict_says():
     document["checks"][0]["count"] = 1234
     words = " ".join(Reader.of(report.page(document)).words)
     assert "FAIL" in words and "1,234 violations" in words
-    assert "Witnesses of loss: 20 of 1,234" in words
+    assert "Witnesses of loss: 401 of 1,234" in words
     assert verdict.MEANING["order"] in words
     assert "no record for 1.2 s" in words and "_MSG_TIMED_OUT" in words
 
@@ -453,6 +453,22 @@ def test_the_page_tells_of_leaders_settings_and_the_cluster():
     quiet = report.page(verdicts.passing())
     assert "None changed while the run wrote, nor until it was judged." in quiet
     assert "most of it is waiting in their queues" in quiet
+
+
+@pytest.mark.parametrize("probed", [True, False])
+def test_a_tick_says_nothing_of_a_write_that_nobody_tried(probed):
+    document = verdicts.passing()
+    if not probed:
+        document["probes"] = []
+    said = "a write below, if tried, is refused" in report.page(document)
+    assert said is probed
+    assert "Replicas and effective min.insync.replicas are as planned" in report.page(document)
+
+
+def test_a_range_counts_for_all_of_its_records():
+    page = report.page(verdicts.failing())
+    assert "Witnesses of loss: 401 of 412" in page and "Witnesses of gap: 412 of 412" in page
+    assert "which try of Spark&#x27;s at that task" in page
 
 
 def test_the_page_of_an_old_ledger_leaves_out_what_it_does_not_know():

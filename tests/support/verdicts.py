@@ -11,6 +11,7 @@ import math
 import random
 
 from flow.judge import verdict
+from flow.present import sentence
 from flow.record import timing
 
 START_MS = 1_790_000_000_000
@@ -219,15 +220,24 @@ def failing() -> dict:
     seen = timing.observe(clock, kept)
     where = {"topic": "kafkaops-flow-5e0c8a4f1b7d", "partition": 1}
     writer = {"producer": 1, "attempt": 1}
+    one = {**writer, "records": 1, "reason": "acknowledged, not read"}
     lost = [
-        {**where, "offset": n, **writer, "sequence": n, "records": 1,
-         "reason": "acknowledged, not read"}
-        for n in range(51_340, 51_360)
-    ]  # fmt: skip
+        {
+            **where,
+            **one,
+            "offset": 51_340,
+            "sequence": 51_340,
+            "records": 390,
+            "last_offset": 51_729,
+        },
+        *({**where, **one, "offset": n, "sequence": n} for n in range(51_730, 51_752, 2)),
+    ]
     hole = {**where, "offset": 51_340, "producer": None, "attempt": None, "sequence": None,
             "records": 412, "reason": "offsets 51340 to 51751 hold nothing"}  # fmt: skip
     found = [verdict.Check("loss", 412, lost), verdict.Check("gap", 412, [hole])]
-    result = document(verdict.FAIL, "loss: 412; gap: 412", seen, found=found)
+    result = document(verdict.FAIL, "x", seen, found=found)
+    leaders = {each["partition"]: each["leader"] for each in result["partitions"]}
+    result["summary"] = sentence.of_failure(result["topic"]["name"], result["checks"], leaders)
     result["counts"]["acked"] += 412
     result["leadership"]["changes"] = [
         change(5200, "leader", [1, 4], [2], []),

@@ -81,6 +81,7 @@ BOUNDS = {
     "flow_validation_expected_brokers": (0, COUNT_MAX),
     "flow_validation_min_isr": (0, COUNT_MAX),
     "flow_validation_probe_margin_seconds": (0, 10**6),
+    "flow_validation_rate": (0, 10**9),
     "flow_validation_prove_rate": (1, 10**6),
     "flow_validation_prove_minutes": (1, 7 * 24 * 60),
 }
@@ -91,6 +92,7 @@ ACCOUNT = re.compile(r"^[A-Za-z_][A-Za-z0-9_.-]*$")
 KERNEL_SETTING = re.compile(r"^[a-z0-9_-]+([./][A-Za-z0-9_-]+)+$")
 URL_OR_PATH = re.compile(r"^(https?|ftp|file)://|^[/~.]")
 LISTENER_NAME = re.compile(r"^[A-Za-z0-9_]+$")
+DURATION = re.compile(r"^[1-9][0-9]*[smhd]$")
 SHA512 = re.compile(r"^[0-9a-fA-F]{128}$")
 LONGEST_PATH = 4096
 PEM_TEXTS = ("kafka_ssl.", "kafka_client_security.ssl_")
@@ -256,6 +258,12 @@ FORMS: Dict[str, Callable[[Any], Any]] = {
     "distribution_sha512": _for_each_product(),
     "distribution_source": _for_each_product("maven", "archive"),
     "distribution_url": _for_each_product(of_text=_LOCATION),
+    "flow_validation_duration": _or_empty(
+        _matching(DURATION, "not a clear duration", "write 90s, 10m, 2h or 1d")
+    ),
+    "flow_validation_older_than": _matching(
+        DURATION, "not a clear duration", "write 90s, 10m, 2h or 1d"
+    ),
     "host_baseline_sysctl": _kernel_settings,
     "java_home": _or_empty(_path),
     "jvm_service_class_data_dir": _or_empty(_path),
