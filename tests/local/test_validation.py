@@ -62,20 +62,18 @@ def test_a_steady_run_is_judged_again_and_its_leftovers_go(cluster):
     old = ["-e", "flow_validation_older_than=1s"]
     kept = cluster.play("leftovers.yml")
     assert kept.changed() == 0 and f"kept: {topic}: it is too young" in kept.text
-    listed = cluster.play("leftovers.yml", *old)
-    assert listed.changed() == 0 and f"would be removed: topic {topic}" in listed.text
     wrong = cluster.play("leftovers.yml", *old, "-e", "confirm=other", code=2)
     assert "[validation.confirm]" in wrong.text and own(cluster) >= {topic, mine}
 
     confirmed = [*old, "-e", f"confirm={cluster.name}"]
     would = cluster.play("leftovers.yml", *confirmed, "--check")
-    assert would.changed() == 1 and topic in topics(cluster) and Path(given).is_dir()
+    assert would.changed() == 1 and f"would be removed: topic {topic}" in would.text
+    assert topic in topics(cluster) and Path(given).is_dir()
     done = cluster.play("leftovers.yml", *confirmed)
     assert done.changed() == 1 and f"removed: topic {topic}" in done.text
     assert own(cluster) == {mine}
     assert not Path(given).exists(), "the report of the kept topic went with it"
     assert found(cluster)["verdict"] == "pass", "the latest stays"
-    assert cluster.play("leftovers.yml", *confirmed).changed() == 0
 
 
 def test_a_topic_of_somebody_else_is_inspected(cluster):
@@ -88,9 +86,6 @@ def test_a_topic_of_somebody_else_is_inspected(cluster):
 
     unnamed = cluster.play("inspect.yml", code=2)
     assert "[validation.no_topic]" in unnamed.text
-    run = cluster.play("inspect.yml", "-e", f"flow_validation_topic={MINE}", "-e", ID)
-    assert run.changed() == 0 and "300 records: no offset empty, no id twice" in run.text
-
     for number in (4, 6):
         producer.produce(MINE, b"x", key=f"order-{number}".encode(), partition=0)
     producer.flush(30)
