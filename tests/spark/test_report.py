@@ -410,6 +410,21 @@ def test_what_now_repeats_no_secret_and_nothing_after_a_pass():
     assert sentence.what_now(options, "t", True, True) == []
 
 
+def test_the_fail_line_names_a_partition_and_its_leader_once():
+    lost = [
+        {**WITNESS, "offset": 0, "last_offset": 9, "records": 10, "reason": "x"},
+        {**WITNESS, "offset": 40, "records": 1, "reason": "x"},
+        {**WITNESS, "partition": 5, "offset": 7, "records": 1, "reason": "x"},
+    ]
+    hole = {**WITNESS, "offset": 0, "records": 10, "reason": "offsets 0 to 9 hold nothing"}
+    checks = [verdict.Check("loss", 12, lost).to_json(), verdict.Check("gap", 10, [hole]).to_json()]
+    assert sentence.of_failure("t", checks, {4: 2, 5: 3}) == (
+        "topic t: 12 acknowledged records are lost (partition 4, led by broker 2, offsets 0 to 9,"
+        " offset 40; partition 5, led by broker 3, offset 7); 10 offsets hold nothing or are gone"
+        " (partition 4 offsets 0 to 9 hold nothing)"
+    )
+
+
 def test_the_fail_line_of_a_topic_of_others_has_words_of_its_own():
     witness = {**WITNESS, "offset": 7, "records": 1, "reason": "first read at partition 0"}
     checks = [verdict.Check("duplicate", 2, [witness]).to_json()]

@@ -39,8 +39,9 @@ _SIGN = {PASS: "✓", FAIL: "✕", INCONCLUSIVE: "?"}
 def page(verdict: dict) -> str:
     """The whole page of a verdict (verdict.schema.json); everything variable is escaped."""
     sections = [
-        _head("Flow validation", verdict, f", run {verdict['run_id']}"),
+        _head("Flow validation", verdict),
         _facts(verdict),
+        _about(verdict, f", run {verdict['run_id']}"),
         _list("What stayed open", verdict.get("unclear", [])),
         _list("What now", verdict.get("what_now", [])),
         _checks(verdict["checks"], _meaning(verdict)),
@@ -98,6 +99,7 @@ def inspection_page(inspection: dict, meaning: dict) -> str:
     sections = [
         _head("Inspection of a topic", inspection),
         _cells(facts),
+        _about(inspection),
         _list("What now", inspection["what_now"]),
         _checks(inspection["checks"], meaning),
         _table("Not judged", inspection["not_judged"], ("id", "reason")),
@@ -179,16 +181,23 @@ def _is_quantity(name: str, value) -> bool:
     return (number and name not in _IDS) or name == "longest_pause"
 
 
-def _head(heading: str, verdict: dict, more: str = "") -> str:
+def _head(heading: str, verdict: dict) -> str:
     kind = verdict["verdict"]
     return (
         f"<header><h1>{heading}</h1>"
         f"<div class='verdict {escape(kind)}'><div class='sign' aria-hidden='true'>"
         f"{_SIGN.get(kind, '?')}</div><div><strong>{escape(kind.upper())}</strong>"
-        f"<span>{escape(verdict['summary'])}</span></div></div>"
-        f"<p>Cluster {escape(_text(verdict['cluster_id']))}, topic"
+        f"<span>{escape(verdict['summary'])}</span></div></div></header>"
+    )
+
+
+def _about(verdict: dict, more: str = "") -> str:
+    """What it is about; below the numbers, so that a phone shows them at once."""
+    ended = f", ended {verdict['ended']}" if verdict.get("ended") else ""
+    return (
+        f"<p class='note'>Cluster {escape(_text(verdict['cluster_id']))}, topic"
         f" {escape(_text(verdict['topic'].get('name')))}, started {escape(verdict['started'])}"
-        f"{escape(more)}</p></header>"
+        f"{escape(ended)}{escape(more)}</p>"
     )
 
 

@@ -51,37 +51,46 @@ def of_failure(
     inspected: the checks are those of a topic that somebody else wrote.
     """
     says = _SAYS_OF_OTHERS if inspected else _SAYS
-    parts = [_clause(check, leaders, says) for check in checks if check["status"] == FAIL]
-    return f"topic {topic}: {'; '.join(parts)}"
+    named: set = set()  # partitions whose leader was told
+    failed = [check for check in checks if check["status"] == FAIL]
+    return f"topic {topic}: {'; '.join(_clause(check, leaders, says, named) for check in failed)}"
 
 
-def _clause(check: dict, leaders: Mapping[int, int], says: Mapping[str, tuple]) -> str:
+def _clause(check: dict, leaders: Mapping, says: Mapping[str, tuple], named: set) -> str:
     one, several = says.get(check["id"], (f"1 of {check['id']}", f"{{n}} of {check['id']}"))
     said = one if check["count"] == 1 else several.format(n=f"{check['count']:,}")
     witnesses = check["witnesses"][:_PLACES]
     if witnesses and witnesses[0].get("offset") is None:  # a reason is long enough for a line
         witnesses = witnesses[:1]
-    places = [_place(each, leaders) for each in witnesses]
+    places: dict = {}  # where -> offsets there
+    for each in witnesses:
+        places.setdefault(_where(each, leaders, named), []).append(_offsets(each))
+    parts = [f"{where} {', '.join(each)}".strip() for where, each in places.items()]
+    named |= {each.get("partition") for each in witnesses}
     told = sum(each.get("records") or 1 for each in witnesses)
     more = ", and more" if told < check["count"] else ""
-    return f"{said} ({'; '.join(places)}{more})" if places else said
+    return f"{said} ({'; '.join(parts)}{more})" if parts else said
 
 
-def _place(witness: dict, leaders: Mapping[int, int]) -> str:
-    """Where it is; what has no offset is told by its reason."""
-    partition, offset = witness.get("partition"), witness.get("offset")
+def _where(witness: dict, leaders: Mapping[int, int], named: set) -> str:
+    """Partition and, unless it was told before, its leader; "" of what has no partition."""
+    partition = witness.get("partition")
     if partition is None:
-        return witness["reason"]
-    broker = leaders.get(partition)
-    where = f"partition {partition}" + ("" if broker is None else f", led by broker {broker},")
-    if offset is None:
-        return f"{where} {witness['reason']}"
+        return ""
+    broker = None if partition in named else leaders.get(partition)
+    return f"partition {partition}" + ("" if broker is None else f", led by broker {broker},")
+
+
+def _offsets(witness: dict) -> str:
+    """The offsets; what has none, or has the range in its reason, is told by that."""
+    offset, reason = witness.get("offset"), witness["reason"]
+    of_reason = "offsets " in reason or "offset fell" in reason
+    if None in (witness.get("partition"), offset) or of_reason:
+        return str(reason)
     records = witness.get("records") or 1
-    if "offsets " in witness["reason"] or "offset fell" in witness["reason"]:
-        return f"{where} {witness['reason']}"  # it has the range itself
     if records > 1:
-        return f"{where} offsets {offset} to {witness.get('last_offset') or offset + records - 1}"
-    return f"{where} offset {offset}"
+        return f"offsets {offset} to {witness.get('last_offset') or offset + records - 1}"
+    return f"offset {offset}"
 
 
 def what_now(options: Mapping[str, object], topic: str, passed: bool, removed: bool) -> list:
