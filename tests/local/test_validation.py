@@ -47,7 +47,7 @@ def test_a_steady_run_is_judged_again_and_its_leftovers_go(cluster):
     assert (reports(cluster) / "latest" / "verdict.prom").is_file()
     topic = verdict["topic"]["name"]
     (said,) = [each for each in verdict["what_now"] if "judge it again" in each]
-    command, _, given = said.partition("-e flow_validation_ledger=")
+    command, _sign, given = said.partition("-e flow_validation_ledger=")
     assert "playbooks/validate.yml" in command and Path(given).resolve() == ledger.resolve()
     assert f"what now: topic {topic} is kept" in run.text.replace("\\n", "\n")
 

@@ -28,7 +28,7 @@ def kept(ages, reports=(), older=DAY):
 @given(st.text(max_size=40) | st.from_regex(r"kafkaops-flow-[a-z0-9-]{0,20}\n?"))
 def test_only_names_that_runs_give_are_ours(name):
     rest = name.removeprefix("kafkaops-flow-")
-    number, _, probe = rest.partition("-")
+    number, _dash, probe = rest.partition("-")
     made = (
         name != rest
         and len(number) == 12
