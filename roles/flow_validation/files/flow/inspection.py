@@ -15,7 +15,7 @@ from dataclasses import fields as fields_of
 from datetime import datetime, timezone
 from typing import Mapping, Optional
 
-from flow.judge import checks, judge, reading, verdict
+from flow.judge import checks, judge, naming, reading, verdict
 from flow.messages import progress, stack_trace
 from flow.messages.failure import CannotRun
 from flow.prepare import room
@@ -350,7 +350,7 @@ def _look(spark, options, expressions, cluster, before, why, for_java, watch) ->
         if not now:
             raise CannotRun(f"topic {topic} was deleted while it was read")
         if kept is not None:
-            found.update({name: judge.tally(name, EXACT[name](kept)) for name in exact})
+            found.update({name: naming.tally(name, EXACT[name](kept))[0] for name in exact})
         if kept is not None and "gap" in found:
             # what retention took meanwhile is not missed
             left = {
@@ -358,7 +358,7 @@ def _look(spark, options, expressions, cluster, before, why, for_java, watch) ->
                 for n, span in readable.items()
                 if span
             }
-            found["gap"] = judge.tally("gap", gap(spark, kept, left))
+            found["gap"] = naming.tally("gap", gap(spark, kept, left))[0]
         if kept is not None:
             kept.unpersist()
     if "gap" in found:

@@ -264,15 +264,36 @@ def in_ranges(violations):
     return joined.select(*columns, "last_offset").unionByName(whole)
 
 
-def _ranges(ledger, outcomes):
+def _ranges(ledger, outcomes: list, along: str) -> tuple:
+    """(the ledger's ranges, once for each block of `along` that they touch, as `l_block`; how many
+    numbers a block has). `along`: "sequence" or "offset".
+
+    So a join has an equal key, and compares a record with the ranges of its block alone. A block is as
+    long as the ranges are on average. Then the ranges become at most three times as many rows, and all
+    records together, each read once, are compared with at most three ranges each on average: a block's
+    length times all rows is no more than three times what the ranges hold.
+    """
     from pyspark.sql import functions as F
 
-    return F.broadcast(
-        ledger.where(F.col("outcome").isin(*outcomes)).selectExpr(
-            "producer as l_producer", "attempt as l_attempt", "partition as l_partition",
-            "first_sequence", "last_sequence", "first_offset", "last_offset",
-        )
+    chosen = ledger.where(F.col("outcome").isin(*outcomes))
+    length = chosen.selectExpr("sum(last_sequence - first_sequence + 1) div count(*)").first()[0]
+    block = max(1, length or 1)
+    touched = f"sequence(first_{along} div {block}L, last_{along} div {block}L)"
+    ranges = chosen.selectExpr(
+        "producer as l_producer", "attempt as l_attempt", "partition as l_partition",
+        "first_sequence", "last_sequence", "first_offset", "last_offset",
+        f"explode({touched}) as l_block",
     )  # fmt: skip
+    return F.broadcast(ranges), block
+
+
+def _with_rows(records, ledger, outcomes: list, how: str = "inner"):
+    """Records joined with the ledger's row that holds their sequence."""
+    from pyspark.sql import functions as F
+
+    ranges, block = _ranges(ledger, outcomes, "sequence")
+    same = F.expr(f"{_SAME_RECORD} and sequence div {block}L = l_block")
+    return records.join(ranges, same, how)
 
 
 def _damaged(records, ledger):
@@ -281,9 +302,12 @@ def _damaged(records, ledger):
     """
     from pyspark.sql import functions as F
 
-    ranges = _ranges(ledger, [ACKED])
+    ranges, block = _ranges(ledger, [ACKED], "offset")
     bad = records.where("not intact").select("partition", "offset", "ours")
-    at = F.expr("partition = l_partition and offset between first_offset and last_offset")
+    at = F.expr(
+        f"partition = l_partition and offset div {block}L = l_block"
+        " and offset between first_offset and last_offset"
+    )
     return bad.join(ranges, at, "left").selectExpr(
         "partition", "offset", "ours", "l_producer as producer", "l_attempt as attempt",
         "first_sequence + (offset - first_offset) as sequence",
@@ -312,14 +336,12 @@ def phantom(records, ledger, overwritten: Collection[int] = ()):
     """Nothing in the ledger explains it: bytes of somebody else, or a sequence that was never
     sent.
     """
-    from pyspark.sql import functions as F
-
     strange = "producer is null and not ours"
     if overwritten:
         strange = f"({strange}) or ({_taken(overwritten)})"
     foreign = _damaged(records, ledger).where(strange)
-    ranges = _ranges(ledger, [ACKED, UNKNOWN, ABORTED])  # of aborted ones: see `atomicity`
-    unexplained = records.where("intact").join(ranges, F.expr(_SAME_RECORD), "left_anti")
+    explained = [ACKED, UNKNOWN, ABORTED]  # of aborted ones: see `atomicity`
+    unexplained = _with_rows(records.where("intact"), ledger, explained, "left_anti")
     return violations(foreign, "'not a record of this run'").unionByName(
         violations(unexplained, "'no ledger row explains it'")
     )
@@ -367,7 +389,7 @@ def resent(records, ledger, renewed: list):
         .join(F.broadcast(may), ["producer", "attempt"])
     )
     return (
-        places.join(_ranges(ledger, [ACKED]), F.expr(_SAME_RECORD), "left")
+        _with_rows(places, ledger, [ACKED], "left")
         .where("l_producer is null or last = first_offset + (sequence - first_sequence)")
         .selectExpr(*KEY, "places - 1 as again")
     )
@@ -423,11 +445,8 @@ def displaced(records, ledger):
 
     Told only where no other check explains it: whatever else is wrong moves records, too.
     """
-    from pyspark.sql import functions as F
-
-    ranges = _ranges(ledger, [ACKED])
     whole = records.where("intact and home = partition")
-    found = whole.join(ranges, F.expr(_SAME_RECORD)).where(
+    found = _with_rows(whole, ledger, [ACKED]).where(
         "offset != first_offset + (sequence - first_sequence)"
     )
     reason = "concat('was acknowledged at offset ', first_offset + (sequence - first_sequence))"
@@ -465,8 +484,7 @@ def atomicity(records, ledger, rows: Iterable[Row], layout: Layout):
 
     number = f"sequence div {layout.records}L"
     whole = records.where("intact and home = partition").withColumn("number", F.expr(number))
-    ranges = _ranges(ledger, [ABORTED])
-    of_aborted = whole.join(ranges, F.expr(_SAME_RECORD))
+    of_aborted = _with_rows(whole, ledger, [ABORTED])
     told = violations(of_aborted, "concat('its transaction, ', number, ', was aborted')")
     sizes = whole.sparkSession.createDataFrame(
         [
@@ -476,12 +494,12 @@ def atomicity(records, ledger, rows: Iterable[Row], layout: Layout):
         "producer int, attempt int, number bigint, size bigint, purpose boolean",
     )
     seen = (
-        whole.groupBy("producer", "attempt", "number")
+        whole.join(F.broadcast(sizes), ["producer", "attempt", "number"])
+        .groupBy("producer", "attempt", "number", "size", "purpose")
         .agg(
             F.countDistinct("partition", "sequence").alias("seen"),
             F.min(F.struct("partition", "offset", "sequence")).alias("first"),
         )
-        .join(F.broadcast(sizes), ["producer", "attempt", "number"])
         .selectExpr("*", "first.partition", "first.offset", "first.sequence")
     )
     forbidden = violations(
@@ -502,11 +520,18 @@ def missing(records, ledger, spans):
     """
     from pyspark.sql import functions as F
 
+    ranges, block = _ranges(ledger, [ACKED], "offset")
     holes = gap(records, spans).selectExpr(
         "partition as hole_partition", "offset as low", "offset + records - 1 as high"
     )
-    ranges = _ranges(ledger, [ACKED])
-    at = F.expr("hole_partition = l_partition and low <= last_offset and high >= first_offset")
+    holes = holes.selectExpr(
+        "*", f"explode(sequence(low div {block}L, high div {block}L)) as block"
+    )
+    # what both have in common, in the block in which it begins: once
+    at = F.expr(
+        "hole_partition = l_partition and block = l_block and low <= last_offset"
+        f" and high >= first_offset and block = greatest(low, first_offset) div {block}L"
+    )
     empty = holes.join(ranges, at).selectExpr(
         "l_partition as partition", "greatest(low, first_offset) as offset",
         "least(high, last_offset) as end",

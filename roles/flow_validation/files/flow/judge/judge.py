@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Optional
 
-from flow.judge import checks, continuity, reading, verdict
+from flow.judge import checks, continuity, naming, reading, verdict
 from flow.messages import progress, stack_trace, stopping
 from flow.messages.failure import CannotRun
 from flow.prepare import leadership, listeners, room
@@ -24,7 +24,6 @@ _ABSENT_SECONDS = 15
 # For replicas of brokers that are there to come into sync behind a disturbance.
 _IN_SYNC_SECONDS = 30
 _AGAIN_SECONDS = 0.5
-_WITNESS = ("partition", "offset", "producer", "attempt", "sequence", "records", "reason")
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,8 @@ class Judge:
             handed = other.submit(self._deliveries, now) if self.plan.groups else None
             spans = self._spans(now, hanging)
             counted = self._counted(spans)
-            found, resent = self._named(spans, counted, now)
+            named = self._named(spans, counted, now)
+        found = named.checks
         border = verdict.gaps_at_the_borders(self.plan.before, self.plan.after, now)
         found["gap"] = told(found["gap"], [*self._created_again(), *border])
         found["corrupt"] = complained(found["corrupt"], counted.complaints)
@@ -105,7 +105,7 @@ class Judge:
             "durability", old.count + len(unclean), unclean + old.witnesses
         )
         judged = [found[name] for name in verdict.MEANING if name in found]
-        return Results(judged, now, counted.read, counted.doubtful, counted.seen, resent)
+        return Results(judged, now, counted.read, named.hurt, counted.seen, named.resent)
 
     def _created_again(self) -> list:
         """A witness if the topic is not the one that was written to, though it has its name."""
@@ -267,13 +267,11 @@ class Judge:
             seen = timing.observe(clock, moments)
         return _Counted(read, doubtful, readable, complaints, check_crcs, seen)
 
-    def _named(self, spans: dict, counted: _Counted, now: dict) -> tuple:
-        """({check id: Check} of the checks that look at every record, where counting proved nothing;
-        how many records producers sent again).
-        """
+    def _named(self, spans: dict, counted: _Counted, now: dict) -> naming.Named:
+        """What the checks find that look at every record, where counting proved nothing."""
         names = [*checks.EXACT, "gap", *(["atomicity"] if self._layout else [])]
         if not counted.doubtful:
-            return {name: verdict.Check(name) for name in names}, 0
+            return naming.Named({name: verdict.Check(name) for name in names}, 0, set())
         from pyspark import StorageLevel
 
         with self.watch.step("name what is wrong"):
@@ -282,8 +280,12 @@ class Judge:
             kafka = self._source(part, counted.check_crcs)
             records = schema.with_fields(kafka, self.plan.run_id, self.plan.record_size, self._sent)
             records = records.persist(StorageLevel.DISK_ONLY)  # 40 bytes each, not the payload
+            work = naming.Naming(self.spark, self.plan, self.rows, self.attempts, self._layout)
+            overwritten = set(self._elections(now, counted.doubtful))
+            size = sum(map(reading.length, part.values()))
             try:
-                return self._exact(records, counted.doubtful, spans, now)
+                with naming.sorting(self.spark, size):
+                    return work.named(records, counted.doubtful, spans, overwritten)
             except Exception as error:
                 raise CannotRun(
                     "records are in doubt, but could not be looked at one by one:"
@@ -304,37 +306,6 @@ class Judge:
                 f" {short};"
                 f" with more room, `job.py verify --ledger {self.options.ledger}` names what is wrong"
             )
-
-    def _exact(self, records, doubtful: set, spans: dict, now: dict) -> tuple:
-        """The same of these records (schema.with_fields)."""
-        rows = [row for row in self.rows if row.partition in doubtful]
-        part = files.rows_frame(self.spark, self.plan, rows)
-        frame = self.spark.createDataFrame(
-            [(n, *spans[n]) for n in sorted(doubtful) if n in spans],
-            "partition int, first bigint, end bigint",
-        )
-        overwritten = set(self._elections(now, doubtful))
-        found = {
-            name: tally(name, check(records, part, overwritten))
-            for name, check in checks.EXACT.items()
-        }
-        resent = 0
-        if self._layout:
-            found["gap"] = tally("gap", checks.missing(records, part, frame))
-            torn = checks.atomicity(records, part, rows, self._layout)
-            found["atomicity"] = tally("atomicity", torn)
-        else:
-            found["gap"] = tally("gap", checks.gap(records, frame))
-            renewed = ledger.renewed(self.attempts)
-            if found["duplicate"].count and renewed:
-                copies = checks.resent(records, part, renewed).persist()
-                resent = copies.agg({"again": "sum"}).first()[0] or 0
-                others = records.join(copies, checks.KEY, "left_anti")
-                found["duplicate"] = tally("duplicate", checks.duplicate(others, part))
-                copies.unpersist()
-        if not resent and not any(check.count for check in found.values()):
-            found["order"] = tally("order", checks.displaced(records, part))
-        return found, resent
 
     def _of_the_whole(self, now: dict, read: dict) -> dict:
         """{check id: Check} of what is not about single records."""
@@ -402,21 +373,3 @@ def complained(corrupt: verdict.Check, complaints: list) -> verdict.Check:
     """The check with the batches that Kafka's own consumer refuses, which hold records counted already."""
     count = max(corrupt.count, len(complaints))
     return verdict.Check("corrupt", count, corrupt.witnesses + complaints)
-
-
-def tally(name: str, violations) -> verdict.Check:
-    """Count all violations, and take the worst as witnesses: neighbours as one range, the longest first."""
-    from pyspark.sql.functions import desc_nulls_last
-
-    count = violations.agg({"records": "sum"}).first()[0] or 0
-    if not count:
-        return verdict.Check(name)
-    worst = [desc_nulls_last("records"), "partition", "offset"]
-    first = checks.in_ranges(violations).orderBy(*worst).limit(verdict.WITNESSES).collect()
-    witnesses = []
-    for row in first:
-        told = {k: row[k] for k in _WITNESS}
-        if row["records"] > 1 and row["last_offset"] is not None:
-            told["last_offset"] = row["last_offset"]
-        witnesses.append(told)
-    return verdict.Check(name, count, witnesses)
