@@ -248,6 +248,7 @@ def test_a_damaged_ledger_is_mended_by_its_second_witness_or_refused(main, tmp_p
     damage(tmp_path)
     code, said = main("verify")
     assert (code, failed(verdict_of(tmp_path))) == (0, {}), said
+    assert "judged by its _attempts" in said
     (tmp_path / "out" / "verdict.json").unlink()
     path = attempts(tmp_path)[0]
     path.write_text(path.read_text()[:50])

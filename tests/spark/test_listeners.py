@@ -3,10 +3,13 @@
 """Other listeners than the run's own: one record to each broker and back, or a broker is named."""
 
 import contextlib
+import signal
+import threading
 
 import pytest
+from confluent_kafka import Producer
 
-from tests.spark.disturbing import accusations
+from tests.spark.disturbing import accusations, make_whole
 from tests.support import verdict_schema
 from tests.support.lying_proxy import LyingProxy
 from tests.support.outside import free_port
@@ -82,6 +85,39 @@ def test_a_listener_of_another_cluster_is_no_listener(cluster):
     tried = exercise([there], "of-this-cluster", "any", {1: 0}, 10)
     (witness,) = troubles(tried)
     assert "it leads to another cluster" in witness["reason"]
+
+
+def test_a_record_that_was_sent_twice_is_there_once(cluster):
+    """Followers stand still, and the client gives up waiting and sends it again: a second copy would stand
+    behind the place from which the run's records are read."""
+    from flow.prepare.cluster import Cluster
+    from flow.prepare.listeners import Listener, exercise, troubles
+
+    servers = {"bootstrap.servers": cluster.bootstrap_servers}
+    client, topic = Cluster(servers, 30), "sent-twice"
+    client.create_topic(topic, [[1, 2, 3]], {})
+    cluster_id = client.describe().cluster_id
+    here = {
+        "bootstrap.servers": f"127.0.0.1:{cluster.broker_port(1)}",
+        "request.timeout.ms": 1500,  # the leader's patience with its followers
+    }
+    brokers = [cluster.broker_instances[number] for number in (2, 3)]
+    for broker in brokers:
+        broker.signal(signal.SIGSTOP)
+    awake = threading.Timer(4, lambda: [broker.signal(signal.SIGCONT) for broker in brokers])
+    awake.start()  # before their sessions with ZooKeeper end
+    try:
+        tried = exercise([Listener("SLOW", here)], cluster_id, topic, {1: 0}, 30)
+    finally:
+        awake.join()
+        make_whole(cluster)
+    assert troubles(tried) == []
+    next_one = []  # acknowledged by all replicas, so all before it is there
+    writer = Producer({**servers, "acks": "all"})
+    writer.produce(
+        topic, b"", partition=0, on_delivery=lambda _e, said: next_one.append(said.offset())
+    )
+    assert writer.flush(30) == 0 and next_one == [1]
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,29 @@ import threading
 import time
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+)
 from flow.record import files, ledger
 from flow.record.schema import ACKED, FAILED, UNKNOWN
 from flow.write.produce import produce
 
 from tests.spark.disturbing import make_whole, started_records
+from tests.support.outside import wait_until
 
 PARTITIONS = 3
+# of write.produce, but for what a test is about
+TASK = {
+    "run_id": "ab" * 16,
+    "producers": 1,
+    "record_size": 100,
+    "transaction_records": 0,
+    "transaction_timeout": 0,
+}
 
 
 def produced(cluster, directory, topic, records, client, config=None, delivery_timeout=60,
@@ -27,16 +42,12 @@ def produced(cluster, directory, topic, records, client, config=None, delivery_t
     new = NewTopic(topic, PARTITIONS, replication_factor=3, config=config or {})
     admin.create_topics([new])[topic].result(30)
     task = {
+        **TASK,
         "client": {"bootstrap.servers": cluster.bootstrap_servers, **client},
         "topic": topic,
-        "run_id": "ab" * 16,
         "partitions": PARTITIONS,
-        "producers": 1,
         "records": records,
-        "record_size": 100,
         "delivery_timeout": delivery_timeout,
-        "transaction_records": 0,
-        "transaction_timeout": 0,
         "directory": str(directory),
         **more,
     }
@@ -45,20 +56,20 @@ def produced(cluster, directory, topic, records, client, config=None, delivery_t
     return rows
 
 
-def ends_of(cluster, topic):
+def ends_of(cluster, topic, partitions=PARTITIONS):
     """Records in the log, of all partitions."""
     client = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "none"})
-    places = [TopicPartition(topic, number) for number in range(PARTITIONS)]
+    places = [TopicPartition(topic, number) for number in range(partitions)]
     ends = [client.get_watermark_offsets(place)[1] for place in places]
     client.close()
     return sum(ends)
 
 
-def in_the_log(cluster, topic):
+def in_the_log(cluster, topic, partitions=PARTITIONS):
     """(partition, sequence) -> offsets of all records of the topic, rising."""
-    ends = ends_of(cluster, topic)
+    ends = ends_of(cluster, topic, partitions)
     client = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "none"})
-    client.assign([TopicPartition(topic, n, 0) for n in range(PARTITIONS)])
+    client.assign([TopicPartition(topic, n, 0) for n in range(partitions)])
     found, read, deadline = {}, 0, time.monotonic() + 60
     while read < ends and time.monotonic() < deadline:
         for message in client.consume(10_000, 1):
@@ -99,12 +110,88 @@ def test_refused_batches_between_accepted_ones(cluster, tmp_path):
         24_000,
         config={"max.message.bytes": "20000"},
         # batches of all lengths, some of them small enough
-        client={"linger.ms": 0, "batch.num.messages": 200, "queue.buffering.max.messages": 1500},
+        client={
+            "linger.ms": 0,
+            "batch.num.messages": 200,
+            "queue.buffering.max.messages": 1500,
+            # else what is under way behind a refused batch is sent again
+            "max.in.flight.requests.per.connection": 1,
+        },
     )
     ranges = {o: sum(row.outcome == o for row in rows) for o in (ACKED, FAILED, UNKNOWN)}
     assert min(ranges[ACKED], ranges[FAILED]) > 1 and not ranges[UNKNOWN]
     assert {row.error for row in rows if row.outcome == FAILED} == {"MSG_SIZE_TOO_LARGE"}
     assert not contradicted(rows, in_the_log(cluster, "refused"))
+
+
+def test_what_is_refused_while_others_are_sent_again_is_open(cluster, tmp_path):
+    """Of a partition in which something was sent twice nobody says which; so none surely was refused only."""
+    rows = produced(
+        cluster,
+        tmp_path,
+        "refused-among-repeated",
+        24_000,
+        config={"max.message.bytes": "20000"},
+        client={"linger.ms": 0, "batch.num.messages": 200, "queue.buffering.max.messages": 1500},
+    )
+    refused = [row for row in rows if row.error == "MSG_SIZE_TOO_LARGE"]
+    assert refused and all(row.outcome in (FAILED, UNKNOWN) for row in refused)
+    assert {row.outcome for row in rows if row not in refused} == {ACKED}
+    assert not contradicted(rows, in_the_log(cluster, "refused-among-repeated"))
+
+
+def test_what_was_written_and_refused_when_it_was_sent_again_is_unknown(cluster, tmp_path):
+    """Followers stand still, so the leader does not answer for what it has written, and the client sends it
+    again; meanwhile the topic takes no records of this size any more."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    leader = admin.describe_cluster().result(30).controller.id  # who can change a topic's settings
+    others = [number for number in cluster.broker_instances if number != leader]
+    topic = "written-and-refused"
+    new = NewTopic(topic, 1, replica_assignment=[[leader, *others]])
+    admin.create_topics([new])[topic].result(30)
+    written = cluster.log_directory(leader) / f"{topic}-0" / f"{0:020}.log"
+    wait_until(written.exists, 30, "the leader has its log")
+    begun = []
+
+    def make_smaller():
+        wait_until(lambda: written.stat().st_size > 0, 30, "the leader has written")
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        resource.add_incremental_config(
+            ConfigEntry("max.message.bytes", "60", incremental_operation=AlterConfigOpType.SET)
+        )
+        begun.append(admin.incremental_alter_configs([resource])[resource].result(5))
+
+    for number in others:
+        cluster.broker_instances[number].signal(signal.SIGSTOP)
+    smaller = threading.Thread(target=make_smaller)
+    smaller.start()
+    try:
+        rows = produce(
+            {
+                **TASK,
+                "client": {
+                    "bootstrap.servers": f"127.0.0.1:{cluster.broker_port(leader)}",
+                    "request.timeout.ms": 1500,  # the leader's patience with its followers
+                },
+                "topic": topic,
+                "partitions": 1,
+                "records": 10,
+                "delivery_timeout": 20,
+                "directory": str(tmp_path),
+            },
+            0,
+            7,
+        ).rows()
+    finally:
+        smaller.join()
+        for number in others:
+            cluster.broker_instances[number].signal(signal.SIGCONT)
+        make_whole(cluster)
+    assert begun, "the topic was made smaller while the client waited"
+    assert [(row.outcome, row.records, row.error) for row in rows] == [
+        (UNKNOWN, 10, "MSG_SIZE_TOO_LARGE")
+    ]
+    wait_until(lambda: ends_of(cluster, topic, 1) == 10, 30, "the first try is there")
 
 
 def test_answers_that_come_too_late_are_unknown(cluster, tmp_path):

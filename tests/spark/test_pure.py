@@ -9,8 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 from flow.judge import verdict
+from flow.messages.failure import CannotRun
 from flow.prepare import client, cluster, leadership
-from flow.record import ledger, schema
+from flow.record import files, ledger, schema
 from flow.record.ledger import Attempt
 from flow.record.partition import Partition
 from flow.record.schema import ACKED, FAILED, UNKNOWN
@@ -436,13 +437,13 @@ REPORTS = (
 
 @given(st.permutations(REPORTS))
 def test_reports_in_any_order_make_the_same_ledger(reports):
-    acknowledged, refusals, errors = ledger.Acknowledged(), {}, {}
-    listener = produce._listener(acknowledged.add, refusals, errors)
+    acknowledged, refused, errors = ledger.Acknowledged(), ledger.Refused(), {}
+    listener = produce._listener(acknowledged.add, refused.add, errors)
     for said in reports:
         listener(said.error, said)
     assert errors == {"MSG_SIZE_TOO_LARGE": 2, "_MSG_TIMED_OUT": 1, produce.NO_OFFSET: 1}
     acked = {5: acknowledged.merged()}
-    attempt = Attempt(0, 1, True, {5: 13}, acked, {5: produce._refusals(refusals)})
+    attempt = Attempt(0, 1, True, {5: 13}, acked, {5: refused.merged()})
     rows = [(r.outcome, r.first_sequence, r.last_sequence, r.first_offset) for r in attempt.rows()]
     assert rows == [
         (ACKED, 0, 5, 1000),
@@ -451,6 +452,105 @@ def test_reports_in_any_order_make_the_same_ledger(reports):
         (UNKNOWN, 8, 9, None),
         (UNKNOWN, 12, 12, None),
     ]
+
+
+@given(st.permutations(range(12)), st.sets(st.integers(0, 11)), st.sets(st.integers(0, 11)))
+def test_refusals_are_kept_as_ranges(order, by_one, by_another):
+    refused = ledger.Refused()
+    expected = {n: "ONE" if n in by_one else "ANOTHER" for n in by_one | by_another}
+    for sequence in order:
+        if sequence in expected:
+            refused.add(sequence, expected[sequence])
+    ranges = refused.merged()
+    assert {n: error for a, b, error in ranges for n in range(a, b + 1)} == expected
+    assert all(
+        behind[0] > last + 1 or behind[2] != error
+        for (_first, last, error), behind in zip(ranges, ranges[1:])
+    )
+    assert refused.count({"ONE"}) == len(by_one)
+
+
+def test_a_million_refusals_take_no_room():
+    """Ten million in a dictionary were a gigabyte in each worker."""
+    known = produce._Known({0: 1_000_000})
+    for sequence in range(1_000_000):
+        report = Report(sequence, error="MSG_SIZE_TOO_LARGE")
+        known.reports[0](report, report)
+    assert len(known._refused[0].ranges) == 1
+    state = Attempt(0, 0, False, {0: 1_000_000})
+    known.tell(state, {0: 1_000_000})
+    assert state.failed == {0: [[0, 999_999, "MSG_SIZE_TOO_LARGE"]]}
+
+
+@pytest.mark.parametrize(
+    "error, sent, outcome",
+    [
+        ("MSG_SIZE_TOO_LARGE", {0: 5}, FAILED),  # 3 acknowledged, 2 refused, each sent once
+        ("MSG_SIZE_TOO_LARGE", {0: 6}, UNKNOWN),  # one of them was sent twice: who knows which
+        ("MSG_SIZE_TOO_LARGE", {0: 3}, UNKNOWN),  # or by the client itself, for reasons not known
+        ("MSG_SIZE_TOO_LARGE", {}, UNKNOWN),  # nobody has told
+        ("_PURGE_QUEUE", {0: 3}, FAILED),  # never sent
+        ("TOPIC_AUTHORIZATION_FAILED", {0: 3}, FAILED),  # the client knew it
+        ("TOPIC_AUTHORIZATION_FAILED", {0: 5}, UNKNOWN),  # sent, but which, and how often
+    ],
+)
+def test_what_was_refused_is_failed_only_if_nothing_was_sent_twice(error, sent, outcome):
+    known = produce._Known({0: 5})
+    acknowledged = [Report(n, 100 + n) for n in range(3)]
+    for report in (*acknowledged, *(Report(n, error=error) for n in (3, 4))):
+        known.reports[0](report.error, report)
+    state = Attempt(0, 0, True, {0: 5})
+    known.tell(state, sent)
+    rows = [(row.outcome, row.first_sequence, row.last_sequence, row.error) for row in state.rows()]
+    assert rows == [(ACKED, 0, 2, None), (outcome, 3, 4, error)]
+    assert Attempt.from_json(json.loads(json.dumps(state.to_json()))) == state
+    assert produce.all_refused(state.rows()) == ""
+    assert produce.all_refused(state.rows()[1:]) == error
+
+
+def test_what_was_sent_in_aborted_transactions_counts_as_sent():
+    known = produce._Known({0: 4})
+    known.begin()
+    known.reports[0](None, Report(0, 100))
+    refused = Report(1, error="MSG_SIZE_TOO_LARGE")
+    known.reports[0](refused.error, refused)
+    known.aborted([(0, range(2))], "MSG_SIZE_TOO_LARGE")
+    known.begin()
+    known.reports[0](None, Report(2, 103))
+    refused = Report(3, error="MSG_SIZE_TOO_LARGE")
+    known.reports[0](refused.error, refused)
+    state = Attempt(0, 0, True, {0: 4})
+    known.tell(state, {0: 4})
+    assert state.failed == {0: [[3, 3, "MSG_SIZE_TOO_LARGE"]]} and not state.doubted
+    known.tell(state, {0: 5})
+    assert state.doubted == {0: [[3, 3, "MSG_SIZE_TOO_LARGE"]]} and not state.failed
+
+
+def test_statistics_tell_what_was_sent_unless_they_are_old():
+    told = {
+        "ts": 5_000_000,
+        "topics": {"t": {"partitions": {"-1": {"txmsgs": 0}, "3": {"txmsgs": 7}}}},
+    }
+    assert produce.sent_of(json.dumps(told), "t", 4.9) == {3: 7}
+    assert produce.sent_of(json.dumps(told), "other", 4.9) == {}
+    assert produce.sent_of(json.dumps(told), "t", 5.1) is None
+
+
+def test_attempts_of_another_run_are_refused(tmp_path):
+    attempts = tmp_path / "_attempts"
+    attempts.mkdir()
+    mine, old, foreign = "aa" * 16, "", "bb" * 16
+    for number, run_id in enumerate((mine, old)):
+        produce.save(Attempt(number, 0, True, {number: 1}, run_id=run_id), str(attempts))
+    assert len(files.load_attempts(str(tmp_path), run_id=mine)) == 2
+    produce.save(Attempt(2, 0, True, {2: 1}, run_id=foreign), str(attempts))
+    with pytest.raises(CannotRun, match="00002-00000.json is of another run"):
+        files.load_attempts(str(tmp_path), run_id=mine)
+    with pytest.raises(CannotRun, match="of another run"):
+        files.load_attempts(str(tmp_path), broken=True, run_id=mine)
+    # and nobody begins where they lie
+    with pytest.raises(CannotRun, match="holds the ledger of another run"):
+        files.new_ledger(str(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -313,7 +313,7 @@ def _produce(run: _Run, options, watch: Stopwatch) -> tuple:
     run.leaders.note(leadership.standing(plan.after))
     plan.elections = [asdict(each) for each in run.leaders.elections]
     plan.leadership = run.leaders.told()
-    attempts = files.load_attempts(options.ledger)
+    attempts = files.load_attempts(options.ledger, run_id=plan.run_id)
     rows = [row for attempt in attempts for row in attempt.rows()]
     plan.ledger_rows, plan.ledger_digest = len(rows), files.digest(rows)
     files.save_plan(options.ledger, plan)
@@ -471,7 +471,7 @@ def verify(options: argparse.Namespace) -> int:
     with _started(options, watch, False) as run:
         with watch.step("read ledger"):
             rows = files.load_ledger(run.spark, options.ledger, run.plan)
-            attempts = files.load_attempts(options.ledger, broken=True)
+            attempts = files.load_attempts(options.ledger, broken=True, run_id=run.plan.run_id)
         judging = _judge(run, options, rows, attempts, watch)
         return conclusion.conclude(judging, judging.results())
 

@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 from dataclasses import asdict, dataclass, field
 from typing import Optional
 
@@ -99,7 +100,11 @@ def attempts_directory(ledger: str) -> str:
 
 def new_ledger(ledger: str) -> None:
     """An empty ledger directory; refuses one that is in use, since a ledger is evidence."""
-    if os.path.exists(os.path.join(ledger, PLAN)) or os.path.isfile(ledger):
+    if (
+        os.path.exists(os.path.join(ledger, PLAN))
+        or os.path.isfile(ledger)
+        or _attempt_files(ledger)
+    ):
         raise CannotRun(f"{ledger} holds the ledger of another run; give an empty directory")
     try:
         os.makedirs(attempts_directory(ledger), exist_ok=True)
@@ -135,20 +140,28 @@ def _damaged(ledger: str, what: str) -> str:
     )
 
 
-def load_attempts(ledger: str, broken: bool = False) -> list:
+def _attempt_files(ledger: str) -> list:
+    """Names of the files of attempts."""
+    directory = attempts_directory(ledger)
+    names = sorted(os.listdir(directory)) if os.path.isdir(directory) else []
+    return [name for name in names if name.endswith(".json")]
+
+
+def load_attempts(ledger: str, broken: bool = False, run_id: str = "") -> list:
     """All attempts that got to run, whether they ended well or not.
 
     A file that cannot be read is CannotRun. With `broken` it is an attempt of which nothing is known
-    but that it ran: it may have written anything twice.
+    but that it ran: it may have written anything twice. With `run_id`, one of another run is CannotRun.
     """
     directory = attempts_directory(ledger)
     found = []
-    for name in sorted(os.listdir(directory)) if os.path.isdir(directory) else []:
-        if not name.endswith(".json"):
-            continue
+    for name in _attempt_files(ledger):
         try:
             with open(os.path.join(directory, name), encoding="utf-8") as file:
-                found.append(Attempt.from_json(json.load(file)))
+                attempt = Attempt.from_json(json.load(file))
+            if run_id and attempt.run_id not in ("", run_id):
+                raise CannotRun(_damaged(ledger, f"_attempts/{name} is of another run"))
+            found.append(attempt)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             numbers = name[: -len(".json")].split("-")
             if not (broken and len(numbers) == 2 and all(each.isdigit() for each in numbers)):
@@ -168,10 +181,8 @@ def digest(rows: list) -> str:
 def rows_frame(spark, plan: Plan, rows: list):
     """Ledger rows as a DataFrame of the documented columns."""
     names = [name for name, _ in LEDGER_COLUMNS]
-    data = [
-        tuple({**asdict(r), "run_id": plan.run_id, "topic": plan.topic}[n] for n in names)
-        for r in rows
-    ]
+    of_run = {"run_id": plan.run_id, "topic": plan.topic}
+    data = [tuple(of_run[n] if n in of_run else getattr(r, n) for n in names) for r in rows]
     return spark.createDataFrame(data, LEDGER_DDL)
 
 
@@ -206,9 +217,11 @@ def load_ledger(spark, ledger: str, plan: Plan) -> list:
             trouble = f"its Parquet has {len(rows):,} rows, not the {plan.ledger_rows:,} of the run"
             if len(rows) == plan.ledger_rows:
                 trouble = "its Parquet has other rows than the run wrote"
-    rows = [row for attempt in load_attempts(ledger) for row in attempt.rows()]
+    attempts = load_attempts(ledger, run_id=plan.run_id)
+    rows = [row for attempt in attempts for row in attempt.rows()]
     if plan.ledger_rows is not None and digest(rows) != plan.ledger_digest:
         raise CannotRun(_damaged(ledger, f"{trouble}, and its _attempts do not tell the rest"))
+    print(f"note: of the ledger {ledger} {trouble}: judged by its _attempts", file=sys.stderr)
     return rows
 
 

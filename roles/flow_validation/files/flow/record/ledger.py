@@ -8,7 +8,7 @@ Pure: no files, no Kafka, no Spark.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Iterable, Optional
+from typing import Collection, Iterable, Optional
 
 from flow.record.schema import ABORTED, ACKED, FAILED, UNKNOWN
 
@@ -76,15 +76,40 @@ class Acknowledged:
         return joined
 
 
-def as_ranges(numbers: Iterable[int]) -> list:
-    """Numbers in any order -> [first, last] pairs without neighbours."""
-    ranges: list = []
-    for number in sorted(numbers):
-        if ranges and number <= ranges[-1][1] + 1:
-            ranges[-1][1] = max(ranges[-1][1], number)
-        else:
-            ranges.append([number, number])
-    return ranges
+class Refused:
+    """The refused sequences of a partition and by which error: ranges, since a batch is refused whole."""
+
+    __slots__ = ("ranges",)
+
+    def __init__(self) -> None:
+        self.ranges: list = []  # [first sequence, last sequence, error name]
+
+    def add(self, sequence: int, error: str) -> None:
+        """Note one refusal; usually that only moves the end of the last range."""
+        if self.ranges:
+            last = self.ranges[-1]
+            if last[1] + 1 == sequence and last[2] == error:
+                last[1] = sequence
+                return
+        self.ranges.append([sequence, sequence, error])
+
+    def count(self, errors: Collection[str]) -> int:
+        """How many refusals by any of these errors were noted."""
+        return sum(last - first + 1 for first, last, error in self.ranges if error in errors)
+
+    def take(self, other: "Refused") -> None:
+        """Note all that another one has noted."""
+        self.ranges += other.ranges
+
+    def merged(self) -> list:
+        """The ranges in order of sequence, neighbours of one error joined."""
+        joined: list = []
+        for first, last, error in sorted(self.ranges):
+            if joined and joined[-1][1] + 1 == first and joined[-1][2] == error:
+                joined[-1][1] = last
+            else:
+                joined.append([first, last, error])
+        return joined
 
 
 def complement(ranges: Iterable, end: int) -> list:
@@ -109,6 +134,8 @@ class Attempt:
     planned: dict  # partition -> number of records it was to send
     acked: dict = field(default_factory=dict)  # partition -> [[s, s, o, o], ...]
     failed: dict = field(default_factory=dict)  # partition -> [[s, s, error], ...]
+    # the same of what was refused, and perhaps written before: unknown, then
+    doubted: dict = field(default_factory=dict)
     # partition -> [[s, s, error], ...], a transaction each; no error: aborted on purpose
     aborted: dict = field(default_factory=dict)
     errors: dict = field(default_factory=dict)  # error text -> count, of all outcomes
@@ -117,6 +144,7 @@ class Attempt:
     seconds: float = 0.0
     acknowledgements: dict = field(default_factory=dict)  # timing.Acknowledgements.to_json
     latencies: dict = field(default_factory=dict)  # timing.Latencies.to_json
+    run_id: str = ""  # hexadecimal; "" in ledgers of older versions
 
     @property
     def acknowledged(self) -> int:
@@ -131,15 +159,16 @@ class Attempt:
             acked = self.acked.get(partition, [])
             failed = self.failed.get(partition, [])
             aborted = self.aborted.get(partition, [])
+            doubted = self.doubted.get(partition, [])
             where = (self.producer, self.attempt, partition)
             rows += [Row(*where, ACKED, *r) for r in acked]
             rows += [
                 Row(*where, outcome, low, high, None, None, error)
-                for outcome, ranges in ((FAILED, failed), (ABORTED, aborted))
+                for outcome, ranges in ((FAILED, failed), (UNKNOWN, doubted), (ABORTED, aborted))
                 for low, high, error in ranges
             ]
             reason = None if self.complete else "the produce task ended before its time"
-            for first, last in complement([*acked, *failed, *aborted], planned):
+            for first, last in complement([*acked, *failed, *doubted, *aborted], planned):
                 rows.append(Row(*where, UNKNOWN, first, last, None, None, reason or "no answer"))
         return rows
 
@@ -148,7 +177,7 @@ class Attempt:
 
     @classmethod
     def from_json(cls, data: dict) -> "Attempt":
-        number_keys = ("planned", "acked", "failed", "aborted")
+        number_keys = ("planned", "acked", "failed", "doubted", "aborted")
         fixed = {k: {int(p): v for p, v in data.get(k, {}).items()} for k in number_keys}
         return cls(**{**data, **fixed})
 

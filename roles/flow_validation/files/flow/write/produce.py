@@ -21,7 +21,7 @@ from typing import Callable, Iterable, Iterator, Optional
 
 from flow.messages.failure import CannotRun
 from flow.record import transactions
-from flow.record.ledger import Acknowledged, Attempt, Row, as_ranges, power_of_two, share
+from flow.record.ledger import Acknowledged, Attempt, Refused, Row, power_of_two, share
 from flow.record.schema import BESIDE_EVERY, BESIDE_ROUND, FAILED, HEADER, beside, payload_of
 from flow.record.timing import Acknowledgements, Latencies
 from flow.write.pacing import Pace
@@ -64,11 +64,17 @@ OWN_SETTINGS = {
 # Besides the value: the head of a batch, of a record, its key and header
 BESIDE_BYTES = 512
 
-# Refused by the broker or the client before anything was appended. Every other error (a timeout
-# above all) leaves open whether the record is in the log, and is therefore `unknown`.
-SURELY_NOT_WRITTEN = frozenset(
+# What a broker says that appended nothing of this try, and what the client says of its own accord,
+# perhaps before any try. Every other error (a timeout above all) leaves open whether the record is in
+# the log, and is therefore `unknown`. So does one of these if the record was sent before: librdkafka tries
+# again what had no answer, and tells of the last try alone (its own status of a message, which Python is
+# not told, is that of the last try, too). Whether any was sent twice is seen from its statistics.
+REFUSED_BY_BROKERS = frozenset(
     "MSG_SIZE_TOO_LARGE INVALID_MSG_SIZE RECORD_LIST_TOO_LARGE INVALID_RECORD POLICY_VIOLATION"
-    " TOPIC_AUTHORIZATION_FAILED CLUSTER_AUTHORIZATION_FAILED INVALID_REQUIRED_ACKS"
+    " INVALID_REQUIRED_ACKS".split()
+)
+REFUSALS = REFUSED_BY_BROKERS | frozenset(
+    "TOPIC_AUTHORIZATION_FAILED CLUSTER_AUTHORIZATION_FAILED"
     " _UNKNOWN_TOPIC _UNKNOWN_PARTITION _PURGE_QUEUE _QUEUE_FULL".split()
 )
 NO_OFFSET = "acknowledged without an offset"
@@ -115,7 +121,9 @@ class _Task:
         # What is to be sent may never be, where somebody else decides when to end; an attempt that is
         # killed must not leave millions in doubt that it never sent.
         self._ahead = int(self._rate * AHEAD_SECONDS / max(1, len(planned))) + 1
-        self._state = Attempt(producer_number, attempt_number, False, self._promised(0))
+        self._state = Attempt(
+            producer_number, attempt_number, False, self._promised(0), run_id=settings["run_id"]
+        )
         save(self._state, settings["directory"])
         self._started = self._saved = self._looked = time.monotonic()
         self._known = _Known(planned, latency_every(settings))
@@ -124,6 +132,7 @@ class _Task:
         self._error = KafkaException
         self._epochs: set = set()  # (producer id, epoch) of what was sent
         self._told = 0  # times that the client told them
+        self._statistics = ""  # what it told last
         client = _client_settings(settings, producer_number)
         self._client = Producer({**client, "stats_cb": self._learn_epoch})
         self._ended = False  # by a fatal error
@@ -149,8 +158,8 @@ class _Task:
         except self._error as error:  # the client will not send any more
             self._note(error)
         self._flush()
-        self._hear_of_last_epoch()
-        return self._snapshot(True)
+        sent = self._hear_the_last()
+        return self._snapshot(True, sent)
 
     def _promised(self, position: int) -> dict:
         """What the attempt's file says is planned while records up to `position` are handed over."""
@@ -186,17 +195,28 @@ class _Task:
     def _learn_epoch(self, statistics: str) -> None:
         """librdkafka's stats_cb."""
         self._told += 1
+        self._statistics = statistics
         found = _EPOCH.search(statistics)
         if found and int(found[1]) >= 0:
             self._epochs.add(found.groups())
 
-    def _hear_of_last_epoch(self) -> None:
-        before, deadline = self._told, time.monotonic() + 10 * STATISTICS_MS / 1000
-        while self._told == before and time.monotonic() < deadline:
+    def _hear_the_last(self) -> dict:
+        """Wait for statistics from now on, which tell the last epoch; `sent_of` them if anything was
+        refused.
+        """
+        now, before = time.monotonic(), self._told
+        deadline = now + 10 * STATISTICS_MS / 1000
+        refused, sent = self._known.refusals(), None
+        while time.monotonic() < deadline:
+            if self._told > before:
+                sent = sent_of(self._statistics, self._settings["topic"], now) if refused else {}
+                if sent is not None:
+                    break
             try:
                 self._listen(0.02)
             except self._error as error:
                 self._note(error)
+        return sent or {}
 
     def _note(self, error) -> None:
         """Count a KafkaException; one that is fatal is raised by several calls, and counted once."""
@@ -270,13 +290,14 @@ class _Task:
         before, self._counted = self._counted, self._known.acknowledgements()
         self._acks.add(time.time_ns() // 1_000_000, self._counted - before)
 
-    def _snapshot(self, complete: bool) -> Attempt:
+    def _snapshot(self, complete: bool, sent: Optional[dict] = None) -> Attempt:
+        """Write down what is known; `sent`: by `sent_of`, once all is settled."""
         self._look()
         state = self._state
         state.complete = complete
         state.planned = self._whole if complete else self._promised(state.position)
         state.acknowledgements = self._acks.to_json()
-        self._known.tell(state)
+        self._known.tell(state, sent or {})
         state.epochs = max(1, len(self._epochs))
         state.seconds = time.monotonic() - self._started
         save(state, self._settings["directory"])
@@ -303,10 +324,10 @@ def _silent() -> logging.Logger:
 
 
 def all_refused(rows: Iterable[Row]) -> str:
-    """The error by which most records were refused, if nothing else became of any of them, else ""."""
+    """The error by which most records were refused, if nothing else is known of any of them, else ""."""
     by_error: dict = {}
     for row in rows:
-        if row.outcome != FAILED:
+        if row.outcome != FAILED and row.error not in REFUSALS:
             return ""
         by_error[row.error] = by_error.get(row.error, 0) + row.records
     return max(by_error, key=by_error.get, default="")
@@ -341,15 +362,19 @@ class _Known:
         self._acknowledged = {p: Acknowledged() for p in planned}
         self._latencies = Latencies(latency_every)
         self._open: dict = {}  # of the transaction that is open
-        self._refused: dict = {p: {} for p in planned}  # partition -> sequence -> error name
+        self._refused = {p: Refused() for p in planned}
+        self._open_refused: dict = {}  # of the transaction that is open
+        self._answered = dict.fromkeys(planned, 0)  # by brokers, in transactions that were aborted
         self._aborted: dict = {p: [] for p in planned}  # partition -> [first, last, error name]
         self._errors: dict = {}
         self._taken_back = 0  # acknowledgements in transactions that were aborted
         # delivery callbacks, by partition: of most records, and of those whose latency is asked for
-        self.reports = {p: self._listeners(p, a.add) for p, a in self._acknowledged.items()}
+        self.reports = {
+            p: self._listeners(a.add, self._refused[p].add) for p, a in self._acknowledged.items()
+        }
 
-    def _listeners(self, partition: int, add: Callable) -> tuple:
-        plain = _listener(add, self._refused[partition], self._errors)
+    def _listeners(self, add: Callable, refuse: Callable) -> tuple:
+        plain = _listener(add, refuse, self._errors)
         timed = _timed(plain, self._latencies)
         return (plain if self._latencies.sampled_every > 1 else timed), timed
 
@@ -365,34 +390,73 @@ class _Known:
     def begin(self) -> None:
         """A transaction begins."""
         self._open = {p: Acknowledged() for p in self._acknowledged}
+        self._open_refused = {p: Refused() for p in self._acknowledged}
         for partition, noted in self._open.items():
-            self.reports[partition] = self._listeners(partition, noted.add)
+            refused = self._open_refused[partition]
+            self.reports[partition] = self._listeners(noted.add, refused.add)
 
     def committed(self) -> None:
         """The open transaction was committed."""
         for partition, noted in self._open.items():
             self._acknowledged[partition].take(noted)
-        self._open = {}
+            self._refused[partition].take(self._open_refused[partition])
+        self._open, self._open_refused = {}, {}
 
     def aborted(self, turns: list, error: Optional[str]) -> None:
         """The open transaction, these turns, was aborted; without an error: on purpose."""
         self._taken_back += sum(each.count() for each in self._open.values())
-        self._open = {}
+        for partition, noted in self._open.items():
+            refused = self._open_refused[partition]
+            self._answered[partition] += noted.count() + refused.count(REFUSED_BY_BROKERS)
+        self._open, self._open_refused = {}, {}
         for partition, sequences in turns:
             self._aborted[partition].append([sequences.start, sequences.stop - 1, error])
-            for sequence in sequences:
-                self._refused[partition].pop(sequence, None)
 
-    def tell(self, state: Attempt) -> None:
-        """Write down what is known for certain."""
+    def _all_refused(self) -> dict:
+        """partition -> Refused, those of the open transaction among them."""
+        found = {}
+        for partition, refused in self._refused.items():
+            found[partition] = Refused()
+            found[partition].take(refused)
+            if partition in self._open_refused:
+                found[partition].take(self._open_refused[partition])
+        return found
+
+    def refusals(self) -> int:
+        """How many records were refused, without those of aborted transactions."""
+        return sum(each.count(REFUSALS) for each in self._all_refused().values())
+
+    def tell(self, state: Attempt, sent: dict) -> None:
+        """Write down what is known for certain. sent: partition -> how often any of its records was sent.
+
+        Each record that a broker answered for was sent once at least. Were they sent as often as they are,
+        then none was sent twice, and no other at all: what was refused was never written.
+        """
         state.acked = {p: a.merged() for p, a in self._acknowledged.items()}
-        state.failed = {p: _refusals(r) for p, r in self._refused.items()}
+        state.failed, state.doubted = {}, {}
+        for partition, refused in self._all_refused().items():
+            answered = self._answered[partition] + refused.count(REFUSED_BY_BROKERS)
+            for noted in (self._acknowledged, self._open):
+                answered += noted[partition].count() if partition in noted else 0
+            once = sent.get(partition) == answered
+            (state.failed if once else state.doubted)[partition] = refused.merged()
         state.aborted = {p: list(ranges) for p, ranges in self._aborted.items()}
         state.errors = dict(self._errors)
         state.latencies = self._latencies.to_json()
 
 
-def _listener(add: Callable, refusals: dict, errors: dict) -> Callable:
+def sent_of(statistics: str, topic: str, since: float) -> Optional[dict]:
+    """partition -> how many records of it were sent to brokers, each as often as it was, by librdkafka's
+    statistics; None if those are older than `since` (time.monotonic, which is librdkafka's clock, too).
+    """
+    told = json.loads(statistics)
+    if told["ts"] < since * 1_000_000:
+        return None
+    partitions = told.get("topics", {}).get(topic, {}).get("partitions", {})
+    return {int(number): each["txmsgs"] for number, each in partitions.items() if int(number) >= 0}
+
+
+def _listener(add: Callable, refuse: Callable, errors: dict) -> Callable:
     """The delivery callback of one partition: (error or None, message) -> None.
 
     It takes the sequence from the record itself. So nothing depends on the order of the reports,
@@ -412,8 +476,8 @@ def _listener(add: Callable, refusals: dict, errors: dict) -> Callable:
             name = NO_OFFSET
         else:
             name = error.name()
-            if name in SURELY_NOT_WRITTEN:
-                refusals[sequence] = name
+            if name in REFUSALS:
+                refuse(sequence, name)
         errors[name] = errors.get(name, 0) + 1
 
     return delivered
@@ -545,10 +609,3 @@ def _crc_steps(block: int, length: int) -> list:
     rest = bytes(length)
     nothing = zlib.crc32(_SEQUENCE.pack(0) + rest)
     return [zlib.crc32(_SEQUENCE.pack(n) + rest) ^ nothing for n in range(block)]
-
-
-def _refusals(refused: dict) -> list:
-    by_error: dict = {}
-    for sequence, error in refused.items():
-        by_error.setdefault(error, []).append(sequence)
-    return [[*r, error] for error, numbers in by_error.items() for r in as_ranges(numbers)]
