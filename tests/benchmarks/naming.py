@@ -6,8 +6,9 @@
 
 Without Kafka: records and ledger are made, kept on disk as the judge keeps them, and each check looks
 at all of them. A transactional run of ten million records in twelve partitions has 814 ranges in each.
-Printed are seconds of CPU of each check, on all cores together, and their sum as a ratio to that of the
-first number of ranges: naming that is linear in the ranges keeps it near 1.
+`runs` is what proves disturbed and healthy partitions instead. Printed are seconds of CPU of each check, on
+all cores together, and their sum as a ratio to that of the first number of ranges: naming that is linear
+in the ranges keeps it near 1.
 """
 
 from __future__ import annotations
@@ -72,17 +73,19 @@ def looks(records, ledger, spans) -> dict:
 
 def measure(spark, partitions: int, of_each: int, ranges: int, only: list) -> dict:
     """name of a check -> seconds of CPU."""
+    from flow.judge import runs
     from flow.record import files
     from pyspark import StorageLevel
 
-    ledger = files.rows_frame(spark, PLAN, ledger_of(partitions, of_each, ranges))
+    rows = ledger_of(partitions, of_each, ranges)
+    ledger = files.rows_frame(spark, PLAN, rows)
     records = records_of(spark, partitions, of_each, ranges).persist(StorageLevel.DISK_ONLY)
     records.count()
     spans = spark.createDataFrame(
         [(n, 0, of_each + ranges - 1) for n in range(partitions)],
         "partition int, first bigint, end bigint",
     )
-    seconds = {}
+    seconds: dict = {}
     java = spark.sparkContext._gateway.proc.pid
     for name, frame in looks(records, ledger, spans).items():
         if only and name not in only:
@@ -92,6 +95,13 @@ def measure(spark, partitions: int, of_each: int, ranges: int, only: list) -> di
         seconds[name] = cpu_seconds(java) - started
         if found:
             sys.exit(f"{name} found {found} in records that are as the ledger says")
+    if not only or "runs" in only:
+        started = cpu_seconds(java)
+        known = runs.collected(records)
+        whole = dict.fromkeys(range(partitions), (0, of_each + ranges - 1))
+        if runs.proven(known, rows, whole, dense=False) != set(whole):
+            sys.exit("runs do not prove records that are as the ledger says")
+        seconds["runs"] = cpu_seconds(java) - started
     records.unpersist(blocking=True)
     return seconds
 
