@@ -13,7 +13,7 @@ import pytest
 from flow.record import ledger
 from flow.record.ledger import Attempt
 from flow.write.ending import end_position
-from flow.write.produce import END, end_of
+from flow.write.notes import END, end_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,7 +82,7 @@ def test_a_run_is_ended_by_a_file_while_a_broker_dies(spark, cluster, tmp_path):
     more = ["--rate=1200", f"--until={until}", f"--events={events}", "--groups=2"]
     code, verdict = run_and_disturb(cluster, tmp_path, disturb, records=5_000_000, more=more)
     assert (code, verdict["verdict"]) == (0, "pass"), verdict["summary"]
-    assert end_of(str(tmp_path / "ledger" / "_attempts")) * 6 == verdict["counts"]["acked"]
+    assert end_of(str(tmp_path / "ledger")) * 6 == verdict["counts"]["acked"]
     assert 2_000 < verdict["counts"]["acked"] == verdict["counts"]["read"] < 200_000
     assert verdict["events"] == [json.loads(events.read_text())[0]]
     page = (tmp_path / "report.html").read_text()

@@ -28,11 +28,12 @@ EXECUTOR = b"org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 @dataclass
 class StandaloneSpark:
-    """Workers of one core each; `master` is its URL, `environment` what a client of it needs."""
+    """Workers of `cores` each; `master` is its URL, `environment` what a client of it needs."""
 
     directory: Path
     port: int
     workers: int = 2
+    cores: int = 2
     _processes: list = field(default_factory=list)
 
     @property
@@ -57,7 +58,7 @@ class StandaloneSpark:
             self._start("master", "org.apache.spark.deploy.master.Master", *where)
             wait_until(self._answers, 60, "the master listens")
             for number in range(self.workers):
-                size = ("--host", "127.0.0.1", "--cores", "1", "--memory", "1g")
+                size = ("--host", "127.0.0.1", "--cores", str(self.cores), "--memory", "1g")
                 worker = "org.apache.spark.deploy.worker.Worker"
                 self._start(f"worker-{number + 1}", worker, *size, "--webui-port", "0", self.master)
             wait_until(self._registered, 60, "the workers have registered")

@@ -78,6 +78,7 @@ BOUNDS = {
     "flow_validation_record_size_bytes": (48, 10**6),
     "flow_validation_partitions": (0, 200000),
     "flow_validation_groups": (0, 100),
+    "flow_validation_producers": (0, 10_000),
     "flow_validation_expected_brokers": (0, COUNT_MAX),
     "flow_validation_min_isr": (0, COUNT_MAX),
     "flow_validation_probe_margin_seconds": (0, 10**6),

@@ -44,7 +44,11 @@ def arguments(argv: list) -> argparse.Namespace:
     parser.error = lambda message: parser.exit(COULD_NOT_RUN, f"job.py: {message}\n")
     parser.add_argument("mode", choices=MODES)
     parser.add_argument("--bootstrap-servers", default="", metavar="HOST:PORT,...")
-    parser.add_argument("--ledger", metavar="DIR", help="Parquet; run, produce: written")
+    parser.add_argument(
+        "--ledger",
+        metavar="DIR",
+        help="Parquet; run, produce: written; a path, or what Spark's Hadoop layer opens: hdfs://...",
+    )
     parser.add_argument("--output", metavar="DIR", help="for verdict.json and report.html")
     parser.add_argument("--topic", help="default: a topic of its own, kafkaops-flow-RUN")
     parser.add_argument("--records", type=int, default=100_000)
@@ -136,7 +140,12 @@ def arguments(argv: list) -> argparse.Namespace:
         help="that brokers may be late to compact or delete, by their own settings; default: 60",
     )
     parser.add_argument("--producer-property", action="append", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--master", help="Spark master; default: spark-submit's, else local[*]")
+    parser.add_argument(
+        "--master", help=f"Spark master; default: spark-submit's, else {session.DEFAULT_MASTER}"
+    )
+    parser.add_argument(
+        "--spark-config", metavar="FILE", help="settings of Spark, one a line, as KEY=VALUE"
+    )
     parser.add_argument(
         "--jars",
         default=os.environ.get("KAFKAOPS_SPARK_JARS", ""),

@@ -17,7 +17,7 @@ from datetime import datetime, timezone
 from typing import Iterator, Optional
 
 from flow import inspection
-from flow.engine import connector, session
+from flow.engine import connector, executors, session
 from flow.judge import continuity, judge
 from flow.judge.verdict import EXIT_CODE, INCONCLUSIVE, PASS
 from flow.messages import progress, stack_trace, stopping
@@ -46,8 +46,9 @@ from flow.prepare.traces import Traces
 from flow.present import conclusion, report
 from flow.present.settings import told as told_settings
 from flow.probe import probes, trial
-from flow.record import files, ledger, transactions
+from flow.record import files, ledger, place, transactions
 from flow.record.timing import APPENDED
+from flow.write import notes
 from flow.write.ending import ending
 from flow.write.produce import BESIDE_BYTES, all_refused, longest_block, refuse_wrong
 from flow.write.produce import produce as produce_task
@@ -84,23 +85,36 @@ class Stopwatch:
         return {**self.seconds, "total": round(time.monotonic() - self._start, 3)}
 
 
+def _read_properties(path: str, what: str) -> dict:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return client.parse_properties(file.read())
+    except OSError as error:
+        raise CannotRun(f"the {what} cannot be read: {error}") from error
+
+
 def _settings(servers: str, config: Optional[str]) -> tuple:
     """(properties for librdkafka, properties for Java) of a file of client properties, and the
     servers.
     """
     properties = {}
     if config:
-        try:
-            with open(config, encoding="utf-8") as file:
-                properties = client.parse_properties(file.read())
-        except OSError as error:
-            raise CannotRun(f"the client settings cannot be read: {error}") from error
+        properties = _read_properties(config, "client settings")
     try:
         for_python = client.for_librdkafka(properties)
         for_java = client.for_java(properties)
     except ValueError as error:
         raise CannotRun(str(error)) from error
     return {"bootstrap.servers": servers, **for_python}, for_java
+
+
+def _spark_settings(options: argparse.Namespace) -> dict:
+    """A person's settings of Spark; CannotRun if the file cannot be read, or has one that is ours."""
+    if not options.spark_config:
+        return {}
+    given = _read_properties(options.spark_config, "settings of Spark")
+    session.merged(given, {})
+    return given
 
 
 def _other_listeners(options: argparse.Namespace) -> list:
@@ -269,9 +283,32 @@ def _task(options: argparse.Namespace, plan: files.Plan, settings: dict) -> dict
         "records": plan.records,
         "transaction_records": plan.transaction_records,
         "transaction_timeout": plan.transaction_timeout,
-        "directory": os.path.abspath(files.attempts_directory(options.ledger)),
+        "directory": _attempts_directory(options.ledger),
         "rate": options.rate,
     }
+
+
+def _attempts_directory(ledger: str) -> Optional[str]:
+    """Where produce tasks keep their files, which all executors share; None if they tell the driver."""
+    if place.is_remote(ledger):
+        return None
+    return os.path.join(os.path.abspath(place.path_of(ledger)), files.ATTEMPTS)
+
+
+def _relaying(spark, ledger: str):
+    """notes.relaying, by what Spark's executors know of this machine."""
+    conf = spark.sparkContext.getConf()
+    host = conf.get("spark.driver.host")
+    port = int(conf.get(notes.PORT, "0"))
+    return notes.relaying(ledger, host, conf.get("spark.driver.bindAddress", host), port)
+
+
+def _read_file(path: str) -> Optional[str]:
+    """None if there is no such file, as where it is a directory of authorities."""
+    if not os.path.isfile(path):
+        return None
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def _produce(run: _Run, options, watch: Stopwatch) -> tuple:
@@ -287,6 +324,8 @@ def _produce(run: _Run, options, watch: Stopwatch) -> tuple:
     )
     files.save_plan(options.ledger, plan)
     task = _task(options, plan, run.settings)
+    if executors.are_elsewhere(spark):
+        task["files"] = client.contents(run.settings, _read_file)
     run.traces.written = True
 
     def one(number, _nothing):
@@ -300,7 +339,8 @@ def _produce(run: _Run, options, watch: Stopwatch) -> tuple:
 
     following = progress.following(options.output or "", "written", plan.records, acknowledged)
     early = ending(options, plan)
-    with watch.step("produce"), following, early:
+    with watch.step("produce"), following, early, _relaying(spark, options.ledger) as relay:
+        task.update(relay)
         numbers = spark.sparkContext.parallelize(range(plan.producers), plan.producers)
         try:
             numbers.mapPartitionsWithIndex(one).collect()
@@ -342,11 +382,14 @@ def _started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool) -> 
     settings, for_java = _settings(options.bootstrap_servers, options.command_config)
     if options.output:
         refuse_unwritable(options.output)
+    given = _spark_settings(options)
     traces = Traces(options.ledger)
     jars = session.prepare_java(options.jars)
-    known = None if with_plan else files.load_plan(options.ledger)
+    remote = place.is_remote(options.ledger)  # Spark's JVM opens it
+    known = None if with_plan or remote else files.load_plan(options.ledger)
     if with_plan:
-        files.new_ledger(options.ledger)
+        if not remote:
+            files.new_ledger(options.ledger)
         refuse_wrong({**_client_of(options, settings), "run_id": "0" * 32})
     cluster = Cluster(settings, options.timeout)
     # Whatever ends the body comes through the yield below.
@@ -359,13 +402,25 @@ def _started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool) -> 
             if known:
                 _refuse_foreign(options, known, described.cluster_id)
             with watch.step("start Spark, prepare topic"):
-                if with_plan:
+                if with_plan and not remote:
                     plan = other.submit(_prepare, options, cluster, settings, traces)
                 records = known.records if known else options.records
                 typical = options.mode == "run"
-                spark = session.start(options.master, jars, work, records, typical=typical)
+                spark = session.start(options.master, jars, work, records, typical, given)
                 stopping.listen_again()  # PySpark has taken Ctrl-C for itself
+                if remote and with_plan:
+                    files.new_ledger(options.ledger)
+                    plan = other.submit(_prepare, options, cluster, settings, traces)
+                elif remote:
+                    known = files.load_plan(options.ledger)
+                    _refuse_topic(options, known)
+                    _refuse_foreign(options, known, described.cluster_id)
                 made = plan.result() if plan else known
+                if executors.are_elsewhere(spark):
+                    for_java = client.without_files(for_java, _read_file)
+                    executors.gather(spark, options.producers or made.partitions)
+                    there = _attempts_directory(options.ledger) if with_plan else None
+                    executors.check(spark, client.paths(settings), there)
             if with_plan:
                 _find_room(spark, options, made, cluster, for_java)
             if options.mode != "produce" and (short := room.short_for_naming(spark, made.records)):
@@ -378,6 +433,11 @@ def _started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool) -> 
                 plan.exception()  # what it is about to create shall not stay behind
             traces.settle(cluster)
             raise
+
+
+def _refuse_topic(options: argparse.Namespace, plan: files.Plan) -> None:
+    if options.topic and options.topic != plan.topic:
+        raise CannotRun(f"the ledger is of topic {plan.topic}, not of {options.topic}")
 
 
 def _refuse_foreign(options: argparse.Namespace, plan: files.Plan, cluster_id: str) -> None:
@@ -463,11 +523,10 @@ def _judge(run: _Run, options, rows: list, attempts: list, watch: Stopwatch) -> 
 def verify(options: argparse.Namespace) -> int:
     """Judge the topic against a ledger that was written before."""
     watch = Stopwatch()
-    if not os.path.isdir(options.ledger):
-        raise CannotRun(f"{options.ledger} is not a ledger: no such directory")
-    plan = files.load_plan(options.ledger)
-    if options.topic and options.topic != plan.topic:
-        raise CannotRun(f"the ledger is of topic {plan.topic}, not of {options.topic}")
+    if not place.is_remote(options.ledger):
+        if not os.path.isdir(place.path_of(options.ledger)):
+            raise CannotRun(f"{options.ledger} is not a ledger: no such directory")
+        _refuse_topic(options, files.load_plan(options.ledger))
     with _started(options, watch, False) as run:
         with watch.step("read ledger"):
             rows = files.load_ledger(run.spark, options.ledger, run.plan)
@@ -534,6 +593,7 @@ def inspect(options: argparse.Namespace) -> int:
     """Judge a topic that somebody else wrote, as far as that is possible without a ledger."""
     watch = Stopwatch()
     refuse_unwritable(options.output)
+    given = _spark_settings(options)
     settings, for_java = _settings(options.bootstrap_servers, options.command_config)
     jars = session.prepare_java(options.jars)
     cluster = Cluster(settings, options.timeout)
@@ -543,7 +603,10 @@ def inspect(options: argparse.Namespace) -> int:
     records = sum(place.end - place.start for place in positions.values())
     with session.work_directory() as work:
         with watch.step("start Spark"):
-            spark = session.start(options.master, jars, work, records)
+            spark = session.start(options.master, jars, work, records, given=given)
+            if executors.are_elsewhere(spark):
+                for_java = client.without_files(for_java, _read_file)
+                executors.gather(spark, len(positions))
         document = inspection.inspect(spark, options, cluster, positions, for_java, watch)
     page = report.inspection_page(document, inspection.MEANING)
     return conclusion.publish(options.output, "inspection", document, "inspection.html", page)

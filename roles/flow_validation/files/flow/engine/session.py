@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shlex
 import shutil
@@ -16,7 +17,7 @@ import zipfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from flow.engine import class_archive, connector
+from flow.engine import class_archive, connector, executors
 from flow.messages import stack_trace
 from flow.messages.failure import CannotRun
 
@@ -31,6 +32,8 @@ _SETTINGS = {
     # what planning anew between stages could save, plans made for a few groups do not cost
     "spark.sql.adaptive.enabled": "false",
     "spark.python.worker.reuse": "true",
+    # a second attempt at a task that is only slow would write its records again
+    "spark.speculation": "false",
     # The default without kafka: the older of its two sources makes each record a Row and takes that
     # apart again, a fifth of what reading costs.
     "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
@@ -41,6 +44,21 @@ _SETTINGS = {
     "spark.kafka.consumer.fetchedData.cache.timeout": "200ms",
     "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "200ms",
 }
+# What the judging rests on, so that nobody else may set it; and what has an option of its own.
+_OWN = (
+    "spark.speculation",
+    "spark.sql.ansi.enabled",
+    "spark.sql.session.timeZone",
+    "spark.sql.sources.useV1SourceList",
+    "spark.master",
+)
+# Lists, by what stands between: the job's own part comes first.
+_JOINED = {
+    "spark.jars": ",",
+    "spark.driver.extraClassPath": ":",
+    "spark.driver.extraJavaOptions": " ",
+}
+DEFAULT_MASTER = "local[*, 4]"  # all cores; a task that fails is tried again, as on a cluster
 # For which a standalone master may be restarting.
 MASTER_SECONDS = 10
 _LOGGING = """
@@ -96,34 +114,54 @@ def in_spark_submit() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def start(master: str | None, jars: list, work: str, records: int = 0, typical: bool = False):
+def merged(given: dict, own: dict) -> dict:
+    """Spark's settings: the job's `own`, with those of a person, which take precedence. CannotRun for
+    one that is the job's alone.
+    """
+    if taken := sorted(set(given) & set(_OWN)):
+        remedy = "give --master" if taken == ["spark.master"] else "leave it out"
+        raise CannotRun(f"the setting of Spark {', '.join(taken)} is the job's own: {remedy}")
+    result = {**own, **given}
+    for key, between in _JOINED.items():
+        result.update(
+            {key: between.join([own[key], given[key]])} if key in own and key in given else {}
+        )
+    return result
+
+
+def start(
+    master: str | None,
+    jars: list,
+    work: str,
+    records: int = 0,
+    typical: bool = False,
+    given: dict | None = None,
+):
     """A session. `work`: a directory of this run for small files; `records`: how many will be
-    judged; `typical`: it loads the classes that most runs need, so they are worth keeping. Raises
-    CannotRun if Spark does not start.
+    judged; `typical`: it loads the classes that most runs need, so they are worth keeping; `given`:
+    a person's settings of Spark. Raises CannotRun if Spark does not start.
     """
     from pyspark.sql import SparkSession
 
     if _started:
         return _started[-1]
+    given = given or {}
+    if python := given.get("spark.pyspark.python"):  # only spark-submit itself looks at it
+        os.environ["PYSPARK_PYTHON"] = python
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    builder = SparkSession.builder
-    for key, value in _SETTINGS.items():
-        builder = builder.config(key, value)
+    settings = dict(_SETTINGS)
     submitted = in_spark_submit()
     if not submitted:
-        master = master or "local[*]"
+        master = master or DEFAULT_MASTER
     # Classes from Java's own class path can be kept. Executors elsewhere would not see it.
     on_path = bool(jars) and not submitted and _in_one_jvm(master) and ":" not in "".join(jars)
     if on_path:
-        builder = builder.config("spark.driver.extraClassPath", ":".join(jars))
+        settings["spark.driver.extraClassPath"] = ":".join(jars)
     elif jars:
-        builder = builder.config("spark.jars", ",".join(jars))
-    if master:
-        builder = builder.master(master)
-        if master.startswith("local"):
-            builder = builder.config("spark.driver.host", "127.0.0.1")
-            builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
+        settings["spark.jars"] = ",".join(jars)
+    if master and master.startswith("local"):
+        settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
     if not submitted:
         logging = os.path.join(work, "log4j2.properties")
         with open(logging, "w", encoding="utf-8") as file:
@@ -140,7 +178,12 @@ def start(master: str | None, jars: list, work: str, records: int = 0, typical: 
             kept = _archive_flags(typical, jars if on_path else [])
             os.environ["SPARK_SUBMIT_OPTS"] = " ".join([flags, *kept])
         java = f"-Dlog4j2.configurationFile={Path(logging).as_uri()}"
-        builder = builder.config("spark.driver.extraJavaOptions", java)
+        settings["spark.driver.extraJavaOptions"] = java
+    builder = SparkSession.builder
+    for key, value in merged(given, settings).items():
+        builder = builder.config(key, value)
+    if master:
+        builder = builder.master(master)
     if not _master_answers(master or ""):
         raise CannotRun(_no_master(master, "no master answered there"))
     try:
@@ -152,8 +195,8 @@ def start(master: str | None, jars: list, work: str, records: int = 0, typical: 
     if submitted:
         for jar in jars:  # the JVM was started without them
             spark.sql(f"ADD JAR '{jar}'")
-    cores = spark.sparkContext.defaultParallelism
-    spark.conf.set("spark.sql.shuffle.partitions", str(max(1, min(cores, 200))))
+    if not executors.are_elsewhere(spark):  # else when they have come
+        executors.gather(spark, 0)
     spark.sparkContext.addPyFile(_package(work))
     _started.append(spark)
     return spark
@@ -302,8 +345,14 @@ def stop(whole: bool = False, output: str = "") -> None:
             spark.stop()
         except Exception:  # the JVM died: then there is nothing to stop
             pass
+    logging.getLogger().addFilter(_no_farewell)
     while _archives:
         _archives.pop().finish(java, whole, output)
+
+
+def _no_farewell(record: logging.LogRecord) -> bool:
+    # py4j tells a JVM that is gone which of its objects are not needed any more, and complains
+    return not str(record.msg).startswith("Exception while sending command")
 
 
 def prepare_java(jars: str) -> list:

@@ -10,6 +10,7 @@ spelling.
 from __future__ import annotations
 
 import re
+from typing import Callable, Optional
 
 _JAAS_OPTION = re.compile(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
 # the key ends at the first =, : or blank that no backslash makes part of it
@@ -135,6 +136,46 @@ def for_java(properties: dict) -> dict:
     if result.get("ssl.endpoint.identification.algorithm") == "none":
         result["ssl.endpoint.identification.algorithm"] = ""
     return result
+
+
+# settings of librdkafka that name a file, whose contents a producer on another machine gets
+SHIPPED = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.crl.location")
+_JAVA_STORES = {
+    "ssl.truststore": ("ssl.truststore.certificates",),
+    "ssl.keystore": ("ssl.keystore.certificate.chain", "ssl.keystore.key"),
+}
+
+
+def contents(settings: dict, read: Callable[[str], Optional[str]]) -> dict:
+    """Of settings of librdkafka: key -> text of the file that it names. read: path -> text, or None if
+    there is no such file here.
+    """
+    found = {key: read(settings[key]) for key in SHIPPED if settings.get(key)}
+    return {key: text for key, text in found.items() if text is not None}
+
+
+def without_files(java: dict, read: Callable[[str], Optional[str]]) -> dict:
+    """The same settings for Java, with the text of PEM files in the place of their paths, so that they
+    hold on every machine. read: as for `contents`.
+    """
+    result = dict(java)
+    for store, targets in _JAVA_STORES.items():
+        place, kind = f"{store}.location", f"{store}.type"
+        if result.get(kind) in _PEM_TYPES and place in result:
+            text = read(result[place])
+            if text is not None:
+                del result[place]
+                result.update(dict.fromkeys(targets, text))
+    return result
+
+
+def paths(settings: dict) -> list:
+    """Files that the settings of librdkafka name and that are not shipped."""
+    return sorted(
+        value
+        for key, value in settings.items()
+        if key not in SHIPPED and key.endswith((".location", ".keytab")) and value.startswith("/")
+    )
 
 
 def _quoted(text: str) -> str:

@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
 import sys
 from dataclasses import asdict, dataclass, field
 from typing import Optional
 
 from flow.messages import stack_trace
 from flow.messages.failure import CannotRun
-from flow.messages.output import write_json
+from flow.record import place
 from flow.record.ledger import Attempt, Row
 from flow.record.partition import Partition
 from flow.record.schema import LEDGER_COLUMNS, LEDGER_DDL
@@ -28,6 +26,8 @@ from flow.record.timing import CREATED
 from flow.record.transactions import Layout
 
 PLAN = "_plan.json"
+ATTEMPTS = "_attempts"
+_DRAFT = "_draft"
 
 
 @dataclass
@@ -93,36 +93,33 @@ class Plan:
         return cls(**{**data, **moments, "brokers": brokers})
 
 
-def attempts_directory(ledger: str) -> str:
-    """Where the produce tasks keep their files; on several machines this must be shared storage."""
-    return os.path.join(ledger, "_attempts")
+def attempt_name(producer: int, attempt: int) -> str:
+    """The file of an attempt at a produce task, below the ledger."""
+    return f"{ATTEMPTS}/{producer:05d}-{attempt:05d}.json"
 
 
 def new_ledger(ledger: str) -> None:
     """An empty ledger directory; refuses one that is in use, since a ledger is evidence."""
-    if (
-        os.path.exists(os.path.join(ledger, PLAN))
-        or os.path.isfile(ledger)
-        or _attempt_files(ledger)
-    ):
-        raise CannotRun(f"{ledger} holds the ledger of another run; give an empty directory")
     try:
-        os.makedirs(attempts_directory(ledger), exist_ok=True)
+        at = place.of(ledger)
+        if PLAN in at.names() or _attempt_files(at):
+            raise CannotRun(f"{ledger} holds the ledger of another run; give an empty directory")
+        at.make(ATTEMPTS)
+    except FileExistsError as error:
+        raise CannotRun(f"{ledger} is a file; give an empty directory") from error
     except OSError as error:
         raise CannotRun(f"the ledger cannot be written: {error}") from error
 
 
 def save_plan(ledger: str, plan: Plan) -> None:
     """Write LEDGER/_plan.json."""
-    write_json(os.path.join(ledger, PLAN), plan.to_json())
+    place.of(ledger).write(PLAN, json.dumps(plan.to_json(), indent=1) + "\n")
 
 
 def load_plan(ledger: str) -> Plan:
     """Read LEDGER/_plan.json; CannotRun if this is no ledger."""
-    path = os.path.join(ledger, PLAN)
     try:
-        with open(path, encoding="utf-8") as file:
-            plan = Plan.from_json(json.load(file))
+        plan = Plan.from_json(json.loads(place.of(ledger).read(PLAN)))
     except FileNotFoundError as error:
         raise CannotRun(f"{ledger} is not a ledger: it has no {PLAN}") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -140,11 +137,9 @@ def _damaged(ledger: str, what: str) -> str:
     )
 
 
-def _attempt_files(ledger: str) -> list:
+def _attempt_files(at: place.Place) -> list:
     """Names of the files of attempts."""
-    directory = attempts_directory(ledger)
-    names = sorted(os.listdir(directory)) if os.path.isdir(directory) else []
-    return [name for name in names if name.endswith(".json")]
+    return [name for name in at.names(ATTEMPTS) if name.endswith(".json")]
 
 
 def load_attempts(ledger: str, broken: bool = False, run_id: str = "") -> list:
@@ -153,12 +148,11 @@ def load_attempts(ledger: str, broken: bool = False, run_id: str = "") -> list:
     A file that cannot be read is CannotRun. With `broken` it is an attempt of which nothing is known
     but that it ran: it may have written anything twice. With `run_id`, one of another run is CannotRun.
     """
-    directory = attempts_directory(ledger)
+    at = place.of(ledger)
     found = []
-    for name in _attempt_files(ledger):
+    for name in _attempt_files(at):
         try:
-            with open(os.path.join(directory, name), encoding="utf-8") as file:
-                attempt = Attempt.from_json(json.load(file))
+            attempt = Attempt.from_json(json.loads(at.read(f"{ATTEMPTS}/{name}")))
             if run_id and attempt.run_id not in ("", run_id):
                 raise CannotRun(_damaged(ledger, f"_attempts/{name} is of another run"))
             found.append(attempt)
@@ -188,13 +182,18 @@ def rows_frame(spark, plan: Plan, rows: list):
 
 def save_ledger(spark, ledger: str, plan: Plan, rows: list) -> None:
     """Write the Parquet; visible only when it is whole."""
-    draft = os.path.join(os.path.abspath(ledger), "_draft")
-    shutil.rmtree(draft, ignore_errors=True)
-    rows_frame(spark, plan, rows).coalesce(1).write.parquet("file://" + draft)
-    for name in sorted(os.listdir(draft)):
-        if name.endswith(".parquet"):
-            os.replace(os.path.join(draft, name), os.path.join(ledger, name))
-    shutil.rmtree(draft, ignore_errors=True)
+    at = place.of(ledger)
+    at.remove(_DRAFT)
+    rows_frame(spark, plan, rows).coalesce(1).write.parquet(f"{at.address}/{_DRAFT}")
+    written = [name for name in at.names(_DRAFT) if name.endswith(".parquet")]
+    if not written:  # by an executor elsewhere, into a directory of its own
+        raise CannotRun(
+            f"the ledger's Parquet is not in {ledger}: Spark's executors do not share that directory"
+            " with this machine; give a --ledger that all of them see, such as hdfs://..."
+        )
+    for name in written:
+        at.move(f"{_DRAFT}/{name}", name)
+    at.remove(_DRAFT)
 
 
 def load_ledger(spark, ledger: str, plan: Plan) -> list:
@@ -204,7 +203,7 @@ def load_ledger(spark, ledger: str, plan: Plan) -> list:
     witness where the Parquet is gone or damaged; CannotRun where both contradict the plan.
     """
     trouble = "there is no Parquet in it"
-    if any(name.endswith(".parquet") for name in os.listdir(ledger)):
+    if any(name.endswith(".parquet") for name in place.of(ledger).names()):
         try:
             rows = _read_parquet(spark, ledger, plan)
         except CannotRun:
@@ -226,7 +225,7 @@ def load_ledger(spark, ledger: str, plan: Plan) -> list:
 
 
 def _read_parquet(spark, ledger: str, plan: Plan) -> list:
-    frame = spark.read.parquet("file://" + os.path.abspath(ledger))
+    frame = spark.read.parquet(place.of(ledger).address)
     rows = []
     for found in frame.collect():
         data = found.asDict()

@@ -13,9 +13,9 @@ import os
 import threading
 import time
 
-from flow.messages.output import write
 from flow.record import files
-from flow.write.produce import AHEAD_SECONDS, END, end_of
+from flow.write.notes import end_of, set_end
+from flow.write.produce import AHEAD_SECONDS
 
 _LOOK_SECONDS = 0.2
 # From the position that an attempt has written down last to the one at which it has heard of the end.
@@ -38,7 +38,6 @@ class ending:
 
     def __init__(self, options: argparse.Namespace, plan: files.Plan):
         self._options, self._plan = options, plan
-        self._directory = files.attempts_directory(options.ledger)
         self._over = threading.Event()
         self._began = time.monotonic()
         self._watcher = threading.Thread(target=self._watch, name="ending", daemon=True)
@@ -56,7 +55,7 @@ class ending:
 
     def records(self) -> int:
         """How many records the run has: those of the command line, or fewer if it was ended."""
-        end = end_of(self._directory)
+        end = end_of(self._options.ledger)
         return self._plan.records if end is None else end * self._plan.partitions
 
     def _watch(self) -> None:
@@ -69,7 +68,7 @@ class ending:
                 most = plan.records // plan.partitions
                 if position + rate / plan.partitions * AHEAD_SECONDS < most:
                     end = end_position(position, rate, plan.partitions, most)
-                    write(os.path.join(self._directory, END), str(end))
+                    set_end(self._options.ledger, end)
                 return
 
     def _is_time(self) -> bool:

@@ -3,7 +3,7 @@
 """One produce task: writes records with an idempotent producer, in transactions if asked, and notes
 what became of each.
 
-Runs inside Spark's Python workers, so it touches Kafka and the attempt's own file.
+Runs inside Spark's Python workers, so it touches Kafka and the attempt's own notes.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import json
 import logging
 import os
 import re
+import tempfile
 import time
 import zlib
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import repeat
 from struct import Struct
@@ -24,6 +26,7 @@ from flow.record import transactions
 from flow.record.ledger import Acknowledged, Attempt, Refused, Row, power_of_two, share
 from flow.record.schema import BESIDE_EVERY, BESIDE_ROUND, FAILED, HEADER, beside, payload_of
 from flow.record.timing import Acknowledgements, Latencies
+from flow.write.notes import notes_of
 from flow.write.pacing import Pace
 
 # Records that are handed over in one go and share a time: a power of two (see _crc_steps), and fewer
@@ -47,7 +50,6 @@ AHEAD_SECONDS = 10.0
 # How long acknowledgements take is asked of one record in so many, and of each where they are few.
 LATENCY_EVERY = BESIDE_ROUND
 LATENCY_OF_ALL = 50_000  # records of a run, or LATENCY_OF_ALL / 10 of them a second
-END = "end"  # file beside the attempts' own: how many records of each partition the run shall have
 
 # What a run is judged by, so that nobody else may set it, and why.
 OWN_SETTINGS = {
@@ -83,23 +85,14 @@ _SEQUENCE = Struct(">Q")
 _SEQUENCE_AT = 32  # where the record has it
 
 
-def save(attempt: Attempt, directory: str) -> None:
-    """Write the attempt's file; a reader finds the old or the new text, never half of one."""
-    path = os.path.join(directory, f"{attempt.producer:05d}-{attempt.attempt:05d}.json")
-    with open(path + ".part", "w", encoding="utf-8") as file:
-        json.dump(attempt.to_json(), file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(path + ".part", path)
-
-
 def produce(settings: dict, producer_number: int, attempt_number: int) -> Attempt:
     """Send this task's share and return what became of it.
 
     `settings`: client (librdkafka configuration), topic, run_id (hex), partitions, producers,
     records, record_size, delivery_timeout (seconds), transaction_records (of a partition in each
     transaction; 0: no transactions), transaction_timeout (seconds), directory (for the attempts'
-    files), rate (records a second of this task, 0: as fast as it goes). With a rate the run may be
+    files) or relay (see write.notes), files (setting of the client -> text of what it names, on
+    another machine), rate (records a second of this task, 0: as fast as it goes). With a rate the run may be
     ended early, by the file END.
     The file is written before the first record, so that an attempt that is killed is known to have
     run; whatever it sent since its last save is unknown, not phantom.
@@ -124,7 +117,8 @@ class _Task:
         self._state = Attempt(
             producer_number, attempt_number, False, self._promised(0), run_id=settings["run_id"]
         )
-        save(self._state, settings["directory"])
+        self._notes = notes_of(settings)
+        self._notes.save(self._state)
         self._started = self._saved = self._looked = time.monotonic()
         self._known = _Known(planned, latency_every(settings))
         self._pace = Pace(self._rate, self._started) if self._rate else None
@@ -134,7 +128,8 @@ class _Task:
         self._told = 0  # times that the client told them
         self._statistics = ""  # what it told last
         client = _client_settings(settings, producer_number)
-        self._client = Producer({**client, "stats_cb": self._learn_epoch})
+        with _files(settings.get("files", {})) as places:
+            self._client = Producer({**client, **places, "stats_cb": self._learn_epoch})
         self._ended = False  # by a fatal error
         # librdkafka settles every record within the delivery timeout; the margin is for its own
         # threads
@@ -171,7 +166,7 @@ class _Task:
         """The turns as far as the run goes; nothing where it has ended."""
         if not self._rate:
             return turns
-        end = end_of(self._settings["directory"])
+        end = self._notes.end()
         if end is not None:
             # Never less than what is sent already: those records must be judged.
             end = max(end, self._state.position)
@@ -181,7 +176,7 @@ class _Task:
         self._state.position = position
         if any(position > self._state.planned[p] for p, s in turns if s.stop == position):
             self._state.planned = self._promised(position)
-            save(self._state, self._settings["directory"])
+            self._notes.save(self._state)
         return turns
 
     def _keep_the_rate(self, turns: list) -> None:
@@ -300,8 +295,25 @@ class _Task:
         self._known.tell(state, sent or {})
         state.epochs = max(1, len(self._epochs))
         state.seconds = time.monotonic() - self._started
-        save(state, self._settings["directory"])
+        self._notes.save(state)
         return state
+
+
+@contextmanager
+def _files(texts: dict) -> Iterator[dict]:
+    """key -> path of a file that only this process may read, while the context is open: what the
+    settings name is on another machine. The client has read it when it is made.
+    """
+    with tempfile.TemporaryDirectory(prefix="kafkaops-flow-") as directory:
+        places = {key: os.path.join(directory, key) for key in texts}
+        for key, path in places.items():
+            with open(path, "w", encoding="utf-8", opener=_private) as file:
+                file.write(texts[key])
+        yield places
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def refuse_wrong(settings: dict) -> None:
@@ -525,15 +537,6 @@ def _turn_of(settings: dict, partitions: int) -> int:
         of_each = settings["rate"] * TURN_SECONDS / settings["partitions"]
         turn = min(turn, max(1, int(of_each)))
     return turn
-
-
-def end_of(directory: str) -> Optional[int]:
-    """What the file END in the attempts' directory says, None while it is not there."""
-    try:
-        with open(os.path.join(directory, END), encoding="utf-8") as file:
-            return int(file.read())
-    except FileNotFoundError:
-        return None
 
 
 def _rounds(planned: dict, turn: int) -> Iterator:

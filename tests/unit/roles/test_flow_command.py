@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command line of the validation job, from the role's variables."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.role_variables import evaluated
+
+# What a run has before its command is made.
+RUN = {
+    "__flow_validation_dir": {"path": "/reports/A/20260101T000000Z"},
+    "__flow_validation_run": "20260101T000000Z",
+    "kafka_cluster_name": "A",
+    "flow_validation_bootstrap_servers": "one:9092",
+}
+
+
+def command(**given):
+    return evaluated("flow_validation", "__flow_validation_argv", {**RUN, **given})
+
+
+@pytest.mark.parametrize(
+    "given,words",
+    [
+        ({}, ["--master=local[*, 4]", "--ledger=/reports/A/20260101T000000Z/ledger"]),
+        (
+            {"flow_validation_ledger_dir": "hdfs://nn:8020/proofs"},
+            ["--ledger=hdfs://nn:8020/proofs/A-20260101T000000Z"],
+        ),
+        ({"flow_validation_producers": 12}, ["--producers=12"]),
+        ({"flow_validation_replication_factor": 2}, ["--replication-factor=2"]),
+        ({"flow_validation_compression": "zstd"}, ["--producer-property=compression.type=zstd"]),
+        (
+            {"flow_validation_producer_properties": {"linger.ms": 5, "batch.size": 100000}},
+            ["--producer-property=batch.size=100000", "--producer-property=linger.ms=5"],
+        ),
+        (
+            {"flow_validation_spark_settings": {"spark.executor.memory": "1g"}},
+            ["--spark-config=/reports/A/20260101T000000Z/.client-spark.properties"],
+        ),
+    ],
+)
+def test_a_variable_becomes_an_option(given, words):
+    assert set(words) <= set(command(**given))
+
+
+def test_what_is_not_given_is_no_option():
+    said = " ".join(command())
+    for option in ("--spark-config", "--producers", "--producer-property", "--replication-factor"):
+        assert option not in said
+
+
+def test_settings_of_spark_are_written_where_the_command_looks():
+    settings = {"spark.hadoop.fs.s3a.secret.key": "secret"}
+    given = {**RUN, "flow_validation_spark_settings": settings}
+    *_others, last = evaluated("flow_validation", "__flow_validation_clients", given)
+    assert last == {"name": "-spark", "properties": settings}
+    assert "secret" not in " ".join(command(flow_validation_spark_settings=settings))
