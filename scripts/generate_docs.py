@@ -1,12 +1,13 @@
 #!/usr/bin/env python
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the tables of roles/*/README.md, docs/variables.md and docs/options.md.
+"""Write the tables of roles/*/README.md, docs/variables.md, docs/options.md and docs/modules.md.
 
 Variables come from the roles' argument specs; defaults that are computed from other variables from
 defaults/main.yml. Options of the products come from docs/options.yml, their defaults from what the
 products print, and their values on the local cluster from the functions that write its files. The
-table of problems comes from meta/problems.yml, and from the code where a remedy stands there. Only
+table of problems comes from meta/problems.yml, and from the code where a remedy stands there; the
+index of modules and filters from their documentation. Only
 what stands between the markers is generated. `--check` writes nothing and fails if a page is not up
 to date.
 """
@@ -257,6 +258,42 @@ def options_section():
     return "\n\n".join(parts)
 
 
+def documentation_of(path):
+    """What a module's or a filter's documentation says, as data."""
+    if path.suffix == ".yml":
+        return yaml.safe_load(path.read_text(encoding="utf-8"))["DOCUMENTATION"]
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "DOCUMENTATION":
+            return yaml.safe_load(node.value.value)
+    raise SystemExit(f"{path.relative_to(ROOT)}: no DOCUMENTATION")
+
+
+def modules_section():
+    """What stands between the markers of docs/modules.md: every module and filter, with a link to its text."""
+    page = (ROOT / "docs" / "modules.md").read_text(encoding="utf-8")
+    anchors = {
+        name: re.sub(r"[^\w-]", "", title.lower().replace(" ", "-"))
+        for title in re.findall(r"^## (.+)$", page, re.MULTILINE)
+        for name in re.findall(r"\w+", title)
+    }
+    modules = sorted(ROOT.glob("plugins/modules/[a-z]*.py"))
+    public = [path for path in modules if path.stem.startswith(("kafka_", "zookeeper_info"))]
+    kinds = {
+        "module": public,
+        "module of the roles": [path for path in modules if path not in public],
+        "filter": sorted(ROOT.glob("plugins/filter/*.yml")),
+    }
+    parts = []
+    for kind_of_plugin, paths in kinds.items():
+        lines = [f"| {kind_of_plugin} | what it does |", "|---|---|"]
+        for path in paths:
+            name, said = path.stem, prose(documentation_of(path)["short_description"])
+            shown = f"[`{name}`](#{anchors[name]})" if name in anchors else f"`{name}`"
+            lines.append(f"| {shown} | {said} |")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
 def problems_section():
     """What stands between the markers of docs/preflight.md: every id of the collection."""
     path = ROOT / "meta" / "problems.yml"
@@ -323,6 +360,8 @@ def pages():
     wanted[ROOT / "docs" / "options.md"] = (new_page("Options", introduction), options_section())
     new = new_page("Preflight", "What the preflight checks.")
     wanted[ROOT / "docs" / "preflight.md"] = (new, problems_section())
+    new = new_page("The Kafka modules", "Every module and filter.")
+    wanted[ROOT / "docs" / "modules.md"] = (new, modules_section())
     texts = {}
     for path, (new, section) in wanted.items():
         page = path.read_text(encoding="utf-8") if path.exists() else new

@@ -60,6 +60,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     DEPLOY,
     START,
+    STATE,
     Cluster,
     Controller,
     Snapshot,
@@ -101,6 +102,32 @@ WISHES = frozenset(
     ("acls", "cleanup", "config", "configs", "jvm", "listeners", "memory", "min_insync")
     + ("partitions", "quotas", "replication", "retention", "security", "state", "tls", "topics")
     + ("unclean", "users", "version")
+)
+# What concerns a run that only talks to running brokers: what is declared of their state, and how they are
+# reached. By the first words of ids, by ids, and by the variables whose values are judged.
+STATE_WORDS = frozenset(
+    ("acls", "bootstrap_servers", "cleanup", "configs", "connection", "min_insync")
+    + (
+        "partitions",
+        "purge",
+        "quotas",
+        "retention",
+        "settings",
+        "state",
+        "topics",
+        "unclean",
+        "users",
+    )
+)
+STATE_CHECKS = frozenset(
+    ("cluster.foreign", "cluster.name", "host.admin", "host.unreachable", "inventory.group_name")
+    + ("identity.foreign_cluster", "listeners.bad_value", "listeners.client_security")
+)
+STATE_VARIABLES = ("kafka_dynamic_configs", "kafka_retention", "kafka_topics")
+# What the inventory would make of it; the modules ask the brokers themselves, whoever has installed them, and leave
+# alone what exists as it is declared.
+ASKED_THEMSELVES = frozenset(
+    ("acls.no_authorizer", "replication.exceeds_brokers", "replication.min_insync")
 )
 # Nobody may consent to two brokers with one id, to one directory for two, or to a start that fails.
 NEVER_ACCEPTED = frozenset(
@@ -208,6 +235,8 @@ def judge(
         _as_warning(each, "outside of this run") if _is_elsewhere(each, world) else each
         for each in findings
     ]
+    if purpose == STATE:
+        findings = _of_the_state(findings, world)
     if purpose == START:
         findings = [
             (
@@ -246,6 +275,27 @@ def _is_elsewhere(finding: Problem, world: World) -> bool:
     if finding.check in HIDES_IDS and hosts & unknown:
         return False
     return hosts <= {each.name for each in world.members if not each.in_play}
+
+
+def _of_the_state(findings: Iterable[Problem], world: World) -> List[Problem]:
+    """What a run must know that starts, stops and writes nothing on a host; a broker that is down may be."""
+    answering = {
+        each.name
+        for cluster in world.clusters
+        if any(not broker.unreachable for broker in cluster.brokers)
+        for each in (*cluster.brokers, *cluster.servers)
+    }
+    kept = []
+    for each in findings:
+        word = each.check.partition(".")[0]
+        known = word in STATE_WORDS or each.check in STATE_CHECKS
+        if not known and not each.setting.startswith(STATE_VARIABLES):
+            continue
+        if each.check in ASKED_THEMSELVES:
+            continue
+        down = each.check == UNREACHABLE and set(each.subjects) <= answering
+        kept.append(_as_warning(each, "the others are asked") if down else each)
+    return kept
 
 
 def _left_out(findings: Iterable[Problem]) -> Dict[str, str]:

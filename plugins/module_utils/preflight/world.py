@@ -24,9 +24,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
 )
 
 # What a run is for: to bring the inventory into effect (versions stay), to do without any change of
-# versions, to start what was in effect, to upgrade, to go back.
-DEPLOY, KEEP, START, UPGRADE, ROLLBACK = "deploy", "keep", "start", "upgrade", "rollback"
-PURPOSES = (DEPLOY, KEEP, START, UPGRADE, ROLLBACK)
+# versions, to talk to running brokers only, whoever has installed them, to start what was in effect, to
+# upgrade, to go back.
+DEPLOY, KEEP, STATE, START, UPGRADE, ROLLBACK = (
+    *("deploy", "keep", "state", "start"),
+    *("upgrade", "rollback"),
+)
+PURPOSES = (DEPLOY, KEEP, STATE, START, UPGRADE, ROLLBACK)
 # Those that start brokers with what the inventory says.
 WRITING = (DEPLOY, UPGRADE, ROLLBACK)
 
