@@ -264,7 +264,7 @@ def documentation_of(path):
         return yaml.safe_load(path.read_text(encoding="utf-8"))["DOCUMENTATION"]
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "DOCUMENTATION":
-            return yaml.safe_load(node.value.value)
+            return yaml.safe_load(ast.literal_eval(node.value))
     raise SystemExit(f"{path.relative_to(ROOT)}: no DOCUMENTATION")
 
 

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""state.yml and export.yml where something is in the way: a host that is down, nobody who answers, somebody else's run."""
+"""state.yml and export.yml where something is in the way: a host that is down, nobody there, somebody else at work."""
 
 from __future__ import annotations
 
