@@ -75,7 +75,7 @@ class Adopted:
     def environment(self) -> dict[str, str]:
         """As of any playbook of the checkout, with files of its own."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")}
-        own = {"KAFKAOPS_HOME": str(self.folder / "home"), "ANSIBLE_NOCOLOR": "1"}
+        own = {"KAFKAOPS_HOME": str(self.folder.parent / "home"), "ANSIBLE_NOCOLOR": "1"}
         return {**kept, **own, "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg")}
 
     def command(self, playbook: str, *arguments: str) -> list[str]:

@@ -134,7 +134,7 @@ def test_what_people_made_is_taken_over(secured, admin, tmp_path):
     cluster.acl_tool("--remove", "--force", *read)
     told = inventory.play("state.yml", "--check", "--diff")
     assert told.lines == {
-        "topics": "1 would change: 17 (config)",
+        "topics": "1 would change: 17 (configure)",
         "settings": "as declared",
         "rights": "1 would change: allow User:alice read topic hand.eu_1 (create)",
         "quotas": told.lines["quotas"],
