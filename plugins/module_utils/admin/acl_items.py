@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import did_you_mean
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import did_you_mean
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 CLUSTER_NAME = "kafka-cluster"

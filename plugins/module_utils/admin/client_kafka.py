@@ -33,12 +33,14 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     ConfigEntry,
     Key,
     Snapshot,
-    same_value,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     AdminError,
     Change,
     Failure,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
+    same_value,
 )
 
 try:

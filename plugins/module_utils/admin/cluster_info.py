@@ -22,9 +22,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_zook
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import Goal
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Snapshot,
-    collision_key,
     topic_dict,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import collision_key
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import chooser
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.until_quiet import (

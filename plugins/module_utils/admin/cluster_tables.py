@@ -21,8 +21,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Directory,
     Key,
     Topic,
-    did_you_mean,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import did_you_mean
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics import holds_state
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import (

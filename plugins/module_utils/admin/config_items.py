@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import canonical_value
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.scopes import (
     BROKER,
     CLUSTER,
@@ -18,6 +17,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.scopes impo
     SCOPES,
     DesiredScope,
     Scope,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
+    canonical_value,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
     HIDDEN,

@@ -21,9 +21,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.config_item
     Values,
     parse_configs,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
-    same_value,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     AdminError,
     Change,
@@ -50,6 +47,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.scopes impo
     ConfigsSnapshot,
     Scope,
     inherited_level,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
+    same_value,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.stakes import sum_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (

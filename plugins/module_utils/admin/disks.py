@@ -20,6 +20,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_disk
     DisksClient,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_log_dirs import Disks
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.layout import some_keys
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Directory,
     Place,
@@ -49,7 +50,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_disks 
     plan_disks,
     told,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_moves import some_keys
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import out_of_range
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress

@@ -17,18 +17,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
-    BROKER_KEYS,
-    CONFIGURE,
-    ConfigEntry,
-    Snapshot,
-    Topic,
-    did_you_mean,
-    same_value,
-    topic_default,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.dangers import (
     CLEANUP_CHANGE,
     MIN_INSYNC_CUT,
     RETENTION_CUT,
@@ -36,6 +25,16 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics
     Danger,
     dangers,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    BROKER_KEYS,
+    CONFIGURE,
+    ConfigEntry,
+    Snapshot,
+    Topic,
+    topic_default,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import did_you_mean
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.scopes import (
     BROKER,
     CLUSTER,
@@ -49,6 +48,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.scopes impo
     Settings,
     inherited_level,
     shown,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
+    same_value,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
     HIDDEN,

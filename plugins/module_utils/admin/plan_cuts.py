@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
-    DesiredTopic,
     Key,
     Snapshot,
     Stake,
@@ -25,6 +24,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_retent
     RETENTION_MS,
     SEGMENT_BYTES,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topic_items import DesiredTopic
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     format_share,

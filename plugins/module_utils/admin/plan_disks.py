@@ -25,14 +25,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.layout import some_keys
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Directory,
     Key,
     Place,
     UnderWay,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_moves import (
-    some_keys,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import approximate_size

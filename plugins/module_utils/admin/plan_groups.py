@@ -19,10 +19,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.group_model
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Key,
     Snapshot,
-    did_you_mean,
     partition_name,
     partition_of,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import did_you_mean
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (

@@ -15,9 +15,9 @@ from typing import Collection, List, Optional
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Partition,
     Snapshot,
-    did_you_mean,
     partition_name,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import did_you_mean
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 

@@ -30,6 +30,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     CONFIGURE,
     CREATE,
     DELETE,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import (
     did_you_mean,
     unclear_name,
 )

@@ -17,9 +17,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Key,
     Snapshot,
     Topic,
-    did_you_mean,
     partition_name,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import did_you_mean
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics import (
     holds_state,

@@ -26,22 +26,26 @@ from typing import (
     Tuple,
 )
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.dangers import (
+    CLEANUP_CHANGE,
+    RETENTION_CUT,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
-    CLEANUP_REMEDY,
-    RETENTION,
-    RETENTION_SIZE,
-    DesiredTopic,
     Key,
     Snapshot,
     Topic,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import did_you_mean
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics import holds_state
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
+    CLEANUP_REMEDY,
     cleanup_policy,
-    did_you_mean,
     same_value,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics import (
-    CLEANUP_CHANGE,
-    RETENTION_CUT,
-    holds_state,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topic_items import (
+    RETENTION,
+    RETENTION_SIZE,
+    DesiredTopic,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (

@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
-    ConfigEntry,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import ConfigEntry
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
     same_value,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import whole_number

@@ -19,59 +19,52 @@ from typing import (
     Any,
     Dict,
     FrozenSet,
-    Iterator,
     List,
     Mapping,
-    NamedTuple,
     Optional,
     Sequence,
     Set,
     Tuple,
 )
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.dangers import (
+    CONSENTS,
+    DELETION,
+    PARTITION_GROWTH,
+    dangers,
+    describe_stake,
+    effective_after,
+    gained_policies,
+    in_parentheses,
+    retention_cuts,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     CONFIGURE,
     CREATE,
     DELETE,
     GROW,
     ConfigEntry,
-    DesiredTopic,
     Partition,
     Snapshot,
-    Stake,
     Topic,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import (
     collision_key,
     did_you_mean,
-    same_value,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.purge import Purge, purged
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
+    same_value,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topic_items import DesiredTopic
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
-    approximate_size,
-    format_duration_ms,
-    format_size_bytes,
     whole_number,
 )
 
-# What a task can consent to.
-PARTITION_GROWTH = "partition_growth"
-RETENTION_CUT = "retention_cut"
-CLEANUP_CHANGE = "cleanup_change"
-UNCLEAN_ELECTION = "unclean_election"
-MIN_INSYNC_CUT = "min_insync_cut"
-DELETION = "delete"
-CONSENTS = (
-    PARTITION_GROWTH,
-    RETENTION_CUT,
-    CLEANUP_CHANGE,
-    UNCLEAN_ELECTION,
-    MIN_INSYNC_CUT,
-    DELETION,
-)
 # The order in which a plan is applied: what adds first, what takes away last.
 _ORDER = {CREATE: 0, GROW: 1, CONFIGURE: 2, DELETE: 3}
-_UNKNOWN_DEFAULT = "the brokers' default, which is not known"
 
 # Topics in which Kafka, Connect and mirrors keep their own state; never deleted unless named.
 _FOREIGN_STATE = re.compile(
@@ -144,9 +137,9 @@ def subjects_at_stake(
             after = change.after["config"]
             if not any(dangers(current, after)):
                 continue
-            limits = {key: value for key, _old, value in _retention_cuts(current, after)}
-            if "delete" in _gained_policies(current, after):
-                limits.setdefault("retention.ms", _after(current, after, "retention.ms"))
+            limits = {key: value for key, _old, value in retention_cuts(current, after)}
+            if "delete" in gained_policies(current, after):
+                limits.setdefault("retention.ms", effective_after(current, after, "retention.ms"))
             endangered[change.subject] = (
                 whole_number(limits.get("retention.ms")),
                 whole_number(limits.get("retention.bytes")),
@@ -360,7 +353,7 @@ def _plan_partitions(
         return
     harm = (
         "keys move to other partitions, so records of one key before and after are not in order"
-        f"{_in_it(snapshot.stakes.get(current.name))}"
+        f"{in_parentheses(snapshot.stakes.get(current.name))}"
     )
     if PARTITION_GROWTH not in policy.allow:
         one.refuse(
@@ -401,7 +394,7 @@ def _plan_config(
     if not after:
         return
     if "min.insync.replicas" in after:
-        minimum = whole_number(_after(current, after, "min.insync.replicas"))
+        minimum = whole_number(effective_after(current, after, "min.insync.replicas"))
         _check_minimum(one, max(current.replication_factors, default=0), minimum, snapshot)
     notes = []
     for danger in dangers(current, after, snapshot.stakes.get(current.name)):
@@ -426,7 +419,7 @@ def _plan_deletion(
     policy: TopicPolicy,
     purge: bool = False,
 ) -> None:
-    stake = _describe_stake(snapshot.stakes.get(current.name), whole=True)
+    stake = describe_stake(snapshot.stakes.get(current.name), whole=True)
     if not purge:
         if holds_state(current.name) and current.name not in policy.allow_internal:
             one.refuse(
@@ -466,130 +459,9 @@ def _plan_deletion(
 # ---------------------------------------------------------------- what endangers records
 
 
-class Danger(NamedTuple):
-    """A change of settings that can delete or endanger records, and the consent it needs."""
-
-    check: str
-    consent: str
-    key: str
-    sentence: str
-
-
 def _consent(what: str) -> str:
     """How to allow it, for a task and for the playbooks of this collection."""
     return f"consent with allow: [{what}] (playbooks: -e kafka_topics_allow={what})"
-
-
-def dangers(
-    topic: Topic, after: Mapping[str, Optional[str]], stake: Optional[Stake] = None
-) -> Iterator[Danger]:
-    """Every danger of a change of settings; nothing for the way back to a safer value.
-
-    A setting that falls back to a default which is not known counts as the more dangerous value.
-    """
-    for key, old, new in _retention_cuts(topic, after):
-        limits = [_limit(key, value) for value in (old, new)]
-        loss = _describe_stake(stake, whole=False)
-        yield Danger(
-            "retention.cut",
-            RETENTION_CUT,
-            key,
-            f"{key} down from {limits[0]} to {limits[1]}{loss and f': {loss} would be deleted'}",
-        )
-    yield from _cleanup_dangers(topic, after, stake)
-    key = "unclean.leader.election.enable"
-    if key in after and topic.effective(key) != "true" and _after(topic, after, key) != "false":
-        yield Danger(
-            "unclean.election",
-            UNCLEAN_ELECTION,
-            key,
-            "when no in-sync replica is left, one that lags behind becomes the leader, and the "
-            f"records that it lacks are lost{_in_it(stake)}",
-        )
-    key = "min.insync.replicas"
-    if key in after:
-        before, now = whole_number(topic.effective(key)), whole_number(_after(topic, after, key))
-        if now is None or before is None or now < before:
-            copies = "fewer brokers" if now is None else f"{now} broker{'s' if now > 1 else ''}"
-            yield Danger(
-                "min_insync.cut",
-                MIN_INSYNC_CUT,
-                key,
-                f"down from {before or 'an unknown value'} to {now or _UNKNOWN_DEFAULT}: a record "
-                f"acknowledged with acks=all may be on {copies} only, and is lost if they are"
-                f"{_in_it(stake)}",
-            )
-
-
-def _cleanup_dangers(
-    topic: Topic, after: Mapping[str, Optional[str]], stake: Optional[Stake]
-) -> Iterator[Danger]:
-    """Records that nothing deleted so far become deletable: by age, or by a newer record."""
-    key = "cleanup.policy"
-    gained = _gained_policies(topic, after)
-    if not gained:
-        return
-    new = _after(topic, after, key) or _UNKNOWN_DEFAULT
-    effects = []
-    if "delete" in gained:
-        loss = _describe_stake(stake, whole=False)
-        effects.append(
-            f"the last record of each key becomes deletable by age{loss and f', {loss} at once'}"
-        )
-    if "compact" in gained:
-        total = _describe_stake(stake, whole=True)
-        effects.append(
-            f"{total and f'of {total} '}only the newest record of each key remains, and records "
-            "without a key are refused from then on"
-        )
-    yield Danger(
-        "cleanup.change",
-        CLEANUP_CHANGE,
-        key,
-        f"{key} from {topic.effective(key) or 'an unknown value'} to {new}: {'; '.join(effects)}",
-    )
-
-
-def _retention_cuts(
-    topic: Topic, after: Mapping[str, Optional[str]]
-) -> Iterator[Tuple[str, Optional[str], Optional[str]]]:
-    """(key, old, new) of the limits that become tighter, where age or size deletes at all."""
-    policy = _after(topic, after, "cleanup.policy")
-    if policy is not None and "delete" not in _policies(policy):
-        return
-    for key in ("retention.ms", "retention.bytes"):
-        if key not in after:
-            continue
-        old, new = topic.effective(key), _after(topic, after, key)
-        if whole_number(new) is None or _retained(new) < _retained(old):
-            yield key, old, new
-
-
-def _retained(value: Optional[str]) -> float:
-    """A limit as a number that compares; none, or an unknown one, is endless."""
-    number = whole_number(value)
-    return float("inf") if number is None or number < 0 else number
-
-
-def _limit(key: str, value: Optional[str]) -> str:
-    """A limit for sentences."""
-    number = whole_number(value)
-    if number is None:
-        return _UNKNOWN_DEFAULT
-    return format_duration_ms(number) if key == "retention.ms" else format_size_bytes(number)
-
-
-def _policies(value: Optional[str]) -> FrozenSet[str]:
-    return frozenset(part for part in (value or "").split(",") if part)
-
-
-def _gained_policies(topic: Topic, after: Mapping[str, Optional[str]]) -> FrozenSet[str]:
-    """The ways of deletion that a change of cleanup.policy adds."""
-    if "cleanup.policy" not in after:
-        return frozenset()
-    new = _after(topic, after, "cleanup.policy")
-    possible = frozenset(("compact", "delete")) if new is None else _policies(new)
-    return possible - _policies(topic.effective("cleanup.policy"))
 
 
 # ---------------------------------------------------------------- across topics
@@ -644,45 +516,3 @@ def _plan_purge(
 
 def _default(snapshot: Snapshot, key: str) -> Optional[int]:
     return whole_number(snapshot.broker_defaults.get(key))
-
-
-def _after(topic: Topic, after: Mapping[str, Optional[str]], key: str) -> Optional[str]:
-    """The effective value of a key once `after` is applied; None if it cannot be known."""
-    if key not in after:
-        return topic.effective(key)
-    if after[key] is not None:
-        return after[key]
-    entry = (topic.config or {}).get(key)
-    return entry.fallback if entry else None
-
-
-def _in_it(stake: Optional[Stake]) -> str:
-    """All records of the topic, in parentheses, for the end of a sentence."""
-    total = _describe_stake(stake, whole=True)
-    return f" ({total} in it)" if total else ""
-
-
-def _describe_stake(stake: Optional[Stake], whole: bool) -> str:
-    """`1234 records and about 1.2 MiB on disk` for sentences; empty if nothing was asked.
-
-    `whole`: all records of the topic, not only those that a tighter limit deletes.
-    """
-    if stake is None:
-        return ""
-    records = stake.total_records if whole else stake.records
-    size = stake.total_bytes if whole else stake.bytes
-    parts = []
-    if records is not None:
-        parts.append(_records(records))
-    elif stake.total_records is not None:
-        parts.append(f"up to {_records(stake.total_records)}")
-    if size is not None:
-        parts.append(f"{'' if whole else 'about '}{approximate_size(size)} on disk")
-    text = " and ".join(parts)
-    if stake.unknown:
-        text = f"{text} ({stake.unknown})" if text else f"records ({stake.unknown})"
-    return text
-
-
-def _records(count: int) -> str:
-    return f"{count} record{'' if count == 1 else 's'}"

@@ -33,6 +33,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_move
     Running,
     Throttles,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.layout import (
+    Layout,
+    Move,
+    Moves,
+    Wish,
+    some_keys,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Key,
     Partition,
@@ -55,12 +62,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
     Plan,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_moves import (
-    Layout,
-    Move,
-    Moves,
-    Wish,
     plan_moves,
-    some_keys,
     useful,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import out_of_range

@@ -15,14 +15,15 @@ from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequ
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_retention import (
     RetentionClient,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.dangers import (
+    CONSENTS as ALL_CONSENTS,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     CONFIGURE,
-    DesiredTopic,
     Directory,
     Key,
     Snapshot,
     Topic,
-    parse_topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     AdminError,
@@ -59,9 +60,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_retent
     wishes,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics import (
-    CONSENTS as ALL_CONSENTS,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics import (
     TopicPolicy,
     apply_to,
     plan_topics,
@@ -73,6 +71,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges impo
     out_of_range,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topic_items import (
+    DesiredTopic,
+    parse_topics,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     approximate_size,

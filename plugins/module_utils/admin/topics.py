@@ -14,13 +14,12 @@ from dataclasses import replace
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import KafkaClient
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.dangers import CONSENTS
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     CREATE,
     Broker,
     Snapshot,
     Topic,
-    parse_topics,
-    parse_topics_text,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     AdminError,
@@ -29,7 +28,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
     Plan,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics import (
-    CONSENTS,
     TopicPolicy,
     apply_to,
     plan_topics,
@@ -44,6 +42,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges impo
     checked_seconds,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topic_items import (
+    parse_topics,
+    parse_topics_text,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 # Codes of the brokers while their views differ, by the protocol's names.

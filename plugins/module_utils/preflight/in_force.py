@@ -12,14 +12,16 @@ from __future__ import annotations
 from typing import Dict, Iterable, Iterator, List, Mapping, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.dangers import dangers
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     BROKER_KEYS,
     ConfigEntry,
     Topic,
-    same_value,
     topic_default,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics import dangers
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
+    same_value,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import HIDDEN
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (

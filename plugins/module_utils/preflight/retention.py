@@ -12,10 +12,6 @@ from __future__ import annotations
 from typing import Any, Iterator, List
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
-    DesiredTopic,
-    parse_topics,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Snapshot as TopicSnapshot,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_retention import (
@@ -28,6 +24,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_retent
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics import (
     TopicPolicy,
     plan_topics,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topic_items import (
+    DesiredTopic,
+    parse_topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member

@@ -9,13 +9,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, Dict, Optional, Sequence, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
-    parse_topics,
-    topic_of,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import topic_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_retention import (
     parse_policies,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topic_items import parse_topics
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     bootstrap_servers,
     zookeeper_connect,

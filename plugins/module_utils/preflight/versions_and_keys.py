@@ -10,17 +10,17 @@ import functools
 from dataclasses import replace
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
-    Broker,
-    DesiredTopic,
-    parse_topics,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Broker
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Snapshot as TopicSnapshot,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics import (
     TopicPolicy,
     plan_topics,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topic_items import (
+    DesiredTopic,
+    parse_topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import (
     PLUGIN,

@@ -6,14 +6,18 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
-    DesiredTopic,
-    canonical_value,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import (
     did_you_mean,
     name_problem,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
+    canonical_value,
+    same_value,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topic_items import (
+    DesiredTopic,
     parse_topics,
     parse_topics_text,
-    same_value,
 )
 
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     ConfigEntry,
-    DesiredTopic,
     Partition,
     Snapshot,
     Stake,
@@ -28,6 +27,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_cuts i
     stepped,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.stakes import growth_rate
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topic_items import DesiredTopic
 
 HOUR = 60 * 60 * 1000
 SIZE = 100

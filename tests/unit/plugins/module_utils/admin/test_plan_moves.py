@@ -10,10 +10,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_moves import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.layout import (
     Layout,
     Wish,
     carried_out,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_moves import (
     plan_moves,
     useful,
 )

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     ConfigEntry,
-    DesiredTopic,
     Partition,
     Snapshot,
     Topic,
@@ -30,6 +29,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics
     apply_to,
     plan_topics,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topic_items import DesiredTopic
 
 DAY = 24 * 60 * 60 * 1000
 DEFAULTS = {

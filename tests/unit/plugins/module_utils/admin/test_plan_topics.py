@@ -11,23 +11,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.dangers import CONSENTS
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
     ConfigEntry,
-    DesiredTopic,
     Partition,
     Snapshot,
     Stake,
     Topic,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics import (
-    CONSENTS,
     Purge,
     TopicPolicy,
     apply_to,
     plan_topics,
     subjects_at_stake,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topic_items import DesiredTopic
 
 DEFAULTS = {
     "retention.ms": "604800000",

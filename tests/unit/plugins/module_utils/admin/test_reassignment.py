@@ -10,6 +10,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_move
     Running,
     Throttles,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.layout import Wish
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
     Partition,
@@ -18,7 +19,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moving import rate_from
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_moves import Wish
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.reassignment import (
     Found,
     plan_cancelling,

@@ -8,8 +8,8 @@ import socket
 
 import pytest
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.dangers import CONSENTS
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Failure
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics import CONSENTS
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics import (
     TOPIC_OPTIONS,
     Topics,

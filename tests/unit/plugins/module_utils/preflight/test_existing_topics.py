@@ -10,7 +10,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     ConfigEntry,
     Partition,
     Topic,
-    parse_topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Snapshot as TopicSnapshot,
@@ -19,6 +18,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics
     TopicPolicy,
     plan_topics,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topic_items import parse_topics
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
 
 DEFAULTS = {
