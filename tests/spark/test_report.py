@@ -103,6 +103,18 @@ def test_acknowledgements_of_a_long_run_are_as_few_as_those_of_a_short_one():
     assert told.series()["longest_pause_ms"] == 0
 
 
+def test_a_slow_run_of_many_minutes_keeps_its_acknowledgements():
+    """Few steps have anything in them, so that none became wider while it ran."""
+    told = timing.Acknowledgements()
+    for minute in range(60):
+        told.add(minute * 60_000, 5)
+    series = told.series()
+    assert sum(series["records"]) == 300 and len(series["records"]) <= 10 * told.MOST
+    assert series["longest_pause_ms"] == 59_800  # whole steps of 200 ms between two minutes
+    told.add(61 * 24 * 3600 * 1000, 1)
+    assert told.series() is None, "a clock was set"
+
+
 def test_acknowledgements_of_a_clock_that_jumped_make_no_page_of_zeros():
     told = timing.Acknowledgements()
     told.add(START, 1)

@@ -128,6 +128,7 @@ class Acknowledgements:
     """
 
     MOST = 1200
+    LONGEST_MS = 60 * 24 * 3600 * 1000  # twice the longest run; more is a clock that was set
 
     def __init__(self, bucket_ms: int = 100, counts: Optional[Mapping] = None):
         self.bucket_ms = bucket_ms
@@ -169,16 +170,19 @@ class Acknowledgements:
         """
         if not self.counts:
             return None
-        first, last = min(self.counts), max(self.counts)
-        if last - first >= 10 * self.MOST:
+        seen = Acknowledgements(self.bucket_ms, self.counts)
+        if (max(seen.counts) - min(seen.counts)) * seen.bucket_ms > self.LONGEST_MS:
             return None
-        steps = sorted(self.counts)
+        # A slow run has few steps with anything in them, far apart.
+        while max(seen.counts) - min(seen.counts) >= 10 * self.MOST:
+            seen.widen()
+        steps = sorted(seen.counts)
         silent = max((b - a - 1 for a, b in zip(steps, steps[1:])), default=0)
         return {
-            "bucket_ms": self.bucket_ms,
-            "start_ms": first * self.bucket_ms,
-            "records": [self.counts.get(number, 0) for number in range(first, last + 1)],
-            "longest_pause_ms": silent * self.bucket_ms,
+            "bucket_ms": seen.bucket_ms,
+            "start_ms": steps[0] * seen.bucket_ms,
+            "records": [seen.counts.get(number, 0) for number in range(steps[0], steps[-1] + 1)],
+            "longest_pause_ms": silent * seen.bucket_ms,
         }
 
 
