@@ -9,21 +9,23 @@ import os
 import re
 from typing import Any, Callable, Dict, Iterable, List, Mapping
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.declared import (
-    state_lines,
-    state_variables,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ensemble import ensemble_plan
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.roll import (
-    roll_order,
-    turn_events,
-    unmended,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.status import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.status import (
     idle_brokers,
     left_undone,
     status,
     what_started,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.declared import (
+    state_lines,
+    state_variables,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.ensemble import (
+    ensemble_plan,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.order import (
+    roll_order,
+    turn_events,
+    unmended,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     bootstrap_servers,

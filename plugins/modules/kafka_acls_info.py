@@ -81,12 +81,12 @@ cluster_id:
   sample: HJApaBPOSuOLtHWS0snxMA
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.client import AclClient
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.resource import (
     ACL_INFO_OPTIONS,
     read_acls,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_acls import AclClient
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_python import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
     require_both_clients,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_once

@@ -192,27 +192,27 @@ from dataclasses import replace
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import gate
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
     KAFKA_RULES,
     connection_from,
     kafka_argument_spec,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_connection import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.connection import (
     require_kafka,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
     KafkaClient,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_reading import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reading import (
     require_kafka_python,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import fail
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.gatekeeper import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling import gate
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.gatekeeper import (
     Gatekeeper,
     Question,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 
 OPTIONS = dict(
     broker=dict(type="int"),

@@ -126,10 +126,10 @@ from typing import Any, Dict
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import broker_settings
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
     KafkaClient,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs import broker_settings
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_once
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import (

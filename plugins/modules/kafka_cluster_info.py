@@ -422,14 +422,16 @@ from typing import Any, Dict
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import client_zookeeper
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_connection import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client import (
+    zookeeper as client_zookeeper,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.connection import (
     require_kafka,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
     KafkaClient,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster_info import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.info import (
     OPTIONS,
     gather,
 )

@@ -154,13 +154,13 @@ cluster_id:
   sample: RO6sGagMRYWu7VnngZhBAA
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_configs import (
-    ConfigsClient,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_python import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
     require_both_clients,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs.client import (
+    ConfigsClient,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs.resource import (
     INFO_OPTIONS,
     all_configs,
 )

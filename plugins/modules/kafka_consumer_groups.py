@@ -197,14 +197,14 @@ failed_items:
   sample: []
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_groups import (
-    GroupsClient,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_python import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
     require_both_clients,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups.client import (
+    GroupsClient,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups.resource import (
     GROUP_OPTIONS,
     ConsumerGroups,
 )

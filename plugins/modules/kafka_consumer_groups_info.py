@@ -225,15 +225,17 @@ from typing import Any, Dict
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import groups_info
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_groups import (
-    GroupsClient,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_python import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
     require_both_clients,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_once
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups import (
+    info as groups_info,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups.client import (
+    GroupsClient,
+)
 
 
 def describe(connection: Connection, module: AnsibleModule) -> Dict[str, Any]:

@@ -105,11 +105,11 @@ failed_items:
   sample: []
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
     KafkaClient,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.leaders import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.leaders.resource import (
     ELECTION_OPTIONS,
     PreferredLeaders,
 )

@@ -133,13 +133,13 @@ cluster_id:
   sample: HJApaBPOSuOLtHWS0snxMA
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_log_dirs import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.log_dirs import (
     LogDirsClient,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_python import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
     require_both_clients,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster_tables import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.tables import (
     LOG_DIRS_INFO_OPTIONS,
     gather_log_dirs,
 )

@@ -234,14 +234,14 @@ cluster_id:
   sample: RO6sGagMRYWu7VnngZhBAA
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_python import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
     require_both_clients,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_quotas import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quotas.client import (
     QuotasClient,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quotas import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quotas.resource import (
     QUOTA_OPTIONS,
     Quotas,
 )

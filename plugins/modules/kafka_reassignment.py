@@ -244,22 +244,26 @@ failed_items:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_disks import DisksClient
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_moves import (
-    MovesClient,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_python import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
     require_both_clients,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.disks import DiskReassignment
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moving import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_disks import (
+    DisksClient,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_replicas import (
+    MovesClient,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.disks import (
+    DiskReassignment,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import (
     OPTIONS,
     Moving,
     told_into,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.reassignment import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.reassignment import (
     Reassignment,
 )
 

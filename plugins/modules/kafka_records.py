@@ -144,11 +144,11 @@ failed_items:
   sample: []
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_records import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.records.client import (
     RecordsClient,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.records import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.records.resource import (
     RECORD_OPTIONS,
     Records,
 )

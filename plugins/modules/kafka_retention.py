@@ -358,14 +358,14 @@ cluster_id:
   sample: HJApaBPOSuOLtHWS0snxMA
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_python import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
     require_both_clients,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_retention import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention.client import (
     RetentionClient,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention.resource import (
     RETENTION_OPTIONS,
     Retention,
 )

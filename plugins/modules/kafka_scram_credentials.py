@@ -87,12 +87,12 @@ failed_items:
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_zookeeper import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.zookeeper import (
     KAZOO_IMPORT_ERROR,
     ZookeeperClient,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.first_credentials import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.first_credentials import (
     FIRST_OPTIONS,
     FirstCredentials,
 )

@@ -374,11 +374,11 @@ reachable:
   sample: false
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
     KafkaClient,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.resource import (
     TOPIC_OPTIONS,
     Topics,
     read_items,

@@ -153,17 +153,17 @@ cluster_id:
   sample: HJApaBPOSuOLtHWS0snxMA
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_python import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
     require_both_clients,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_retention import (
-    RetentionClient,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster_tables import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.tables import (
     TOPICS_INFO_OPTIONS,
     gather_topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_once
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention.client import (
+    RetentionClient,
+)
 
 
 def main() -> None:

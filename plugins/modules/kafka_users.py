@@ -221,12 +221,12 @@ cluster_id:
   sample: HJApaBPOSuOLtHWS0snxMA
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_python import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
     require_both_clients,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_users import UserClient
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.client import UserClient
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.resource import (
     USER_OPTIONS,
     Users,
 )

@@ -64,12 +64,14 @@ cluster_id:
   sample: HJApaBPOSuOLtHWS0snxMA
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_python import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
     require_both_clients,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_users import UserClient
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_once
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users import read_users
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.client import UserClient
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.resource import (
+    read_users,
+)
 
 
 def main() -> None:

@@ -150,7 +150,7 @@ from typing import Any, Dict, List
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.four_letter_words import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.four_letter_words import (
     outage,
     says_it_does_not_serve,
     server_state,

@@ -81,14 +81,14 @@ def real(servers: str) -> None:
     """Print what looks at a cluster cost: the first, one more, one with all settings."""
     from confluent_kafka.admin import AdminClient
 
-    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
         KafkaClient,
     )
     from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import (
         Connection,
         parse_addresses,
     )
-    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.gatekeeper import (
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.gatekeeper import (
         Gatekeeper,
         Question,
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_settings import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs.plan_broker_settings import (
     LIMITS,
     POOLS,
 )

@@ -139,22 +139,22 @@ ONE_WAY = {
         # the others ask again what failed, or have something to do between two looks
         r"(?:clock\(\)|now) (?:>=|<) (?:self\._)?(?:deadline|until|patience|end)\b|monotonic\(\)",
         {
-            "admin/client_connection.py",
-            "admin/client_groups.py",
-            "admin/client_kafka.py",
-            "admin/client_python.py",
-            "admin/client_records.py",
-            "admin/disks.py",
-            "admin/reach.py",
-            "admin/reassignment.py",
+            "admin/client/connection.py",
+            "admin/groups/client.py",
+            "admin/client/kafka.py",
+            "admin/client/python.py",
+            "admin/records/client.py",
+            "admin/moves/disks.py",
+            "admin/client/reach.py",
+            "admin/moves/reassignment.py",
             "admin/runner.py",
-            "admin/until_quiet.py",
+            "admin/client/until_quiet.py",
             "preflight/network_facts.py",
             "waiting.py",
         },
     ),
     "problems": (r"^class \w*(?:Problem|Finding|Refusal)\w*\b", {"problem.py"}),
-    "kazoo": (r"^\s*(?:from|import) kazoo\b", {"admin/client_zookeeper.py"}),
+    "kazoo": (r"^\s*(?:from|import) kazoo\b", {"admin/client/zookeeper.py"}),
 }
 
 
@@ -176,7 +176,11 @@ def test_only_clients_import_a_client_library():
         for path in TREES
         if re.search(libraries, (PLUGINS / path).read_text(encoding="utf-8"), flags=re.M)
     }
-    clients = {str(path.relative_to(PLUGINS)) for path in UTILS.glob("a*/client_*.py")}
+    clients = {
+        str(path.relative_to(PLUGINS))
+        for pattern in ("admin/client/*.py", "admin/*/client*.py", "aws/client_*.py")
+        for path in UTILS.glob(pattern)
+    }
     assert len(users) > 3 and users <= clients
 
 
@@ -240,7 +244,27 @@ def layers_of_admin():
     return {
         name: (depth, layer.strip())
         for depth, (layer, cell) in enumerate(rows)
-        for name in re.findall(r"`(\w+)`", cell)
+        for name in re.findall(r"`([\w.]+)`", cell)
+    }
+
+
+def files_of_admin():
+    """Name with its package, such as "topics.plan" -> what it imports of admin."""
+    start = f"{PREFIX}module_utils.admin."
+    names = {
+        ".".join(path.with_suffix("").parts[2:]): tree
+        for path, tree in TREES.items()
+        if path.parts[:2] == ("module_utils", "admin") and path.stem != "__init__"
+    }
+    return {
+        name: {
+            other
+            for each in imports(tree)
+            if each.startswith(start)
+            for other in names
+            if f"{each}.".startswith(f"{start}{other}.")
+        }
+        for name, tree in names.items()
     }
 
 
@@ -248,17 +272,39 @@ def test_arrows_within_admin_go_down_and_none_sideways_between_resources():
     """As the table has them; what two resources share is below both."""
     layers = layers_of_admin()
     wrong = set()
-    for path, tree in TREES.items():
-        if path.parts[:2] != ("module_utils", "admin") or path.stem == "__init__":
-            continue
-        for each in imports(tree):
-            other = each[len(f"{PREFIX}module_utils.admin.") :].partition(".")[0]
-            if not each.startswith(f"{PREFIX}module_utils.admin.") or other not in layers:
-                continue
-            (start, layer), (end, _layer) = layers[path.stem], layers[other]
+    for name, others in files_of_admin().items():
+        for other in others:
+            (start, layer), (end, _layer) = layers[name], layers[other]
             if start > end or (start == end and layer == "resource"):
-                wrong.add(f"{path.stem} -> {other}")
+                wrong.add(f"{name} -> {other}")
     assert len(layers) > 30 and not wrong
+
+
+def test_no_two_packages_of_admin_need_each_other():
+    """So each can be read after those that it takes something from, and none before."""
+    rest = {}
+    for name, others in files_of_admin().items():
+        package = name.partition(".")[0] if "." in name else ""
+        if package:
+            rest.setdefault(package, set()).update(
+                other.partition(".")[0] for other in others if "." in other
+            )
+    assert {"client", "topics", "acls", "rolling"} <= rest.keys()
+    while rest:
+        lowest = {name for name, below in rest.items() if not (below - {name}) & rest.keys()}
+        assert lowest, f"a circle among {sorted(rest)}"
+        rest = {name: below for name, below in rest.items() if name not in lowest}
+
+
+def test_what_all_of_admin_shares_knows_no_resource():
+    """Files beside the packages take nothing of them; the edge alone knows what a connection is."""
+    upwards = {
+        f"{name} -> {other}"
+        for name, others in files_of_admin().items()
+        for other in others
+        if "." not in name and "." in other
+    }
+    assert upwards == {"edge -> client.connection"}
 
 
 def test_text_is_made_by_f_strings():
@@ -275,8 +321,7 @@ def test_text_is_made_by_f_strings():
 
 def test_the_page_of_the_modules_names_every_file_of_theirs():
     inside = (ROOT / "docs" / "modules.md").read_text(encoding="utf-8").split("## Inside")[1]
-    files = {path.stem for path in UTILS.glob("admin/*.py")} - {"__init__"}
-    assert not [name for name in sorted(files) if f"`{name}`" not in inside]
+    assert not [name for name in sorted(files_of_admin()) if f"`{name}`" not in inside]
 
 
 ROWS = [

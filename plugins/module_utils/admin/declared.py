@@ -39,8 +39,8 @@ def state_lines(results: Mapping[str, Any], checked: bool = False) -> List[str]:
 def state_variables(there: Mapping[str, Any]) -> Dict[str, Any]:
     """The state of a running cluster as variables of the role `kafka` that, applied, change nothing.
 
-    `there` has `topics`, `configs`, `quotas`, `acls` as the info modules return them. Topics of Kafka,
-    Connect, mirrors and streams are left out, and so is what somebody else sets for a while.
+    `there` has `topics`, `configs`, `quotas`, `acls` as the info modules return them. Topics of Kafka, Connect,
+    mirrors and streams are left out, and so is what somebody else sets for a while.
     """
     return {
         "kafka_topics": [_topic(each) for each in there["topics"] if not each["internal"]],

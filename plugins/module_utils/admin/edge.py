@@ -18,7 +18,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec imp
     connection_from,
     kafka_argument_spec,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_connection import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.connection import (
     require_kafka,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection

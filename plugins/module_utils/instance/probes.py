@@ -10,7 +10,9 @@ import re
 import socket
 from typing import Any, Mapping, Optional
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.four_letter_words import ask
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.four_letter_words import (
+    ask,
+)
 
 TIMEOUT_SECONDS = 2.0
 Probe = Mapping[str, Any]  # host, port; optional: send (text), expect (regular expression)

@@ -13,20 +13,20 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acl_items import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.items import (
     ACL_ITEM,
     NO_AUTHORIZER,
     parse_acls,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.config_items import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs.items import (
     CONFIG_ITEM,
     parse_configs,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_quotas import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quotas.plan import (
     QUOTA_ITEM,
     parse_quotas,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.user_items import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.items import (
     USER_ITEM,
     parse_users,
 )

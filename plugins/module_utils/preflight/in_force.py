@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Dict, Iterable, Iterator, List, Mapping, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.dangers import dangers
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     BROKER_KEYS,
     ConfigEntry,
@@ -22,6 +21,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
     same_value,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.dangers import dangers
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import HIDDEN
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (

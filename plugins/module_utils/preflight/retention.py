@@ -14,20 +14,20 @@ from typing import Any, Iterator, List
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Snapshot as TopicSnapshot,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_retention import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention.plan import (
     CONSENTS,
     contradictions,
     match_policies,
     parse_policies,
     wishes,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics import (
-    TopicPolicy,
-    plan_topics,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topic_items import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.items import (
     DesiredTopic,
     parse_topics,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.plan import (
+    TopicPolicy,
+    plan_topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member

@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from typing import Any, Dict, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import topic_of
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_retention import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention.plan import (
     parse_policies,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topic_items import parse_topics
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.items import (
+    parse_topics,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     bootstrap_servers,
     zookeeper_connect,

@@ -14,13 +14,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Snapshot as TopicSnapshot,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan_topics import (
-    TopicPolicy,
-    plan_topics,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topic_items import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.items import (
     DesiredTopic,
     parse_topics,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.plan import (
+    TopicPolicy,
+    plan_topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import (
     PLUGIN,

@@ -20,9 +20,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls import Acls
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.client import AclClient
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.resource import Acls
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import connection_from
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_acls import AclClient
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import reconcile
 from tests.support.outside import wait_until
 from tests.support.secured_cluster import secured_cluster

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import connection_from
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_groups import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups.client import (
     GroupsClient,
 )
 from tests.support.outside import wait_until

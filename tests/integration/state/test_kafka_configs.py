@@ -18,10 +18,10 @@ from confluent_kafka.admin import (
     NewTopic,
 )
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_configs import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs.client import (
     ConfigsClient,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs import Configs
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs.resource import Configs
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import (
     Connection,
     parse_addresses,

@@ -14,15 +14,15 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_quotas import (
-    QuotasClient,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import (
     Connection,
     parse_addresses,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quotas import Quotas
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quotas.client import (
+    QuotasClient,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quotas.resource import Quotas
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import reconcile
 from tests.support.outside import wait_until
 from tests.support.rights import right_on_the_cluster

@@ -367,7 +367,9 @@ def test_a_user_with_rights_on_a_prefix_only(secured, admin, name):
 
 def test_a_topic_that_is_deleted_meanwhile_fails_alone(secured, admin, name, monkeypatch):
     """The broker's own refusal, for one of two; the other one is done, and told so."""
-    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import client_kafka
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client import (
+        kafka as client_kafka,
+    )
 
     gone, stays = f"{name}.gone", f"{name}.stays"
     create(admin, secured, [gone, stays])
@@ -392,7 +394,9 @@ def test_a_topic_that_is_deleted_meanwhile_fails_alone(secured, admin, name, mon
 
 @ZOOKEEPER_IN_SOAK
 def test_requests_do_not_depend_on_how_many_topics_there_are(secured, admin, name, monkeypatch):
-    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import client_retention
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention import (
+        client as client_retention,
+    )
 
     clients = []
     really = client_retention.RetentionClient.__init__

@@ -8,9 +8,11 @@ import time
 
 import pytest
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import groups_info
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import connection_from
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_groups import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups import (
+    info as groups_info,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups.client import (
     GroupsClient,
 )
 from tests.support.outside import wait_until

@@ -7,10 +7,10 @@ from __future__ import annotations
 import time
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import connection_from
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_records import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.records.client import (
     RecordsClient,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.records import Records
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.records.resource import Records
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import reconcile
 from tests.support.outside import wait_until
 from tests.support.readers import allow, commit, create, parameters, start_of, write

@@ -14,7 +14,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_users import UserClient
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.client import UserClient
 from tests.support.outside import wait_until
 from tests.support.run_module import run_module
 

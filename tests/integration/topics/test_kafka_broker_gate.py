@@ -276,13 +276,13 @@ def test_topics_come_and_go_while_it_looks(gate, make, admin, name):
 
 def test_the_requests_do_not_depend_on_the_number_of_topics(cluster, modules, make):
     """Two looks at one topic and at forty."""
-    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
         KafkaClient,
     )
     from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import (
         Connection,
     )
-    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.gatekeeper import (
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.gatekeeper import (
         Gatekeeper,
         Question,
     )

@@ -131,7 +131,7 @@ def without_controller(modules, cluster, name):
 
 def test_the_controller_leaves(modules, cluster, name, without_controller):
     """A client that knew the old controller still gets its topic; what lacks is named."""
-    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_kafka import (
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
         KafkaClient,
     )
     from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import (

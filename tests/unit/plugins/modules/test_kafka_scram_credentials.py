@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_zookeeper import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.zookeeper import (
     node_name,
 )
 from tests.support.run_module import run_module

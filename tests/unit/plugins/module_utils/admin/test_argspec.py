@@ -12,29 +12,47 @@ import yaml
 
 from ansible_collections.kafkaops.cluster.plugins.doc_fragments.kafka import ModuleDocFragment
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoints
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import (
-    broker_settings,
-    cluster_info,
-    cluster_tables,
-    configs,
-    groups,
-    groups_info,
-    model,
-    moving,
-    plan_retention,
-    quotas,
-    records,
-    retention,
-    topics,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
     connection_from,
     kafka_argument_spec,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster import (
+    info as cluster_info,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster import (
+    tables as cluster_tables,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs import broker_settings
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs import (
+    resource as configs,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import (
     parse_addresses,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups import (
+    info as groups_info,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups import (
+    resource as groups,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves import moving
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quotas import (
+    resource as quotas,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.records import (
+    resource as records,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention import (
+    plan as plan_retention,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention import (
+    resource as retention,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics import items
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics import (
+    resource as topics,
+)
 from ansible_collections.kafkaops.cluster.plugins.modules import kafka_broker_gate
 from tests.support.run_module import run_module
 
@@ -95,7 +113,7 @@ def test_a_topic_has_the_same_options_wherever_it_is_declared():
     entries = yaml.safe_load(specs.read_text(encoding="utf-8"))["argument_specs"]
     of_the_role = entries["main"]["options"]["kafka_topics"]["options"]
     of_the_module = topics.TOPIC_OPTIONS["topics"]["options"]
-    assert set(of_the_role) == set(of_the_module) == set(model._ITEM_KEYS)
+    assert set(of_the_role) == set(of_the_module) == set(items._ITEM_KEYS)
     for name, option in of_the_role.items():
         for key in ("choices", "default", "required"):
             assert option.get(key) == of_the_module[name].get(key), name

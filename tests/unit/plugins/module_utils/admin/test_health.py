@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import health
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster_info import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.info import (
     described,
     in_sync_everywhere,
     wait_for,

@@ -14,7 +14,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_val
     canonical_value,
     same_value,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topic_items import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.items import (
     DesiredTopic,
     parse_topics,
     parse_topics_text,

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.four_letter_words import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.four_letter_words import (
     outage,
     parse_mntr,
     parse_srvr,
@@ -19,16 +19,16 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.four_letter
     why_another_server,
     why_not_serving,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.roll import (
-    roll_order,
-    turn_events,
-    unmended,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.status import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.status import (
     idle_brokers,
     left_undone,
     status,
     what_started,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.order import (
+    roll_order,
+    turn_events,
+    unmended,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import find, major
 from ansible_collections.kafkaops.cluster.plugins.modules.zookeeper_info import wrong_parameters

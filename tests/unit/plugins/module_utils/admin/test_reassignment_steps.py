@@ -13,18 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client_moves import (
-    Running,
-    Throttles,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
     Partition,
     Snapshot,
     Topic,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moving import OPTIONS
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.reassignment import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_replicas import (
+    Running,
+    Throttles,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import OPTIONS
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.reassignment import (
     Reassignment,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import reconcile

@@ -1,0 +1,221 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""ACLs of a cluster: read, created, deleted, in as many requests for a thousand as for ten.
+
+Private to this collection. kafka-python sends the messages: librdkafka knows neither users nor delegation
+tokens as resources.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.items import (
+    NO_AUTHORIZER,
+    Binding,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import BATCH
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
+    PythonClient,
+    send,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
+    AdminError,
+    Failure,
+    FinalError,
+)
+
+try:
+    from kafka.errors import KafkaError as OtherError
+    from kafka.errors import SecurityDisabledError, for_code
+    from kafka.protocol.admin import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
+except ImportError:
+    pass  # require_both_clients of client_python says so
+
+# The protocol's numbers.
+_TYPES = dict(topic=2, group=3, cluster=4, transactional_id=5, delegation_token=6, user=7)
+_PATTERNS = dict(literal=3, prefixed=4)
+_PERMISSIONS = dict(deny=2, allow=3)
+_IN_ORDER = (
+    *("all", "read", "write", "create", "delete", "alter", "describe", "cluster_action"),
+    *("describe_configs", "alter_configs", "idempotent_write", "create_tokens", "describe_tokens"),
+    "two_phase_commit",
+)
+_OPERATIONS = {name: number for number, name in enumerate(_IN_ORDER, 2)}
+_ANY = 1
+_DENIED = "CLUSTER_AUTHORIZATION_FAILED"
+
+
+# (error code, text) of each binding.
+Answers = List[Tuple[int, str]]
+
+
+class AclClient(PythonClient):
+    """One cluster, for the modules of ACLs."""
+
+    def fetch_bindings(self, broker: Optional[int] = None) -> FrozenSet[Binding]:
+        """All bindings as one broker has them, any by default; one request.
+
+        FinalError without the right, and where the brokers have no authorizer.
+        """
+        return self.ask(
+            "reading ACLs", lambda admin: _described(admin, broker), "Describe on the cluster"
+        )
+
+    def fetch_views(self) -> Dict[int, Optional[FrozenSet[Binding]]]:
+        """The bindings as each live broker has them, None for one that does not answer."""
+        brokers = [broker.id for broker in self.fetch_metadata().brokers]
+
+        def call(admin: Any) -> Dict[int, Optional[FrozenSet[Binding]]]:
+            self.requests["reading ACLs"] += len(brokers) - 1  # one is counted by ask
+            views: Dict[int, Optional[FrozenSet[Binding]]] = {}
+            for broker in brokers:
+                try:
+                    views[broker] = _described(admin, broker)
+                except (OtherError, OSError) as error:
+                    if isinstance(error, SecurityDisabledError):
+                        raise
+                    views[broker] = None
+            return views
+
+        return self.ask("reading ACLs", call, "Describe on the cluster")
+
+    def create(self, bindings: Sequence[Binding]) -> List[Failure]:
+        """Create bindings, BATCH in a request; those that the cluster refused."""
+        return self._change("create", bindings, _create)
+
+    def delete(self, bindings: Sequence[Binding]) -> List[Failure]:
+        """Delete bindings, BATCH in a request; those that the cluster refused."""
+        return self._change("delete", bindings, _delete)
+
+    def _change(
+        self, kind: str, bindings: Sequence[Binding], sent: Callable[..., Answers]
+    ) -> List[Failure]:
+        failures: List[Failure] = []
+        for start in range(0, len(bindings), BATCH):
+            batch = bindings[start : start + BATCH]
+            try:
+                call = functools.partial(sent, bindings=batch)
+                answers = self.ask(f"changing ACLs ({kind})", call, "Alter on the cluster")
+            except AdminError as error:
+                reason = error.problem.reason
+                failures += [Failure(each.subject, reason, kind) for each in batch]
+                continue
+            for binding, (code, text) in zip(batch, answers):
+                if code:
+                    failures.append(_failure(binding, kind, code, text))
+        return failures
+
+
+def _failure(binding: Binding, kind: str, code: int, text: str) -> Failure:
+    error = for_code(code)
+    name = getattr(error, "message", "") or error.__name__
+    words = text or getattr(error, "description", "") or name
+    if name == _DENIED:
+        words = "the user may not; it needs Alter on the cluster"
+    return Failure(binding.subject, words, kind, name)
+
+
+def _described(admin: Any, broker: Optional[int]) -> FrozenSet[Binding]:
+    """Every binding; raises kafka-python's error."""
+    request = DescribeAclsRequest(
+        resource_type_filter=_ANY,
+        resource_name_filter=None,
+        pattern_type_filter=_ANY,
+        principal_filter=None,
+        host_filter=None,
+        operation=_ANY,
+        permission_type=_ANY,
+    )
+    response = send(admin, request, broker)
+    if response.error_code:
+        error = for_code(response.error_code)
+        if issubclass(error, SecurityDisabledError):
+            raise FinalError(NO_AUTHORIZER)
+        raise error(response.error_message)
+    names = {key: _names(table) for key, table in _TABLES.items()}
+    return frozenset(
+        Binding(
+            _word(names["type"], found.resource_type),
+            found.resource_name,
+            _word(names["pattern"], found.pattern_type),
+            acl.principal,
+            _word(names["permission"], acl.permission_type),
+            _word(names["operation"], acl.operation),
+            acl.host,
+        )
+        for found in response.resources
+        for acl in found.acls
+    )
+
+
+_TABLES: Mapping[str, Mapping[str, int]] = {
+    "type": _TYPES,
+    "pattern": _PATTERNS,
+    "permission": _PERMISSIONS,
+    "operation": _OPERATIONS,
+}
+
+
+def _names(table: Mapping[str, int]) -> Dict[int, str]:
+    return {number: name for name, number in table.items()}
+
+
+def _word(names: Mapping[int, str], number: int) -> str:
+    """The word for a number; the number itself for what a younger Kafka has."""
+    return names.get(number, str(number))
+
+
+def _number(table: str, word: str) -> int:
+    return _TABLES[table][word] if word in _TABLES[table] else int(word)
+
+
+def _create(admin: Any, bindings: Sequence[Binding]) -> Answers:
+    """(error code, text) of each."""
+    creations = [
+        CreateAclsRequest.AclCreation(
+            resource_type=_number("type", each.resource_type),
+            resource_name=each.resource_name,
+            resource_pattern_type=_number("pattern", each.pattern),
+            principal=each.principal,
+            host=each.host,
+            operation=_number("operation", each.operation),
+            permission_type=_number("permission", each.permission),
+        )
+        for each in bindings
+    ]
+    version = _least_version(bindings)
+    response = send(admin, CreateAclsRequest(creations=creations, min_version=version))
+    return [(result.error_code, result.error_message or "") for result in response.results]
+
+
+def _delete(admin: Any, bindings: Sequence[Binding]) -> Answers:
+    """(error code, text) of each; what is no longer there is no error."""
+    filters = [
+        DeleteAclsRequest.DeleteAclsFilter(
+            resource_type_filter=_number("type", each.resource_type),
+            resource_name_filter=each.resource_name,
+            pattern_type_filter=_number("pattern", each.pattern),
+            principal_filter=each.principal,
+            host_filter=each.host,
+            operation=_number("operation", each.operation),
+            permission_type=_number("permission", each.permission),
+        )
+        for each in bindings
+    ]
+    version = _least_version(bindings)
+    response = send(admin, DeleteAclsRequest(filters=filters, min_version=version))
+    answers = []
+    for result in response.filter_results:
+        # within a filter that was accepted, the one binding may still not have gone
+        parts = [(match.error_code, match.error_message) for match in result.matching_acls]
+        parts = [(result.error_code, result.error_message), *parts]
+        answers.append(next(((code, text or "") for code, text in parts if code), (0, "")))
+    return answers
+
+
+def _least_version(bindings: Sequence[Binding]) -> int:
+    """Users are resources since version 3 of the messages."""
+    return 3 if any(each.resource_type == "user" for each in bindings) else 1

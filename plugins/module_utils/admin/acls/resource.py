@@ -1,0 +1,168 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""ACLs as a Resource: what the runner needs to know to reconcile them; and what the info module returns.
+
+Private to this collection. The glue between `plan`, which decides, and `client`, which does.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.client import AclClient
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.items import (
+    ACL_ITEM,
+    NO_AUTHORIZER,
+    Binding,
+    items_of,
+    parse_acls,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.plan import (
+    CONSENTS,
+    CREATE,
+    DELETE,
+    EVERYONE,
+    AclPolicy,
+    AclPurge,
+    AclSnapshot,
+    apply_to,
+    chosen,
+    plan_acls,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
+    AdminError,
+    Change,
+    Failure,
+    Plan,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.purge import checked_patterns
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
+
+ANONYMOUS = "User:ANONYMOUS"
+
+
+def patterns_from(setting: str, texts: Optional[Sequence[str]]) -> Optional[Tuple[str, ...]]:
+    """Regular expressions of an option that may be left out; AdminError for a text that is none."""
+    return None if texts is None else checked_patterns(texts, setting)
+
+
+def policy_from(params: Mapping[str, Any], connection: Connection) -> AclPolicy:
+    """The AclPolicy of a module's parameters; AdminError for a pattern that cannot be one."""
+    purge = None
+    if params["purge"]:
+        given = params["purge"]
+        purge = AclPurge(
+            patterns_from("purge.principals", given["principals"]),
+            patterns_from("purge.resources", given["resources"]),
+            given["maximum"],
+        )
+    principal = params["own_principal"] or own_principal(connection)
+    return AclPolicy(frozenset(params["allow"]), purge, principal)
+
+
+def own_principal(connection: Connection) -> Optional[str]:
+    """Who a connection is for the brokers; None with a certificate, whose name they may map."""
+    if connection.security_protocol.startswith("SASL"):
+        return f"User:{connection.sasl_username}"
+    if connection.security_protocol == "SSL" and connection.ssl_certificate:
+        return None
+    return ANONYMOUS
+
+
+class Acls(Resource):
+    """The declared ACLs of one task."""
+
+    def __init__(self, client: AclClient, params: Mapping[str, Any]):
+        self.client = client
+        self.policy = policy_from(params, client.connection)
+        self.desired, self.refusals = parse_acls(params["acls"])
+        self._everyone: Optional[bool] = params["allow_everyone_if_no_acl_found"]
+
+    def read(self) -> AclSnapshot:
+        """All bindings, and what this very user may do; five requests."""
+        metadata = self.client.fetch_metadata()
+        bindings = self.client.fetch_bindings()
+        rights = self.client.fetch_own_rights()
+        everyone = self._everyone
+        if everyone is None and metadata.brokers:
+            config = self.client.fetch_broker_config(metadata.brokers[0].id)
+            # Its value is hidden, since Kafka does not know the settings of an authorizer. Whether
+            # there is one is not.
+            everyone = False if config is not None and EVERYONE not in config else None
+        return AclSnapshot(bindings, "ALTER" in rights, everyone, metadata.cluster_id)
+
+    def plan(self, snapshot: AclSnapshot) -> Plan:
+        """The plan, and every item that could not be read."""
+        return plan_acls(self.desired, snapshot, self.policy).refusing(self.refusals)
+
+    def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
+        """Add, then remove."""
+        added = [Binding(**change.after) for change in changes if change.kind == CREATE]
+        removed = [Binding(**change.before) for change in changes if change.kind == DELETE]
+        return self.client.create(added) + self.client.delete(removed)
+
+    def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
+        """What not every live broker knows yet: in ZooKeeper mode one learns after another."""
+        found: Dict[str, str] = {}
+        for broker, view in self.client.fetch_views().items():
+            for change in changes if view is not None else ():
+                there = Binding(**(change.after or change.before)) in (view or ())
+                if there != (change.kind == CREATE):
+                    state = "still there" if there else "not there yet"
+                    found[change.subject] = f"{state} on broker {broker}"
+        return found
+
+    def results(self, outcome: Outcome) -> Dict[str, Any]:
+        """What the module returns: the declared bindings as they are now, or would be."""
+        after = apply_to(outcome.snapshot.bindings, outcome.changed)
+        declared = {wanted.binding for wanted in self.desired}
+        return {
+            "cluster_id": outcome.snapshot.cluster_id,
+            "acls": items_of(after & declared),
+        }
+
+
+def read_acls(client: AclClient, params: Mapping[str, Any]) -> Dict[str, Any]:
+    """What kafka_acls_info returns."""
+    principals = patterns_from("principals", params["principals"])
+    resources = patterns_from("resources", params["resources"])
+    client.connect()
+    metadata = client.fetch_metadata()
+    bindings: FrozenSet[Binding] = frozenset()
+    try:
+        bindings = client.fetch_bindings()
+    except AdminError as error:
+        if error.problem != NO_AUTHORIZER or not params["missing_ok"]:
+            raise
+    found = chosen(bindings, principals, resources)
+    return {
+        "cluster_id": metadata.cluster_id,
+        "acls": items_of(found),
+        "binding_count": len(found),
+    }
+
+
+# The modules' own options; their documentation is in the modules.
+ACL_OPTIONS = dict(
+    acls=dict(type="list", elements="dict", required=True, options=ACL_ITEM),
+    allow=dict(type="list", elements="str", choices=list(CONSENTS), default=[]),
+    purge=dict(
+        type="dict",
+        options=dict(
+            principals=dict(type="list", elements="str"),
+            resources=dict(type="list", elements="str"),
+            maximum=dict(type="int", required=True),
+        ),
+        required_one_of=[("principals", "resources")],
+    ),
+    allow_everyone_if_no_acl_found=dict(type="bool"),
+    own_principal=dict(type="str"),
+    operation_timeout=dict(type="float", default=300.0),
+)
+ACL_INFO_OPTIONS = dict(
+    principals=dict(type="list", elements="str"),
+    resources=dict(type="list", elements="str"),
+    missing_ok=dict(type="bool", default=False),
+)

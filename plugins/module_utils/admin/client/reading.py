@@ -1,0 +1,508 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reading a cluster: brokers, topics, settings, offsets, sizes, each as our values.
+
+Private to this collection. The number of requests does not depend on how many topics there are.
+kafka-python asks where librdkafka has no call.
+"""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import itertools
+import traceback
+from dataclasses import replace
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    FrozenSet,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
+
+from ansible.module_utils.basic import missing_required_lib
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.answers import (
+    Configs,
+    entries_of,
+    sizes_of,
+    snapshot_of,
+    with_config,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.connection import (
+    ClusterConnection,
+    denied_codes,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settings import (
+    kafka_python_settings,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Broker,
+    ConfigEntry,
+    Key,
+    Snapshot,
+    Stake,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
+    AdminError,
+    FinalError,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.stakes import estimate_stake
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+
+try:
+    from confluent_kafka import KafkaError, KafkaException, TopicPartition
+    from confluent_kafka.admin import ConfigResource, OffsetSpec
+except ImportError:
+    pass  # require_kafka of client_connection says so
+
+METADATA_SECONDS = 2.0
+VIEW_ATTEMPTS = 25
+VIEWS_AT_ONCE = 8
+OTHER_SECONDS = 5.0
+
+
+def require_kafka_python(module: Any) -> None:
+    """Fail with Ansible's usual sentence if kafka-python is missing."""
+    try:
+        import kafka  # noqa: F401  pylint: disable=unused-import
+    except ImportError:
+        module.fail_json(
+            msg=missing_required_lib("kafka-python", reason="to learn of reassignments"),
+            exception=traceback.format_exc(),
+        )
+
+
+class ReadingClient(ClusterConnection):
+    """What can be asked of one cluster."""
+
+    # ------------------------------------------------------------ brokers and topics
+
+    def fetch_metadata(self) -> Snapshot:
+        """All brokers and topics, without configurations: one request, to any one broker."""
+        # Short at first, so that another address is asked after one that knows of nobody; then long
+        # enough for a huge cluster.
+        patience = (METADATA_SECONDS * 2**attempt for attempt in itertools.count())
+        snapshot = snapshot_of(
+            self._read(
+                "reading metadata", lambda left: self._list_topics(min(left, next(patience)))
+            )
+        )
+        expected = self.connection.cluster_id
+        if expected and snapshot.cluster_id != expected:
+            raise AdminError(
+                Problem(
+                    "cluster.foreign",
+                    f"it is the cluster {snapshot.cluster_id}",
+                    "correct bootstrap_servers or cluster_id",
+                    (self.connection.bootstrap,),
+                    "cluster_id",
+                    expected,
+                )
+            )
+        return snapshot
+
+    def fetch_view_of_others(self, *besides: int) -> Snapshot:
+        """The metadata that another broker than these has, one that knows itself to be registered.
+
+        A broker that lost touch answers, too, with what it knew last or with an empty cluster. Which
+        one is asked is librdkafka's choice, so that fresh clients are made until it was another one.
+        AdminError if none is.
+        """
+        for _attempt in range(VIEW_ATTEMPTS):
+            snapshot = self.fetch_metadata()
+            told = {each.id for each in snapshot.brokers}
+            if snapshot.answered_by not in besides and snapshot.answered_by in told:
+                return snapshot
+            self._renew()
+        raise AdminError(
+            Problem(
+                "cluster.read",
+                (
+                    f"only broker{'s' * (len(besides) > 1)} {', '.join(map(str, besides))} answer"
+                    f"{'s' * (len(besides) == 1)}, or brokers that are not registered"
+                    if besides
+                    else "only brokers that are not registered answer"
+                ),
+                "start the other brokers (playbooks/start.yml starts what is down)",
+                (self.connection.bootstrap,),
+            )
+        )
+
+    def fetch_every_view(
+        self, snapshot: Snapshot, besides: Collection[int] = ()
+    ) -> Dict[int, Optional[Snapshot]]:
+        """The metadata that each live broker has: broker id to Snapshot, None if it is silent.
+
+        Brokers learn of changes one after another. A fresh client whose only address is that broker
+        sticks to it or to another one, about every second time (measured), and the answer says who
+        gave it: so fresh clients are made until one has asked the right broker. `besides` are ids of
+        brokers that are left out. Several are asked at once.
+        """
+        asked = [broker for broker in snapshot.brokers if broker.id not in besides]
+        with concurrent.futures.ThreadPoolExecutor(VIEWS_AT_ONCE) as pool:
+            answers = list(pool.map(self._view, asked))
+        for _view, requests in answers:
+            self.requests.update(requests)
+        return {broker.id: view for broker, (view, _requests) in zip(asked, answers)}
+
+    def _view(self, broker: Broker) -> Tuple[Optional[Snapshot], collections.Counter[str]]:
+        """(the metadata of one broker, None if it is silent; how many requests that took)."""
+        alone = replace(self.connection, addresses=((broker.host, broker.port),), timeout=5.0)
+        requests: collections.Counter[str] = collections.Counter()
+        for _attempt in range(VIEW_ATTEMPTS):
+            client = ReadingClient(alone, self._clock, self._sleep, self._wall_clock)
+            try:
+                client.connect()
+                metadata = client._list_topics(alone.timeout)
+            except (AdminError, KafkaException):
+                break
+            finally:
+                requests.update(client.requests)
+            if metadata.orig_broker_id == broker.id:
+                return snapshot_of(metadata), requests
+        return None, requests
+
+    def fetch_moving_partitions(self, places: Sequence[Tuple[str, int]]) -> List[Key]:
+        """Partitions that are being moved, sorted; one request, to the controller.
+
+        `places`: the controller's address; another broker, that lost touch, may name none or a wrong one.
+
+        librdkafka has no call for it, metadata show added replicas as any other, and ZooKeeper would
+        have to be asked for every topic: since Kafka 2.6 the state is in the topics' nodes. So
+        kafka-python asks; its connection stays open until `close`. AdminError if the controller does
+        not answer.
+        """
+        from kafka import KafkaAdminClient
+        from kafka.errors import ClusterAuthorizationFailedError
+        from kafka.errors import KafkaError as OtherError
+
+        self.requests["list_reassignments"] += 1
+        doing = "listing the reassignments"
+        try:
+            if self._kafka_python is None:
+                there = replace(self.connection, addresses=tuple(places))
+                with kafka_python_settings(there) as settings:
+                    seconds = min(self.connection.timeout, OTHER_SECONDS)
+                    settings["bootstrap_timeout_ms"] = settings["request_timeout_ms"] = int(
+                        seconds * 1000
+                    )
+                    self._kafka_python = KafkaAdminClient(**settings)
+            return sorted(
+                (key.topic, key.partition)
+                for key in self._kafka_python.list_partition_reassignments()
+            )
+        except ClusterAuthorizationFailedError as error:
+            raise FinalError(
+                Problem(
+                    "cluster.read",
+                    f"{doing} failed: the user may not",
+                    "grant this user Describe on the cluster",
+                    (self.connection.bootstrap,),
+                )
+            ) from error
+        # RuntimeError: "Failed to find active controller id!"
+        except (OtherError, OSError, ValueError, AssertionError, RuntimeError) as error:
+            self.close()
+            raise AdminError(
+                Problem(
+                    "cluster.read",
+                    f"{doing} failed: {type(error).__name__}: {error}",
+                    "run it again once the controller answers",
+                    (self.connection.bootstrap,),
+                )
+            ) from error
+
+    def close(self) -> None:
+        """End what kafka-python runs; librdkafka's client ends by itself."""
+        if self._kafka_python is not None:
+            other, self._kafka_python = self._kafka_python, None
+            other.close()
+
+    def fetch_racks(self) -> Dict[int, Optional[str]]:
+        """Broker id to rack; metadata as librdkafka shows it has none."""
+
+        def call(timeout: float) -> Any:
+            self.requests["describe_cluster"] += 1
+            return self._admin.describe_cluster(request_timeout=timeout).result()
+
+        return {node.id: node.rack for node in self._read("describing the cluster", call).nodes}
+
+    def fetch_own_rights(self) -> FrozenSet[str]:
+        """What this very user may do with the cluster, by the protocol's names, such as ALTER."""
+
+        def call(timeout: float) -> Any:
+            self.requests["describe_cluster"] += 1
+            return self._admin.describe_cluster(
+                include_authorized_operations=True, request_timeout=timeout
+            ).result()
+
+        rights = self._read("describing the cluster", call).authorized_operations
+        return frozenset(right.name for right in rights or ())
+
+    # ------------------------------------------------------------ settings
+
+    def fetch_configs(self, names: Sequence[str], denied_ok: bool = False) -> Configs:
+        """Effective settings of topics: name to {key: ConfigEntry}; one request.
+
+        Topics that vanished meanwhile are left out; with `denied_ok` also those that the user may not see.
+        """
+        if not names:
+            return {}
+        return self._describe_configs("topic", list(names), denied_ok)
+
+    def fetch_broker_config(self, broker_id: int) -> Optional[Dict[str, ConfigEntry]]:
+        """Effective settings of one broker, None without the right to see them; one request."""
+        configs = self._describe_configs("broker", [str(broker_id)], denied_ok=True)
+        return configs.get(str(broker_id))
+
+    def fetch_broker_settings(self, brokers: Iterable[int], key: str) -> Dict[int, str]:
+        """One setting of each of these brokers, as it told it itself; all are asked at once.
+
+        Who does not answer within a few seconds, or may not tell, is left out.
+        """
+        told, _silent = self.fetch_broker_configs(brokers)
+        found = {broker: entries.get(key) for broker, entries in told.items()}
+        return {
+            broker: str(entry.value)
+            for broker, entry in found.items()
+            if entry is not None and entry.value is not None
+        }
+
+    def fetch_broker_configs(
+        self, brokers: Iterable[int]
+    ) -> Tuple[Dict[int, Dict[str, ConfigEntry]], Dict[int, str]]:
+        """(effective settings of each of these brokers, why others did not tell theirs).
+
+        All are asked at once: each answers for itself alone.
+        """
+        asked = {}
+        for broker in brokers:
+            self.requests["describe_broker_configs"] += 1
+            resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
+            seconds = min(self.connection.timeout, OTHER_SECONDS)
+            asked[broker] = self._admin.describe_configs([resource], request_timeout=seconds)
+        told: Dict[int, Dict[str, ConfigEntry]] = {}
+        silent: Dict[int, str] = {}
+        for broker, futures in asked.items():
+            for future in futures.values():
+                try:
+                    told[broker] = entries_of(future.result())
+                except KafkaException as error:
+                    silent[broker] = self._explained(error.args[0])
+        return told, silent
+
+    def _describe_configs(
+        self, kind: str, names: Sequence[str], denied_ok: bool = False
+    ) -> Configs:
+        """Settings by name; with `denied_ok`, what the user may not see is left out."""
+
+        def call(timeout: float) -> Configs:
+            self.requests[f"describe_{kind}_configs"] += 1
+            kinds = {"topic": ConfigResource.Type.TOPIC, "broker": ConfigResource.Type.BROKER}
+            resources = [ConfigResource(kinds[kind], name) for name in names]
+            configs = {}
+            futures = self._admin.describe_configs(resources, request_timeout=timeout)
+            for resource, future in futures.items():
+                try:
+                    entries = future.result()
+                except KafkaException as error:
+                    code = error.args[0].code()
+                    if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                        continue
+                    if denied_ok and code in denied_codes():
+                        continue
+                    raise
+                configs[resource.name] = entries_of(entries)
+            return configs
+
+        return self._read(
+            f"describing {kind} settings",
+            call,
+            "see whether the brokers answer, in ZooKeeper mode also whether ZooKeeper has a "
+            "quorum: brokers read these settings from there",
+        )
+
+    def fetch_topics(
+        self, names: Sequence[str], chosen: Optional[Callable[[str], bool]] = None
+    ) -> Snapshot:
+        """A Snapshot with the settings of the named topics, and of the `chosen`: three requests.
+
+        When none of them exists, the settings of any one topic are read, because the brokers'
+        own list of known settings can only be had from a topic. That, and the brokers' defaults,
+        stay unknown to a user who has rights on a prefix only.
+        """
+        snapshot = self.fetch_metadata()
+        named = set(names)
+        present = sorted(
+            name for name in snapshot.topics if name in named or (chosen and chosen(name))
+        )
+        if present:
+            configs = self.fetch_configs(present)
+        else:
+            any_one = sorted(snapshot.topics)[:1]
+            configs = self._describe_configs("topic", any_one, denied_ok=True) if any_one else {}
+        known = frozenset(key for entries in configs.values() for key in entries) or None
+        defaults: Optional[Dict[str, str]] = None
+        if snapshot.brokers:
+            entries = self.fetch_broker_config(snapshot.brokers[0].id)
+            if entries is not None:
+                defaults = {key: e.value for key, e in entries.items() if e.value is not None}
+        topics = dict(snapshot.topics)
+        for name in present:
+            # A topic that vanished between the two requests is gone, not without settings.
+            if name in configs:
+                topics[name] = with_config(topics[name], configs[name], defaults or {})
+            else:
+                del topics[name]
+        return replace(
+            snapshot,
+            topics=topics,
+            broker_defaults=defaults or {},
+            defaults_denied=bool(snapshot.brokers) and defaults is None,
+            known_keys=known,
+        )
+
+    # ------------------------------------------------------------ offsets
+
+    def fetch_both_ends(
+        self, keys: Collection[Key], first: bool = True
+    ) -> Tuple[Dict[Key, int], Dict[Key, int]]:
+        """(first offset, end offset) of partitions that have a leader: two requests to each leader.
+
+        Without `first` only the end is asked for, and the other dict is empty.
+        """
+        starts = self._offsets({key: OffsetSpec.earliest() for key in keys}) if first else {}
+        return starts, self._offsets({key: OffsetSpec.latest() for key in keys})
+
+    def fetch_newest(self, keys: Collection[Key]) -> Dict[Key, int]:
+        """The largest timestamp in each partition, in ms; -1 where there is no record."""
+        listed = self._listed({key: OffsetSpec.max_timestamp() for key in keys})
+        return {key: stamp for key, (_offset, stamp) in listed.items()}
+
+    def fetch_since(self, moments: Mapping[Key, int]) -> Dict[Key, Tuple[int, int]]:
+        """The first record of each partition that is not older than its moment (ms since 1970).
+
+        As (offset, timestamp in ms); (-1, -1) where all are older.
+        """
+        return self._listed({key: OffsetSpec.for_timestamp(ms) for key, ms in moments.items()})
+
+    def fetch_sizes(self, names: Iterable[str]) -> Tuple[Dict[Key, int], str]:
+        """(bytes of the largest replica of each partition of topics, why there are none)."""
+        return self._sizes(names)
+
+    # ------------------------------------------------------------ records at stake
+
+    def fetch_stakes(
+        self,
+        snapshot: Snapshot,
+        cuts: Mapping[str, Tuple[Optional[int], Optional[int]]],
+        sizes: Optional[Mapping[Key, int]] = None,
+    ) -> Dict[str, Stake]:
+        """What the plan could delete: name to Stake.
+
+        `cuts` maps topic names to the new (retention_ms, retention_bytes), None where unlimited
+        or unchanged. Three requests for offsets, whatever the number of topics (librdkafka sends
+        each to the leaders concerned), and one for sizes where kafka-python is installed, unless
+        the `sizes` of partitions are known.
+        """
+        if not cuts:
+            return {}
+        now_ms = int(self._wall_clock() * 1000)
+        ends: List[Key] = []
+        times: Dict[Key, int] = {}
+        for name, (retention_ms, _size) in cuts.items():
+            for part in snapshot.topics[name].partitions:
+                if part.leader is None:
+                    continue
+                ends.append((name, part.id))
+                if retention_ms is not None and retention_ms >= 0:
+                    times[(name, part.id)] = max(0, now_ms - retention_ms)
+        try:
+            first = self._offsets({key: OffsetSpec.earliest() for key in ends})
+            last = self._offsets({key: OffsetSpec.latest() for key in ends})
+            young = self._offsets(
+                {key: OffsetSpec.for_timestamp(stamp) for key, stamp in times.items()}
+            )
+            unknown = ""
+        except AdminError as error:
+            first = last = young = {}
+            unknown = f"the records could not be counted: {error.problem.reason}"
+        why_not = ""
+        if sizes is None:
+            sizes, why_not = self._sizes(cuts)
+        stakes = {}
+        for name, (retention_ms, retention_bytes) in cuts.items():
+            partitions = [(name, part.id) for part in snapshot.topics[name].partitions]
+            counted = all(key in first and key in last for key in partitions)
+            stakes[name] = estimate_stake(
+                (
+                    [(first[key], last[key], young.get(key, -1)) for key in partitions]
+                    if counted
+                    else None
+                ),
+                [sizes[key] for key in partitions if key in sizes],
+                retention_ms,
+                retention_bytes,
+                unknown or why_not,
+            )
+        return stakes
+
+    def _offsets(self, specs: Mapping[Key, Any]) -> Dict[Key, int]:
+        """(topic, partition) to offset, for one specification each; -1 stays -1."""
+        return {key: offset for key, (offset, _stamp) in self._listed(specs).items()}
+
+    def _listed(self, specs: Mapping[Key, Any]) -> Dict[Key, Tuple[int, int]]:
+        """(topic, partition) to (offset, its timestamp in ms), for one specification each; -1 is none."""
+        if not specs:
+            return {}
+
+        def call(timeout: float) -> Dict[Key, Tuple[int, int]]:
+            self.requests["list_offsets"] += 1
+            asked = {TopicPartition(*key): spec for key, spec in specs.items()}
+            # Asked again soon: another may lead by then, and it is not asked before.
+            futures = self._admin.list_offsets(asked, request_timeout=min(timeout, 5))
+            answers = {part: future.result() for part, future in futures.items()}
+            listed = {
+                (part.topic, part.partition): (answer.offset, answer.timestamp)
+                for part, answer in answers.items()
+            }
+            # For a leader that does not answer librdkafka 2.16.0 returns this, and no error. Taken
+            # for an offset, it would mean a partition without records.
+            for (topic, partition), (offset, _stamp) in sorted(listed.items()):
+                if offset < -1:
+                    text = f"no answer from the leader of {topic}-{partition}"
+                    raise KafkaException(KafkaError(KafkaError._TIMED_OUT, text))
+            return listed
+
+        return self._read("reading offsets", call)
+
+    def _sizes(self, names: Iterable[str]) -> Tuple[Dict[Key, int], str]:
+        """(topic, partition) to bytes of its largest replica, and why there are none."""
+        try:
+            from kafka import KafkaAdminClient  # librdkafka has no call for log directories
+            from kafka.errors import KafkaError as OtherError
+        except ImportError:
+            return {}, "bytes are unknown, kafka-python is not installed"
+        self.requests["describe_log_dirs"] += 1
+        sizes: Dict[Key, int] = {}
+        with kafka_python_settings(self.connection) as settings:
+            try:
+                admin = KafkaAdminClient(**settings)
+                try:
+                    answers = admin.describe_log_dirs(sorted(names))
+                finally:
+                    admin.close()
+            except (OtherError, OSError, ValueError, AssertionError) as error:
+                return {}, f"bytes are unknown: {type(error).__name__}"
+        for key, size in sizes_of(answers):
+            sizes[key] = max(size, sizes.get(key, 0))
+        return sizes, ""

@@ -1,0 +1,297 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Describing a cluster, and waiting until it is as it should be.
+
+Private to this collection. Clock and sleep are handed in. Nothing here changes anything.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import health
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.answers import (
+    with_config,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.until_quiet import (
+    until_quiet,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.zookeeper import (
+    ZookeeperClient,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import Goal
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Snapshot,
+    topic_dict,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import collision_key
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import chooser
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+
+if TYPE_CHECKING:
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
+        KafkaClient,
+    )
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+        ConfigEntry,
+    )
+
+
+def goal_from(params: Optional[Mapping[str, Any]]) -> Optional[Goal]:
+    """The Goal of a module's `wait` option, None if there is none."""
+    if not params:
+        return None
+    return Goal(
+        brokers=tuple(params["brokers"] or ()),
+        in_sync=tuple(params["in_sync"] or ()),
+        full_isr=params["full_isr"],
+        gone=tuple(params["gone"] or ()),
+        unmended=tuple(params["unmended"] or ()),
+        controller=params["controller"],
+        quiet_seconds=params["quiet_seconds"],
+        timeout=params["timeout"],
+    )
+
+
+def wait_for(
+    make_client: Callable[[], KafkaClient],
+    goal: Goal,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+    log: Callable[[str], None] = lambda text: None,
+) -> Dict[str, Any]:
+    """Wait until the goal is met; returns {waited_seconds, polls, not_waited_for}, AdminError at the
+    deadline.
+
+    `make_client()` gives a new, unconnected client: a broker that is starting may refuse for a
+    while, and that is what we wait for. Met means: in fresh metadata at every poll during
+    `quiet_seconds`, and at the end in the view of every live broker, because brokers learn of
+    changes one after another and the next module may ask any of them.
+    """
+    seen: List[Snapshot] = []
+
+    def left() -> Optional[int]:
+        return health.lagging(seen[0], goal) if seen else None
+
+    def look(client: KafkaClient) -> List[str]:
+        # A sick broker may know nothing any more, or only what was.
+        unmended = goal.unmended
+        seen[:] = [client.fetch_view_of_others(*unmended) if unmended else client.fetch_metadata()]
+        return health.unmet(seen[0], goal)
+
+    waited = until_quiet(
+        make_client,
+        look,
+        lambda client: _dissent(client, seen[0], goal),
+        lambda reasons, seconds: Problem(
+            "cluster.not_ready",
+            f"waited {seconds:.0f} s: {'; '.join(reasons)}",
+            "see playbooks/status.yml and the brokers' logs, or raise the timeout",
+        ),
+        goal.quiet_seconds,
+        goal.timeout,
+        clock,
+        sleep,
+        log,
+        left,
+    )
+    return {
+        "waited_seconds": waited.seconds,
+        "polls": waited.polls,
+        "not_waited_for": health.not_waited_for(seen[0], goal),
+    }
+
+
+def _dissent(client: KafkaClient, snapshot: Snapshot, goal: Goal) -> List[str]:
+    """What single brokers see differently. A dead one that the goal does not name may still be
+    registered for a while, and does not answer."""
+    reasons = []
+    for broker, view in sorted(client.fetch_every_view(snapshot, goal.unmended).items()):
+        if view is None and goal.in_sync and broker not in goal.brokers:
+            continue
+        if view is None:
+            reasons.append(f"broker {broker} is registered but does not answer")
+        else:
+            reasons += [f"broker {broker} still sees: {text}" for text in health.unmet(view, goal)]
+    return reasons
+
+
+def describe_cluster(
+    client: KafkaClient, named: Sequence[str] = (), patterns: Sequence[str] = ()
+) -> Dict[str, Any]:
+    """What the module returns about a reachable cluster; four requests, whatever its size.
+
+    Topics that are `named`, that one of these names would collide with, or whose whole name one of the
+    `patterns` matches, are told with their settings: one request more, where there are any.
+    """
+    chosen = chooser((), patterns, "topic_patterns")
+    snapshot = client.fetch_metadata()
+    racks = client.fetch_racks()
+    configs = client.fetch_configs(sorted(snapshot.topics))
+    topics = {
+        name: replace(topic, config=configs.get(name)) for name, topic in snapshot.topics.items()
+    }
+    whole = replace(snapshot, topics=topics)
+    told = {"topics": _named_topics(client, whole, named, chosen)} if named or patterns else {}
+    return {**told, **described(whole, racks)}
+
+
+def described(
+    snapshot: Snapshot, racks: Mapping[int, Optional[str]], reachable: bool = True
+) -> Dict[str, Any]:
+    """The same of a snapshot whose topics have their settings. Pure."""
+    topics, alive = snapshot.topics, {broker.id for broker in snapshot.brokers}
+    holders = health.replica_holders(snapshot)
+    shares = health.loads(snapshot)
+
+    def listed(pairs: Sequence[health.Named]) -> List[Dict[str, Any]]:
+        return [health.partition_dict(name, part) for name, part in pairs]
+
+    return {
+        "reachable": reachable,
+        "cluster_id": snapshot.cluster_id,
+        "controller": snapshot.controller,
+        "brokers": [
+            {
+                "id": broker.id,
+                "host": broker.host,
+                "port": broker.port,
+                "rack": racks.get(broker.id),
+                **dict(zip(("leaders", "replicas", "out_of_sync"), shares[broker.id])),
+            }
+            for broker in snapshot.brokers
+        ],
+        "topic_count": len(topics),
+        "partition_count": sum(len(topic.partitions) for topic in topics.values()),
+        "replica_holders": holders,
+        "on_default_min_isr": health.on_default_min_isr(snapshot),
+        "missing_brokers": [broker for broker in holders if broker not in alive],
+        "under_replicated": listed(health.under_replicated(snapshot)),
+        "under_min_isr": listed(health.under_min_isr(snapshot)),
+        "offline": listed(health.offline(snapshot)),
+    }
+
+
+def _named_topics(
+    client: KafkaClient, snapshot: Snapshot, named: Sequence[str], chosen: Callable[[str], bool]
+) -> List[Dict[str, Any]]:
+    wanted = {collision_key(name) for name in named}
+    # One that vanished between two requests has no settings.
+    there = [
+        topic
+        for name, topic in sorted(snapshot.topics.items())
+        if (collision_key(name) in wanted or chosen(name)) and topic.config is not None
+    ]
+    if not there or not snapshot.brokers:
+        return []
+    entries = client.fetch_broker_config(snapshot.brokers[0].id) or {}
+    defaults = {key: each.value for key, each in entries.items() if each.value is not None}
+    return [topic_dict(with_config(each, each.config or {}, defaults)) for each in there]
+
+
+def in_sync_everywhere(client: KafkaClient) -> Optional[List[int]]:
+    """Ids of the brokers that every live broker sees in sync; None where nobody who answers is registered.
+
+    Who lost touch tells what was, so that one view alone proves nothing.
+    """
+    try:
+        snapshot = client.fetch_view_of_others()
+    except AdminError:
+        return None
+    views = [snapshot, *client.fetch_every_view(snapshot).values()]
+    sick = {each for view in views if view for each in health.not_in_sync(view)}
+    return sorted({broker.id for broker in snapshot.brokers} - sick)
+
+
+def overrides_of(told: Mapping[int, Mapping[str, ConfigEntry]]) -> List[Dict[str, Any]]:
+    """The settings that do not come from a broker's own file, in the order of brokers and keys.
+
+    Those of all brokers are told once, with broker null; a secret without its value.
+    """
+    found: Dict[Any, Dict[str, Any]] = {}
+    for broker, entries in sorted(told.items()):
+        for key, entry in sorted(entries.items()):
+            if entry.source in ("broker", "cluster"):
+                whose = broker if entry.source == "broker" else None
+                value = None if entry.sensitive else entry.value
+                found.setdefault((whose, key), {"broker": whose, "name": key, "value": value})
+    return list(found.values())
+
+
+def gather(
+    params: Mapping[str, Any],
+    make_client: Callable[[], KafkaClient],
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+    log: Callable[[str], None] = lambda text: None,
+) -> Dict[str, Any]:
+    """Everything that kafka_cluster_info returns, for its parameters."""
+    results: Dict[str, Any] = {}
+    goal = goal_from(params["wait"])
+    if goal:
+        results["wait"] = wait_for(make_client, goal, clock, sleep, log)
+    lenient = params["missing_ok"]
+    try:
+        client = make_client()
+        client.connect()
+        results.update(describe_cluster(client, params["topics"], params["topic_patterns"]))
+        if params["every_view"]:
+            results["in_sync"] = in_sync_everywhere(client)
+        if params["overrides"]:
+            ids = [broker["id"] for broker in results["brokers"]]
+            results["overrides"] = overrides_of(client.fetch_broker_configs(ids)[0])
+    except AdminError as error:
+        if not lenient or error.reachable:
+            raise
+        nothing = described(Snapshot(), {}, reachable=False)
+        results.update(nothing, unreachable_reason=error.message)
+    if params["zookeeper"]:
+        try:
+            seconds = params["zookeeper_timeout"] or params["timeout"]
+            with ZookeeperClient(params["zookeeper"], seconds) as ensemble:
+                found = ensemble.describe(with_replicas=not results["reachable"])
+            # One place to look for what the topics need, whoever could be asked.
+            for key in ("replica_holders", "on_default_min_isr"):
+                results[key] = found.pop(key, results[key])
+            results["zookeeper"] = {"reachable": True, **found}
+        except AdminError as error:
+            if not lenient or error.reachable:
+                raise
+            results["zookeeper"] = {
+                "reachable": False,
+                "unreachable_reason": error.message,
+                "exists": False,
+                "cluster_id": None,
+                "controller": None,
+                "brokers": [],
+            }
+    return results
+
+
+# The module's own options; their documentation is in the module.
+OPTIONS = dict(
+    missing_ok=dict(type="bool", default=False),
+    overrides=dict(type="bool", default=False),
+    topics=dict(type="list", elements="str", default=[]),
+    topic_patterns=dict(type="list", elements="str", default=[]),
+    every_view=dict(type="bool", default=False),
+    zookeeper=dict(type="str"),
+    zookeeper_timeout=dict(type="float"),
+    wait=dict(
+        type="dict",
+        options=dict(
+            brokers=dict(type="list", elements="int"),
+            in_sync=dict(type="list", elements="int"),
+            gone=dict(type="list", elements="int"),
+            unmended=dict(type="list", elements="int"),
+            full_isr=dict(type="bool", default=False),
+            controller=dict(type="bool", default=True),
+            quiet_seconds=dict(type="float", default=0.0),
+            timeout=dict(type="float", default=120.0),
+        ),
+    ),
+)

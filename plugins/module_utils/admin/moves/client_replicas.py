@@ -1,0 +1,200 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PythonClient, and what moving replicas needs: reassignments, sizes, throttles.
+
+Private to this collection. librdkafka has no call for reassignments and log directories, so these go
+through kafka-python; the rest through confluent-kafka.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import BATCH
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
+    PythonClient,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Key
+
+try:
+    from confluent_kafka import KafkaError, KafkaException
+    from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
+    from kafka import TopicPartition as OtherPartition
+    from kafka.errors import KafkaError as OtherError
+except ImportError:
+    pass  # require_both_clients of client_python says so
+
+LEADER, FOLLOWER = "leader", "follower"
+RATES = tuple(f"{side}.replication.throttled.rate" for side in (LEADER, FOLLOWER))
+REPLICAS = tuple(f"{side}.replication.throttled.replicas" for side in (LEADER, FOLLOWER))
+
+
+@dataclass(frozen=True)
+class Running:
+    """A reassignment under way: all replicas of the partition, those that join, those that leave."""
+
+    replicas: Tuple[int, ...]
+    adding: Tuple[int, ...]
+    removing: Tuple[int, ...]
+
+    @property
+    def target(self) -> Tuple[int, ...]:
+        """The replicas once it is done."""
+        return tuple(broker for broker in self.replicas if broker not in self.removing)
+
+    @property
+    def origin(self) -> Tuple[int, ...]:
+        """The replicas if it is cancelled."""
+        return tuple(broker for broker in self.replicas if broker not in self.adding)
+
+
+@dataclass(frozen=True)
+class Throttles:
+    """Throttles of replication as the cluster has them: broker id or topic to {key: value}."""
+
+    brokers: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    topics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def foreign(self) -> Tuple[str, ...]:
+        """Topics whose throttle is `*`, all replicas. Somebody else has set it: ours are lists."""
+        return tuple(sorted(name for name, keys in self.topics.items() if "*" in keys.values()))
+
+
+class MovesClient(PythonClient):
+    """One cluster, for one module that moves replicas."""
+
+    # ------------------------------------------------------------ reassignments
+
+    def fetch_running(self) -> Dict[Key, Running]:
+        """The reassignments that are under way, of anybody; one request to the controller."""
+
+        def call(admin: Any) -> Dict[Key, Running]:
+            return {
+                (key.topic, key.partition): Running(
+                    *(tuple(entry[name]) for name in _PARTS),
+                )
+                for key, entry in admin.list_partition_reassignments().items()
+            }
+
+        return self.ask("listing reassignments", call)
+
+    def alter(self, wanted: Mapping[Key, Optional[Sequence[int]]]) -> Dict[Key, str]:
+        """Start reassignments (None: cancel one); partition to why it was refused.
+
+        What was started by an attempt whose answer was lost is started again, which changes nothing;
+        what is cancelled and not there any more is no refusal, and neither is a topic that is gone.
+        """
+        asked = {OtherPartition(*key): replicas for key, replicas in wanted.items()}
+
+        def call(admin: Any) -> Dict[Key, str]:
+            refused = {}
+            for key, error in admin.alter_partition_reassignments(asked).items():
+                name = getattr(error, "__name__", "") if error else ""
+                if name and name not in _GONE:
+                    refused[(key.topic, key.partition)] = getattr(error, "message", "") or name
+            return refused
+
+        return self.ask("altering reassignments", call)
+
+    def fetch_replica_sizes(self, names: Sequence[str]) -> Dict[Tuple[int, Key], int]:
+        """(broker, partition) to bytes on its disks, of the named topics; one request a broker.
+
+        Empty where they cannot be had: sizes are for people, nothing waits for them.
+        """
+        self.requests["describe_log_dirs"] += 1
+        sizes: Dict[Tuple[int, Key], int] = {}
+        try:
+            with self.python_admin() as admin:
+                for answer in admin.describe_log_dirs(sorted(names)):
+                    for directory in answer["log_dirs"]:
+                        for topic in directory["topics"]:
+                            for part in topic["partitions"]:
+                                place = (answer["broker"], (topic["name"], part["partition_index"]))
+                                # A future replica moves to another disk of the same broker.
+                                if not part.get("is_future_key"):
+                                    sizes[place] = part["partition_size"]
+        except (OtherError, OSError, ValueError, AssertionError, KeyError):
+            return {}
+        return sizes
+
+    # ------------------------------------------------------------ throttles
+
+    def fetch_throttles(self, brokers: Sequence[int], names: Sequence[str]) -> Throttles:
+        """The throttles of these live brokers and topics: one request a broker, one for all topics."""
+        rates = {}
+        for broker in brokers:
+            entries = self.fetch_broker_config(broker) or {}
+            found = _own(entries, RATES, "broker")
+            if found:
+                rates[broker] = found
+        lists = {}
+        for start in range(0, len(names), BATCH):
+            configs = self.fetch_configs(names[start : start + BATCH])
+            for name, entries in configs.items():
+                found = _own(entries, REPLICAS, "topic")
+                if found:
+                    lists[name] = found
+        return Throttles(rates, lists)
+
+    def set_throttles(
+        self,
+        brokers: Mapping[int, Mapping[str, Optional[str]]],
+        topics: Mapping[str, Mapping[str, Optional[str]]],
+    ) -> None:
+        """Set (or with None remove) throttles; AdminError if a broker refuses.
+
+        Topics that vanished meanwhile need none.
+        """
+        for broker, keys in sorted(brokers.items()):
+            self._alter_configs("broker", {str(broker): keys})
+        names = sorted(topics)
+        for start in range(0, len(names), BATCH):
+            self._alter_configs(
+                "topic", {name: topics[name] for name in names[start : start + BATCH]}
+            )
+
+    def _alter_configs(self, kind: str, changes: Mapping[str, Mapping[str, Optional[str]]]) -> None:
+        kinds = {"topic": ConfigResource.Type.TOPIC, "broker": ConfigResource.Type.BROKER}
+        operations = {True: AlterConfigOpType.DELETE, False: AlterConfigOpType.SET}
+
+        def call(timeout: float) -> None:
+            self.requests[f"alter_{kind}_configs"] += 1
+            resources = [
+                ConfigResource(
+                    kinds[kind],
+                    name,
+                    incremental_configs=[
+                        ConfigEntry(
+                            key, value or "", incremental_operation=operations[value is None]
+                        )
+                        for key, value in sorted(keys.items())
+                    ],
+                )
+                for name, keys in changes.items()
+            ]
+            futures = self._admin.incremental_alter_configs(resources, request_timeout=timeout)
+            self._await(futures.values())
+            for future in futures.values():
+                try:
+                    future.result()
+                except KafkaException as error:
+                    if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                        raise
+
+        self._read(f"setting throttles of a {kind}", call, "grant this user AlterConfigs")
+
+
+_GONE = ("NoReassignmentInProgressError", "UnknownTopicOrPartitionError")
+_PARTS = ("replicas", "adding_replicas", "removing_replicas")
+
+
+def _own(entries: Mapping[str, Any], keys: Sequence[str], source: str) -> Dict[str, str]:
+    """Those of the keys that were set here, and not inherited."""
+    return {
+        key: entries[key].value
+        for key in keys
+        if key in entries and entries[key].source == source and entries[key].value
+    }

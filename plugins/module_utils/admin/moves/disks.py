@@ -1,0 +1,347 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The log directories of brokers as a Resource: what the runner needs to know to move replicas between them.
+
+Private to this collection. The glue between `plan_disks`, which decides, and `client_disks`, which
+does. All that a run knows is read from the brokers, so a killed one is gone on with by the next: a
+broker goes on copying by itself, also after a restart.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Collection, Deque, Dict, List, Mapping, Sequence, Set, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.log_dirs import Disks
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Directory,
+    Place,
+    Snapshot,
+    UnderWay,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_disks import (
+    DISK_RATE,
+    DisksClient,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import some_keys
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import (
+    CANCEL,
+    FINISH,
+    MOVE,
+    TELL_SECONDS,
+    UNTHROTTLE,
+    Moving,
+    lift,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.plan_disks import (
+    TOLERANCE_PERCENT,
+    DiskMove,
+    DiskMoves,
+    DiskWish,
+    carried_out,
+    plan_disks,
+    told,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
+    Change,
+    Failure,
+    Plan,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import out_of_range
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
+    UNLIMITED,
+    approximate_size,
+)
+
+
+@dataclass(frozen=True)
+class FoundDisks:
+    """What was read: the cluster, directories, limits, and which of the brokers get copies of others."""
+
+    snapshot: Snapshot
+    disks: Disks = Disks()
+    rates: Mapping[int, str] = field(default_factory=dict)
+    joining: Mapping[int, Sequence[Tuple[str, int]]] = field(default_factory=dict)
+
+    @property
+    def settled(self) -> Dict[int, Tuple[Directory, ...]]:
+        """The directories once what is under way has arrived."""
+        moves = [
+            DiskMove(broker, key, move.source, move.target, move.size)
+            for (broker, key), move in self.disks.under_way.items()
+        ]
+        return carried_out(self.disks.directories, moves)
+
+
+def disk_wish_from(params: Mapping[str, Any]) -> DiskWish:
+    """The DiskWish of a module's parameters; AdminError for what cannot be one."""
+    tolerance = TOLERANCE_PERCENT if params["tolerance"] is None else params["tolerance"]
+    if not 0 <= tolerance <= 100:
+        raise out_of_range(
+            "tolerance", tolerance, "must be from 0 to 100", "choose percent of a directory's share"
+        )
+    return DiskWish(frozenset(params["drain_directories"] or ()), tolerance)
+
+
+def plan_disk_moves(
+    found: FoundDisks, asked: Sequence[int], wish: DiskWish
+) -> Tuple[Plan, DiskMoves]:
+    """What to do, and the moves in it. Pure."""
+    refusals = _unknown(found, asked) or _joining(found)
+    moves = DiskMoves()
+    if not refusals:
+        moves = plan_disks(found.settled, wish, found.disks.under_way)
+        refusals = list(moves.refusals)
+    changes = [
+        Change(
+            FINISH,
+            _name(place),
+            {"directory": move.source},
+            {"directory": move.target},
+            "under way already",
+        )
+        for place, move in sorted(found.disks.under_way.items())
+    ]
+    changes += [
+        Change(
+            MOVE,
+            _name(move.place),
+            {"directory": move.source},
+            {"directory": move.target},
+            approximate_size(move.size),
+        )
+        for move in moves.moves
+    ]
+    return Plan(tuple(changes or _unthrottling(found)), tuple(refusals)), moves
+
+
+def plan_disk_cancelling(found: FoundDisks, asked: Sequence[int]) -> Plan:
+    """The way back for every move between directories that is under way. Pure."""
+    changes = [
+        Change(CANCEL, _name(place), {"directory": move.target}, {"directory": move.source})
+        for place, move in sorted(found.disks.under_way.items())
+    ]
+    brokers = sorted({broker for broker, _key in found.disks.under_way})
+    warnings = [
+        f"broker {broker} deletes and compacts nothing of the partitions whose moves are cancelled until it "
+        "restarts (KAFKA-19458, all of Kafka 3.8 and 3.9): "
+        f"playbooks/rolling_restart.yml -e broker={broker}"
+        for broker in brokers
+    ]
+    return Plan((*changes, *_unthrottling(found)), tuple(_unknown(found, asked)), tuple(warnings))
+
+
+def _name(place: Place) -> str:
+    broker, (topic, partition) = place
+    return f"broker {broker}: {topic}-{partition}"
+
+
+def _unthrottling(found: FoundDisks) -> List[Change]:
+    return [
+        Change(UNTHROTTLE, f"broker {broker}", {DISK_RATE: rate}, {DISK_RATE: None})
+        for broker, rate in sorted(found.rates.items())
+    ]
+
+
+def _unknown(found: FoundDisks, asked: Sequence[int]) -> List[Problem]:
+    alive = sorted(broker.id for broker in found.snapshot.brokers)
+    unknown = sorted(set(asked) - set(alive))
+    if asked and not unknown:
+        return []
+    return [
+        Problem(
+            "reassignment.unknown_broker",
+            "no such broker is registered" if unknown else "no broker is named",
+            f"start it, or name brokers that are: {', '.join(map(str, alive)) or 'none'}",
+            (f"broker {', '.join(map(str, unknown))}",) if unknown else (),
+            "disks",
+            ",".join(map(str, sorted(asked))),
+        )
+    ]
+
+
+def _joining(found: FoundDisks) -> List[Problem]:
+    """Brokers that replicas are copied to: what they will hold is not there to be planned with."""
+    return [
+        Problem(
+            "reassignment.running",
+            f"replicas are being moved to it from other brokers: {some_keys(sorted(keys))}",
+            "wait until that is over, or end it with playbooks/scale_out.yml -e cancel=true, which is"
+            " kafka_reassignment with state: cancelled",
+            (f"broker {broker}",),
+        )
+        for broker, keys in sorted(found.joining.items())
+    ]
+
+
+class DiskReassignment(Moving):
+    """The log directories of the brokers that `disks` names, for one task. `tell` gets a line now and then."""
+
+    ONE, SEVERAL = "move between directories", "moves between directories"
+    LIMIT, WHERE = "limit", "on each broker"
+    POLL_SECONDS = 1.0
+    client: DisksClient
+
+    def prepare(self, params: Mapping[str, Any]) -> None:
+        """The brokers that are asked about, and what is asked for."""
+        self.asked = sorted(set(params["disks"]))
+        self.wish = disk_wish_from(params)
+        self.moves = DiskMoves()
+        self._limited: Set[int] = set()
+        self._found = FoundDisks(Snapshot())
+
+    # ------------------------------------------------------------ the runner's questions
+
+    def read(self) -> FoundDisks:
+        """The brokers as they are; a few requests for each."""
+        snapshot = self.client.fetch_metadata()
+        alive = {broker.id for broker in snapshot.brokers}
+        asked = [broker for broker in self.asked if broker in alive]
+        joining: Dict[int, List[Tuple[str, int]]] = {}
+        if not self.cancelling:
+            for key, running in self.client.fetch_running().items():
+                for broker in set(running.adding) & set(asked):
+                    joining.setdefault(broker, []).append(key)
+        disks = self.client.fetch_disks(asked)
+        return FoundDisks(snapshot, disks, self.client.fetch_disk_rates(asked), joining)
+
+    def plan(self, snapshot: FoundDisks) -> Plan:
+        """The Plan; the cluster is not asked again."""
+        self._found = snapshot
+        if self.cancelling:
+            return plan_disk_cancelling(snapshot, self.asked)
+        plan, self.moves = plan_disk_moves(snapshot, self.asked, self.wish)
+        return plan
+
+    def name_of(self, key: Place) -> str:
+        """Broker and partition, for people."""
+        return _name(key)
+
+    def under_way(self, snapshot: FoundDisks) -> List[Place]:
+        """The replicas that are copied to another directory."""
+        return sorted(snapshot.disks.under_way)
+
+    def planned(self) -> str:
+        """What will move, for people."""
+        return told(self._found.settled, self.moves)
+
+    # ------------------------------------------------------------ doing it
+
+    def carry_out(self, deadline: float) -> List[Failure]:
+        """Keep up to `batch` replicas moving until all are done, those of all brokers in turn."""
+        waiting: Dict[Place, UnderWay] = dict(self._found.disks.under_way)
+        pending = _in_turn(self.moves.moves)
+        self._rates_on({place[0] for place in waiting} | {move.broker for move in pending})
+        failures: List[Failure] = []
+        total = len(pending) + len(waiting)
+        progress = Progress(self._tell, self._clock, TELL_SECONDS)
+        doubtful: Set[Place] = set()
+        kinds = {**dict.fromkeys(waiting, FINISH), **{move.place: MOVE for move in pending}}
+        while True:
+            chosen = [pending.popleft() for each in range(min(len(pending), self._room(waiting)))]
+            refused = self.client.move_between_disks({move.place: move.target for move in chosen})
+            for move in chosen:
+                if move.place in refused:
+                    failures.append(
+                        Failure(_name(move.place), refused[move.place], MOVE, "refused")
+                    )
+                else:
+                    waiting[move.place] = UnderWay(move.source, move.target, move.size)
+            now = self._look(waiting)
+            for place, aim in sorted(waiting.items()):
+                if place[0] not in now.directories or place in now.under_way:
+                    doubtful.discard(place)
+                elif now.where(place) in (None, aim.target):
+                    # Arrived, or the replica is not on this broker any more.
+                    del waiting[place]
+                elif place in doubtful:
+                    del waiting[place]
+                    why = f"it stays in {now.where(place)}: somebody else has ended the move"
+                    failures.append(Failure(_name(place), why, kinds[place], "changed"))
+                else:
+                    # At the very end of a move it can be seen as neither.
+                    doubtful.add(place)
+            if not (pending or waiting):
+                return failures
+            if self._clock() >= deadline:
+                started = [(place, kinds[place]) for place in sorted(waiting)]
+                return failures + self.late(started, [(each.place, MOVE) for each in pending])
+            progress.tell(partial(self._line, total, pending, waiting, now))
+            self._sleep(self.POLL_SECONDS)
+
+    def _room(self, waiting: Mapping[Place, UnderWay]) -> int:
+        return max(0, self.batch - len(waiting))
+
+    def _look(self, waiting: Collection[Place]) -> Disks:
+        """Where the replicas that move are now."""
+        brokers = sorted({broker for broker, _key in waiting})
+        topics = sorted({key[0] for _broker, key in waiting})
+        return self.client.look_at_disks(brokers, topics) if waiting else Disks()
+
+    def _line(
+        self,
+        total: int,
+        pending: Sequence[DiskMove],
+        waiting: Mapping[Place, UnderWay],
+        now: Disks,
+    ) -> str:
+        """How far it is: replicas, and bytes that are still to be copied."""
+        left = sum(move.size for move in pending)
+        left += sum(now.under_way.get(place, move).left for place, move in waiting.items())
+        done = total - len(pending) - len(waiting)
+        line = f"{done} of {total} replicas moved, {approximate_size(left)} left"
+        silent = sorted({broker for broker, _key in waiting} - set(now.directories))
+        if silent:
+            line += f"; waiting for broker {', '.join(map(str, silent))}, which does not answer"
+        return line
+
+    def turn_back(self) -> Tuple[Mapping[Place, str], Set[Place]]:
+        """Cancel every move between directories of these brokers."""
+        running = self._found.disks.under_way
+        wanted = {place: move.source for place, move in running.items()}
+        refused = self.client.move_between_disks(wanted)
+        return refused, set(running) - set(refused)
+
+    def still_going_back(self, keys: Set[Place]) -> Set[Place]:
+        """Those that their broker still tells of, and those of brokers that do not answer."""
+        now = self._look(keys)
+        return {each for each in keys if each[0] not in now.directories or each in now.under_way}
+
+    # ------------------------------------------------------------ the limit
+
+    def _rates_on(self, brokers: Set[int]) -> None:
+        """Limit copies before they begin. What a killed run has left is overwritten."""
+        if self.rate == UNLIMITED:
+            self.limits_off()
+            return
+        rate = str(self.rate)
+        self._limited = {broker for broker in brokers if self._found.rates.get(broker) != rate}
+        self.client.set_disk_rates(dict.fromkeys(self._limited, rate))
+
+    def limits_off(self) -> None:
+        """Remove the limits, and see that they are gone."""
+        own, self._limited = self._limited, set()
+        lift(
+            (dict.fromkeys(own),),
+            lambda: (dict.fromkeys(self.client.fetch_disk_rates(self.asked)),),
+            lambda limits: self.client.set_disk_rates(*limits),
+            lambda limits: f"{DISK_RATE} could not be removed: "
+            + f"broker {', '.join(map(str, sorted(limits[0])))}",
+            self._clock,
+            self._sleep,
+        )
+
+
+def _in_turn(moves: Sequence[DiskMove]) -> Deque[DiskMove]:
+    """One of each broker, then the next one of each: their disks work at the same time."""
+    of_broker: Dict[int, int] = {}
+    turns = []
+    for move in moves:
+        of_broker[move.broker] = of_broker.get(move.broker, 0) + 1
+        turns.append((of_broker[move.broker], move.broker, move))
+    return deque(move for _turn, _broker, move in sorted(turns, key=lambda each: each[:2]))

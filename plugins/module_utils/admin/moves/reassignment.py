@@ -1,0 +1,558 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where replicas are, as a Resource: what the runner needs to know to move them, or to stop moving.
+
+Private to this collection. The glue between `plan_replicas`, which decides, and `client_replicas`, which
+does. All that a run knows is read from the cluster, so a killed one is gone on with by the next:
+what is under way is waited for, what is missing is started, throttles that are left are removed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from functools import partial
+from typing import (
+    Any,
+    Callable,
+    Deque,
+    Dict,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Key,
+    Partition,
+    Snapshot,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_replicas import (
+    RATES,
+    REPLICAS,
+    MovesClient,
+    Running,
+    Throttles,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import (
+    Layout,
+    Move,
+    Moves,
+    Wish,
+    some_keys,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import (
+    CANCEL,
+    FINISH,
+    MOVE,
+    SETTLE_SECONDS,
+    TELL_SECONDS,
+    UNTHROTTLE,
+    Moving,
+    lift,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.plan_replicas import (
+    plan_moves,
+    useful,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
+    AdminError,
+    Change,
+    Failure,
+    Plan,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import out_of_range
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
+    UNLIMITED,
+    approximate_size,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
+
+# A kind of change that copies nothing: it changes who is preferred as leader.
+REORDER = "reorder"
+# How long a topic that is asked for by name may be unknown; far less than SETTLE_SECONDS, since a name
+# may be wrong.
+KNOWN_SECONDS = 5.0
+# Reorderings in one request; they are done at once.
+REORDERINGS = 500
+# What to set on brokers and on topics so that they have no throttle.
+Removals = Tuple[Dict[int, Dict[str, Optional[str]]], Dict[str, Dict[str, Optional[str]]]]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was read: the cluster, what is under way, sizes in bytes, and throttles."""
+
+    snapshot: Snapshot
+    racks: Mapping[int, Optional[str]] = field(default_factory=dict)
+    running: Mapping[Key, Running] = field(default_factory=dict)
+    sizes: Mapping[Key, int] = field(default_factory=dict)
+    throttles: Throttles = Throttles()
+    minimums: Mapping[str, int] = field(default_factory=dict)
+
+    def layout(self, settled: Callable[[Running], Tuple[int, ...]]) -> Layout:
+        """The layout once what is under way has been settled, by Running.target or Running.origin."""
+        replicas, in_sync = {}, {}
+        for name, topic in self.snapshot.topics.items():
+            for part in topic.partitions:
+                key = (name, part.id)
+                running = self.running.get(key)
+                replicas[key] = settled(running) if running else part.replicas
+                in_sync[key] = part.isr
+        alive = tuple(sorted(broker.id for broker in self.snapshot.brokers))
+        return Layout(replicas, alive, self.racks, self.sizes, in_sync)
+
+
+def wish_from(params: Mapping[str, Any]) -> Wish:
+    """The Wish of a module's parameters; AdminError if nothing is asked for."""
+    onto = frozenset(params["onto"] or ())
+    drain = frozenset(params["drain"] or ())
+    factor = params["replication_factor"]
+    # Brokers to be filled and nothing else: that is a spread.
+    spread = params["spread"] or bool(onto and not drain and factor is None)
+    if not (drain or spread or factor is not None):
+        raise AdminError(
+            Problem(
+                "reassignment.nothing_asked",
+                "nothing is asked for",
+                "give drain, spread, onto, replication_factor or disks, or state: cancelled",
+            )
+        )
+    if factor is not None and factor < 1:
+        raise out_of_range(
+            "replication_factor", factor, "must be at least 1", "choose a number of replicas"
+        )
+    topics = None if params["topics"] is None else frozenset(params["topics"])
+    return Wish(drain, spread, onto, factor, topics)
+
+
+def plan_reassignment(found: Found, wish: Wish) -> Tuple[Plan, Moves]:
+    """What to do, and the moves in it. Pure."""
+    before, after = found.layout(_origin), found.layout(_target)
+    moves = plan_moves(after, wish)
+    refusals = list(moves.refusals)
+    unknown = sorted((wish.topics or frozenset()) - set(found.snapshot.topics))
+    if unknown:
+        refusals.append(
+            Problem(
+                "reassignment.unknown_topic",
+                "there is no such topic",
+                "name topics of this cluster",
+                tuple(unknown),
+                "topics",
+            )
+        )
+    if found.running and not refusals and not useful(before, after, wish):
+        refusals.append(
+            Problem(
+                "reassignment.running",
+                f"a reassignment is under way that goes elsewhere: {some_keys(sorted(found.running))}",
+                "wait until it is over, or end it with playbooks/scale_out.yml -e cancel=true, which is"
+                " kafka_reassignment with state: cancelled",
+            )
+        )
+    refusals += _unable(found, moves)
+    warnings = list(moves.warnings)
+    if found.throttles.foreign:
+        warnings.append(
+            f"{', '.join(found.throttles.foreign[:5])}: somebody has throttled all replicas (*), so "
+            "the rates of the brokers are left as they are"
+        )
+    changes = [
+        Change(
+            FINISH,
+            _name(key),
+            {"replicas": list(running.origin)},
+            {"replicas": list(running.target)},
+            "under way already",
+        )
+        for key, running in sorted(found.running.items())
+    ]
+    for move in moves.moves:
+        note = ""
+        if move.adding:
+            size = "an unknown size" if move.size is None else approximate_size(move.bytes)
+            note = f"{size} to broker {', '.join(map(str, move.adding))}"
+        changes.append(
+            Change(
+                _kind(move),
+                _name(move.key),
+                {"replicas": list(move.before)},
+                {"replicas": list(move.after)},
+                note,
+            )
+        )
+    if not changes:
+        changes += _unthrottling(found.throttles)
+    return Plan(tuple(changes), tuple(refusals), tuple(warnings)), moves
+
+
+def plan_cancelling(found: Found) -> Plan:
+    """The way back for everything that is under way. Pure."""
+    changes = [
+        Change(
+            CANCEL,
+            _name(key),
+            {"replicas": list(running.target)},
+            {"replicas": list(running.origin)},
+        )
+        for key, running in sorted(found.running.items())
+    ]
+    return Plan(tuple(changes) + tuple(_unthrottling(found.throttles)))
+
+
+def throttled_lists(moves: Mapping[Key, Tuple[Sequence[int], Sequence[int]]]) -> Dict[str, Any]:
+    """Topic to its throttle settings, for partitions with (who may send, who receives). Pure."""
+    lists: Dict[str, Tuple[List[str], List[str]]] = {}
+    for (topic, partition), (senders, receivers) in sorted(moves.items()):
+        if receivers:
+            leaders, followers = lists.setdefault(topic, ([], []))
+            leaders += [f"{partition}:{broker}" for broker in senders]
+            followers += [f"{partition}:{broker}" for broker in receivers]
+    return {
+        topic: dict(zip(REPLICAS, (",".join(leaders), ",".join(followers))))
+        for topic, (leaders, followers) in lists.items()
+    }
+
+
+def _origin(running: Running) -> Tuple[int, ...]:
+    return running.origin
+
+
+def _target(running: Running) -> Tuple[int, ...]:
+    return running.target
+
+
+def _name(key: Key) -> str:
+    return f"{key[0]}-{key[1]}"
+
+
+def _kind(move: Move) -> str:
+    return MOVE if move.adding or move.removing else REORDER
+
+
+def _unable(found: Found, moves: Moves) -> List[Problem]:
+    """Moves that could not end, or after which nobody could write."""
+    problems = []
+    led = {
+        (name, part.id): part.leader is not None
+        for name, topic in found.snapshot.topics.items()
+        for part in topic.partitions
+    }
+    dark = [move.key for move in moves.moves if move.adding and not led[move.key]]
+    if dark:
+        problems.append(
+            Problem(
+                "reassignment.offline",
+                f"without a leader nothing can be copied: {some_keys(dark)}",
+                "bring the brokers with the last in-sync replicas back, see playbooks/status.yml",
+            )
+        )
+    low: Dict[str, int] = {}
+    for move in moves.moves:
+        minimum = found.minimums.get(move.key[0], 1)
+        if len(move.after) < len(move.before) and minimum > 1 and len(move.after) <= minimum:
+            low[move.key[0]] = minimum
+    if low:
+        told = ", ".join(f"{topic} ({minimum})" for topic, minimum in sorted(low.items())[:5])
+        problems.append(
+            Problem(
+                "reassignment.below_min_isr",
+                f"not above min.insync.replicas, so each restart of a broker would stop writes: {told}",
+                "lower min.insync.replicas of these topics first (kafka_topics), or keep more replicas",
+                (),
+                "replication_factor",
+                str(min(len(move.after) for move in moves.moves if move.key[0] in low)),
+            )
+        )
+    return problems
+
+
+def _unthrottling(throttles: Throttles) -> List[Change]:
+    brokers, topics = _removals(throttles)
+    changes = [
+        Change(UNTHROTTLE, f"broker {broker}", throttles.brokers[broker], dict(keys))
+        for broker, keys in sorted(brokers.items())
+    ]
+    return changes + [
+        Change(UNTHROTTLE, f"topic {topic}", throttles.topics[topic], dict(keys))
+        for topic, keys in sorted(topics.items())
+    ]
+
+
+def _removals(throttles: Throttles) -> Removals:
+    """What to set so that no throttle is left, but those of somebody else."""
+    foreign = set(throttles.foreign)
+    topics: Dict[str, Dict[str, Optional[str]]] = {
+        topic: dict.fromkeys(keys)
+        for topic, keys in throttles.topics.items()
+        if topic not in foreign
+    }
+    brokers: Dict[int, Dict[str, Optional[str]]] = {}
+    if not foreign:
+        brokers = {broker: dict.fromkeys(keys) for broker, keys in throttles.brokers.items()}
+    return brokers, topics
+
+
+class Reassignment(Moving):
+    """The replicas of one cluster, for one task. `tell` gets a line now and then."""
+
+    ONE, SEVERAL = "reassignment", "reassignments"
+    LIMIT, WHERE = "throttle", "from and to each broker"
+    client: MovesClient
+
+    def prepare(self, params: Mapping[str, Any]) -> None:
+        """What is asked for."""
+        self.wish = Wish() if self.cancelling else wish_from(params)
+        self.moves = Moves()
+        self._found = Found(Snapshot())
+        # What removes the throttles that this run has set.
+        self._throttled: Removals = ({}, {})
+
+    # ------------------------------------------------------------ the runner's questions
+
+    def read(self) -> Found:
+        """The cluster as it is; a number of requests that depends on brokers, not on topics."""
+        running = self.client.fetch_running()
+        snapshot = self._fetch_snapshot()
+        names = sorted(snapshot.topics)
+        alive = [broker.id for broker in snapshot.brokers]
+        sizes: Dict[Key, int] = {}
+        minimums: Dict[str, int] = {}
+        if not self.cancelling:
+            for (_broker, key), size in self.client.fetch_replica_sizes(names).items():
+                sizes[key] = max(size, sizes.get(key, 0))
+            if self.wish.replication_factor is not None:
+                chosen = [n for n in names if self.wish.topics is None or n in self.wish.topics]
+                for name, entries in self.client.fetch_configs(chosen).items():
+                    value = entries["min.insync.replicas"].value
+                    minimums[name] = int(value) if value else 1
+        return Found(
+            snapshot,
+            self.client.fetch_racks(),
+            running,
+            sizes,
+            self.client.fetch_throttles(alive, names),
+            minimums,
+        )
+
+    def _fetch_snapshot(self) -> Snapshot:
+        """Brokers and topics; the topics asked for are waited for a little.
+
+        Brokers learn of a new topic one after another, and any of them may be asked.
+        """
+        snapshot = Snapshot()
+
+        def known() -> bool:
+            nonlocal snapshot
+            snapshot = self.client.fetch_metadata()
+            return (self.wish.topics or frozenset()) <= set(snapshot.topics)
+
+        wait_until(known, KNOWN_SECONDS, self._clock, self._sleep, self.POLL_SECONDS)
+        return snapshot
+
+    def plan(self, snapshot: Found) -> Plan:
+        """The Plan; the cluster is not asked again."""
+        self._found = snapshot
+        if self.cancelling:
+            return plan_cancelling(snapshot)
+        plan, self.moves = plan_reassignment(snapshot, self.wish)
+        return plan
+
+    def name_of(self, key: Key) -> str:
+        """The partition, for people."""
+        return _name(key)
+
+    def under_way(self, snapshot: Found) -> List[Key]:
+        """The partitions whose reassignment is not over."""
+        return sorted(snapshot.running)
+
+    def planned(self) -> str:
+        """What will move, for people."""
+        return self.moves.summary()
+
+    # ------------------------------------------------------------ doing it
+
+    def carry_out(self, deadline: float) -> List[Failure]:
+        """Copies in batches, then what is only reordered."""
+        self._throttle_on()
+        copies = [move for move in self.moves.moves if move.adding or move.removing]
+        reorderings = [move for move in self.moves.moves if not (move.adding or move.removing)]
+        waiting: Dict[Key, Optional[Move]] = dict.fromkeys(self._found.running)
+        failures = self._move(deque(copies), waiting, self.batch, deadline)
+        # Reordered by now or refused: a few hundred at once cost nothing.
+        if not any(failure.code == "timeout" for failure in failures):
+            failures += self._move(deque(reorderings), {}, REORDERINGS, deadline)
+        return failures
+
+    def _move(
+        self,
+        pending: Deque[Move],
+        waiting: Dict[Key, Optional[Move]],
+        batch: int,
+        deadline: float,
+    ) -> List[Failure]:
+        """Keep up to `batch` partitions moving until all are done; `waiting` are under way already."""
+        failures: List[Failure] = []
+        total = len(pending) + len(waiting)
+        progress = Progress(self._tell, self._clock, TELL_SECONDS)
+        while pending or waiting:
+            running = self.client.fetch_running()
+            for key in [key for key in waiting if key not in running]:
+                del waiting[key]
+            room = max(0, batch - len(waiting))
+            chosen = []
+            for move in [pending.popleft() for each in range(min(room, len(pending)))]:
+                # Somebody's reassignment of the same partition: ours comes after it.
+                (pending if move.key in running else chosen).append(move)
+            if chosen:
+                refused = self.client.alter({move.key: move.after for move in chosen})
+                for move in chosen:
+                    if move.key in refused:
+                        failures.append(
+                            Failure(_name(move.key), refused[move.key], _kind(move), "refused")
+                        )
+                    else:
+                        waiting[move.key] = move
+            if not (pending or waiting):
+                break
+            if self._clock() >= deadline:
+                started = [(key, MOVE if waiting[key] else FINISH) for key in sorted(waiting)]
+                return failures + self.late(started, [(each.key, _kind(each)) for each in pending])
+            done = total - len(pending) - len(waiting)
+            progress.tell(partial(self._line, done, total, pending, running))
+            # What is done at once need not be waited for; the first look comes soon.
+            self._sleep(self.POLL_SECONDS)
+        return failures
+
+    def _line(
+        self,
+        done: int,
+        total: int,
+        pending: Sequence[Move],
+        running: Mapping[Key, Running],
+    ) -> str:
+        """How far it is: partitions, and bytes that are still to be copied."""
+        on_disk = self.client.fetch_replica_sizes(sorted({key[0] for key in running}))
+        left = sum(move.bytes for move in pending)
+        for key, entry in running.items():
+            size = self._found.sizes.get(key, 0)
+            left += sum(max(0, size - on_disk.get((broker, key), 0)) for broker in entry.adding)
+        line = f"{done} of {total} partitions moved, {approximate_size(left)} left"
+        alive = {broker.id for broker in self.client.fetch_metadata().brokers}
+        lost = sorted({broker for entry in running.values() for broker in entry.adding} - alive)
+        if lost:
+            line += f"; waiting for broker {', '.join(map(str, lost))}, which is not alive"
+        return line
+
+    def differences(self, failures: Sequence[Failure]) -> List[Failure]:
+        """Moves that cannot be seen at the end; partitions go to their preferred leaders."""
+        known = {failure.subject for failure in failures}
+        moves = [move for move in self.moves.moves if _name(move.key) not in known]
+        if not moves:
+            return []
+        now: Dict[Key, Partition] = {}
+        wrong: List[Move] = []
+
+        def seen() -> bool:
+            nonlocal now, wrong
+            topics = self.client.fetch_metadata().topics
+            now = {(name, part.id): part for name in topics for part in topics[name].partitions}
+            # A topic that was deleted meanwhile has nothing to be moved.
+            wrong = [m for m in moves if m.key in now and now[m.key].replicas != m.after]
+            return not wrong
+
+        wait_until(seen, SETTLE_SECONDS, self._clock, self._sleep, self.POLL_SECONDS)
+        wanted = [
+            move.key
+            for move in moves
+            if move.key in now
+            and now[move.key].leader != move.after[0]
+            and move.after[0] in now[move.key].isr
+        ]
+        if wanted:
+            # Kafka itself would do it within minutes: what is refused here is no failure.
+            self.client.elect_preferred(wanted, self._clock() + SETTLE_SECONDS)
+        return [
+            Failure(
+                _name(move.key),
+                f"its replicas are {list(now[move.key].replicas)} and not {list(move.after)}: "
+                "somebody else has changed them",
+                _kind(move),
+                "changed",
+            )
+            for move in wrong
+        ]
+
+    def turn_back(self) -> Tuple[Mapping[Key, str], Set[Key]]:
+        """Cancel every reassignment that is under way."""
+        running = self.client.fetch_running()
+        refused = self.client.alter(dict.fromkeys(running)) if running else {}
+        return refused, set(running) - set(refused)
+
+    def still_going_back(self, keys: Set[Key]) -> Set[Key]:
+        """Those that the controller still tells of."""
+        return keys & set(self.client.fetch_running())
+
+    # ------------------------------------------------------------ throttles
+
+    def _throttle_on(self) -> None:
+        """Throttle what moves, before it moves. What a killed run has left is overwritten."""
+        found = self._found
+        concerned: Dict[Key, Tuple[Sequence[int], Sequence[int]]] = {
+            key: (running.replicas, running.adding) for key, running in found.running.items()
+        }
+        for move in self.moves.moves:
+            if move.adding:
+                senders, receivers = concerned.get(move.key, ((), ()))
+                concerned[move.key] = (
+                    tuple(dict.fromkeys([*senders, *move.before])),
+                    tuple(dict.fromkeys([*receivers, *move.adding])),
+                )
+        wanted = throttled_lists(concerned)
+        if not wanted:
+            return
+        if self.rate == UNLIMITED:
+            self.limits_off()
+            return
+        foreign = set(found.throttles.foreign)
+        topics = {
+            topic: keys
+            for topic, keys in wanted.items()
+            if topic not in foreign and found.throttles.topics.get(topic) != keys
+        }
+        rates = {key: str(self.rate) for key in RATES}
+        brokers = {
+            broker.id: rates
+            for broker in found.snapshot.brokers
+            if not foreign and found.throttles.brokers.get(broker.id) != rates
+        }
+        self._throttled = (
+            dict.fromkeys(brokers, dict.fromkeys(RATES)),
+            {topic: dict.fromkeys(keys) for topic, keys in topics.items()},
+        )
+        self.client.set_throttles(brokers, topics)
+
+    def limits_off(self) -> None:
+        """Remove every throttle of ours, and see that it is gone."""
+        found = self._found
+        alive = [broker.id for broker in self.client.fetch_metadata().brokers]
+        names = sorted(found.snapshot.topics)
+        brokers, topics = self._throttled
+        self._throttled = ({}, {})
+        lift(
+            # A broker that is gone cannot be told; the next run finds what it still has.
+            ({broker: keys for broker, keys in brokers.items() if broker in alive}, topics),
+            lambda: _removals(self.client.fetch_throttles(alive, names)),
+            lambda limits: self.client.set_throttles(*limits),
+            lambda limits: "throttles could not be removed: "
+            + ", ".join([*(f"broker {broker}" for broker in limits[0]), *limits[1]][:10]),
+            self._clock,
+            self._sleep,
+        )

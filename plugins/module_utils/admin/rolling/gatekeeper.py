@@ -1,0 +1,273 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Asks a cluster whether brokers may be stopped: reads, lets `gate` judge, waits.
+
+Private to this collection. Clock and sleep are handed in. Nothing here changes anything. A look costs
+a constant number of requests, whatever the number of partitions: metadata, reassignments, and the
+settings of topics that were not seen before.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Sequence, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import health
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.until_quiet import (
+    until_quiet,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
+    AdminError,
+    FinalError,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling import gate
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.gate import (
+    Accepted,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.answers import (
+        Configs,
+    )
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
+        KafkaClient,
+    )
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Snapshot
+
+# So often are metadata read again for a topic whose settings nobody has.
+SETTLING = 3
+
+
+@dataclass(frozen=True)
+class Question:
+    """Which brokers shall stop, each for itself; `expected`: ids of all brokers of the cluster."""
+
+    brokers: Tuple[int, ...]
+    expected: Tuple[int, ...] = ()
+    accepted: Accepted = gate.NOTHING
+    quiet_seconds: float = 0.0
+    wait_seconds: float = 300.0
+
+
+@dataclass(frozen=True)
+class Passed:
+    """The verdict that opened the gate, and how long it took."""
+
+    verdict: Verdict
+    waited_seconds: float
+    polls: int
+
+
+class Gatekeeper:
+    """Looks at a cluster with one client after another; remembers the settings of topics."""
+
+    def __init__(self, question: Question):
+        self.question = question
+        self.unsure: List[str] = []
+        self.controller = -1  # as the last look saw it
+        self.lagging: Optional[int] = None  # replicas out of sync, as the last look saw them
+        self._configs: Configs = {}
+        self._defaults: Optional[Dict[int, str]] = None
+
+    # ------------------------------------------------------------ one look
+
+    def look(self, client: KafkaClient, anew: bool = False) -> Dict[int, Verdict]:
+        """One look: broker id to Verdict. `anew`: settings of topics are read again, too."""
+        if anew:
+            self._configs, self._defaults = {}, None
+        snapshot = self._snapshot(client)
+        moving, unknown = self._moving(client, snapshot)
+        for _attempt in range(SETTLING):
+            if self._know(client, snapshot):
+                break
+            # A topic was deleted between two answers, or not all brokers know it yet.
+            snapshot = self._snapshot(client)
+        verdicts = self._judged(snapshot, moving)
+        self.lagging = sum(
+            len(set(part.replicas) - set(part.isr))
+            for _name, part in health.under_replicated(snapshot)
+            if not set(self.question.brokers).isdisjoint(part.replicas)
+        )
+        if unknown and any(not each.mending for each in verdicts.values()):
+            # It matters, unless the controller is who shall be restarted, perhaps for not answering.
+            if snapshot.controller not in self.question.brokers:
+                raise unknown
+            self.unsure = [
+                f"broker {snapshot.controller} is the controller and does not say whether"
+                f" partitions are being reassigned ({unknown.problem.reason})"
+            ]
+        return verdicts
+
+    def _snapshot(self, client: KafkaClient) -> Snapshot:
+        """Metadata of a broker that is not the one that shall stop: it may know nothing any more."""
+        own = self.question.brokers
+        if len(own) == 1 and set(self.question.expected) - set(own):
+            found = client.fetch_view_of_others(own[0])
+        else:
+            found = client.fetch_metadata()
+        self.controller = -1 if found.controller is None else found.controller
+        return found
+
+    def _moving(
+        self, client: KafkaClient, snapshot: Snapshot
+    ) -> Tuple[List[Tuple[str, int]], Optional[AdminError]]:
+        """(partitions that are being reassigned, why that is not known); only the controller knows."""
+        self.unsure = []
+        places = [
+            (each.host, each.port) for each in snapshot.brokers if each.id == snapshot.controller
+        ]
+        if not places:
+            return [], None
+        try:
+            return client.fetch_moving_partitions(places), None
+        except AdminError as error:
+            if error.final:
+                raise
+            return [], error
+
+    def _know(self, client: KafkaClient, snapshot: Snapshot) -> bool:
+        """Read the settings of topics on these brokers that are not known; whether all are, then."""
+        own = set(self.question.brokers)
+        for name in set(self._configs) - set(snapshot.topics):
+            del self._configs[name]
+        new = [
+            name
+            for name, topic in snapshot.topics.items()
+            if name not in self._configs
+            and any(not own.isdisjoint(part.replicas) for part in topic.partitions)
+        ]
+        self._configs.update(client.fetch_configs(sorted(new)))
+        if self._defaults is None:
+            others = [each.id for each in snapshot.brokers if len(own) > 1 or each.id not in own]
+            self._defaults = client.fetch_broker_settings(others, gate.MIN_INSYNC)
+        return all(name in self._configs for name in new)
+
+    def _judged(self, snapshot: Snapshot, moving: Sequence[Tuple[str, int]]) -> Dict[int, Verdict]:
+        defaults = (self._defaults or {}).values()
+        minimums = gate.minimums_of(self._configs, map(int, defaults))
+        question = self.question
+        return gate.judge_each(
+            snapshot, question.brokers, minimums, question.expected, question.accepted, moving
+        )
+
+    def look_once(self, make_client: Callable[[], KafkaClient]) -> Dict[int, Verdict]:
+        """One look with a client of its own: broker id to Verdict. AdminError if nobody can be asked."""
+        blind = self.unasked(make_client)
+        if blind:
+            return blind
+        client = make_client()
+        client.connect()
+        try:
+            return self.look(client)
+        finally:
+            client.close()
+
+    def unasked(self, make_client: Callable[[], KafkaClient]) -> Optional[Dict[int, Verdict]]:
+        """The verdicts where everything may be unavailable and nobody can be asked, else None.
+
+        With a wrong certificate on all brokers, say, no gate could ever be passed again.
+        """
+        if not self.question.accepted.everything:
+            return None
+        client = make_client()
+        try:
+            client.connect()
+        except AdminError as error:
+            why = f"nobody can be asked ({error.problem.reason}), and everything may be unavailable"
+            self.unsure = [why]
+            return {each: Verdict(each, gate.GO, mending=why) for each in self.question.brokers}
+        finally:
+            client.close()
+        return None
+
+    # ------------------------------------------------------------ waiting
+
+    def wait(
+        self,
+        make_client: Callable[[], KafkaClient],
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        log: Callable[[str], None] = lambda text: None,
+    ) -> Passed:
+        """Return when the one broker may stop, at once after a last look; AdminError if it may not.
+
+        What can never pass is refused as soon as two looks agree, the second with settings that were
+        read anew: topics come and go. Everything else is waited for. `make_client()` gives a new,
+        unconnected client.
+        """
+        (broker,) = self.question.brokers
+        blind = self.unasked(make_client)
+        if blind:
+            return Passed(blind[broker], 0.0, 1)
+        last: List[Verdict] = []
+
+        def judged(client: KafkaClient, anew: bool = False) -> Verdict:
+            found = self.look(client, anew)[broker]
+            if found.verdict == gate.CANNOT_PASS:
+                doomed = set(found.doomed)
+                found = self.look(client, anew=True)[broker]
+                if found.verdict == gate.CANNOT_PASS and doomed & set(found.doomed):
+                    problem = gate.refusal([found], self.question.accepted)
+                    if problem is not None:
+                        raise FinalError(problem, gate=found.to_dict())
+            last[:] = [found]
+            return found
+
+        def look(client: KafkaClient) -> List[str]:
+            return _reasons(judged(client))
+
+        def confirm(client: KafkaClient) -> List[str]:
+            # Settings may have changed, and brokers learn of changes one after another: the leader
+            # of a partition is the last to be wrong about it, and somebody else may lead by now.
+            found = judged(client, anew=True)
+            return _reasons(found) or self._dissent(client, found) or look(client)
+
+        waited = until_quiet(
+            make_client,
+            look,
+            confirm,
+            lambda reasons, seconds: gate.waited_in_vain(
+                last[0] if last else Verdict(broker, gate.WAIT), round(seconds), reasons
+            ),
+            self.question.quiet_seconds,
+            self.question.wait_seconds,
+            clock,
+            sleep,
+            log,
+            lambda: self.lagging,
+        )
+        return Passed(last[0], waited.seconds, waited.polls)
+
+    def _dissent(self, client: KafkaClient, found: Verdict) -> List[str]:
+        """What other brokers see differently. The one that shall stop is not asked: it may be sick."""
+        broker, strict = found.broker, not found.mending
+        reasons: List[str] = []
+        controllers = set()
+        views = client.fetch_every_view(self._snapshot(client), besides=(broker,))
+        for other, view in sorted(views.items()):
+            if view is None:
+                if strict:
+                    reasons.append(f"broker {other} is registered but does not answer")
+                continue
+            # What came after the settings were read is looked at once more by the caller.
+            topics = {name: view.topics[name] for name in view.topics if name in self._configs}
+            seen = self._judged(replace(view, topics=topics), [])[broker]
+            controllers.add(view.controller)
+            told = _reasons(seen)
+            if strict and seen.mending:
+                told.append(f"broker {broker}: {seen.mending}")
+            reasons += [f"broker {other} still sees: {text}" for text in told]
+        if len(controllers) > 1 and strict:
+            ids = ", ".join(sorted(str(each) for each in controllers))
+            reasons.append(f"the brokers disagree about the controller: {ids}")
+        return reasons
+
+
+def _reasons(found: Verdict) -> List[str]:
+    """The reasons of a verdict; a refusal that is not confirmed yet is the first of them."""
+    if found.verdict == gate.CANNOT_PASS:
+        return [gate.summary(found), *found.reasons]
+    return list(found.reasons)

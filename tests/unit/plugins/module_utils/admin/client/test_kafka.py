@@ -1,0 +1,458 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The client's pure parts: settings, stakes, and the words for what went wrong."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import itertools
+import logging
+import socket
+import ssl
+import struct
+import threading
+import types
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client import (
+    kafka as client_kafka,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.connection import (
+    attempts,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reach import (
+    Trouble,
+    closes_unasked,
+    connection_problem,
+    probe_addresses,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settings import (
+    kafka_python_settings,
+    librdkafka_settings,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Partition,
+    Snapshot,
+    Stake,
+    Topic,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
+    AdminError,
+    Change,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.stakes import estimate_stake
+
+HERE = (("h", 9092), ("::1", 9093))
+
+
+def test_plain_settings():
+    settings = librdkafka_settings(Connection(HERE, sasl_password="x", ssl_key="y"))
+    assert settings["bootstrap.servers"] == "h:9092,[::1]:9093"
+    assert not [key for key in settings if key.startswith(("sasl", "ssl"))]
+
+
+def test_pem_text_stays_in_memory_and_paths_stay_paths():
+    text = "-----BEGIN CERTIFICATE-----"
+    settings = librdkafka_settings(
+        Connection(HERE, "SASL_SSL", "PLAIN", "u", "p", text, "/c.pem", text, "k", False)
+    )
+    assert settings["ssl.ca.pem"] == settings["ssl.key.pem"] == text
+    assert settings["ssl.certificate.location"] == "/c.pem"
+    assert settings["ssl.key.password"] == "k" and settings["sasl.password"] == "p"
+    assert settings["ssl.endpoint.identification.algorithm"] == "none"
+
+
+def test_secrets_of_the_second_client_leave_no_file(certificate_files, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    certificate, key = (path.read_text() for path in certificate_files)
+    connection = Connection(HERE, "SSL", ssl_certificate=certificate, ssl_key=key)
+    with kafka_python_settings(connection) as settings:
+        assert isinstance(settings["ssl_context"], ssl.SSLContext)
+        (directory,) = tmp_path.iterdir()
+        assert directory.stat().st_mode & 0o077 == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def certificate_files(tmp_path_factory):
+    """A self-signed pair, as paths."""
+    import datetime
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "x")])
+    now = datetime.datetime.now(datetime.timezone.utc)
+    certificate = (
+        x509.CertificateBuilder(
+            name, name, key.public_key(), 1, now, now.replace(year=now.year + 1)
+        )
+    ).sign(key, hashes.SHA256())
+    directory = tmp_path_factory.mktemp("pair")
+    pem = serialization.Encoding.PEM
+    (directory / "c.pem").write_bytes(certificate.public_bytes(pem))
+    (directory / "k.pem").write_bytes(
+        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return directory / "c.pem", directory / "k.pem"
+
+
+# (first, end, first young or -1) of partitions, sizes, new ms, new bytes -> records, bytes
+STAKES = [
+    ([(0, 10, 4), (5, 10, -1)], [], 1000, None, Stake(9, 15, None, None)),
+    ([(0, 10, 0)], [1000], 1000, None, Stake(0, 10, 0, 1000)),
+    ([(0, 10, 5)], [1000], 1000, None, Stake(5, 10, 500, 1000)),
+    ([(0, 10, -1)], [1000], None, 400, Stake(6, 10, 600, 1000)),
+    ([(0, 10, 9)], [1000], 1000, 400, Stake(9, 10, 900, 1000)),
+    ([(0, 10, -1)], [1000], -1, None, Stake(0, 10, 0, 1000)),
+    ([(0, 10, -1)], [1000], None, -1, Stake(0, 10, 0, 1000)),
+    ([(0, 0, -1)], [0], 1000, 400, Stake(0, 0, 0, 0)),
+    # The log begins after the border already.
+    ([(7, 10, 3)], [], 1000, None, Stake(0, 3, None, None)),
+    (None, [1000], 1000, None, Stake(None, None, 0, 1000)),
+    ([(0, 10, -1)], [], None, 400, Stake(None, 10, None, None)),
+]
+
+
+@pytest.mark.parametrize("offsets, sizes, retention_ms, retention_bytes, stake", STAKES)
+def test_stakes(offsets, sizes, retention_ms, retention_bytes, stake):
+    assert estimate_stake(offsets, sizes, retention_ms, retention_bytes) == stake
+
+
+FAIL = "FAIL [rdkafka#producer-1] [thrd:h:9092/bootstrap]: h:9092/bootstrap: "
+CLOSED = "Disconnected: connection closed by peer: receive 0 after POLLIN (after 1ms in state UP)"
+NOT_TLS = (
+    "ssl://h:9092/bootstrap: SSL handshake failed: Disconnected: SSL connection closed by peer: "
+    "connecting to a PLAINTEXT broker listener? (after 1ms in state SSL_HANDSHAKE)"
+)
+# the same, where the connection's end was seen before its language
+CLOSED_TLS = "Disconnected: SSL connection closed by peer (after 9ms in state X)"
+UNTRUSTED = (
+    "ssl://h:9092/bootstrap: SSL handshake failed: error:0A000086:SSL routines::certificate verify "
+    "failed: broker certificate could not be verified (after 49ms in state SSL_HANDSHAKE)"
+)
+LOGIN = (
+    "sasl_plaintext://h:9092/bootstrap: SASL authentication error: Authentication failed: Invalid "
+    "username or password (after 313ms in state AUTH_REQ)"
+)
+MECHANISM = (
+    "sasl_plaintext://h:9092/bootstrap: SASL SCRAM-SHA-256 mechanism handshake failed: Broker: "
+    "Unsupported SASL mechanism: broker's supported mechanisms: PLAIN (after 300ms in state X)"
+)
+NO_SASL = (
+    "sasl_plaintext://h:9092/bootstrap: SASL PLAIN mechanism handshake failed: Broker: Request not "
+    "valid in current SASL state: broker's supported mechanisms:  (after 1ms in state X)"
+)
+
+
+def kafka_error(name, text=""):
+    """What librdkafka hands to its error callback."""
+    return types.SimpleNamespace(name=lambda: name, str=lambda: text)
+
+
+# Recorded from librdkafka 2.16.0 against Kafka 3.9.2 and 4.3.1.
+VERDICTS = [
+    ([], [], None),
+    ([], [CLOSED], None),
+    ([], [CLOSED] * 3, "closed"),
+    ([], [CLOSED_TLS] * 2, None),
+    ([], [CLOSED_TLS] * 3, "closed"),
+    ([("_SSL", UNTRUSTED)], [CLOSED_TLS] * 3, "certificate"),
+    ([("_TRANSPORT", NOT_TLS)], [], "not_tls"),
+    ([("_SSL", UNTRUSTED)], [], "certificate"),
+    ([("_SSL", "ssl://h:9092/bootstrap: SSL handshake failed: alert")], [], "tls_failed"),
+    ([("_AUTHENTICATION", LOGIN)], [], "credentials"),
+    ([("_AUTHENTICATION", MECHANISM)], [], "mechanism"),
+    ([("_AUTHENTICATION", NO_SASL)], [], "not_sasl"),
+    ([("_ALL_BROKERS_DOWN", "1/1 brokers are down")], [], None),
+]
+
+
+@pytest.mark.parametrize("errors, lines, verdict", VERDICTS)
+def test_verdicts(errors, lines, verdict):
+    trouble = Trouble()
+    for name, text in errors:
+        trouble.error(kafka_error(name, text))
+    for line in lines:
+        trouble.handle(logging.makeLogRecord({"msg": FAIL + line}))
+    assert trouble.verdict(kafka_error("_TRANSPORT")) == verdict
+    assert "bootstrap" not in trouble.last and "after" not in trouble.last.split("POLLIN")[-1]
+
+
+def test_a_controller_is_known_by_the_answer():
+    assert Trouble().verdict(kafka_error("_UNSUPPORTED_FEATURE")) == "controller"
+
+
+@pytest.mark.parametrize(
+    "verdict, words",
+    [
+        (
+            None,
+            "[connection.unreachable] h:9092: unreachable: no Kafka broker answered within 30 s: "
+            "detail. Remedy:",
+        ),
+        ("not_tls", "[connection.protocol] h:9092: wrong protocol: it does not speak TLS"),
+        (
+            "credentials",
+            "[connection.credentials] h:9092: wrong credentials: it refuses user u by PLAIN: "
+            "detail. Remedy:",
+        ),
+        ("certificate", "[connection.certificate] h:9092: certificate not trusted: detail. Rem"),
+        ("nobody_behind", "[connection.unreachable] h:9092: unreachable: it accepts connections"),
+    ],
+)
+def test_problems_name_the_address(verdict, words):
+    connection = Connection((("h", 9092),), "SASL_SSL", "PLAIN", "u", "secret")
+    text = connection_problem(connection, verdict, "detail.").line()
+    assert words in text and "secret" not in text and text.endswith(".") and "\n" not in text
+
+
+def test_who_closes_at_once_is_asked_for_its_language():
+    """A listener without TLS, which takes the client's first words for a size that cannot be."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()
+
+        def close_each():
+            with contextlib.suppress(OSError):  # the end of the test
+                while True:
+                    client = server.accept()[0]
+                    client.recv(1024)
+                    client.close()
+
+        threading.Thread(target=close_each, daemon=True).start()
+        assert not closes_unasked((address,), 0.2)  # it waits for the client to begin
+        text = connection_problem(Connection((address,), "SSL"), "closed", "detail").line()
+    assert "does not speak TLS" in text
+
+
+def view(*partitions):
+    """A snapshot with the topic `t`."""
+    topics = {"t": Topic("t", tuple(partitions))} if partitions else {}
+    return Snapshot(topics=topics)
+
+
+LED, LEADERLESS = Partition(0, 1, (1,), (1,)), Partition(1, None, (1,), ())
+
+
+@pytest.mark.parametrize(
+    "kind, after, seen, waits",
+    [
+        ("create", {"partitions": 1}, view(), True),
+        ("create", {"partitions": 1}, view(LED), False),
+        ("create", {"partitions": 2}, view(LED), True),
+        ("create", {"partitions": 2}, view(LED, LEADERLESS), True),
+        ("create", {"partitions": None}, view(LED), False),
+        ("grow", {"partitions": 2}, view(LED), True),
+        ("delete", {}, view(LED), True),
+        ("delete", {}, view(), False),
+        ("configure", {"config": {}}, view(LED), False),
+    ],
+)
+def test_what_is_waited_for(kind, after, seen, waits):
+    assert bool(client_kafka._waiting(seen, [Change(kind, "t", {}, after)])) is waits
+
+
+@contextlib.contextmanager
+def forwarded_port(resets):
+    """A port that accepts and closes, as docker-proxy, HAProxy and `ssh -L` do without a backend;
+    `resets`: with a reset, as where the client has sent something already.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        accepted = []
+
+        def serve():
+            with contextlib.suppress(OSError):  # the end of the test
+                while True:
+                    client = server.accept()[0]
+                    accepted.append(client.getpeername())
+                    if resets:
+                        client.setsockopt(
+                            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                        )
+                    client.close()
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield server.getsockname(), accepted
+        server.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("resets", [False, True], ids=["closes", "resets"])
+def test_a_proxy_without_a_broker_behind_it_is_waited_for(resets):
+    """It may be starting: `unreachable` after the whole timeout, not `wrong protocol` at once."""
+    with forwarded_port(resets) as (address, accepted):
+        client = client_kafka.KafkaClient(Connection((address,), timeout=3.0))
+        with pytest.raises(AdminError, match="unreachable: it accepts connections and") as caught:
+            client.connect()
+    assert not caught.value.reachable and len(accepted) > 5
+
+
+def test_a_kernel_without_ipv6_is_no_traceback(monkeypatch):
+    """localhost resolves to ::1 first, and socket() fails for it."""
+    real = socket.socket
+
+    class NoIPv6(real):
+        def __init__(self, family=-1, *arguments, **named):
+            if family == socket.AF_INET6:
+                raise OSError(97, "Address family not supported by protocol")
+            super().__init__(family, *arguments, **named)
+
+    monkeypatch.setattr(
+        socket,
+        "getaddrinfo",
+        lambda host, port, **_named: [
+            (socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("::1", port, 0, 0)),
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port)),
+        ],
+    )
+    monkeypatch.setattr(socket, "socket", NoIPv6)
+    with real() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        probe_addresses((("localhost", listening.getsockname()[1]),), 2.0)
+        dead = listening.getsockname()[1]
+    with pytest.raises(AdminError, match="Address family not supported.*Connection refused"):
+        probe_addresses((("localhost", dead),), 2.0)
+
+
+class Brokers:
+    """Stands for librdkafka's AdminClient: what is not allowed fails with the broker's code."""
+
+    def __init__(self, **errors):
+        self.errors = errors
+        self.limits = []
+
+    def poll(self, _seconds):
+        """Nothing to deliver."""
+
+    def _future(self, call, value=None):
+        future = concurrent.futures.Future()
+        if call in self.errors:
+            code = getattr(client_kafka.KafkaError, self.errors[call])
+            future.set_exception(
+                client_kafka.KafkaException(client_kafka.KafkaError(code, "its own words"))
+            )
+        else:
+            future.set_result(value or {})
+        return future
+
+    def list_topics(self, timeout):
+        """One broker, one topic of another team."""
+        part = types.SimpleNamespace(id=0, leader=1, replicas=[1], isrs=[1])
+        topic = types.SimpleNamespace(error=None, partitions={0: part})
+        node = types.SimpleNamespace(id=1, host="h", port=9092)
+        return types.SimpleNamespace(
+            cluster_id="id",
+            controller_id=1,
+            orig_broker_id=1,
+            brokers={1: node},
+            topics={"other": topic},
+        )
+
+    def describe_configs(self, resources, **_limits):
+        """By kind of resource."""
+        return {each: self._future(each.restype.name.lower()) for each in resources}
+
+    def incremental_alter_configs(self, resources, **_limits):
+        """Overrides."""
+        return {each: self._future("alter") for each in resources}
+
+    def create_topics(self, topics, **limits):
+        """As the library does: limits are checked before anything is sent."""
+        self.limits.append(limits)
+        if limits["request_timeout"] > 3600:
+            raise ValueError("expecting integer in range 0..3600000")
+        return {each.topic: self._future("create") for each in topics}
+
+
+def client_of(brokers, timeout=1.0):
+    """A client that is connected to such brokers."""
+    client = client_kafka.KafkaClient(Connection(HERE, timeout=timeout))
+    client._admin = brokers
+    client._renew = lambda: None
+    return client
+
+
+NEW = Change("create", "t", {}, {"partitions": 1, "replication_factor": 1, "config": {}})
+
+
+def test_a_failure_has_the_code_of_the_broker():
+    (failure,) = client_of(Brokers(create="TOPIC_ALREADY_EXISTS")).apply([NEW], 9e9)
+    assert (failure.code, failure.kind) == ("TOPIC_ALREADY_EXISTS", "create")
+    assert "its own words" in failure.error
+
+
+def test_a_long_deadline_is_cut_to_what_the_library_takes():
+    brokers = Brokers()
+    client = client_of(brokers)
+    client._clock = lambda: 0.0
+    assert client.apply([NEW], 86400.0) == []
+    assert brokers.limits[0]["request_timeout"] == 3600
+
+
+def test_what_the_library_refuses_is_a_failure_and_not_a_traceback(monkeypatch):
+    monkeypatch.setattr(client_kafka, "TIMEOUT_MAX_SECONDS", 1e9)
+    client = client_of(Brokers())
+    client._clock = lambda: 0.0
+    (failure,) = client.apply([NEW], 86400.0)
+    assert failure.subject == "t" and "expecting integer" in failure.error and not failure.code
+
+
+@pytest.mark.parametrize("code", ["TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"])
+def test_rights_on_a_prefix_are_enough(code):
+    """The brokers' defaults and a stranger's topic are closed to this user: unknown, no failure."""
+    snapshot = client_of(Brokers(broker=code, topic=code)).fetch_topics(["team.x"])
+    assert snapshot.defaults_denied and not snapshot.broker_defaults
+    assert snapshot.known_keys is None and set(snapshot.topics) == {"other"}
+
+
+def test_a_declared_topic_whose_settings_are_denied_is_a_failure():
+    client = client_of(Brokers(topic="TOPIC_AUTHORIZATION_FAILED"))
+    with pytest.raises(AdminError, match="describing topic settings failed.*DescribeConfigs"):
+        client.fetch_topics(["other"])
+
+
+def test_brokers_that_do_not_tell_their_settings_are_named_with_the_reason():
+    client = client_of(Brokers(broker="CLUSTER_AUTHORIZATION_FAILED"))
+    told, silent = client.fetch_broker_configs([1, 2])
+    assert told == {} and silent == dict.fromkeys((1, 2), "its own words")
+    assert client_of(Brokers()).fetch_broker_configs([1]) == ({1: {}}, {})
+
+
+def test_brokers_that_refuse_an_override_are_named_with_their_words():
+    changes = {1: {"a": "1"}, 2: {"a": None}}
+    client = client_of(Brokers(alter="INVALID_CONFIG"))
+    assert client.alter_broker_configs(changes) == dict.fromkeys((1, 2), "its own words")
+    client = client_of(Brokers())
+    assert client.alter_broker_configs(changes, validate_only=True) == {}
+    assert client.requests["alter_broker_configs"] == 2
+
+
+def test_settings_that_do_not_come_point_to_zookeeper():
+    client = client_of(Brokers(topic="_TIMED_OUT"), timeout=0.1)
+    with pytest.raises(
+        AdminError, match="describing topic settings failed.*ZooKeeper has a quorum"
+    ):
+        client.fetch_topics(["other"])
+
+
+def test_each_address_is_asked_by_itself_and_patience_grows():
+    """librdkafka keeps asking a broker that answers and knows of nobody."""
+    one, two = ("a", 1), ("b", 2)
+    first = list(itertools.islice(attempts((one, two)), 8))
+    assert first == [
+        ((one, two), 1.0),
+        ((one, two), 2.0),
+        ((one,), 2.0),
+        ((two,), 2.0),
+        ((one, two), 4.0),
+        ((one,), 4.0),
+        ((two,), 4.0),
+        ((one, two), 8.0),
+    ]
+    alone = list(itertools.islice(attempts((one,)), 4))
+    assert alone == [((one,), 1.0), ((one,), 2.0), ((one,), 4.0), ((one,), 8.0)]

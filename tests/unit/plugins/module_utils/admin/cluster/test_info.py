@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What kafka_cluster_info tells of topics that are named, and what it asks for that."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.info import (
+    describe_cluster,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Broker,
+    ConfigEntry,
+    Partition,
+    Snapshot,
+    Topic,
+)
+
+PARTS = tuple(Partition(index, 1, (1, 2, 3), (1, 2, 3)) for index in range(2))
+
+
+class Client:
+    """A cluster with the topics `names`; one of them may vanish while it is asked."""
+
+    def __init__(self, *names, vanished=(), defaults=None):
+        self.names, self.vanished, self.defaults = names, vanished, defaults
+        self.brokers_asked = []
+
+    def fetch_metadata(self):
+        topics = {name: Topic(name, PARTS) for name in self.names}
+        return Snapshot("AAAA", 1, (Broker(1, "k", 9092),), topics)
+
+    def fetch_racks(self):
+        return {}
+
+    def fetch_configs(self, names):
+        entry = ConfigEntry("retention.ms", "1000", "topic")
+        return {name: {"retention.ms": entry} for name in names if name not in self.vanished}
+
+    def fetch_broker_config(self, broker):
+        self.brokers_asked.append(broker)
+        return self.defaults
+
+
+def test_nobody_asks_for_topics():
+    client = Client("orders")
+    assert "topics" not in describe_cluster(client)
+    assert client.brokers_asked == []
+
+
+@pytest.mark.parametrize(
+    "defaults, fallback",
+    [
+        ({"log.retention.hours": ConfigEntry("log.retention.hours", "168")}, "604800000"),
+        (None, None),  # this user may not see them
+    ],
+)
+def test_those_that_exist_are_told_with_what_they_fall_back_to(defaults, fallback):
+    client = Client("orders", "other", defaults=defaults)
+    (told,) = describe_cluster(client, ["orders", "new"])["topics"]
+    assert (told["name"], told["replicas"]) == ("orders", [3, 3])
+    assert told["config"] == {
+        "retention.ms": {"value": "1000", "source": "topic", "fallback": fallback}
+    }
+    assert client.brokers_asked == [1]
+
+
+def test_what_a_name_would_collide_with_is_told_and_what_vanished_is_not():
+    client = Client("a.b", "gone", "other", vanished=["gone"])
+    told = describe_cluster(client, ["a_b", "gone"])["topics"]
+    assert [each["name"] for each in told] == ["a.b"]
+
+
+def test_where_none_of_them_exists_no_broker_is_asked():
+    client = Client("other")
+    assert describe_cluster(client, ["orders"])["topics"] == [] and client.brokers_asked == []

@@ -1,0 +1,316 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""In which steps replicas move between directories: batches, limits, what a killed run leaves.
+
+The brokers here are a model, with a clock of our own: what real ones do is in tests/integration/topics.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.log_dirs import (
+    Disks,
+    disks_of,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Broker,
+    Directory,
+    Snapshot,
+    UnderWay,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_disks import (
+    DISK_RATE,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_replicas import (
+    Running,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.disks import (
+    DiskReassignment,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import OPTIONS
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import reconcile
+
+PATHS = ("/d1", "/d2", "/d3")
+
+
+class Killed(Exception):
+    """The run ends here."""
+
+
+class Model:
+    """Two brokers with three directories each, whose copies take a second; it notes what it saw."""
+
+    def __init__(self, seconds=1.0):
+        self.where = {(broker, ("t", n)): "/d1" for broker in (1, 2) for n in range(9)}
+        self.targets, self.ends, self.rates = {}, {}, {}
+        self.joining, self.silent, self.stuck = {}, set(), set()
+        self.now, self.seconds = 0.0, seconds
+        self.most, self.unlimited = 0, []
+        self.kill_after = None
+        self.shy = False
+
+    def clock(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+    def _request(self):
+        if self.kill_after is not None:
+            self.kill_after -= 1
+            if self.kill_after < 0:
+                raise Killed
+        for place in [place for place, end in self.ends.items() if end <= self.now]:
+            self.where[place] = self.targets.pop(place)
+            del self.ends[place]
+
+    def fetch_metadata(self):
+        return Snapshot("id", 1, (Broker(1, "h", 1), Broker(2, "h", 1)), {})
+
+    def fetch_running(self):
+        return self.joining
+
+    def fetch_disks(self, brokers):
+        self._request()
+        directories = {
+            broker: tuple(
+                Directory(
+                    path,
+                    {p[1]: 5 for p, at in self.where.items() if p[0] == broker and at == path},
+                )
+                for path in PATHS
+            )
+            for broker in brokers
+        }
+        under_way = {
+            place: UnderWay(self.where[place], target, 5, 2)
+            for place, target in self.targets.items()
+            if place[0] in brokers
+        }
+        return Disks(directories, under_way)
+
+    def look_at_disks(self, brokers, _topics):
+        return self.fetch_disks([broker for broker in brokers if broker not in self.silent])
+
+    def move_between_disks(self, wanted):
+        self._request()
+        for place, path in wanted.items():
+            self.targets.pop(place, None)
+            self.ends.pop(place, None)
+            if place in self.stuck:
+                continue
+            if self.where[place] != path:
+                self.targets[place] = path
+                self.ends[place] = self.now + self.seconds
+                if place[0] not in self.rates:
+                    self.unlimited.append(place)
+        self.most = max(self.most, len(self.targets))
+        return {}
+
+    def fetch_disk_rates(self, brokers):
+        self._request()
+        told = {} if self.shy else self.rates
+        return {broker: rate for broker, rate in told.items() if broker in brokers}
+
+    def set_disk_rates(self, rates):
+        self._request()
+        self.rates = {b: rate for b, rate in {**self.rates, **rates}.items() if rate is not None}
+
+
+def run(model, seconds=1000.0, lines=None, check=False, **options):
+    defaults = {name: option.get("default") for name, option in OPTIONS.items()}
+    params = {**defaults, "disks": [1, 2], **options}
+    tell = (lines if lines is not None else []).append
+    resource = DiskReassignment(model, params, tell, model.clock, model.sleep)
+    return reconcile(resource, check, seconds, model.clock, model.sleep), resource
+
+
+def counts(model, broker):
+    return [sum(p[0] == broker and at == path for p, at in model.where.items()) for path in PATHS]
+
+
+def test_never_more_than_a_batch_moves_all_of_it_under_the_limit_on_both_brokers():
+    model = Model()
+    outcome, resource = run(model, batch=3, throttle="1MiB")
+    assert not outcome.failures and len(outcome.changed) == 12
+    assert model.most == 3 and model.unlimited == [] and model.rates == {}
+    assert counts(model, 1) == counts(model, 2) == [3, 3, 3]
+    results = resource.results(outcome)
+    assert (results["bytes"], results["copies"]) == (60, 12)
+    assert results["took"]["from_ms"] <= results["took"]["to_ms"]
+    assert not run(model, batch=3)[0].plan
+
+
+def test_check_mode_plans_the_same_and_touches_nothing():
+    model = Model()
+    planned, _resource = run(model, check=True)
+    assert model.rates == {} and model.most == 0
+    assert run(model)[0].plan == planned.plan
+    change = planned.plan.changes[0]
+    assert (change.kind, change.subject, change.note) == ("move", "broker 1: t-0", "5 B")
+    assert (change.before, change.after) == ({"directory": "/d1"}, {"directory": "/d2"})
+
+
+def test_a_directory_is_emptied_on_the_brokers_that_are_named_and_no_others():
+    model = Model()
+    assert not run(model, disks=[2], drain_directories=["/d1"], throttle="unlimited")[0].failures
+    assert sorted(counts(model, 2)) == [0, 4, 5] and counts(model, 1) == [9, 0, 0]
+    assert model.unlimited and model.rates == {}
+
+
+def test_a_limit_that_the_brokers_do_not_tell_yet_is_removed():
+    model = Model()
+    model.shy = True
+    assert not run(model)[0].failures and model.rates == {}
+
+
+def test_it_says_now_and_then_how_far_it_is():
+    lines = []
+    model = Model(seconds=20.0)
+    run(model, lines=lines, batch=2)
+    assert lines[0] == "0 of 12 replicas moved, 56 B left" and len(lines) > 3
+
+
+def test_a_broker_that_does_not_answer_for_a_while_is_waited_for():
+    lines = []
+    model = Model(seconds=2.0)
+    model.silent = {2}
+    outcome, _resource = run(model, seconds=20.0, lines=lines)
+    assert {failure.code for failure in outcome.failures} == {"timeout"}
+    assert lines[-1].endswith("waiting for broker 2, which does not answer")
+    model.silent = set()
+    assert not run(model)[0].failures and counts(model, 2) == [3, 3, 3]
+
+
+def test_at_the_deadline_what_moves_goes_on_under_its_limit():
+    model = Model(seconds=100.0)
+    outcome, _resource = run(model, seconds=10.0, batch=2)
+    assert {failure.code for failure in outcome.failures} == {"timeout"}
+    assert len(model.targets) == 2 and set(model.rates) == {1, 2}
+
+
+def test_a_move_that_somebody_has_ended_is_said_and_the_others_go_on():
+    model = Model()
+    model.stuck = {(1, ("t", 0))}
+    outcome, _resource = run(model)
+    assert [failure.subject for failure in outcome.failures] == ["broker 1: t-0"]
+    assert "it stays in /d1" in outcome.failures[0].error
+    assert len(outcome.changed) == 11 and model.rates == {}
+
+
+@given(st.integers(0, 40), st.booleans())
+def test_killed_anywhere_and_run_again(requests, drain):
+    """The second run ends where one that was not killed would, and without a limit."""
+    asked = {"drain_directories": ["/d1"]} if drain else {}
+    model = Model()
+    model.kill_after = requests
+    try:
+        run(model, batch=3, **asked)
+    except Killed:
+        pass
+    model.kill_after = None
+    outcome, _resource = run(model, batch=3, **asked)
+    assert not outcome.plan.refusals and not outcome.failures
+    assert model.rates == {} and model.targets == {}
+    assert sorted(counts(model, 1)) == ([0, 4, 5] if drain else [3, 3, 3])
+    assert not run(model, batch=3, **asked)[0].plan
+
+
+@given(st.integers(0, 40))
+def test_killed_anywhere_and_cancelled(requests):
+    model = Model()
+    model.kill_after = requests
+    try:
+        run(model, batch=3)
+    except Killed:
+        pass
+    model.kill_after = None
+    moving = {place[0] for place, end in model.ends.items() if end > model.now}
+    outcome, _resource = run(model, state="cancelled")
+    assert not outcome.failures
+    # Kafka leaves something behind that only a restart cures.
+    assert [f"-e broker={broker}" for broker in sorted(moving)] == [
+        warning[warning.index("-e broker=") :] for warning in outcome.plan.warnings
+    ]
+    assert model.rates == {} and model.targets == {}
+    assert not run(model, state="cancelled")[0].plan
+
+
+@pytest.mark.parametrize(
+    "options, joining, check, words",
+    [
+        ({"disks": [1, 7]}, {}, "reassignment.unknown_broker", "broker 7"),
+        ({"disks": []}, {}, "reassignment.unknown_broker", "no broker is named"),
+        ({"disks": [7], "state": "cancelled"}, {}, "reassignment.unknown_broker", "1, 2"),
+        ({}, {("u", 3): Running((1, 2), (2,), ())}, "reassignment.running", "broker 2: "),
+        ({"drain_directories": ["/d4"]}, {}, "reassignment.unknown_directory", "/d1, /d2, /d3"),
+    ],
+)
+def test_refusals(options, joining, check, words):
+    model = Model()
+    model.joining = joining
+    outcome, _resource = run(model, **options)
+    assert [problem.check for problem in outcome.plan.refusals] == [check]
+    assert words in outcome.plan.refusals[0].line()
+    assert model.most == 0 and model.rates == {}
+
+
+def test_replicas_that_are_copied_to_other_brokers_do_not_matter():
+    model = Model()
+    model.joining = {("u", 3): Running((1, 9), (9,), ())}
+    assert not run(model)[0].plan.refusals
+
+
+@pytest.mark.parametrize("tolerance", [-1, 101])
+def test_a_tolerance_that_is_none(tolerance):
+    with pytest.raises(AdminError, match="options.range.*tolerance"):
+        run(Model(), tolerance=tolerance)
+
+
+def test_a_limit_that_a_killed_run_has_left_goes_when_nothing_is_to_move():
+    model = Model()
+    model.where = {(1, ("t", 0)): "/d1"}
+    model.rates = {1: "1024", 2: "1024"}
+    outcome, _resource = run(model, disks=[1])
+    assert [(each.kind, each.before) for each in outcome.changed] == [
+        ("unthrottle", {DISK_RATE: "1024"})
+    ]
+    assert model.rates == {2: "1024"}
+
+
+def test_what_a_broker_tells_of_its_directories():
+    def entry(path, *parts, error=0, **more):
+        topics = [
+            {
+                "name": "t",
+                "partitions": [
+                    {"partition_index": n, "partition_size": size, "is_future_key": future}
+                    for n, size, future in parts
+                ],
+            }
+        ]
+        return {"log_dir": path, "error_code": error, "topics": topics, **more}
+
+    found = disks_of(
+        [
+            {
+                "broker": 1,
+                "log_dirs": [
+                    entry("/d2", (0, 3, True), (1, 7, False), total_bytes=100, usable_bytes=60),
+                    entry("/d1", (0, 9, False), total_bytes=-1, usable_bytes=-1),
+                    entry("/d3", error=56),
+                ],
+            }
+        ]
+    )
+    assert found.directories[1] == (
+        Directory("/d1", {("t", 0): 9}),
+        Directory("/d2", {("t", 1): 7}, True, 100, 60),
+        Directory("/d3", {}, False),
+    )
+    assert found.under_way == {(1, ("t", 0)): UnderWay("/d1", "/d2", 9, 3)}
+    assert found.where((1, ("t", 0))) == "/d1" and found.where((2, ("t", 0))) is None

@@ -1,0 +1,170 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a reassignment would do, from what was read: changes, refusals, throttles."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Broker,
+    Partition,
+    Snapshot,
+    Topic,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_replicas import (
+    Running,
+    Throttles,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import Wish
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import rate_from
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.reassignment import (
+    Found,
+    plan_cancelling,
+    plan_reassignment,
+    throttled_lists,
+    wish_from,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+
+RATES = {
+    "leader.replication.throttled.rate": "1048576",
+    "follower.replication.throttled.rate": "1048576",
+}
+ASKED = {"drain": [], "spread": False, "onto": [], "replication_factor": None, "topics": None}
+
+
+def found(replicas, alive=(1, 2, 3), leaders=True, **more):
+    """What was read of a topic `t` whose partitions have these replicas."""
+    parts = tuple(
+        Partition(number, each[0] if leaders else None, tuple(each), tuple(each))
+        for number, each in enumerate(replicas)
+    )
+    brokers = tuple(Broker(broker, "h", 1) for broker in alive)
+    return Found(Snapshot("id", 1, brokers, {"t": Topic("t", parts)}), **more)
+
+
+def kinds(plan):
+    return [(change.kind, change.subject) for change in plan.changes]
+
+
+def checks(plan):
+    return [problem.check for problem in plan.refusals]
+
+
+def test_a_move_says_before_after_and_bytes():
+    plan, moves = plan_reassignment(
+        found([(3,), (1,)], sizes={("t", 0): 2**20, ("t", 1): 5}), Wish(drain=frozenset({3}))
+    )
+    assert kinds(plan) == [("move", "t-0")]
+    assert plan.changes[0].after == {"replicas": [2]}
+    assert plan.changes[0].note == "1.0 MiB to broker 2"
+    assert moves.bytes == 2**20
+
+
+def test_what_is_under_way_and_wanted_is_gone_on_with():
+    running = {("t", 0): Running((2, 3), (2,), (3,))}
+    plan, _moves = plan_reassignment(
+        found([(2, 3), (3,)], running=running), Wish(drain=frozenset({3}))
+    )
+    assert kinds(plan) == [("finish", "t-0"), ("move", "t-1")]
+    assert plan.changes[0].before == {"replicas": [3]}
+    assert plan.changes[0].after == {"replicas": [2]}
+
+
+def test_what_is_under_way_and_goes_elsewhere_refuses():
+    running = {("t", 0): Running((3, 1), (3,), (1,))}
+    plan, _moves = plan_reassignment(
+        found([(3, 1), (2,)], running=running), Wish(drain=frozenset({3}))
+    )
+    assert checks(plan) == ["reassignment.running"]
+    assert "state: cancelled" in plan.refusals[0].remedy
+
+
+def test_throttles_that_a_killed_run_has_left_go_when_nothing_is_to_move():
+    throttles = Throttles({1: RATES}, {"t": {"leader.replication.throttled.replicas": "0:1"}})
+    plan, _moves = plan_reassignment(
+        found([(1,), (2,)], throttles=throttles), Wish(drain=frozenset({3}))
+    )
+    assert kinds(plan) == [("unthrottle", "broker 1"), ("unthrottle", "topic t")]
+    assert kinds(plan_cancelling(found([(1,)], throttles=throttles))) == kinds(plan)
+
+
+def test_a_throttle_of_somebody_else_stays():
+    throttles = Throttles({1: RATES}, {"t": {"leader.replication.throttled.replicas": "*"}})
+    plan, _moves = plan_reassignment(
+        found([(1,), (2,)], throttles=throttles), Wish(drain=frozenset({3}))
+    )
+    assert not plan
+    assert "somebody has throttled" in plan.warnings[0]
+
+
+def test_cancelling_goes_back_to_where_it_came_from():
+    running = {("t", 0): Running((2, 3), (2,), (3,))}
+    plan = plan_cancelling(found([(2, 3)], running=running))
+    assert kinds(plan) == [("cancel", "t-0")]
+    assert plan.changes[0].after == {"replicas": [3]}
+
+
+@pytest.mark.parametrize(
+    "read, wish, check",
+    [
+        (found([(1,)], leaders=False), Wish(drain=frozenset({1})), "reassignment.offline"),
+        (
+            found([(1, 2, 3)], minimums={"t": 2}),
+            Wish(replication_factor=2),
+            "reassignment.below_min_isr",
+        ),
+        (
+            found([(1,)]),
+            Wish(spread=True, topics=frozenset({"absent"})),
+            "reassignment.unknown_topic",
+        ),
+        (found([(1, 2, 3)]), Wish(drain=frozenset({1})), "reassignment.nowhere_to_go"),
+    ],
+)
+def test_refusals(read, wish, check):
+    assert checks(plan_reassignment(read, wish)[0]) == [check]
+
+
+def test_one_replica_is_enough_for_a_minimum_of_one():
+    plan, _moves = plan_reassignment(found([(1, 2)], minimums={"t": 1}), Wish(replication_factor=1))
+    assert kinds(plan) == [("move", "t-0")]
+
+
+def test_the_throttle_names_who_sends_and_who_receives():
+    lists = throttled_lists(
+        {("t", 0): ((1, 2), (3,)), ("t", 1): ((2,), (3,)), ("u", 0): ((1,), ())}
+    )
+    assert lists == {
+        "t": {
+            "leader.replication.throttled.replicas": "0:1,0:2,1:2",
+            "follower.replication.throttled.replicas": "0:3,1:3",
+        }
+    }
+
+
+def test_brokers_to_be_filled_alone_mean_a_spread():
+    assert wish_from({**ASKED, "onto": [4]}).spread
+    assert not wish_from({**ASKED, "onto": [4], "drain": [1]}).spread
+
+
+@pytest.mark.parametrize(
+    "asked, check",
+    [
+        ({}, "reassignment.nothing_asked"),
+        ({"replication_factor": 0}, "options.range"),
+    ],
+)
+def test_what_cannot_be_asked(asked, check):
+    with pytest.raises(AdminError) as error:
+        wish_from({**ASKED, **asked})
+    assert error.value.problem.check == check
+
+
+def test_rates():
+    assert rate_from("50MiB") == 50 * 2**20
+    assert rate_from("unlimited") == -1
+    for unclear in ("50", "10G", "-5"):
+        with pytest.raises(AdminError, match="throttle"):
+            rate_from(unclear)

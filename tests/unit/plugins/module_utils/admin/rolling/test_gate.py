@@ -1,0 +1,530 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""May a broker be stopped: a row for each state, what holds for all states, and waiting by a clock of our own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Broker,
+    ConfigEntry,
+    Partition,
+    Snapshot,
+    Topic,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling import gate
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.gate import (
+    CANNOT_PASS,
+    GO,
+    WAIT,
+    Accepted,
+    judge,
+    judge_each,
+    minimums_of,
+    parse_accepted,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.gatekeeper import (
+    Gatekeeper,
+    Question,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+
+ALL = (1, 2, 3)
+EVERYTHING = Accepted(everything=True)
+FINE = ((1, 2, 3), (1, 2, 3))
+NO_LEADER = "no leader"
+
+
+def cluster(*states, brokers=ALL, controller=1, names=None):
+    """A topic t0, t1, ... of one partition for each state: (replicas, isr), and NO_LEADER behind it."""
+    topics = {}
+    for index, (replicas, isr, *more) in enumerate(states):
+        name = names[index] if names else f"t{index}"
+        leader = isr[0] if isr and not more else None
+        topics[name] = Topic(name, (Partition(0, leader, tuple(replicas), tuple(isr)),))
+    return Snapshot("id", controller, tuple(Broker(each, "h", 9092) for each in brokers), topics)
+
+
+def least(snapshot, minimum=2):
+    return dict.fromkeys(snapshot.topics, minimum)
+
+
+# May broker 1 stop? States, min.insync.replicas, what is accepted, the verdict, words of it.
+ONE_IN_SYNC = ((1, 2, 3), (1,))
+TABLE = [
+    ([FINE], 2, "", GO, ""),
+    ([FINE], 1, "", GO, ""),
+    ([FINE], 3, "", CANNOT_PASS, "t0-0 (3 replicas, min.insync.replicas 3)"),
+    ([FINE], 3, "t0", GO, ""),
+    ([FINE], 3, "other", CANNOT_PASS, "t0-0"),
+    ([FINE], 9, "", CANNOT_PASS, "min.insync.replicas 9"),
+    ([FINE], 9, "all", GO, ""),
+    # of three, two are in sync
+    ([((1, 2, 3), (2, 3)), FINE], 2, "", GO, ""),
+    ([((1, 2, 3), (1, 2)), FINE], 2, "", WAIT, "without broker 1: t0-0 (1 of 2)"),
+    ([((1, 2, 3), (1, 2)), FINE], 2, "all", WAIT, "t0-0 (1 of 2)"),
+    ([((1, 2, 3), (1, 2)), FINE], 1, "", GO, ""),
+    # accepted, but another replica lags: two would be missing
+    ([((1, 2, 3), (1, 2)), FINE], 3, "t0", WAIT, "accepted, but not in sync on all other"),
+    ([((1, 2), (1,)), FINE], 2, "t0", WAIT, "t0-0 (0 of 1 others)"),
+    # one is in sync: this broker may be the one that catches up
+    ([((1, 2, 3), (2,)), FINE], 2, "", WAIT, "may be catching up: t0-0 (1 of 2)"),
+    ([((1, 2, 3), (3, 2)), FINE], 3, "", WAIT, "may be catching up: t0-0 (2 of 3)"),
+    ([((1, 2, 3), (2,)), FINE], 1, "", GO, ""),
+    # more are asked for than there are replicas: catching up cures nothing
+    ([((1, 2), (2,)), FINE], 3, "", GO, ""),
+    # one replica
+    ([((1,), (1,)), FINE], 1, "", CANNOT_PASS, "t0-0 (1 replica)"),
+    ([((1,), (1,)), FINE], 2, "", CANNOT_PASS, "t0-0 (1 replica)"),
+    ([((1,), (1,)), FINE], 1, "t0", GO, ""),
+    ([((1,), (1,))], 1, "all", GO, ""),
+    # not on this broker at all
+    ([((2,), (2,)), FINE], 2, "", GO, ""),
+    ([((2, 3), (2,)), FINE], 2, "", GO, ""),
+    ([], 2, "", GO, ""),
+    # two replicas
+    ([((1, 2), (1, 2))], 1, "", GO, ""),
+    ([((1, 2), (1, 2))], 2, "", CANNOT_PASS, "t0-0 (2 replicas, min.insync.replicas 2)"),
+    # the last one that has it, although the others are there and follow others
+    ([ONE_IN_SYNC, FINE], 2, "", WAIT, "t0-0 (0 of 2)"),
+    ([ONE_IN_SYNC, FINE], 1, "all", WAIT, "t0-0 (0 of 1)"),
+    # without a leader
+    ([((2, 3), (2,), NO_LEADER), FINE], 2, "", WAIT, "1 partition is offline: t0-0"),
+    ([((2, 3), (), NO_LEADER), FINE], 2, "", WAIT, "offline: t0-0"),
+    ([((1, 2, 3), (1,), NO_LEADER), FINE], 2, "", GO, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("states, minimum, accepted, verdict, words", TABLE)
+def test_every_state(states, minimum, accepted, verdict, words):
+    snapshot = cluster(*states)
+    # FINE only says that the broker works: with m = 2 whatever the row asks
+    minimums = {**least(snapshot, minimum), **({"t1": 2} if len(states) > 1 else {})}
+    found = judge(snapshot, 1, minimums, ALL, parse_accepted([accepted]))
+    assert found.verdict == verdict, found
+    assert words in gate.summary(found)
+    assert bool(found.doomed) == (verdict == CANNOT_PASS) and bool(found.reasons) == (
+        verdict == WAIT
+    )
+
+
+@pytest.mark.parametrize(
+    "snapshot, more, words",
+    [
+        (cluster(FINE, controller=None), {}, "there is no controller"),
+        (cluster(FINE, controller=9), {}, "there is no controller"),
+        (cluster(((1, 2, 3), (1, 2)), FINE, brokers=(1, 2)), {}, "not registered: broker 3"),
+        (cluster(((1, 2, 3), (1, 2)), ((1, 2, 4), (1, 2)), brokers=(1, 2)), {"expected": (1, 2, 3, 4)}, "brokers 3, 4"),
+        (cluster(FINE), {"reassigning": [("t0", 0)]}, "1 partition is being reassigned: t0-0"),
+    ],
+)  # fmt: skip
+def test_what_holds_back_every_broker_but_the_one_to_be_mended(snapshot, more, words):
+    asked = {"expected": ALL, **more}
+    found = judge(snapshot, 1, least(snapshot, 1), **asked)
+    assert found.verdict == WAIT and words in "; ".join(found.reasons)
+    away = replace(snapshot, brokers=tuple(each for each in snapshot.brokers if each.id != 1))
+    assert judge(away, 1, least(snapshot, 1), **asked).verdict == GO
+    alone = ((1, 2, 3), (2, 3))
+    sick = replace(cluster(alone, alone), brokers=snapshot.brokers, controller=snapshot.controller)
+    found = judge(sick, 1, least(sick), **asked)
+    assert (found.verdict, found.mending) == (GO, "it is in sync with no other broker")
+    assert judge(sick, 2, least(sick), **asked).verdict == WAIT
+
+
+def test_a_broker_that_is_still_to_be_deployed_holds_nobody_back():
+    """The inventory names it already; it has no replica, so that it spares nobody."""
+    snapshot = cluster(FINE, FINE)
+    assert judge(snapshot, 1, least(snapshot), (*ALL, 4)).verdict == GO
+
+
+def test_a_sick_broker_need_not_catch_up_first():
+    """Nothing that it has to catch up with holds it back: it never would."""
+    thin = cluster(((1, 2, 3), (2,)), ((1, 2, 3), (2, 3)))
+    assert judge(thin, 1, least(thin), ALL).verdict == GO
+    well = cluster(((1, 2, 3), (2,)), FINE)
+    assert judge(well, 1, least(well), ALL).verdict == WAIT
+
+
+def test_a_broker_that_nobody_follows_needs_consent_for_what_it_alone_has():
+    """Its peers are there and do not follow: waiting may be in vain, and stopping it takes them away."""
+    snapshot = cluster(((1, 2, 3), (1,)), ((1, 2, 3), (2, 3)))
+    found = judge(snapshot, 1, least(snapshot), ALL)
+    assert found.verdict == WAIT and "in sync on broker 1 alone" in "; ".join(found.reasons)
+    told = gate.waited_in_vain(found, 5, found.reasons).line()
+    assert told.startswith("[gate.waiting] broker 1: waited 5 s")
+    assert "`-e kafka_accept_unavailable=t0`" in told
+    assert judge(snapshot, 1, least(snapshot), ALL, parse_accepted(["t0"])).verdict == GO
+
+
+def test_the_last_broker_that_lives_is_not_taken_for_a_sick_one():
+    """With consent, too: its peers are dead, they do not refuse to follow."""
+    snapshot = cluster(((1, 2), (1,)), brokers=(1,))
+    found = judge(snapshot, 1, least(snapshot, 1), (1, 2), EVERYTHING)
+    assert found.verdict == WAIT and "not registered: broker 2" in found.reasons
+
+
+def test_settings_that_nobody_knows_yet_are_waited_for():
+    snapshot = cluster(FINE, FINE)
+    found = judge(snapshot, 1, {"t0": 2}, ALL)
+    assert found.verdict == WAIT and "1 partition is of unknown settings: t1-0" in found.reasons
+
+
+def test_internal_topics_count_like_any_other():
+    snapshot = cluster(FINE, ((1,), (1,)), names=["orders", "__consumer_offsets"])
+    assert judge(snapshot, 1, least(snapshot), ALL).topics == {"__consumer_offsets"}
+    assert judge(snapshot, 2, least(snapshot), ALL).verdict == GO
+
+
+def test_several_brokers_are_judged_each_alone():
+    snapshot = cluster(((1,), (1,)), FINE, ((1, 2, 3), (2, 3)))
+    found = judge_each(snapshot, ALL, least(snapshot), ALL)
+    assert [found[each].verdict for each in ALL] == [CANNOT_PASS, WAIT, WAIT]
+    assert [found[each].partitions for each in ALL] == [3, 2, 2]
+
+
+def test_the_refusal_names_ten_partitions_and_the_option_for_all_of_them():
+    states = [((1,), (1,)) for index in range(12)]
+    snapshot = cluster(
+        *states, FINE, names=[f"single-{index:02}" for index in range(12)] + ["orders"]
+    )
+    found = judge(snapshot, 1, least(snapshot), ALL, parse_accepted(["single-00", "scratch"]))
+    told = gate.refusal([found], parse_accepted(["single-00", "scratch"])).line()
+    assert told.startswith(
+        "[gate.cannot_pass] broker 1: while it stops, 11 partitions take no writes"
+    )
+    assert "single-01-0 (1 replica)" in told and "single-10-0" in told and "single-11-0" not in told
+    assert "and 1 more" in told
+    names = ",".join(["scratch", *(f"single-{index:02}" for index in range(12))])
+    assert told.endswith(f"add `-e kafka_accept_unavailable={names}`"), told
+    assert gate.refusal([judge(snapshot, 2, least(snapshot), ALL)]) is None
+
+
+def test_a_refusal_of_very_many_topics_says_all():
+    topics = [f"t{index}" for index in range(1000)]
+    assert gate.option(topics) == "-e kafka_accept_unavailable=all"
+
+
+@pytest.mark.parametrize(
+    "values, names, everything",
+    [
+        ([], set(), False),
+        (None, set(), False),
+        (["all"], set(), True),
+        (["a,b", " c "], {"a", "b", "c"}, False),
+        (["a", "all"], {"a"}, True),
+        ([","], set(), False),
+    ],
+)
+def test_what_is_accepted(values, names, everything):
+    assert parse_accepted(values) == Accepted(frozenset(names), everything)
+
+
+def entry(value, source="default"):
+    return {gate.MIN_INSYNC: ConfigEntry(gate.MIN_INSYNC, value, source)}
+
+
+def test_min_isr_is_the_topics_own_or_the_highest_of_the_brokers():
+    configs = {
+        "own": entry("1", "topic"),
+        "default": entry("1", "static"),
+        "high": entry("3"),
+        "none": entry(None),
+        "unread": {},
+    }
+    assert minimums_of(configs, [2, 1]) == {"own": 1, "default": 2, "high": 3}
+    assert minimums_of(configs) == {"own": 1, "default": 1, "high": 3}
+
+
+# ---------------------------------------------------------------- for all states
+
+
+@st.composite
+def snapshots(draw):
+    """(Snapshot, minimums): up to five brokers, some of them absent, partitions in any state."""
+    ids = range(1, draw(st.integers(1, 5)) + 1)
+    states = []
+    for _index in range(draw(st.integers(0, 6))):
+        replicas = draw(st.lists(st.sampled_from(ids), min_size=1, unique=True))
+        isr = draw(st.lists(st.sampled_from(replicas), unique=True))
+        states.append((replicas, isr, *([NO_LEADER] if draw(st.booleans()) and not isr else [])))
+    alive = draw(st.lists(st.sampled_from(ids), unique=True))
+    snapshot = cluster(*states, brokers=alive, controller=draw(st.sampled_from([None, *ids])))
+    minimums = {name: draw(st.integers(1, 4)) for name in snapshot.topics}
+    return snapshot, minimums
+
+
+NAMES = st.frozensets(st.sampled_from([f"t{index}" for index in range(6)]))
+
+
+def parts(snapshot):
+    return [(name, part) for name, topic in snapshot.topics.items() for part in topic.partitions]
+
+
+@given(snapshots(), NAMES, st.integers(1, 5))
+def test_go_never_takes_a_partition_below_its_minimum_that_is_not_accepted(state, names, broker):
+    snapshot, minimums = state
+    found = judge(snapshot, broker, minimums, range(1, 6), Accepted(names))
+    registered = broker in {each.id for each in snapshot.brokers}
+    if found.verdict != GO or not registered:
+        return
+    for name, part in parts(snapshot):
+        if broker in part.isr and name not in names and part.leader is not None:
+            assert len(set(part.isr) - {broker}) >= minimums[name]
+
+
+@given(snapshots(), NAMES, st.integers(1, 5), st.data())
+def test_one_more_replica_in_sync_never_closes_the_gate(state, names, broker, data):
+    """Replicas of other brokers, and for a broker that works."""
+    snapshot, minimums = state
+    asked = (broker, minimums, range(1, 6), Accepted(names))
+    if judge(snapshot, *asked).verdict != GO or judge(snapshot, *asked).mending:
+        return
+    lacking = [
+        (name, part, member)
+        for name, part in parts(snapshot)
+        for member in set(part.replicas) - set(part.isr) - {broker}
+        if part.leader is not None
+    ]
+    if not lacking:
+        return
+    name, part, member = data.draw(st.sampled_from(lacking))
+    better = Topic(name, (replace(part, isr=(*part.isr, member)),))
+    found = judge(replace(snapshot, topics={**snapshot.topics, name: better}), *asked)
+    assert found.verdict == GO
+
+
+@given(snapshots(), NAMES, st.integers(1, 5))
+def test_consent_changes_nothing_but_what_cannot_pass_or_is_only_here(state, names, broker):
+    snapshot, minimums = state
+    asked = (snapshot, broker, minimums, range(1, 6))
+    plain, consented = judge(*asked), judge(*asked, Accepted(names))
+    if not (plain.topics | plain.consent) & names:
+        assert plain == consented
+    assert consented.topics == plain.topics - names
+    if plain.verdict == GO:
+        assert consented.verdict == GO
+
+
+@given(snapshots(), NAMES, st.integers(1, 5))
+def test_what_is_not_registered_may_always_stop(state, names, broker):
+    snapshot, minimums = state
+    away = replace(snapshot, brokers=tuple(each for each in snapshot.brokers if each.id != broker))
+    assert judge(away, broker, minimums, range(1, 6), Accepted(names)).verdict == GO
+
+
+@given(snapshots())
+def test_judging_all_at_once_is_judging_each(state):
+    snapshot, minimums = state
+    together = judge_each(snapshot, range(1, 6), minimums, range(1, 6))
+    for broker, found in together.items():
+        assert found == judge(snapshot, broker, minimums, range(1, 6))
+
+
+# ---------------------------------------------------------------- waiting
+
+
+class World:
+    """States of a cluster by time; as client and clock at once. `minimums`: topic to a text, by time."""
+
+    def __init__(self, *states, minimums=None, moving=((0, ()),), views=None):
+        self.now = 0.0
+        self.states, self.moving = states, moving
+        self.minimums = minimums or ((0, {}),)
+        self.views = views or {}
+        self.configs_read = []
+        self.log = []
+
+    def _at(self, states):
+        found = [each for since, each in states if since <= self.now][-1]
+        if isinstance(found, AdminError):
+            raise found
+        return found
+
+    def connect(self):
+        self._at(self.states)
+
+    def close(self):
+        pass
+
+    def fetch_metadata(self):
+        return self._at(self.states)
+
+    def fetch_view_of_others(self, *_besides):
+        return self.fetch_metadata()
+
+    def fetch_every_view(self, snapshot, besides=()):
+        others = [each.id for each in snapshot.brokers if each.id not in besides]
+        found = dict.fromkeys(others, snapshot)
+        found.update({broker: views.pop(0) for broker, views in self.views.items() if views})
+        return found
+
+    def fetch_moving_partitions(self, _places):
+        return list(self._at(self.moving))
+
+    def fetch_configs(self, names):
+        self.configs_read += names
+        told = self._at(self.minimums)
+        return {name: entry(told.get(name, "2")) for name in names if told.get(name) != "gone"}
+
+    def fetch_broker_settings(self, brokers, _key):
+        return dict.fromkeys(brokers, "1")
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+    def wait(self, broker=1, accepted=(), quiet=0.0, seconds=60.0, expected=ALL):
+        question = Question((broker,), expected, parse_accepted(accepted), quiet, seconds)
+        keeper = Gatekeeper(question)
+        return keeper.wait(lambda: self, lambda: self.now, self.sleep, self.log.append)
+
+
+GOOD = cluster(FINE, FINE)
+THIN = cluster(((1, 2, 3), (1, 2)), FINE)
+SINGLE = cluster(((1,), (1,)), FINE)
+
+
+def test_it_waits_until_the_others_have_enough():
+    passed = World((0, THIN), (7, GOOD)).wait()
+    assert 7 <= passed.waited_seconds < 8 and passed.verdict.verdict == GO
+
+
+def test_a_flap_starts_the_quiet_time_anew():
+    flapping = [(second, THIN if second % 2 else GOOD) for second in range(10)]
+    assert 12 <= World(*flapping, (10, GOOD)).wait(quiet=3).waited_seconds <= 14
+
+
+def test_while_replicas_join_the_gate_goes_on_waiting():
+    """A replica of t0 and then one of t1 is in sync; each gives the rest as long again."""
+    thin = ((1, 2, 3), (1, 2))
+    world = World((0, cluster(thin, thin)), (6, cluster(FINE, thin)), (12, GOOD))
+    assert 12 <= world.wait(seconds=8).waited_seconds < 13
+    with pytest.raises(AdminError, match="gate.waiting.*waited 14 s"):
+        World((0, cluster(thin, thin)), (6, cluster(FINE, thin))).wait(seconds=8)
+
+
+def test_settings_are_read_once_and_once_more_at_the_end():
+    world = World((0, THIN), (5, GOOD))
+    polls = world.wait().polls
+    assert polls > 10 and world.configs_read == ["t0", "t1"] * 2
+
+
+def test_a_higher_minimum_is_seen_at_the_end():
+    """Somebody has raised it meanwhile: three of three."""
+    with pytest.raises(AdminError, match=r"gate.cannot_pass.*t1-0 \(3 replicas"):
+        World((0, GOOD), minimums=((0, {}), (2, {"t1": "3"}))).wait(quiet=3)
+
+
+def test_what_can_never_pass_is_refused_at_once():
+    world = World((0, SINGLE))
+    with pytest.raises(AdminError, match="gate.cannot_pass") as caught:
+        world.wait(seconds=300)
+    assert world.now == 0 and caught.value.details["gate"]["verdict"] == CANNOT_PASS
+    assert world.wait(accepted=["t0"]).verdict.verdict == GO
+
+
+def test_a_topic_that_vanishes_before_the_second_look_refuses_nothing():
+    class Vanishing(World):
+        looks = 0
+
+        def fetch_metadata(self):
+            self.looks += 1
+            return SINGLE if self.looks == 1 else GOOD
+
+    assert Vanishing((0, GOOD)).wait().verdict.verdict == GO
+
+
+def test_a_topic_without_settings_is_looked_at_again():
+    """It was deleted between metadata and settings: no reason to begin the quiet time anew."""
+
+    class Deleting(World):
+        looks = 0
+
+        def fetch_metadata(self):
+            self.looks += 1
+            return cluster(FINE, FINE, names=["t0", "brief"]) if self.looks % 2 else cluster(FINE)
+
+    passed = Deleting((0, GOOD), minimums=((0, {"brief": "gone"}),)).wait(quiet=3)
+    assert 3 <= passed.waited_seconds <= 4
+
+
+def test_the_deadline_names_what_blocks():
+    with pytest.raises(AdminError, match=r"gate.waiting\] broker 1: waited 5 s.*t0-0 \(1 of 2\)"):
+        World((0, THIN)).wait(seconds=5)
+    with pytest.raises(AdminError, match="good for"):
+        World((0, THIN), (4, GOOD)).wait(seconds=5, quiet=9)
+
+
+def test_what_is_offline_for_good_has_a_remedy():
+    """Its only replica was on broker 9, and that one does not come back."""
+    gone = cluster(((9,), (9,), NO_LEADER), FINE)
+    with pytest.raises(
+        AdminError, match="offline: t0-0.*until its topic is deleted, or the broker"
+    ):
+        World((0, gone)).wait(seconds=5)
+    with pytest.raises(AdminError) as caught:
+        World((0, THIN)).wait(seconds=5)
+    assert "deleted" not in str(caught.value)
+
+
+def test_a_reassignment_is_waited_for():
+    world = World((0, GOOD), moving=((0, [("t1", 0)]), (9, ())))
+    assert 9 <= world.wait().waited_seconds < 10
+    assert any("being reassigned: t1-0" in line for line in world.log)
+
+
+@pytest.mark.parametrize(
+    "view, words",
+    [
+        (THIN, "broker 2 still sees: 1 partition is below"),
+        (None, "broker 2 is registered but does not answer"),
+        (replace(GOOD, controller=3), "disagree about the controller: 1, 3"),
+        (cluster(brokers=()), "broker 2 still sees: broker 1: it is not registered"),
+    ],
+)
+def test_another_broker_that_sees_otherwise_is_waited_for(view, words):
+    assert World((0, GOOD), views={2: [view] * 3}).wait().polls == 4
+    with pytest.raises(AdminError, match=words):
+        World((0, GOOD), views={2: [view] * 300}).wait(seconds=5)
+
+
+def test_one_broker_that_cannot_be_seen_by_us_does_not_keep_a_sick_one_from_its_cure():
+    alone = ((1, 2, 3), (2, 3))
+    world = World((0, cluster(alone, alone, controller=None)), views={2: [None] * 9})
+    assert world.wait().polls == 1
+
+
+def no_answer():
+    return AdminError(Problem("cluster.read", "the controller does not answer", "wait", ("x",)))
+
+
+def test_the_controller_that_shall_restart_need_not_tell_of_reassignments():
+    assert World((0, GOOD), moving=((0, no_answer()),)).wait(broker=1).verdict.verdict == GO
+    with pytest.raises(AdminError, match="the controller does not answer"):
+        World((0, GOOD), moving=((0, no_answer()),)).wait(broker=2, seconds=5)
+
+
+def test_a_sick_broker_need_not_wait_for_a_controller_that_does_not_tell():
+    alone = ((1, 2, 3), (2, 3))
+    world = World((0, cluster(alone, alone, controller=2)), moving=((0, no_answer()),))
+    assert world.wait(broker=1).polls == 1
+
+
+def test_one_broker_alone_asks_nobody_else():
+    only = cluster(((1,), (1,)), brokers=(1,))
+    assert World((0, only)).wait(accepted=["all"], expected=(1,)).verdict.verdict == GO
+
+
+def refused():
+    return AdminError(Problem("connection.certificate", "certificate not trusted", "x", ("h:1",)))
+
+
+def test_where_nobody_can_be_asked_only_consent_to_everything_helps():
+    assert "certificate not trusted" in World((0, refused())).wait(accepted=["all"]).verdict.mending
+    with pytest.raises(AdminError, match="connection.certificate"):
+        World((0, refused())).wait(accepted=["t0"])
