@@ -139,7 +139,7 @@ def test_a_produce_task_that_never_begins_is_no_brokers_fault(
             # a task that fails for good ends the whole job: not before the other one is done
             deadline = time.monotonic() + 60
             while time.monotonic() < deadline:
-                if any(each.complete for each in files.load_attempts(ledger)):
+                if any(each.complete for each in files.load_attempts(str(ledger))):
                     break
                 time.sleep(0.05)
             raise OSError("no room for this worker")

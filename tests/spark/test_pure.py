@@ -16,6 +16,7 @@ from flow.record.ledger import Attempt
 from flow.record.partition import Partition
 from flow.record.schema import ACKED, FAILED, UNKNOWN
 from flow.write import produce
+from flow.write.notes import notes_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -382,7 +383,9 @@ def test_turns_are_blocks_of_which_all_partitions_have_some_under_way(
 def test_a_turn_of_several_blocks_is_sent_in_order_and_acknowledgements_are_heard_between():
     queue, waited = Queue(10**6), []
     state = Attempt(1, 0, False, {9: 5000})
-    produce._send(queue.produce, SETTINGS, state, 9, range(1000, 5000), "report", waited.append)
+    produce._send(
+        queue.produce, SETTINGS, state, 9, range(1000, 5000), ("report", "report"), waited.append
+    )
     sent = [int.from_bytes(value[32:40], "big") for dummy, value in queue.records]
     assert sent == list(range(1000, 5000))
     assert waited == [0] * 5, "at 1024, 2048, 3072, 4096 and 5000"
@@ -399,7 +402,7 @@ def test_full_queue_loses_and_repeats_nothing():
         queue.room += 3  # less than a turn
 
     state = Attempt(2, 5, False, {3: 4})
-    produce._send(queue.produce, SETTINGS, state, 3, range(7, 18), "report", listen)
+    produce._send(queue.produce, SETTINGS, state, 3, range(7, 18), ("report", "report"), listen)
     assert {record[0] for record in queue.records} == {3}
     numbers = [int.from_bytes(value[32:40], "big") for dummy, value in queue.records]
     assert numbers == list(range(7, 18)) and waited == [0.1] * 4 + [0]
@@ -417,6 +420,9 @@ class Report:
 
     def offset(self):
         return self._offset
+
+    def latency(self):
+        return 0.001
 
     def name(self):
         return self._error
@@ -475,7 +481,7 @@ def test_a_million_refusals_take_no_room():
     known = produce._Known({0: 1_000_000})
     for sequence in range(1_000_000):
         report = Report(sequence, error="MSG_SIZE_TOO_LARGE")
-        known.reports[0](report, report)
+        known.reports[0][0](report, report)
     assert len(known._refused[0].ranges) == 1
     state = Attempt(0, 0, False, {0: 1_000_000})
     known.tell(state, {0: 1_000_000})
@@ -498,7 +504,7 @@ def test_what_was_refused_is_failed_only_if_nothing_was_sent_twice(error, sent, 
     known = produce._Known({0: 5})
     acknowledged = [Report(n, 100 + n) for n in range(3)]
     for report in (*acknowledged, *(Report(n, error=error) for n in (3, 4))):
-        known.reports[0](report.error, report)
+        known.reports[0][0](report.error, report)
     state = Attempt(0, 0, True, {0: 5})
     known.tell(state, sent)
     rows = [(row.outcome, row.first_sequence, row.last_sequence, row.error) for row in state.rows()]
@@ -511,14 +517,14 @@ def test_what_was_refused_is_failed_only_if_nothing_was_sent_twice(error, sent, 
 def test_what_was_sent_in_aborted_transactions_counts_as_sent():
     known = produce._Known({0: 4})
     known.begin()
-    known.reports[0](None, Report(0, 100))
+    known.reports[0][0](None, Report(0, 100))
     refused = Report(1, error="MSG_SIZE_TOO_LARGE")
-    known.reports[0](refused.error, refused)
+    known.reports[0][0](refused.error, refused)
     known.aborted([(0, range(2))], "MSG_SIZE_TOO_LARGE")
     known.begin()
-    known.reports[0](None, Report(2, 103))
+    known.reports[0][0](None, Report(2, 103))
     refused = Report(3, error="MSG_SIZE_TOO_LARGE")
-    known.reports[0](refused.error, refused)
+    known.reports[0][0](refused.error, refused)
     state = Attempt(0, 0, True, {0: 4})
     known.tell(state, {0: 4})
     assert state.failed == {0: [[3, 3, "MSG_SIZE_TOO_LARGE"]]} and not state.doubted
@@ -539,11 +545,12 @@ def test_statistics_tell_what_was_sent_unless_they_are_old():
 def test_attempts_of_another_run_are_refused(tmp_path):
     attempts = tmp_path / "_attempts"
     attempts.mkdir()
+    kept = notes_of({"directory": str(attempts)})
     mine, old, foreign = "aa" * 16, "", "bb" * 16
     for number, run_id in enumerate((mine, old)):
-        produce.save(Attempt(number, 0, True, {number: 1}, run_id=run_id), str(attempts))
+        kept.save(Attempt(number, 0, True, {number: 1}, run_id=run_id))
     assert len(files.load_attempts(str(tmp_path), run_id=mine)) == 2
-    produce.save(Attempt(2, 0, True, {2: 1}, run_id=foreign), str(attempts))
+    kept.save(Attempt(2, 0, True, {2: 1}, run_id=foreign))
     with pytest.raises(CannotRun, match="00002-00000.json is of another run"):
         files.load_attempts(str(tmp_path), run_id=mine)
     with pytest.raises(CannotRun, match="of another run"):

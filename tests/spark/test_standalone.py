@@ -111,6 +111,7 @@ DYNAMIC = {
 }
 
 
+@pytest.mark.soak
 def test_a_ledger_on_hdfs_with_executors_that_come_when_they_are_needed(
     workers, hdfs, cluster, tmp_path
 ):
@@ -167,11 +168,12 @@ def test_a_scheme_that_spark_has_no_file_system_for_is_refused(workers, cluster,
     assert not (tmp_path / "s3a:").exists() and "Traceback" not in said
 
 
+@pytest.mark.soak
 def test_a_directory_that_only_this_machine_has_is_refused(workers, cluster, tmp_path):
     """Executors of the same machine see it all; so theirs is taken away as they look for it."""
     ledger = tmp_path / "ledger"
     process = start(workers, cluster, tmp_path, "--records=1000")
-    wait_until(lambda: (ledger / "_attempts").exists(), 120, "the ledger is there")
+    wait_until((ledger / "_attempts").exists, 120, "the ledger is there")
     (ledger / "_attempts").rename(tmp_path / "elsewhere")
     assert process.wait(200) == 3
     assert "does not see the ledger's directory" in (tmp_path / "console").read_text()

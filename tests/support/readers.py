@@ -171,7 +171,8 @@ def allow(secured, *rights):
 def told_by_kafka(secured, group):
     """(topic, partition) -> (committed, end, lag), by Kafka's own tool."""
     text = secured.tool(
-        "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "--describe", "--group", group
+        "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+        *("--describe", "--group", group, "--timeout", "60000"),
     )
     found = re.findall(rf"^{group}\s+(\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)", text, flags=re.M)
     return {(topic, int(part)): tuple(map(int, rest)) for topic, part, *rest in found}

@@ -411,7 +411,7 @@ def test_requests_do_not_depend_on_how_many_topics_there_are(secured, admin, nam
         many = f"{name}.n{count}"
         names = [f"{many}.{index}" for index in range(count)]
         create(admin, secured, names, 1)
-        wait_until(partial(led, admin, names), 60, "every partition has a leader that knows")
+        wait_until(partial(led, admin, names), 180, "every partition has a leader that knows")
         policies = [{"match": f"{many}[.].*", "keep_for": "1d", "keep_up_to": "8MiB"}]
         done = secured.run(
             "kafka_retention", policies=policies, allow=["retention_cut"], disk_budget="100%"

@@ -222,7 +222,8 @@ class Latencies:
 
     def to_json(self) -> dict:
         """For the attempt's file; {} while there is none."""
-        return dict(vars(self)) if self.classes else {}
+        classes = {str(number): count for number, count in self.classes.items()}
+        return {**vars(self), "classes": classes} if classes else {}
 
     def told(self) -> Optional[dict]:
         """The part `timing.acknowledgement_latency` of verdict.json; None if there were none."""

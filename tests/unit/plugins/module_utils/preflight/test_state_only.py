@@ -29,7 +29,7 @@ def judged(tmp_path, raw=None, **brokers):
         {"kafka_topics": [{"name": "alone", "partitions": 1, "replication_factor": 1}]},
         {"kafka_topics": [{"name": "beyond", "partitions": 1, "replication_factor": 9}]},
     ],
-    ids=lambda brokers: "-".join(brokers),
+    ids="-".join,
 )
 def test_what_others_have_made_of_the_hosts_is_no_matter(tmp_path, brokers):
     assert judged(tmp_path, **brokers).errors == ()
