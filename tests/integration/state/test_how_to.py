@@ -46,7 +46,12 @@ class Reader:
             for key, value in os.environ.items()
             if not key.startswith(("ANSIBLE_", "KAFKA_"))
         }
-        own = {"ANSIBLE_COLLECTIONS_PATH": str(self.folder / "collections"), "ANSIBLE_NOCOLOR": "1"}
+        own = {
+            "ANSIBLE_COLLECTIONS_PATH": str(self.folder / "collections"),
+            "ANSIBLE_NOCOLOR": "1",
+            # lists as Played reads them
+            "ANSIBLE_CALLBACK_RESULT_FORMAT": "yaml",
+        }
         done = subprocess.run(
             [str(word) for word in command],
             cwd=self.folder,
