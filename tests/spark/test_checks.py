@@ -54,10 +54,8 @@ def source(spark, rows):
     return frame.selectExpr("*", "timestamp_millis(offset) as timestamp")
 
 
-def judge(spark, logs):
-    """Judge all logs as one topic: (suspicious partitions, check id -> {(partition, offset,
-    sequence)}).
-    """
+def as_one_topic(spark, logs):
+    """(ledger rows, partition -> (first offset, end offset), records as of `source`) of all logs."""
     rows = [row for log in logs for row in log.rows]
     spans = {}
     for log in logs:
@@ -72,6 +70,14 @@ def judge(spark, logs):
             for o, value in values.items()
         ],
     )
+    return rows, spans, kafka
+
+
+def judge(spark, logs):
+    """Judge all logs as one topic: (suspicious partitions, check id -> {(partition, offset,
+    sequence)}).
+    """
+    rows, spans, kafka = as_one_topic(spark, logs)
     counted = checks.summary(schema.with_header(kafka, RUN, SIZE, CLOCK)).collect()
     doubtful = checks.suspicious(checks.groups(counted), rows, spans)
     # The quick pass comes to the same, and never vouches for a partition that is doubtful itself.

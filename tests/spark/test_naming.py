@@ -17,8 +17,8 @@ from tests.spark.test_checks import (
     RUN,
     SIZE,
     Log,
+    as_one_topic,
     refused,
-    source,
     timed_out,
     two_attempts,
     unchanged,
@@ -137,20 +137,7 @@ def test_what_runs_prove_every_single_record_confirms(log, outcomes, shift):
 
 def judged(spark, logs, layout=None):
     """naming.Named of all logs as one topic, every partition in doubt."""
-    rows = [row for log in logs for row in log.rows]
-    spans = {}
-    for log in logs:
-        now = log.spans()
-        spans |= {p: (s, max(e, now[p][1])) for p, (s, e) in log.intended.items()}
-    kafka = source(
-        spark,
-        [
-            (log.base + p, o, bytearray(value))
-            for log in logs
-            for p, values in log.values.items()
-            for o, value in values.items()
-        ],
-    )
+    rows, spans, kafka = as_one_topic(spark, logs)
     records = schema.with_fields(kafka, RUN, SIZE).cache()
     try:
         with naming.sorting(spark, len(rows)):

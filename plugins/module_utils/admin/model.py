@@ -240,6 +240,3 @@ def partition_of(name: str) -> Key:
     """(topic, partition) of `partition_name`."""
     topic, _dash, partition = name.rpartition("-")
     return topic, int(partition)
-
-
-# ---------------------------------------------------------------- what people ask for

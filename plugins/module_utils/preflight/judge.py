@@ -107,17 +107,8 @@ WISHES = frozenset(
 # reached. By the first words of ids, by ids, and by the variables whose values are judged.
 STATE_WORDS = frozenset(
     ("acls", "bootstrap_servers", "cleanup", "configs", "connection", "min_insync")
-    + (
-        "partitions",
-        "purge",
-        "quotas",
-        "retention",
-        "settings",
-        "state",
-        "topics",
-        "unclean",
-        "users",
-    )
+    + ("partitions", "purge", "quotas", "retention", "settings", "state", "topics", "unclean")
+    + ("users",)
 )
 STATE_CHECKS = frozenset(
     ("cluster.foreign", "cluster.name", "host.admin", "host.unreachable", "inventory.group_name")

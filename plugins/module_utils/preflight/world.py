@@ -26,10 +26,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
 # What a run is for: to bring the inventory into effect (versions stay), to do without any change of
 # versions, to talk to running brokers only, whoever has installed them, to start what was in effect, to
 # upgrade, to go back.
-DEPLOY, KEEP, STATE, START, UPGRADE, ROLLBACK = (
-    *("deploy", "keep", "state", "start"),
-    *("upgrade", "rollback"),
-)
+DEPLOY, KEEP, STATE = "deploy", "keep", "state"
+START, UPGRADE, ROLLBACK = "start", "upgrade", "rollback"
 PURPOSES = (DEPLOY, KEEP, STATE, START, UPGRADE, ROLLBACK)
 # Those that start brokers with what the inventory says.
 WRITING = (DEPLOY, UPGRADE, ROLLBACK)

@@ -20,7 +20,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import approximate_size
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted, some
 
-# (topic, partition)
 # A few names are enough for a message.
 EXAMPLES = 5
 

@@ -166,9 +166,6 @@ def _warnings(layout: Layout, wish: Wish) -> List[str]:
     return warnings
 
 
-# ------------------------------------------------------------------ the placement
-
-
 def _some_topics(keys: Sequence[Key]) -> str:
     """A few topics, each with the number of its partitions, as text."""
     topics = collections.Counter(topic for topic, _partition in keys)

@@ -458,9 +458,6 @@ def _plan_deletion(
     )
 
 
-# ---------------------------------------------------------------- what endangers records
-
-
 def _consent(what: str) -> str:
     """How to allow it, for a task and for the playbooks of this collection."""
     return f"consent with allow: [{what}] (playbooks: -e kafka_topics_allow={what})"

@@ -46,7 +46,7 @@ from flow.prepare.traces import Traces
 from flow.present import conclusion, report
 from flow.present.settings import told as told_settings
 from flow.probe import probes, trial
-from flow.record import files, ledger, place, transactions
+from flow.record import files, ledger, own_names, place, transactions
 from flow.record.timing import APPENDED
 from flow.write import notes
 from flow.write.ending import ending
@@ -134,7 +134,7 @@ def _prepare(
     described = cluster.describe()
     brokers = list(described.brokers)
     run_id = uuid.uuid4().hex
-    topic = options.topic or f"kafkaops-flow-{run_id[:12]}"
+    topic = options.topic or own_names.own(run_id)
     # A broker that comes back during the run takes part in it, like all others.
     absent = cluster.absent_holders() if options.with_absent else []
     homes = sorted({*brokers, *absent})
@@ -303,6 +303,15 @@ def _relaying(spark, ledger: str):
     return notes.relaying(ledger, host, conf.get("spark.driver.bindAddress", host), port)
 
 
+def _for_executors(spark, for_java: dict, wanted: int) -> dict:
+    """The Java client's settings as executors can use them; those elsewhere have come, for so many tasks."""
+    if not executors.are_elsewhere(spark):
+        return for_java
+    for_java = client.without_files(for_java, _read_file)
+    executors.gather(spark, wanted)
+    return for_java
+
+
 def _read_file(path: str) -> Optional[str]:
     """None if there is no such file, as where it is a directory of authorities."""
     if not os.path.isfile(path):
@@ -416,9 +425,8 @@ def _started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool) -> 
                     _refuse_topic(options, known)
                     _refuse_foreign(options, known, described.cluster_id)
                 made = plan.result() if plan else known
+                for_java = _for_executors(spark, for_java, options.producers or made.partitions)
                 if executors.are_elsewhere(spark):
-                    for_java = client.without_files(for_java, _read_file)
-                    executors.gather(spark, options.producers or made.partitions)
                     there = _attempts_directory(options.ledger) if with_plan else None
                     executors.check(spark, client.paths(settings), there)
             if with_plan:
@@ -604,9 +612,7 @@ def inspect(options: argparse.Namespace) -> int:
     with session.work_directory() as work:
         with watch.step("start Spark"):
             spark = session.start(options.master, jars, work, records, given=given)
-            if executors.are_elsewhere(spark):
-                for_java = client.without_files(for_java, _read_file)
-                executors.gather(spark, len(positions))
+            for_java = _for_executors(spark, for_java, len(positions))
         document = inspection.inspect(spark, options, cluster, positions, for_java, watch)
     page = report.inspection_page(document, inspection.MEANING)
     return conclusion.publish(options.output, "inspection", document, "inspection.html", page)

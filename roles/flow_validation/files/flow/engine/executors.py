@@ -54,25 +54,26 @@ def gather(
     wanted: int,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-) -> int:
-    """Wait for executors for `wanted` tasks at once, or for as many as there are; returns how many
-    tasks they do at once.
-    """
+) -> None:
+    """Wait for executors elsewhere for `wanted` tasks at once, or for as many as there are."""
     context = spark.sparkContext
-    if are_elsewhere(spark):
-        with _waiting_tasks(spark, wanted):
-            seen: list = []
-            while True:
-                stopping.check()
-                state = _executors(context), context.defaultParallelism
-                if not seen or seen[-1][1:] != state:
-                    seen.append((clock(), *state))
-                if enough(seen, wanted, clock()):
-                    break
-                sleep(_LOOK_SECONDS)
-    cores = context.defaultParallelism
+    with _waiting_tasks(spark, wanted):
+        seen: list = []
+        while True:
+            stopping.check()
+            state = _executors(context), context.defaultParallelism
+            if not seen or seen[-1][1:] != state:
+                seen.append((clock(), *state))
+            if enough(seen, wanted, clock()):
+                break
+            sleep(_LOOK_SECONDS)
+    use(spark)
+
+
+def use(spark) -> None:
+    """Divide what is sorted and joined among all tasks that Spark does at once now."""
+    cores = spark.sparkContext.defaultParallelism
     spark.conf.set("spark.sql.shuffle.partitions", str(max(1, min(cores, 200))))
-    return cores
 
 
 def _executors(context) -> int:

@@ -123,9 +123,8 @@ def merged(given: dict, own: dict) -> dict:
         raise CannotRun(f"the setting of Spark {', '.join(taken)} is the job's own: {remedy}")
     result = {**own, **given}
     for key, between in _JOINED.items():
-        result.update(
-            {key: between.join([own[key], given[key]])} if key in own and key in given else {}
-        )
+        if key in own and key in given:
+            result[key] = between.join([own[key], given[key]])
     return result
 
 
@@ -163,8 +162,8 @@ def start(
     if master and master.startswith("local"):
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
     if not submitted:
-        logging = os.path.join(work, "log4j2.properties")
-        with open(logging, "w", encoding="utf-8") as file:
+        log4j = os.path.join(work, "log4j2.properties")
+        with open(log4j, "w", encoding="utf-8") as file:
             file.write(_LOGGING)
         # A short run is over before the optimising compiler and a collector with several threads
         # have paid off. A long one needs both: ten million records are read 8 % faster with the
@@ -177,7 +176,7 @@ def start(
         if "SPARK_SUBMIT_OPTS" not in os.environ:
             kept = _archive_flags(typical, jars if on_path else [])
             os.environ["SPARK_SUBMIT_OPTS"] = " ".join([flags, *kept])
-        java = f"-Dlog4j2.configurationFile={Path(logging).as_uri()}"
+        java = f"-Dlog4j2.configurationFile={Path(log4j).as_uri()}"
         settings["spark.driver.extraJavaOptions"] = java
     builder = SparkSession.builder
     for key, value in merged(given, settings).items():
@@ -196,7 +195,7 @@ def start(
         for jar in jars:  # the JVM was started without them
             spark.sql(f"ADD JAR '{jar}'")
     if not executors.are_elsewhere(spark):  # else when they have come
-        executors.gather(spark, 0)
+        executors.use(spark)
     spark.sparkContext.addPyFile(_package(work))
     _started.append(spark)
     return spark

@@ -18,6 +18,7 @@ from flow.judge import verdict
 from flow.messages import stopping
 from flow.messages.failure import CannotRun
 from flow.prepare.cluster import quiet_logger
+from flow.record import own_names
 from flow.record.ledger import common
 
 SAMPLE = 100_000  # records that each group reads, evenly of all partitions
@@ -45,7 +46,7 @@ class Delivery:
 
 def names(run_id: str, number: int) -> list:
     """The groups of a run."""
-    return [f"kafkaops-flow-{run_id[:12]}-{index + 1}" for index in range(number)]
+    return [own_names.own(run_id, index + 1) for index in range(number)]
 
 
 def sample(starts: dict, ends: dict, most: int = SAMPLE) -> dict:
@@ -192,7 +193,7 @@ class Groups:
                 if "AUTHORIZATION" in error.name() or time.monotonic() > deadline:
                     raise CannotRun(
                         f"the consumer group {name} cannot commit: {error.str()}; allow the job's"
-                        " principal to read groups kafkaops-flow-*, or judge without groups"
+                        f" principal to read groups {own_names.PREFIX}-*, or judge without groups"
                     )
                 time.sleep(0.2)
         finally:

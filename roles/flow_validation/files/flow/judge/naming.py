@@ -50,25 +50,22 @@ class Naming:
             rows = self._rows_of(doubtful)
             hurt -= runs.proven(known, rows, spans, dense=not self.layout)
             mixed = hurt & runs.disordered(known)
-        found, touched = {}, set()
+        found = {name: verdict.Check(name) for name in (*checks.EXACT, "gap")}
+        touched: set = set()
 
         def note(name: str, violations) -> None:
             found[name], where = tally(name, violations)
             touched.update(where)
 
-        part = _of(records, hurt)
         told = self._frame(hurt)
         for name, check in checks.EXACT.items():
             places = mixed if name in _PLACES else hurt
             if places:
                 note(name, check(_of(records, places), told, overwritten))
-            else:
-                found[name] = verdict.Check(name)
         resent = 0
         if hurt:
-            note("gap", self._gaps(part, told, {n: s for n, s in spans.items() if n in hurt}))
-        else:
-            found["gap"] = verdict.Check("gap")
+            known_ends = {n: s for n, s in spans.items() if n in hurt}
+            note("gap", self._gaps(_of(records, hurt), told, known_ends))
         if self.layout:
             note("atomicity", self._atomicity(records, doubtful))
         elif found["duplicate"].count and (renewed := ledger.renewed(self.attempts)):

@@ -20,9 +20,8 @@ from flow.prepare.cluster import Cluster
 from flow.record.partition import Partition
 
 _LOOK_SECONDS = 1.0  # each look asks for the metadata of all topics
-MOST_CHANGES = (
-    200  # that are told of; a cluster that flaps for hours says no more with more of them
-)
+# That are told of: a cluster that flaps for hours says no more with more of them.
+MOST_CHANGES = 200
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ from typing import Dict, Iterable, List, Mapping, Optional, Set
 from flow.messages.failure import CannotRun
 from flow.prepare.cluster import Cluster
 from flow.record import files
+from flow.record.own_names import run_topic
 
 TOPIC, REPORT = "topic", "report"
 BUSY_SECONDS = 600  # a run that is alive has touched its files in this time
 
-_TOPIC = re.compile(r"kafkaops-flow-[0-9a-f]{12}(?:-(?:min-isr|compaction|retention))?\Z")
 _RUN = re.compile(r"[0-9]{8}T[0-9]{6}Z\Z")
 
 
@@ -55,7 +55,7 @@ class Report:
 
 def is_ours(topic: str) -> bool:
     """Whether runs name their own topics so."""
-    return bool(_TOPIC.match(topic))
+    return bool(run_topic(topic))
 
 
 def decide(
@@ -69,12 +69,13 @@ def decide(
     lent = {each.topic for each in reports if not each.made_topic}
     found = []
     for topic, age in sorted(ages.items()):
-        if not is_ours(topic):
+        of_run = run_topic(topic)
+        if not of_run:
             continue
         kept = ""
-        if topic in lent or topic[:26] in lent:
+        if topic in lent or of_run in lent:
             kept = "somebody else made it, and gave it to a run"
-        elif any(topic[:26] == each.topic[:26] for each in busy):
+        elif any(each.topic.startswith(of_run) for each in busy):
             kept = "a run is writing to it"
         elif age is not None and age < older:
             kept = "it is too young"

@@ -10,6 +10,7 @@ import platform
 import time
 from dataclasses import asdict
 from datetime import datetime, timezone
+from typing import Any, Iterable
 
 from flow.engine.connector import spark_versions
 from flow.judge import verdict
@@ -91,7 +92,11 @@ def conclude(judging: Judge, results: Results) -> int:
         "partitions": _partitions(rows, results),
         "listeners": plan.listeners,
         "probes": [each.to_json() for each in results.probes],
-        "timing": timing.to_json(results.seen, _acknowledgements(attempts), _latencies(attempts)),
+        "timing": timing.to_json(
+            results.seen,
+            _together(timing.Acknowledgements(), (each.acknowledgements for each in attempts)),
+            _together(timing.Latencies(), (each.latencies for each in attempts)),
+        ),
         "events": events(judging.options.events),
         "leadership": _leadership(plan, results),
         "cluster": plan.cluster or None,
@@ -151,15 +156,6 @@ def publish(output: str, name: str, document: dict, page_name: str, page: str) -
     return verdict.EXIT_CODE[document["verdict"]]
 
 
-def _latencies(attempts: list) -> timing.Latencies:
-    """Of all attempts together."""
-    total = timing.Latencies()
-    for attempt in attempts:
-        if attempt.latencies:
-            total.merge(timing.Latencies(**attempt.latencies))
-    return total
-
-
 def _leadership(plan: files.Plan, results: Results) -> dict:
     """What changed while the run wrote, and from then to the moment of judging."""
     told = {"changes": [], "left_out": 0, **plan.leadership}
@@ -175,12 +171,11 @@ def _leadership(plan: files.Plan, results: Results) -> dict:
     }
 
 
-def _acknowledgements(attempts: list) -> timing.Acknowledgements:
-    """Of all attempts together."""
-    total = timing.Acknowledgements()
-    for attempt in attempts:
-        if attempt.acknowledgements:
-            total.merge(timing.Acknowledgements(**attempt.acknowledgements))
+def _together(total: Any, parts: Iterable[dict]) -> Any:
+    """An empty timing.Acknowledgements or timing.Latencies with what these attempts told merged in."""
+    for part in parts:
+        if part:
+            total.merge(type(total)(**part))
     return total
 
 

@@ -20,6 +20,7 @@ from flow.messages import progress
 from flow.messages.failure import CannotRun
 from flow.probe import compaction, refusal, retention
 from flow.probe.trial import Bench, Debris, Finding
+from flow.record import own_names
 
 _WAIT_SECONDS = 1.0
 
@@ -76,7 +77,7 @@ class Outcome:
 
 def topic_of(run_id: str, name: str) -> str:
     """The probe's topic."""
-    return f"kafkaops-flow-{run_id[:12]}-{name}"
+    return own_names.own(run_id, name)
 
 
 def merged(checks: list, outcomes: list) -> list:

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import re
 
-POLITE_RATE = (
-    1000  # records a second over all producers, of a run of some duration that names no rate
-)
+# Records a second over all producers, of a run of some duration that names no rate.
+POLITE_RATE = 1000
 LONGEST_SECONDS = 30 * 86_400
 CATCH_UP = 2  # times the rate at which records are written that were held up
 

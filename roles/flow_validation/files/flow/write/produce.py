@@ -22,7 +22,7 @@ from struct import Struct
 from typing import Callable, Iterable, Iterator, Optional
 
 from flow.messages.failure import CannotRun
-from flow.record import transactions
+from flow.record import own_names, transactions
 from flow.record.ledger import Acknowledged, Attempt, Refused, Row, power_of_two, share
 from flow.record.schema import BESIDE_EVERY, BESIDE_ROUND, FAILED, HEADER, beside, payload_of
 from flow.record.timing import Acknowledgements, Latencies
@@ -362,7 +362,7 @@ def _client_settings(settings: dict, producer_number: int) -> dict:
     }
     if settings["transaction_records"]:
         # the same for each attempt at the task, so that the next one ends what a killed one began
-        client["transactional.id"] = f"kafkaops-flow-{settings['run_id'][:12]}-{producer_number}"
+        client["transactional.id"] = own_names.own(settings["run_id"], producer_number)
         client["transaction.timeout.ms"] = int(settings["transaction_timeout"] * 1000)
     return client
 
