@@ -35,6 +35,11 @@ CORES = {
     "2.21.5": ((3, 12), (3, 14)),
 }
 CANNOT_BE_HAD = 77  # exit code of scripts/nodes.sh and scripts/browser.sh, after the reason
+# Arguments of check-jsonschema.
+CI_DEFINITIONS = (
+    ("vendor.github-workflows", ".github/workflows/ci.yml"),
+    ("vendor.gitlab-ci", "--data-transform", "gitlab-ci", ".gitlab-ci.yml"),
+)
 NO_TESTS = 5  # pytest's exit code when nothing was collected or selected
 
 nox.options.default_venv_backend = "none"
@@ -180,7 +185,7 @@ def shell_scripts():
 
 @nox.session
 def static(session):
-    """Linters of YAML, Ansible, Python and shell; types; documentation is generated and renders."""
+    """Linters of YAML, Ansible, Python, shell and CI; types; documentation is generated and renders."""
     python = "python"
     commands = [
         ["yamllint", "--strict", "."],
@@ -190,6 +195,7 @@ def static(session):
         ["mypy"],
         ["shellcheck", "--external-sources", *shell_scripts()],
         ["antsibull-changelog", "lint"],
+        *(["check-jsonschema", "--builtin-schema", *definition] for definition in CI_DEFINITIONS),
         [python, "scripts/generate_docs.py", "--check"],
         [python, "scripts/check_docs_render.py"],
     ]
@@ -433,7 +439,17 @@ def package(session):
             verify = ["verify", "--offline", collection]
             session.run(*galaxy, *verify, env=env, external=True)
             installed = place / "collections" / "ansible_collections" / NAMESPACE / NAME
-            names = [".venv", ".git", "tests", "molecule", "collections", ".ansible"]
+            names = [
+                ".venv",
+                ".git",
+                ".github",
+                ".gitlab-ci.yml",
+                ".cache",
+                "tests",
+                "molecule",
+                "collections",
+                ".ansible",
+            ]
             names += ["noxfile.py", "quickstart.sh", "test.sh"]
             unwanted = [name for name in names if (installed / name).exists()]
             if unwanted:

@@ -15,6 +15,7 @@ import testinfra
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource
 
+from tests.support.node_containers import inside
 from tests.support.outside import dotted, replicas_of
 from tests.support.watching import cluster_is_whole
 
@@ -26,18 +27,6 @@ ADDRESSES = {f"ko-node-{number}": f"172.29.78.1{number}" for number in (1, 2, 3)
 def host(name):
     """Return testinfra's host of a node, as root inside of it."""
     return testinfra.get_host(f"docker://{name}")
-
-
-def docker(*words):
-    """Run a docker command; return its output."""
-    done = subprocess.run(["docker", *words], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"docker {words}: {done.stdout}{done.stderr}"
-    return done.stdout
-
-
-def inside(name, command):
-    """Run a shell command in a node as root; return its output."""
-    return docker("exec", name, "sh", "-ec", command)
 
 
 def main_process(node, unit):

@@ -20,6 +20,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.support import node_containers
+from tests.support.node_containers import Node
 from tests.support.outside import wait_until
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -69,13 +71,6 @@ exec setpriv --reuid "$uid" --regid "$uid" --clear-groups --no-new-privs "$@"
 """
 
 
-def docker(*words, check=True):
-    """Run a docker command; return its output."""
-    done = subprocess.run(["docker", *words], capture_output=True, text=True, check=False)
-    assert not check or done.returncode == 0, f"docker {words}: {done.stdout}{done.stderr}"
-    return done.stdout
-
-
 def container(name):
     """Return the name of a host's container."""
     return f"ko-{name.partition('.')[0]}"
@@ -83,39 +78,21 @@ def container(name):
 
 def start_hosts(key):
     """Start a Debian with systemd for each name, with the account `deploy` that may use sudo and has `key`."""
-    docker("network", "create", "--subnet", "172.29.79.0/24", NETWORK)
-    names = [word for name, ip in HOSTS.items() for word in ("--add-host", f"{name}:{ip}")]
-    for name, ip in HOSTS.items():
-        docker(
-            *("run", "--detach", "--name", container(name), "--hostname", name),
-            *("--network", NETWORK, "--ip", ip, *names, "--cgroupns", "host"),
-            *("--cap-add", "SYS_ADMIN", "--cap-add", "NET_ADMIN", "--cap-add", "SYS_PTRACE"),
-            *("--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined"),
-            *("--tmpfs", "/run", "--tmpfs", "/run/lock", "--tmpfs", "/tmp"),
-            *("--volume", "/sys/fs/cgroup:/sys/fs/cgroup:rw", "--ulimit", "nofile=20000:20000"),
-            *("--stop-signal", "SIGRTMIN+3", IMAGE_JAVA),
-        )
-    for name in HOSTS:
-        wait_until(
-            lambda name=name: docker(
-                "exec", container(name), "systemctl", "is-active", "ssh", check=False
-            ).startswith("active"),
-            120,
-            f"{name} has booted",
-        )
-        script = (
+    nodes = [Node(container(name), ip, IMAGE_JAVA, name, HOSTS) for name, ip in HOSTS.items()]
+    node_containers.create(nodes, NETWORK, "172.29.79.0/24")
+    node_containers.wait_until_booted([node.name for node in nodes])
+    for node in nodes:
+        node_containers.inside(
+            node.name,
             "useradd --create-home --shell /bin/bash deploy\n"
-            "echo 'deploy ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/deploy\n"
-            f"install -d -m 0700 -o deploy -g deploy ~deploy/.ssh\n"
-            f"echo '{key}' >~deploy/.ssh/authorized_keys\n"
+            "echo 'deploy ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/deploy\n",
         )
-        docker("exec", container(name), "bash", "-ec", script)
+        node_containers.let_in(node.name, key, "deploy")
 
 
 def remove_hosts():
     """Remove the hosts and their network; nothing there is fine."""
-    docker("rm", "--force", "--volumes", *map(container, HOSTS), check=False)
-    docker("network", "rm", NETWORK, check=False)
+    node_containers.remove([container(name) for name in HOSTS], NETWORK)
 
 
 class Stranger:

@@ -10,15 +10,9 @@ import time
 import pytest
 from kazoo.client import KazooClient
 
-from tests.support.nodes import (
-    ADDRESSES,
-    Cluster,
-    docker,
-    host,
-    inside,
-    main_process,
-    three,
-)
+from tests.support import node_containers
+from tests.support.node_containers import inside
+from tests.support.nodes import ADDRESSES, Cluster, host, main_process, three
 from tests.support.outside import ask_zookeeper, mode_of, wait_until
 from tests.support.traffic import Traffic
 
@@ -117,7 +111,7 @@ def full_load():
         f"bootstrap.servers={','.join(cluster.brokers.values())} >/dev/null 2>&1"
     )
     for name in list(ADDRESSES)[:2]:
-        docker("exec", "--detach", name, "sh", "-c", command)
+        node_containers.run(name, "sh", "-c", command, detach=True)
     try:
         yield
     finally:
@@ -160,13 +154,13 @@ def test_a_broker_that_is_stopped_and_continued():
 
 
 def test_a_whole_node_dies_and_boots():
-    """docker kill and start: units come back at boot, ZooKeeper first."""
+    """SIGKILL and start of its container: units come back at boot, ZooKeeper first."""
     number = a_leader()
     name = NODES[number]
     with traffic("death of a node, back at once"):
-        docker("kill", name)
-        assert docker("inspect", "-f", "{{.State.Running}}", name).strip() == "false"
-        docker("start", name)
+        node_containers.get(name).kill()
+        wait_until(lambda: not node_containers.is_running(name), 10, "the node is dead")
+        node_containers.get(name).start()
         node = host(name)
         wait_until(
             lambda: node.run("systemctl is-active kafka").stdout.strip() == "active",

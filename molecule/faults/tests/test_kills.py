@@ -16,7 +16,8 @@ import time
 
 import pytest
 
-from tests.support.nodes import ADDRESSES, CHECKOUT, changed, inside, play, play_command, three
+from tests.support.node_containers import inside
+from tests.support.nodes import ADDRESSES, CHECKOUT, changed, play, play_command, three
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
 

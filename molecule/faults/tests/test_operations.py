@@ -14,7 +14,8 @@ import pytest
 import yaml
 
 from tests.support.load import Load
-from tests.support.nodes import ADDRESSES, changed, host, inside, main_process, play, three
+from tests.support.node_containers import inside
+from tests.support.nodes import ADDRESSES, changed, host, main_process, play, three
 from tests.support.outside import ask_zookeeper, mode_of, wait_until
 from tests.support.watching import cluster_is_whole, metadata
 

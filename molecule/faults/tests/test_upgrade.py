@@ -7,16 +7,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.load import Load
-from tests.support.nodes import (
-    ADDRESSES,
-    CHECKOUT,
-    changed,
-    host,
-    inside,
-    main_process,
-    play,
-    three,
-)
+from tests.support.node_containers import inside
+from tests.support.nodes import ADDRESSES, CHECKOUT, changed, host, main_process, play, three
 
 CLEANUP = str(CHECKOUT / "molecule" / "cleanup.yml")
 OLD, NEW = "3.8.1", "3.9.2"

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.nodes import ADDRESSES, CHECKOUT, changed, host, inside, play
+from tests.support.node_containers import inside
+from tests.support.nodes import ADDRESSES, CHECKOUT, changed, host, play
 
 CONVERGE = str(CHECKOUT / "molecule" / "host_baseline" / "converge.yml")
 HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"

@@ -14,12 +14,12 @@ import shutil
 import pytest
 import yaml
 
+from tests.support.node_containers import inside
 from tests.support.nodes import changed
 from tests.support.stranger import (
     HOSTS,
     Stranger,
     container,
-    docker,
     readme_inventory,
     remove_hosts,
     start_hosts,
@@ -113,7 +113,7 @@ def test_the_plan_with_an_empty_cache(stranger):
     assert "+zookeeper.connect=" in said and "servers of ZooKeeper 3.9.5" in said
     assert not empty.exists()
     for name in HOSTS:
-        docker("exec", container(name), "sh", "-ec", "! ls -d /opt/kafka /opt/zookeeper /etc/kafka")
+        inside(container(name), "! ls -d /opt/kafka /opt/zookeeper /etc/kafka")
 
 
 def test_deployed_and_proven_offline(stranger):
@@ -122,13 +122,7 @@ def test_deployed_and_proven_offline(stranger):
     (verdict,) = verdicts(stranger, "prod").values()
     assert verdict["verdict"] == "pass" and verdict["cluster_id"]
     for name in HOSTS:
-        left = docker(
-            "exec",
-            container(name),
-            "sh",
-            "-c",
-            "ls -A /opt/*/ /var/tmp | grep -e incoming -e tgz || true",
-        )
+        left = inside(container(name), "ls -A /opt/*/ /var/tmp | grep -e incoming -e tgz || true")
         assert left == ""
 
 
