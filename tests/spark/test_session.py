@@ -56,10 +56,8 @@ def test_java_takes_what_is_said_to_its_compiler(which, tmp_path):
     assert "1 compiler directives added" in done.stderr
 
 
-@pytest.mark.parametrize("records", [1000, session.QUICK_RECORDS + 1])
-def test_a_temporary_directory_may_have_two_words(tmp_path, records):
-    directory = tmp_path / "two words"
-    directory.mkdir()
+def starts_and_counts(records, prefix=(), **environment):
+    """Start a session in a process of its own and let it count; return what it printed where it failed."""
     program = (
         "from flow.engine import session\n"
         "with session.work_directory() as work:\n"
@@ -67,10 +65,30 @@ def test_a_temporary_directory_may_have_two_words(tmp_path, records):
         "    session.stop()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "TMPDIR": str(directory), "KAFKAOPS_CACHE": str(tmp_path)},
+        [*prefix, sys.executable, "-c", program],
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    return done.stderr if done.returncode else ""
+
+
+def test_a_temporary_directory_may_have_two_words(tmp_path):
+    directory = tmp_path / "two words"
+    directory.mkdir()
+    said = starts_and_counts(1000, TMPDIR=str(directory), KAFKAOPS_CACHE=str(tmp_path))
+    assert not said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give this machine another name")
+def test_nobody_has_to_know_the_name_of_this_machine(tmp_path):
+    """A container without a network has no entry for itself, nor has a laptop away from its DNS."""
+    directory = tmp_path / "two words"
+    directory.mkdir()
+    # a long run has other options of Java
+    renamed = ["unshare", "--uts", "sh", "-c", 'hostname nobody.invalid && exec "$@"', "_"]
+    said = starts_and_counts(
+        session.QUICK_RECORDS + 1, renamed, TMPDIR=str(directory), KAFKAOPS_CACHE=str(tmp_path)
+    )
+    assert not said

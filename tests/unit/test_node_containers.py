@@ -50,7 +50,7 @@ def test_a_missing_engine_is_one_sentence_with_the_remedy(monkeypatch, tmp_path,
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
     node_containers.engine.cache_clear()
     try:
-        assert node_containers.main(["run", "ko-node-1", "true"]) == 1
+        assert node_containers.main(["restart", "ko-node-1"]) == 1
         said = capsys.readouterr().err
         assert (
             said.startswith("error: no Docker engine answers: ") and "scripts/nodes.sh up" in said

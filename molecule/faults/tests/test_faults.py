@@ -111,7 +111,7 @@ def full_load():
         f"bootstrap.servers={','.join(cluster.brokers.values())} >/dev/null 2>&1"
     )
     for name in list(ADDRESSES)[:2]:
-        node_containers.run(name, "sh", "-c", command, detach=True)
+        node_containers.begin(name, command)
     try:
         yield
     finally:

@@ -161,6 +161,8 @@ def start(
         settings["spark.jars"] = ",".join(jars)
     if master and master.startswith("local"):
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
+        # Else Spark looks for the machine's own name, and ends where nobody knows it: a container without a network.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     if not submitted:
         log4j = os.path.join(work, "log4j2.properties")
         with open(log4j, "w", encoding="utf-8") as file:
@@ -230,6 +232,8 @@ def _why_not(said: str) -> str:
     """Of an exception at Spark's start. A master that is gone makes Spark stop itself, and then it
     complains about that and not about the master.
     """
+    if "JAVA_GATEWAY_EXITED" in said:
+        return f"its Java ended at once, and said why before this line ({connector.java_path()})"
     if "stopped SparkContext" in said or "SparkContext was shut down" in said:
         return "no master answered there"
     return stack_trace.reason(said)
