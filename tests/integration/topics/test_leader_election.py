@@ -1,11 +1,14 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""kafka_leader_election against real brokers: leaders that a restart has moved come back."""
+"""kafka_leader_election against real brokers: leaders that a restart has moved come back; the last resort."""
 
 from __future__ import annotations
 
-from confluent_kafka.admin import NewTopic
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
+from tests.support.bare_cluster import BareCluster
 from tests.support.outside import replicas_of, wait_until
 from tests.support.run_module import run_module
 
@@ -60,3 +63,98 @@ def test_leaders_that_a_restart_has_moved_come_back(cluster, admin, name):
 def test_a_topic_that_is_not_there_is_refused(cluster, name):
     failed = election(cluster, topics=[name])
     assert failed.failed and f"[topics.unknown] {name}:" in failed.msg
+
+
+def write(cluster, topic, count):
+    """Write records of 100 bytes to partition 0, each acknowledged by all that are in sync."""
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all"})
+    for _each in range(count):
+        producer.produce(topic, b"x" * 100, partition=0)
+    assert producer.flush(60) == 0
+
+
+def end_of(admin, topic):
+    """The end of partition 0."""
+    key = TopicPartition(topic, 0)
+    return admin.list_offsets({key: OffsetSpec.latest()})[key].result(30).offset
+
+
+def lose_what_is_in_sync(cluster, admin, topic):
+    """A topic on brokers 1 and 2: 100 records are on both, 23 on 1 alone, and 1 is stopped."""
+    new = NewTopic(topic, 1, replica_assignment=[[1, 2]], config={"min.insync.replicas": "1"})
+    admin.create_topics([new])[topic].result(30)
+
+    def state():
+        return replicas_of(admin.list_topics(topic, timeout=30), topic).get(0)
+
+    def is_now(leader, isr):
+        found = state()
+        return found is not None and found[0] == leader and set(found[2]) == isr
+
+    wait_until(lambda: is_now(1, {1, 2}), 30, "created")
+    write(cluster, topic, 100)
+    cluster.broker_instances[2].stop()
+    wait_until(lambda: is_now(1, {1}), 60, "broker 2 is out of sync")
+    write(cluster, topic, 23)
+    assert end_of(admin, topic) == 123
+    cluster.broker_instances[1].stop()
+    cluster.broker_instances[2].start()
+    # The ISR is broker 1 alone still; KRaft empties it.
+    wait_until(lambda: (state() or (0,))[0] == -1, 60, "nobody leads")
+    ready = run_module(
+        "kafka_cluster_info",
+        {"bootstrap_servers": cluster.bootstrap_servers, "wait": {"brokers": [2, 3], "gone": [1]}},
+    )
+    assert not ready.failed, ready.msg
+
+
+def unclean(cluster, admin, topic):
+    """Refused, shown, done; and what is lost is lost."""
+    lose_what_is_in_sync(cluster, admin, topic)
+    options = {"topics": [topic], "election": "unclean"}
+    refused = election(cluster, **options)
+    assert refused.failed and refused.changed is False
+    assert refused.checks == [("unclean.leader", f"{topic}-0")]
+    assert "broker 2 would lead" in refused.msg and "start broker 1" in refused.msg
+    # 100 records of 100 bytes with their headers
+    assert "; it has 1" in refused.msg and "KiB. Remedy" in refused.msg, refused.msg
+
+    options["allow"] = ["unclean_election"]
+    checked = election(cluster, check=True, **options)
+    assert checked.changed and checked.without_leader == 0
+    assert checked.elected == [{"partition": f"{topic}-0", "end_offset": None}]
+    assert replicas_of(admin.list_topics(topic, timeout=30), topic)[0][0] == -1
+    done = election(cluster, **options)
+    assert not done.failed and done.plan == checked.plan
+    assert done.kinds == [("elect", f"{topic}-0")] and done.plan["changes"][0]["after"] == {
+        "leader": 2
+    }
+    assert done.elected == [{"partition": f"{topic}-0", "end_offset": 100}]
+    again = election(cluster, **options)
+    assert again.changed is False and again.elected == []
+    # Broker 1 returns, and cuts off what it had alone.
+    cluster.broker_instances[1].start()
+
+    def whole():
+        return len(replicas_of(admin.list_topics(topic, timeout=30), topic)[0][2]) == 2
+
+    wait_until(whole, 60, "in sync again")
+    assert end_of(admin, topic) == 100
+
+
+def test_a_replica_that_lags_behind_leads_with_consent_only(cluster, admin, name):
+    unclean(cluster, admin, name)
+    info = {"bootstrap_servers": cluster.bootstrap_servers, "wait": {"full_isr": True}}
+    assert not run_module("kafka_cluster_info", info).failed
+
+
+@pytest.mark.soak  # the same with three KRaft nodes of their own
+def test_a_replica_that_lags_behind_leads_with_consent_only_in_kraft(tmp_path):
+    with BareCluster(tmp_path, port_base=21200, kraft=True) as running:
+        admin = AdminClient({"bootstrap.servers": running.bootstrap_servers})
+        unclean(running, admin, "left-behind")
+
+
+def test_unclean_elections_name_their_topics(cluster):
+    failed = election(cluster, election="unclean")
+    assert failed.failed and "topics" in failed.msg

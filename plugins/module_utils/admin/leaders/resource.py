@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Leadership as a Resource: what the runner needs to give it back to the preferred leaders.
+"""Leadership as a Resource: what the runner needs to give partitions their leaders.
 
 Private to this collection. The glue between `plan`, which decides, and `client.kafka`,
 which does.
@@ -12,17 +12,28 @@ from __future__ import annotations
 from typing import Any, Collection, Dict, List, Optional, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import KafkaClient
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.log_dirs import (
+    LogDirsClient,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.leaders.plan import (
+    CONSENTS,
     ELECT,
+    PREFERRED,
+    UNCLEAN,
+    Leaderless,
     plan_preferred,
+    plan_unclean,
     preferred,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Key,
+    Place,
     Snapshot,
     partition_name,
     partition_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
+    AdminError,
     Change,
     Failure,
     Plan,
@@ -47,13 +58,7 @@ class PreferredLeaders(Resource):
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
         """Elect, in batches."""
-        failed = self.client.elect_preferred(
-            [partition_of(change.subject) for change in changes], deadline
-        )
-        return [
-            Failure(partition_name(*key), text, ELECT, code)
-            for key, (text, code) in sorted(failed.items())
-        ]
+        return _elected(self.client, changes, deadline)
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """Partitions of which the leader has not moved yet, or has moved on, as any broker sees it.
@@ -69,14 +74,105 @@ class PreferredLeaders(Resource):
 
     def results(self, outcome: Outcome) -> Dict[str, Any]:
         """What the module returns beside the plan."""
-        snapshot: Snapshot = outcome.snapshot
-        partitions = [part for topic in snapshot.topics.values() for part in topic.partitions]
-        apart = sum(preferred(part) != part.leader for part in partitions)
-        return {
-            "cluster_id": snapshot.cluster_id,
-            "partition_count": len(partitions),
-            "not_preferred": apart - len(outcome.changed),
+        return _counted(outcome.snapshot, outcome)
+
+
+class UncleanLeaders(Resource):
+    """The leaders of topics of which partitions have none."""
+
+    def __init__(self, client: LogDirsClient, topics: Collection[str], allow: Collection[str]):
+        self.client: LogDirsClient = client
+        self._topics = topics
+        self._allow = allow
+
+    def read(self) -> Leaderless:
+        """All partitions, and the bytes of the replicas that are left of those without a leader."""
+        snapshot = self.client.fetch_metadata()
+        lost: Dict[Key, Sequence[int]] = {
+            (name, part.id): part.replicas
+            for name in sorted(set(self._topics) & set(snapshot.topics))
+            for part in snapshot.topics[name].partitions
+            if part.leader is None
         }
+        alive = [broker.id for broker in snapshot.brokers]
+        asked = [broker for broker in alive if any(broker in each for each in lost.values())]
+        sizes: Dict[Place, int] = {}
+        if asked:
+            names = sorted({name for name, _partition in lost})
+            disks = self.client.look_at_disks(asked, names)
+            sizes = {
+                (broker, key): size
+                for broker, directories in disks.directories.items()
+                for directory in directories
+                for key, size in directory.replicas.items()
+                if key in lost
+            }
+        return Leaderless(snapshot, sizes)
+
+    def plan(self, snapshot: Leaderless) -> Plan:
+        """The partitions without a leader, as far as there is consent."""
+        return plan_unclean(snapshot, self._topics, self._allow)
+
+    def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
+        """Elect, in batches."""
+        return _elected(self.client, changes, deadline, unclean=True)
+
+    def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
+        """Partitions that have no leader yet, as any broker sees it. Who leads is the controller's choice."""
+        snapshot = self.client.fetch_metadata()
+        found: Dict[str, str] = {}
+        for view in (snapshot, *self.client.fetch_every_view(snapshot).values()):
+            led = {partition_name(*key) for key in view.led} if view else set()
+            for change in changes if view else ():
+                if change.subject not in led:
+                    found[change.subject] = "without a leader"
+        return found
+
+    def results(self, outcome: Outcome) -> Dict[str, Any]:
+        """What the module returns beside the plan, with what the new leaders have."""
+        made = [partition_of(change.subject) for change in outcome.changed]
+        ends: Dict[Key, int] = {}
+        try:
+            # None in check mode, and of those that have no leader yet.
+            led = self.client.fetch_metadata().led if made else frozenset()
+            ends = self.client.fetch_both_ends(led.intersection(made), first=False)[1]
+        except AdminError:
+            pass  # the elections were made, and that is what counts
+        return {
+            **_counted(outcome.snapshot.cluster, outcome),
+            "elected": [
+                {"partition": partition_name(*key), "end_offset": ends.get(key)} for key in made
+            ],
+        }
+
+
+def _elected(
+    client: KafkaClient, changes: Sequence[Change], deadline: float, unclean: bool = False
+) -> List[Failure]:
+    """Elect the leaders of changes; those of which the cluster refused it."""
+    partitions = [partition_of(change.subject) for change in changes]
+    failed = client.elect_leaders(partitions, deadline, unclean)
+    return [
+        Failure(partition_name(*key), text, ELECT, code)
+        for key, (text, code) in sorted(failed.items())
+    ]
+
+
+def _counted(snapshot: Snapshot, outcome: Outcome) -> Dict[str, Any]:
+    """How many partitions there are, and with which leaders afterwards."""
+    partitions = {
+        partition_name(name, part.id): part
+        for name, topic in snapshot.topics.items()
+        for part in topic.partitions
+    }
+    leaders = {name: part.leader for name, part in partitions.items()}
+    leaders.update({change.subject: change.after["leader"] for change in outcome.changed})
+    return {
+        "cluster_id": snapshot.cluster_id,
+        "partition_count": len(partitions),
+        "not_preferred": sum(preferred(part) != leaders[name] for name, part in partitions.items()),
+        "without_leader": sum(leader is None for leader in leaders.values()),
+    }
 
 
 def _led_by_others(snapshot: Snapshot, changes: Sequence[Change]) -> Dict[str, str]:
@@ -96,5 +192,7 @@ def _led_by_others(snapshot: Snapshot, changes: Sequence[Change]) -> Dict[str, s
 # The module's own options; their documentation is in the module.
 ELECTION_OPTIONS = dict(
     topics=dict(type="list", elements="str"),
+    election=dict(type="str", choices=[PREFERRED, UNCLEAN], default=PREFERRED),
+    allow=dict(type="list", elements="str", choices=list(CONSENTS), default=[]),
     operation_timeout=dict(type="float", default=60.0),
 )

@@ -478,7 +478,7 @@ class Reassignment(Moving):
         ]
         if wanted:
             # Kafka itself would do it within minutes: what is refused here is no failure.
-            self.client.elect_preferred(wanted, self._clock() + SETTLE_SECONDS)
+            self.client.elect_leaders(wanted, self._clock() + SETTLE_SECONDS)
         return [
             Failure(
                 _name(move.key),

@@ -125,7 +125,7 @@ class Model:
         self.most = max(self.most, len(self.running))
         return {}
 
-    def elect_preferred(self, _keys, _deadline):
+    def elect_leaders(self, _keys, _deadline):
         return {}
 
 

@@ -15,6 +15,8 @@ import threading
 import types
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client import (
     kafka as client_kafka,
@@ -456,3 +458,58 @@ def test_each_address_is_asked_by_itself_and_patience_grows():
     ]
     alone = list(itertools.islice(attempts((one,)), 4))
     assert alone == [((one,), 1.0), ((one,), 2.0), ((one,), 4.0), ((one,), 8.0)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "batches"),
+    [
+        (0, []),
+        (1, [[1]]),
+        (99, [[99]]),
+        (100, [[50], [50]]),
+        (1000, [[334], [334], [332]]),
+        (2000, [[500, 500], [500], [500]]),
+    ],
+)
+def test_many_changes_go_out_in_lanes_and_a_few_in_one_request(changes, batches):
+    lanes = client_kafka.lanes_of([Change("configure", str(each)) for each in range(changes)])
+    assert [[len(batch) for batch in lane] for lane in lanes] == batches
+
+
+@given(st.integers(0, 20_000))
+def test_each_change_is_in_one_batch_whatever_their_number(count):
+    changes = [Change("create", str(each)) for each in range(count)]
+    lanes = client_kafka.lanes_of(changes)
+    sent = [change.subject for lane in lanes for batch in lane for change in batch]
+    assert sorted(sent, key=int) == [change.subject for change in changes]
+    assert len(lanes) <= client_kafka.LANES and all(lane for lane in lanes)
+    assert all(0 < len(batch) <= client_kafka.BATCH for lane in lanes for batch in lane)
+
+
+class Refusing(client_kafka.KafkaClient):
+    """Refuses every change whose name ends in 7; tells which client was asked."""
+
+    asked: list = []
+
+    def _renew(self):
+        self._admin = None
+
+    def _batch(self, kind, changes, deadline, validate_only):
+        self.requests[kind] += 1
+        Refusing.asked.append(self)
+        return [
+            client_kafka.Failure(change.subject, "no", kind)
+            for change in changes
+            if change.subject.endswith("7")
+        ]
+
+
+def test_failures_of_all_lanes_come_together_and_their_requests_are_counted(monkeypatch):
+    monkeypatch.setattr(client_kafka, "KafkaClient", Refusing)
+    Refusing.asked = []
+    client = Refusing(Connection(HERE))
+    changes = [Change("configure", f"t{each:04}") for each in range(300)]
+    failures = client.apply(changes, 1e9)
+    assert [each.subject for each in failures] == [f"t{each:04}" for each in range(7, 300, 10)]
+    assert client.requests["configure"] == 3
+    assert len({id(each) for each in Refusing.asked}) == 3 and client not in Refusing.asked

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Preferred elections: exactly the partitions that can be given back, and nothing twice."""
+"""Elections: exactly the partitions that can get their leader, nothing twice, and no loss without consent."""
 
 from dataclasses import replace
 
@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.leaders.plan import (
+    Leaderless,
     plan_preferred,
+    plan_unclean,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
@@ -71,7 +73,7 @@ def test_only_the_named_topics_and_none_that_is_not_there():
 
 def test_a_long_warning_is_cut():
     plan = plan_preferred(cluster(t=[(2, (1, 2), (2,))] * 13))
-    assert plan.warnings[0].endswith("t-9 (broker 1), and 3 more")
+    assert plan.warnings[0].endswith("t-9 (broker 1) and 3 more")
 
 
 @st.composite
@@ -94,3 +96,90 @@ def test_a_second_election_has_nothing_to_do(parts):
     assert all(part.leader is None or part.leader in part.isr for part in led)
     again = plan_preferred(Snapshot(brokers=ALIVE, topics={"t": Topic("t", led)}))
     assert not again and again.warnings == plan.warnings
+
+
+# ---------------------------------------------------------------- unclean
+
+CONSENT = ["unclean_election"]
+
+
+@pytest.mark.parametrize(
+    ("partition", "leader", "loses"),
+    [
+        ((1, (1, 2), (1,)), None, False),
+        ((None, (9, 2, 3), (9,)), 2, True),
+        ((None, (9, 2, 3), (9, 3)), 3, False),
+        ((None, (9, 2), ()), 2, True),
+        ((None, (8, 9), (9,)), None, False),
+        ((None, (), ()), None, False),
+    ],
+    ids=[
+        "it is led",
+        "the last in sync is dead",
+        "one in sync is alive, and will be elected",
+        "nobody is known to be in sync",
+        "nobody is alive",
+        "no replicas yet",
+    ],
+)
+def test_who_is_elected_and_what_needs_consent(partition, leader, loses):
+    state = Leaderless(cluster(t=[partition]))
+    plan = plan_unclean(state, ["t"], CONSENT)
+    assert [change.after["leader"] for change in plan.changes] == ([leader] if leader else [])
+    assert [bool(change.note) for change in plan.changes] == ([loses] if leader else [])
+    without = plan_unclean(state, ["t"], [])
+    assert bool(without) == (leader is not None and not loses)
+    assert [each.check for each in without.refusals] == (["unclean.leader"] if loses else [])
+
+
+def test_the_refusal_says_who_would_lead_and_what_each_has():
+    state = Leaderless(
+        cluster(t=[(None, (9, 2, 3), (9,))]), {(2, ("t", 0)): 2048, (3, ("t", 0)): 4096}
+    )
+    (refusal,) = plan_unclean(state, ["t"], []).refusals
+    assert refusal.line() == (
+        "[unclean.leader] t-0: no replica that is in sync is alive (broker 9 was the last); broker 2 would lead, and "
+        "every acknowledged record that it lacks is lost for good; it has 2.0 KiB, and broker 3, which "
+        "stands behind it in the list of replicas, 4.0 KiB. Remedy: start broker 9 (playbooks/start.yml "
+        "starts what is down), or consent with allow: [unclean_election]."
+    )
+
+
+def test_where_kraft_has_emptied_the_isr_the_dead_are_named():
+    (refusal,) = plan_unclean(Leaderless(cluster(t=[(None, (9, 2), ())])), ["t"], []).refusals
+    assert "(down: 9)" in refusal.reason and refusal.remedy.startswith("start broker 9 (")
+
+
+def test_nobody_alive_is_a_warning_and_an_unknown_topic_a_refusal():
+    plan = plan_unclean(Leaderless(cluster(t=[(None, (8, 9), (9,))])), ["t", "u"], CONSENT)
+    assert plan.warnings == ("left as they are, because no replica is alive: t-0 (brokers 8, 9)",)
+    assert [each.check for each in plan.refusals] == ["topics.unknown"]
+
+
+@st.composite
+def broken(draw):
+    """(leader, replicas, isr) where brokers 6 to 9 are dead."""
+    replicas = tuple(draw(st.permutations(range(1, 10)))[: draw(st.integers(1, 5))])
+    isr = tuple(each for each in replicas if draw(st.booleans()))
+    able = [each for each in isr if each <= 5]
+    return (able[0] if able and draw(st.booleans()) else None, replicas, isr)
+
+
+@given(st.lists(broken(), max_size=8), st.booleans())
+def test_unclean_plans_touch_only_what_has_no_leader_and_lose_nothing_without_consent(parts, may):
+    before = cluster(t=parts, other=parts)
+    plan = plan_unclean(Leaderless(before), ["t"], CONSENT if may else [])
+    leaders = {change.subject: change.after["leader"] for change in plan.changes}
+    led = []
+    for part in before.topics["t"].partitions:
+        leader = leaders.pop(f"t-{part.id}", part.leader)
+        assert part.leader in (None, leader)
+        if part.leader is None and leader is not None:
+            assert leader in part.replicas and leader <= 5
+            assert may or leader in part.isr
+        led.append(replace(part, leader=leader))
+    assert not leaders, "nothing of another topic"
+    again = plan_unclean(
+        Leaderless(Snapshot(brokers=ALIVE, topics={"t": Topic("t", tuple(led))})), ["t"], CONSENT
+    )
+    assert not again or not may
