@@ -12,6 +12,9 @@ import yaml
 
 from ansible_collections.kafkaops.cluster.plugins.doc_fragments.kafka import ModuleDocFragment
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoints
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.advice import (
+    info as advice_info,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
     connection_from,
     kafka_argument_spec,
@@ -34,6 +37,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups impo
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups import (
     resource as groups,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.leaders import (
+    resource as leaders,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves import moving
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
@@ -101,6 +107,8 @@ def test_the_fragment_documents_the_connection():
         ("kafka_quotas", quotas.QUOTA_OPTIONS),
         ("kafka_consumer_groups", groups.GROUP_OPTIONS),
         ("kafka_consumer_groups_info", groups_info.OPTIONS),
+        ("kafka_leader_election", leaders.ELECTION_OPTIONS),
+        ("kafka_partition_advice", advice_info.ADVICE_OPTIONS),
     ],
 )
 def test_modules_document_their_own(name, options):
