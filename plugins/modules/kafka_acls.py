@@ -152,7 +152,10 @@ options:
         client certificate; then every user counts as this one when O(allow) is asked for V(lockout).
     type: str
   operation_timeout:
-    description: Seconds from the first change until every live broker knows all of them; at most a day.
+    description:
+      - Seconds from the first change until every live broker knows all of them; at most a day.
+      - In ZooKeeper mode brokers write one ACL after another, some tens in a second to some hundreds. What was not sent in time is
+        named in RV(failed_items), and another run of the task goes on from there.
     type: float
     default: 300.0
 extends_documentation_fragment:

@@ -194,11 +194,12 @@ def compare(directory: Path, servers: str, topics: int, rounds: int) -> None:
         floor_cost(servers, step, "warm", 200)
         settle(servers, "warm", 0 if step == "delete" else 200)
     for number in range(rounds):
-        for step in STEPS:
-            # One right after the other, and each first in every second round: the machine may be busy.
-            for who in ("floor", "ours")[:: 1 if number % 2 else -1]:
-                # Deleted topics are marked so for a while: another name in each round.
-                prefix = f"{who}-{number + 1}"
+        # Each first in every second round: the machine may be busy. Not side by side: topics of the one
+        # would be a load to the other.
+        for who in ("floor", "ours")[:: 1 if number % 2 else -1]:
+            # Deleted topics are marked so for a while: another name in each round.
+            prefix = f"{who}-{number + 1}"
+            for step in STEPS:
                 if who == "floor":
                     cost = floor_cost(servers, step, prefix, topics)
                 else:

@@ -306,6 +306,27 @@ def opened(request, tmp_path_factory):
         yield whole(running)
 
 
+def test_a_batch_that_takes_a_broker_longer_than_the_timeout_is_waited_for(on_zookeeper, name):
+    """In ZooKeeper mode a broker writes one resource after another: 500 of them take it seconds."""
+    acls = [
+        {"topic": f"{name}.{number}", "principal": name, "operations": ["read"]}
+        for number in range(600)
+    ]
+    made = on_zookeeper.run("kafka_acls", acls=acls, timeout=2)
+    assert not made.failed, made.msg
+    assert made.changed and len(made.acls) == 600
+    gone = [{**each, "state": "absent"} for each in acls]
+    # The first batch is sent whatever the time; the rest is told to be left, and a second run does it.
+    late = on_zookeeper.run("kafka_acls", acls=gone, timeout=2, operation_timeout=0.001)
+    assert late.failed and late.changed and "500 of 600 changes were made" in late.msg
+    left = [each for each in late.failed_items if each["kind"] == "delete"]
+    assert len(left) == 100 and all("run the task again" in each["error"] for each in left)
+    rest = on_zookeeper.run("kafka_acls", acls=gone)
+    assert not rest.failed, rest.msg
+    assert len(rest.plan["changes"]) == 100
+    assert on_zookeeper.run("kafka_acls", acls=gone).changed is False
+
+
 def test_the_first_acl_of_a_topic_takes_it_from_all_others_and_the_last_gives_it_back(opened, name):
     create_topic(AdminClient(opened.client_settings()), name)
     acls = [{"topic": name, "principal": "somebody", "operations": "read"}]

@@ -46,6 +46,7 @@ _IN_ORDER = (
 _OPERATIONS = {name: number for number, name in enumerate(_IN_ORDER, 2)}
 _ANY = 1
 _DENIED = "CLUSTER_AUTHORIZATION_FAILED"
+LATE = "not sent within operation_timeout; run the task again, it goes on where this one stopped"
 
 
 # (error code, text) of each binding.
@@ -82,31 +83,60 @@ class AclClient(PythonClient):
 
         return self.ask("reading ACLs", call, "Describe on the cluster")
 
-    def create(self, bindings: Sequence[Binding]) -> List[Failure]:
-        """Create bindings, BATCH in a request; those that the cluster refused."""
-        return self._change("create", bindings, _create)
+    def create(self, bindings: Sequence[Binding], deadline: float) -> List[Failure]:
+        """Create bindings, BATCH in a request; those that the cluster refused, or did not reach in time."""
+        return self._change("create", bindings, _create, deadline)
 
-    def delete(self, bindings: Sequence[Binding]) -> List[Failure]:
-        """Delete bindings, BATCH in a request; those that the cluster refused."""
-        return self._change("delete", bindings, _delete)
+    def delete(self, bindings: Sequence[Binding], deadline: float) -> List[Failure]:
+        """Delete bindings, BATCH in a request; those that the cluster refused, or did not reach in time."""
+        return self._change("delete", bindings, _delete, deadline)
 
     def _change(
-        self, kind: str, bindings: Sequence[Binding], sent: Callable[..., Answers]
+        self,
+        kind: str,
+        bindings: Sequence[Binding],
+        sent: Callable[..., Answers],
+        deadline: float,
     ) -> List[Failure]:
+        """Send batches until the deadline. In ZooKeeper mode a broker writes one binding after another.
+
+        So a request may take long, and the connection's timeout, which tells whether anybody is
+        there, does not bound it. Where no answer came, the cluster is asked what it has done.
+        """
         failures: List[Failure] = []
+        unanswered: List[Binding] = []
         for start in range(0, len(bindings), BATCH):
             batch = bindings[start : start + BATCH]
+            left = deadline - self._clock()
+            if start and left <= 0:
+                failures += [Failure(each.subject, LATE, kind) for each in bindings[start:]]
+                break
             try:
                 call = functools.partial(sent, bindings=batch)
-                answers = self.ask(f"changing ACLs ({kind})", call, "Alter on the cluster")
+                what = f"changing ACLs ({kind})"
+                answers = self.ask(what, call, "Alter on the cluster", left)
             except AdminError as error:
                 reason = error.problem.reason
                 failures += [Failure(each.subject, reason, kind) for each in batch]
+                unanswered += [] if error.final else batch
                 continue
             for binding, (code, text) in zip(batch, answers):
                 if code:
                     failures.append(_failure(binding, kind, code, text))
-        return failures
+        return self._without_done(kind, failures, unanswered)
+
+    def _without_done(
+        self, kind: str, failures: Sequence[Failure], unanswered: Sequence[Binding]
+    ) -> List[Failure]:
+        """The failures without changes that were made although no answer came."""
+        if not unanswered:
+            return list(failures)
+        try:
+            there = self.fetch_bindings()
+        except AdminError:
+            return list(failures)
+        done = {each.subject for each in unanswered if (each in there) == (kind == "create")}
+        return [failure for failure in failures if failure.subject not in done]
 
 
 def _failure(binding: Binding, kind: str, code: int, text: str) -> Failure:

@@ -101,7 +101,7 @@ class Acls(Resource):
         """Add, then remove."""
         added = [Binding(**change.after) for change in changes if change.kind == CREATE]
         removed = [Binding(**change.before) for change in changes if change.kind == DELETE]
-        return self.client.create(added) + self.client.delete(removed)
+        return self.client.create(added, deadline) + self.client.delete(removed, deadline)
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """What not every live broker knows yet: in ZooKeeper mode one learns after another."""

@@ -40,6 +40,9 @@ try:
 except ImportError:
     CLIENTS_IMPORT_ERROR = traceback.format_exc()
 
+# A broker that is there and silent is not waited for longer, so that another one is asked.
+REQUEST_MAX_SECONDS = 120.0
+
 T = TypeVar("T")
 K = TypeVar("K")
 # (error code of the protocol, 0 for none; the broker's words)
@@ -61,19 +64,25 @@ class PythonClient(KafkaClient):
     """One cluster, for modules that need both client libraries."""
 
     def ask(
-        self, what: str, call: Callable[[Any], T], rights: str = "Alter and Describe on the cluster"
+        self,
+        what: str,
+        call: Callable[[Any], T],
+        rights: str = "Alter and Describe on the cluster",
+        seconds: float = 0.0,
     ) -> T:
         """Run a call with a KafkaAdminClient until it succeeds or the timeout is over.
 
         A client is made for each attempt: one that has lost its controller stays with the old one.
-        `what` are words for messages, `rights` what the user needs for it. AdminError, FinalError where
-        the user may not or the brokers cannot.
+        `what` are words for messages, `rights` what the user needs for it. `seconds`, where they are more
+        than the connection's timeout, are for what takes brokers long. AdminError, FinalError where the
+        user may not or the brokers cannot.
         """
-        deadline = self._clock() + self.connection.timeout
+        seconds = max(seconds, self.connection.timeout)
+        deadline = self._clock() + seconds
         while True:
             self.requests[what] += 1
             try:
-                with self.python_admin() as admin:
+                with self.python_admin(min(seconds, REQUEST_MAX_SECONDS)) as admin:
                     return call(admin)
             except AuthorizationError as error:
                 raise FinalError(
@@ -108,7 +117,8 @@ class PythonClient(KafkaClient):
         pending, failed = dict(items), {}
         while pending:
             try:
-                answers = self.ask(what, functools.partial(call, pending), rights)
+                left = deadline - self._clock()
+                answers = self.ask(what, functools.partial(call, pending), rights, left)
             except AdminError as error:
                 return {**failed, **dict.fromkeys(pending, (error.problem.reason, ""))}
             again = {}
@@ -133,9 +143,14 @@ class PythonClient(KafkaClient):
         return Problem("cluster.read", f"{what} failed: {reason}", remedy, where)
 
     @contextlib.contextmanager
-    def python_admin(self) -> Iterator[Any]:
-        """A KafkaAdminClient of kafka-python, closed afterwards; its own errors come through."""
+    def python_admin(self, seconds: float = 0.0) -> Iterator[Any]:
+        """A KafkaAdminClient of kafka-python, closed afterwards; its own errors come through.
+
+        A request may take the connection's timeout, or `seconds` where they are more.
+        """
         with kafka_python_settings(self.connection) as settings:
+            longest = max(settings["request_timeout_ms"], int(seconds * 1000))
+            settings["request_timeout_ms"] = longest
             admin = KafkaAdminClient(**settings)
             try:
                 yield admin
