@@ -125,6 +125,8 @@ def items(prefix: str, topics: int, step: str, partitions: int, replicas: int) -
     if step == "delete":
         return [{"name": name, "state": "absent"} for name in names]
     shape = {"partitions": partitions, "replication_factor": replicas}
+    if replicas == 1:
+        shape["config"] = {"min.insync.replicas": 1}
     return [{"name": name, **shape, "retention": f"{SECONDS[step]}s"} for name in names]
 
 
