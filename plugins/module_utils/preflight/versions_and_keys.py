@@ -10,6 +10,11 @@ import functools
 from dataclasses import replace
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.advice.bounds import (
+    KIP_578,
+    REPLICAS_PER_BROKER,
+    REPLICAS_PER_CLUSTER,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Broker
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Snapshot as TopicSnapshot,
@@ -57,10 +62,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import WA
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import whole_number
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
 
-PARTITIONS_PER_BROKER = 4000
 WHITELIST = "4lw.commands.whitelist"
 WANTED_WORDS = ("mntr", "srvr")
-PARTITIONS_PER_CLUSTER = 200000
 INTERNAL_FACTORS = (
     "offsets.topic.replication.factor",
     "transaction.state.log.replication.factor",
@@ -346,14 +349,14 @@ def _many_partitions(
     default = whole_number(properties.get("num.partitions")) or 1
     partitions = sum(topic.partitions or default for topic in present)
     replicas = planned_replicas(cluster)
-    if replicas > PARTITIONS_PER_BROKER or partitions > PARTITIONS_PER_CLUSTER:
+    if replicas > REPLICAS_PER_BROKER or partitions > REPLICAS_PER_CLUSTER:
         yield found(
             "topics.partitions",
             hosts,
             "kafka_topics",
             f"{partitions} partitions",
             f"about {replicas} replicas a broker; the bounds of ZooKeeper mode are "
-            f"{PARTITIONS_PER_BROKER} a broker and {PARTITIONS_PER_CLUSTER} a cluster",
+            f"{REPLICAS_PER_BROKER} a broker and {REPLICAS_PER_CLUSTER} a cluster ({KIP_578})",
             level=WARNING,
         )
 

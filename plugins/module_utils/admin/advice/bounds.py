@@ -22,6 +22,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import whole_number
 
 OK, NOTE, NEAR, BEYOND = "ok", "note", "near", "beyond"
+# Of replicas.
+REPLICAS_PER_BROKER = 4000
+REPLICAS_PER_CLUSTER = 200_000
 # From this share of a bound on it is near.
 NEAR_SHARE = 0.8
 
@@ -215,12 +218,18 @@ def bounds_of(now: Load, planned: Load, limits: Limits) -> List[Bound]:
     of_zookeeper = replace(KIP_578, dated=limits.kraft is True)
     factor = round(now.all_replicas / now.partitions) if now.partitions else 1
     found = [
-        _of_brokers("replicas of a broker", now.replicas, planned.replicas, 4000, of_zookeeper),
+        _of_brokers(
+            "replicas of a broker",
+            now.replicas,
+            planned.replicas,
+            REPLICAS_PER_BROKER,
+            of_zookeeper,
+        ),
         Bound(
             "replicas of the cluster",
             now.all_replicas,
             sum(planned.replicas.values()),
-            200_000,
+            REPLICAS_PER_CLUSTER,
             "",
             of_zookeeper,
         ),
