@@ -8,8 +8,9 @@ Private to this collection. `reading` asks.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
-from typing import Any, Dict, Iterable, Iterator, Mapping, Tuple
+from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
@@ -31,7 +32,7 @@ SOURCES = {1: "topic", 2: "broker", 3: "cluster", 4: "static", 5: "default", 8: 
 def entries_of(answer: Mapping[str, Any]) -> Dict[str, ConfigEntry]:
     """librdkafka's answer to DescribeConfigs, of one resource, as our values."""
     return {
-        entry.name: ConfigEntry(
+        entry.name: _entry(
             entry.name,
             entry.value,
             SOURCES.get(int(entry.source), "unknown"),
@@ -40,6 +41,19 @@ def entries_of(answer: Mapping[str, Any]) -> Dict[str, ConfigEntry]:
         )
         for entry in answer.values()
     }
+
+
+# Most topics have the same settings, so that thousands of them share a few values.
+@functools.lru_cache(maxsize=4096)
+def _entry(
+    name: str, value: Optional[str], source: str, sensitive: bool, read_only: bool
+) -> ConfigEntry:
+    return ConfigEntry(name, value, source, sensitive, read_only)
+
+
+@functools.lru_cache(maxsize=4096)
+def _falling_back(entry: ConfigEntry, fallback: Optional[str]) -> ConfigEntry:
+    return replace(entry, fallback=fallback)
 
 
 def snapshot_of(metadata: Any) -> Snapshot:
@@ -74,7 +88,7 @@ def with_config(
 ) -> Topic:
     """The topic with its settings, each with what it would fall back to, where that matters."""
     config = {
-        key: replace(entry, fallback=topic_default(key, defaults)) for key, entry in entries.items()
+        key: _falling_back(entry, topic_default(key, defaults)) for key, entry in entries.items()
     }
     return Topic(topic.name, topic.partitions, config)
 

@@ -19,6 +19,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.conn
     passing,
     passing_codes,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.lanes import lanes_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reading import (
     OTHER_SECONDS,
     ReadingClient,
@@ -59,10 +60,6 @@ except ImportError:
 # Kafka's KRaft controllers take at most 10,000 records in one request; a topic of 12 partitions
 # is 13 of them.
 BATCH = 500
-# A broker works on one request of a connection at a time, and writes one topic after another into
-# ZooKeeper: three connections alter 500 topics three times as fast as one (measured). Brokers have
-# eight threads for requests by default, so that enough are left for everybody else.
-LANES = 3
 # Changes that are worth a connection of their own.
 LANE_LEAST = 50
 
@@ -90,7 +87,8 @@ class KafkaClient(ReadingClient):
         for kind in (CREATE, GROW, CONFIGURE, DELETE):
             if kind == DELETE and validate_only:
                 continue
-            lanes = lanes_of([change for change in changes if change.kind == kind])
+            chosen = [change for change in changes if change.kind == kind]
+            lanes = lanes_of(chosen, LANE_LEAST, BATCH)
             if len(lanes) == 1:
                 failures += self._lane(kind, lanes[0], deadline, validate_only)
             elif lanes:
@@ -105,12 +103,7 @@ class KafkaClient(ReadingClient):
         validate_only: bool,
     ) -> List[Failure]:
         """Send each lane through a client of its own; the failures, by subject."""
-        clients = []
-        for _lane in lanes:
-            client = KafkaClient(self.connection, self._clock, self._sleep, self._wall_clock)
-            client._asked = self._asked
-            client._renew()
-            clients.append(client)
+        clients = [self._beside(KafkaClient) for _lane in lanes]
         with concurrent.futures.ThreadPoolExecutor(len(lanes)) as pool:
             sent = [
                 pool.submit(client._lane, kind, lane, deadline, validate_only)
@@ -308,14 +301,6 @@ class KafkaClient(ReadingClient):
 
 
 # ---------------------------------------------------------------- pure parts
-
-
-def lanes_of(changes: Sequence[Change]) -> List[List[Sequence[Change]]]:
-    """Changes as batches of at most BATCH, in at most LANES lanes; a few stay in one request."""
-    count = max(1, min(LANES, len(changes) // LANE_LEAST))
-    size = max(1, min(BATCH, -(-len(changes) // count)))
-    batches = [changes[start : start + size] for start in range(0, len(changes), size)]
-    return [lane for lane in (batches[number::count] for number in range(count)) if lane]
 
 
 def _altered(config: Mapping[str, Optional[str]]) -> List[Any]:

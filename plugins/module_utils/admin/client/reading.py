@@ -26,6 +26,8 @@ from typing import (
     Optional,
     Sequence,
     Tuple,
+    Type,
+    TypeVar,
 )
 
 from ansible.module_utils.basic import missing_required_lib
@@ -41,6 +43,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.conn
     ClusterConnection,
     denied_codes,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.lanes import lanes_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settings import (
     kafka_python_settings,
 )
@@ -64,9 +67,15 @@ try:
 except ImportError:
     pass  # require_kafka of client_connection says so
 
+C = TypeVar("C", bound="ReadingClient")
+
 METADATA_SECONDS = 2.0
 VIEW_ATTEMPTS = 25
 VIEWS_AT_ONCE = 8
+# Topics that are worth a connection of their own, and those whose settings are in one answer: it is
+# some 30 settings for each.
+LANE_LEAST = 200
+DESCRIBED_AT_ONCE = 1000
 OTHER_SECONDS = 5.0
 
 
@@ -251,13 +260,37 @@ class ReadingClient(ClusterConnection):
     # ------------------------------------------------------------ settings
 
     def fetch_configs(self, names: Sequence[str], denied_ok: bool = False) -> Configs:
-        """Effective settings of topics: name to {key: ConfigEntry}; one request.
+        """Effective settings of topics: name to {key: ConfigEntry}; one request, many topics in several.
 
         Topics that vanished meanwhile are left out; with `denied_ok` also those that the user may not see.
         """
-        if not names:
-            return {}
-        return self._describe_configs("topic", list(names), denied_ok)
+        lanes = lanes_of(list(names), LANE_LEAST, DESCRIBED_AT_ONCE)
+        if len(lanes) < 2:
+            return self._described(lanes[0] if lanes else (), denied_ok)
+        clients = [self._beside(ReadingClient) for _lane in lanes]
+        with concurrent.futures.ThreadPoolExecutor(len(lanes)) as pool:
+            asked = [
+                pool.submit(client._described, lane, denied_ok)
+                for client, lane in zip(clients, lanes)
+            ]
+            configs = {name: each for part in asked for name, each in part.result().items()}
+        for client in clients:
+            self.requests.update(client.requests)
+        return configs
+
+    def _described(self, lane: Sequence[Sequence[str]], denied_ok: bool) -> Configs:
+        """Settings of topics, one request after another."""
+        configs: Configs = {}
+        for names in lane:
+            configs.update(self._describe_configs("topic", names, denied_ok))
+        return configs
+
+    def _beside(self, kind: Type[C]) -> C:
+        """A client of its own for a lane, which asks whom this one asks."""
+        client = kind(self.connection, self._clock, self._sleep, self._wall_clock)
+        client._asked = self._asked
+        client._renew()
+        return client
 
     def fetch_broker_config(self, broker_id: int) -> Optional[Dict[str, ConfigEntry]]:
         """Effective settings of one broker, None without the right to see them; one request."""

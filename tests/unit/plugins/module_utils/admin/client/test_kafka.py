@@ -15,8 +15,6 @@ import threading
 import types
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client import (
     kafka as client_kafka,
@@ -458,32 +456,6 @@ def test_each_address_is_asked_by_itself_and_patience_grows():
     ]
     alone = list(itertools.islice(attempts((one,)), 4))
     assert alone == [((one,), 1.0), ((one,), 2.0), ((one,), 4.0), ((one,), 8.0)]
-
-
-@pytest.mark.parametrize(
-    ("changes", "batches"),
-    [
-        (0, []),
-        (1, [[1]]),
-        (99, [[99]]),
-        (100, [[50], [50]]),
-        (1000, [[334], [334], [332]]),
-        (2000, [[500, 500], [500], [500]]),
-    ],
-)
-def test_many_changes_go_out_in_lanes_and_a_few_in_one_request(changes, batches):
-    lanes = client_kafka.lanes_of([Change("configure", str(each)) for each in range(changes)])
-    assert [[len(batch) for batch in lane] for lane in lanes] == batches
-
-
-@given(st.integers(0, 20_000))
-def test_each_change_is_in_one_batch_whatever_their_number(count):
-    changes = [Change("create", str(each)) for each in range(count)]
-    lanes = client_kafka.lanes_of(changes)
-    sent = [change.subject for lane in lanes for batch in lane for change in batch]
-    assert sorted(sent, key=int) == [change.subject for change in changes]
-    assert len(lanes) <= client_kafka.LANES and all(lane for lane in lanes)
-    assert all(0 < len(batch) <= client_kafka.BATCH for lane in lanes for batch in lane)
 
 
 class Refusing(client_kafka.KafkaClient):
