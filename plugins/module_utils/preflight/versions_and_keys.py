@@ -12,8 +12,8 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.advice.bounds import (
     KIP_578,
+    PARTITIONS_PER_CLUSTER,
     REPLICAS_PER_BROKER,
-    REPLICAS_PER_CLUSTER,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Broker
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
@@ -349,14 +349,14 @@ def _many_partitions(
     default = whole_number(properties.get("num.partitions")) or 1
     partitions = sum(topic.partitions or default for topic in present)
     replicas = planned_replicas(cluster)
-    if replicas > REPLICAS_PER_BROKER or partitions > REPLICAS_PER_CLUSTER:
+    if replicas > REPLICAS_PER_BROKER or partitions > PARTITIONS_PER_CLUSTER:
         yield found(
             "topics.partitions",
             hosts,
             "kafka_topics",
             f"{partitions} partitions",
             f"about {replicas} replicas a broker; the bounds of ZooKeeper mode are "
-            f"{REPLICAS_PER_BROKER} a broker and {REPLICAS_PER_CLUSTER} a cluster ({KIP_578})",
+            f"{REPLICAS_PER_BROKER} a broker and {PARTITIONS_PER_CLUSTER} a cluster ({KIP_578})",
             level=WARNING,
         )
 

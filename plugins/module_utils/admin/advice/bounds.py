@@ -22,9 +22,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import whole_number
 
 OK, NOTE, NEAR, BEYOND = "ok", "note", "near", "beyond"
-# Of replicas.
 REPLICAS_PER_BROKER = 4000
-REPLICAS_PER_CLUSTER = 200_000
+# The next controller reads a partition once, whatever its number of replicas.
+PARTITIONS_PER_CLUSTER = 200_000
 # From this share of a bound on it is near.
 NEAR_SHARE = 0.8
 
@@ -226,10 +226,10 @@ def bounds_of(now: Load, planned: Load, limits: Limits) -> List[Bound]:
             of_zookeeper,
         ),
         Bound(
-            "replicas of the cluster",
-            now.all_replicas,
-            sum(planned.replicas.values()),
-            REPLICAS_PER_CLUSTER,
+            "partitions of the cluster",
+            now.partitions,
+            planned.partitions,
+            PARTITIONS_PER_CLUSTER,
             "",
             of_zookeeper,
         ),

@@ -152,5 +152,5 @@ def test_two_hundred_thousand_partitions_on_a_hundred_brokers():
         topics.append(topic(f"t{number}", *replicas, segment_bytes="1073741824"))
     load = load_of(cluster(*topics, brokers=100), {})
     found = bounds_of(load, load, HOSTS)
-    assert [each.planned for each in found[:2]] == [6000, 600_000]
-    assert [each.level for each in found[:2]] == [BEYOND, BEYOND]
+    assert [each.planned for each in found[:2]] == [6000, 200_000]
+    assert [each.level for each in found[:2]] == [BEYOND, NEAR]
