@@ -317,7 +317,7 @@ def test_a_batch_that_takes_a_broker_longer_than_the_timeout_is_waited_for(on_zo
     assert made.changed and len(made.acls) == 600
     gone = [{**each, "state": "absent"} for each in acls]
     # The first batch is sent whatever the time; the rest is told to be left, and a second run does it.
-    late = on_zookeeper.run("kafka_acls", acls=gone, timeout=2, operation_timeout=0.001)
+    late = on_zookeeper.run("kafka_acls", acls=gone, timeout=120, operation_timeout=0.001)
     assert late.failed and late.changed and "500 of 600 changes were made" in late.msg
     left = [each for each in late.failed_items if each["kind"] == "delete"]
     assert len(left) == 100 and all("run the task again" in each["error"] for each in left)
