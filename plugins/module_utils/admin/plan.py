@@ -74,12 +74,15 @@ class Failure:
     """One change that the cluster refused: the broker's own words and the name of its error code.
 
     `code` is the protocol's name, such as TOPIC_ALREADY_EXISTS; empty where no broker answered.
+    A `moot` one was refused because somebody else has made the same change since the plan: it is not
+    ours, and no failure either.
     """
 
     subject: str
     error: str
     kind: str = ""
     code: str = ""
+    moot: bool = False
 
     def to_dict(self) -> Dict[str, str]:
         """As returned in `failed_items`."""

@@ -71,7 +71,7 @@ class Resource:
         return []
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
-        """Make the changes; a change that is not among the failures was made."""
+        """Make the changes; a change that is not among the failures was made, by this very call."""
         raise NotImplementedError
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
@@ -113,7 +113,7 @@ def reconcile(
     failures = resource.apply(plan.changes, deadline)
     failed = {(failure.subject, failure.kind) for failure in failures}
     made = tuple(change for change in plan.changes if (change.subject, change.kind) not in failed)
-    outcome = replace(outcome, changed=made, failures=failures)
+    outcome = replace(outcome, changed=made, failures=[each for each in failures if not each.moot])
     try:
         # Read back at least once, however long applying took.
         wait_until(

@@ -46,6 +46,7 @@ _IN_ORDER = (
 _OPERATIONS = {name: number for number, name in enumerate(_IN_ORDER, 2)}
 _ANY = 1
 _DENIED = "CLUSTER_AUTHORIZATION_FAILED"
+GONE = "somebody else has taken it away"
 LATE = "not sent within operation_timeout; run the task again, it goes on where this one stopped"
 
 
@@ -111,9 +112,10 @@ class AclClient(PythonClient):
             if start and left <= 0:
                 failures += [Failure(each.subject, LATE, kind) for each in bindings[start:]]
                 break
+            what = f"changing ACLs ({kind})"
+            asked = self.requests[what]
             try:
                 call = functools.partial(sent, bindings=batch)
-                what = f"changing ACLs ({kind})"
                 answers = self.ask(what, call, "Alter on the cluster", left)
             except AdminError as error:
                 reason = error.problem.reason
@@ -123,6 +125,9 @@ class AclClient(PythonClient):
             for binding, (code, text) in zip(batch, answers):
                 if code:
                     failures.append(_failure(binding, kind, code, text))
+                elif text == GONE and self.requests[what] == asked + 1:
+                    # Otherwise it may be what an attempt without an answer has done.
+                    failures.append(Failure(binding.subject, text, kind, moot=True))
         return self._without_done(kind, failures, unanswered)
 
     def _without_done(
@@ -222,7 +227,7 @@ def _create(admin: Any, bindings: Sequence[Binding]) -> Answers:
 
 
 def _delete(admin: Any, bindings: Sequence[Binding]) -> Answers:
-    """(error code, text) of each; what is no longer there is no error."""
+    """(error code, text) of each; what is no longer there is no error, and its text is GONE."""
     filters = [
         DeleteAclsRequest.DeleteAclsFilter(
             resource_type_filter=_number("type", each.resource_type),
@@ -242,7 +247,8 @@ def _delete(admin: Any, bindings: Sequence[Binding]) -> Answers:
         # within a filter that was accepted, the one binding may still not have gone
         parts = [(match.error_code, match.error_message) for match in result.matching_acls]
         parts = [(result.error_code, result.error_message), *parts]
-        answers.append(next(((code, text or "") for code, text in parts if code), (0, "")))
+        fine = (0, "" if result.matching_acls else GONE)
+        answers.append(next(((code, text or "") for code, text in parts if code), fine))
     return answers
 
 

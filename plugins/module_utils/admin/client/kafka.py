@@ -154,7 +154,9 @@ class KafkaClient(ReadingClient):
                 if answer.code() in passing_codes() and self._clock() < deadline:
                     again[subject] = pending[subject]
                 else:
-                    failures.append(Failure(subject, self._explained(answer), kind, answer.name()))
+                    moot = kind == DELETE and answer.code() in _gone_codes()
+                    words = self._explained(answer)
+                    failures.append(Failure(subject, words, kind, answer.name(), moot))
             pending, repeated = again, True
             if pending:
                 self._sleep(POLL_SECONDS)
@@ -347,8 +349,13 @@ def _perhaps_done(kind: str, error: Any, repeated: bool) -> bool:
         return True
     # The answer to the first attempt was lost, and this is what the second one finds.
     done = {
-        CREATE: KafkaError.TOPIC_ALREADY_EXISTS,
-        GROW: KafkaError.INVALID_PARTITIONS,
-        DELETE: KafkaError.UNKNOWN_TOPIC_OR_PART,
+        CREATE: (KafkaError.TOPIC_ALREADY_EXISTS,),
+        GROW: (KafkaError.INVALID_PARTITIONS,),
+        DELETE: _gone_codes(),
     }
-    return repeated and error.code() == done.get(kind)
+    return repeated and error.code() in done.get(kind, ())
+
+
+def _gone_codes() -> Tuple[int, ...]:
+    """What a broker answers to the deletion of a topic, or of a credential, that is not there."""
+    return (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.RESOURCE_NOT_FOUND)

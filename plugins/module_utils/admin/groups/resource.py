@@ -38,6 +38,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
+# What a coordinator answers to the deletion of a group that somebody else has deleted.
+GONE = "GROUP_ID_NOT_FOUND"
+
 
 def with_files_read(items: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
     """The items, each `src` as the offsets in that file; AdminError if it cannot be read."""
@@ -123,7 +126,7 @@ class ConsumerGroups(Resource):
                 for place, (text, code) in sorted(refused.items())
             ]
         failures += [
-            Failure(name, text, DELETE, code)
+            Failure(name, text, DELETE, code, code == GONE)
             for name, (text, code) in sorted(self.client.delete_groups(deleted).items())
         ]
         return failures

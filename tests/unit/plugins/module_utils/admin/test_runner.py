@@ -87,6 +87,14 @@ def run(resource, check=False, seconds=10):
     return outcome, time.now
 
 
+def test_what_somebody_else_has_done_meanwhile_is_neither_ours_nor_a_failure():
+    moot = Failure("a", "gone", "create", moot=True)
+    outcome = reconcile(Fake([Plan((A, B))], failures=[moot]), False, 30, Time().clock)
+    assert outcome.changed == (B,) and not outcome.failures
+    outcome = reconcile(Fake([Plan((A,))], failures=[moot]), False, 30, Time().clock)
+    assert outcome.changed == () and not outcome.failures
+
+
 def test_nothing_to_do_asks_nothing_more():
     resource = Fake([Plan()])
     outcome, _now = run(resource)
