@@ -39,7 +39,9 @@ def estimate_stake(
             beyond = sum(max(0, size - retention_bytes) for size in sizes)
         # A record is taken to be as large as the average one.
         aged = total_bytes * records / total if total and records else 0
-        lost_bytes = int(max(aged, beyond))
+        # What goes by its age is not known where no record could be counted; it is not nothing.
+        by_age = retention_ms is not None and retention_ms >= 0
+        lost_bytes = None if by_age and total is None else int(max(aged, beyond))
         if total is not None and total_bytes:
             records = max(records or 0, int(total * beyond / total_bytes))
     if records is None and total == 0:

@@ -60,6 +60,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.stakes import estimate_stake
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
 
 try:
     from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -473,19 +474,22 @@ class ReadingClient(ClusterConnection):
         if sizes is None:
             sizes, why_not = self._sizes(cuts)
         stakes = {}
+        led = snapshot.led
         for name, (retention_ms, retention_bytes) in cuts.items():
             partitions = [(name, part.id) for part in snapshot.topics[name].partitions]
-            counted = all(key in first and key in last for key in partitions)
+            whole = all(key in first and key in last for key in partitions)
+            lost = sum(key not in led for key in partitions)
+            leaderless = f"of {counted(lost, 'partition')} without a leader nothing is known"
             stakes[name] = estimate_stake(
                 (
                     [(first[key], last[key], young.get(key, -1)) for key in partitions]
-                    if counted
+                    if whole
                     else None
                 ),
                 [sizes[key] for key in partitions if key in sizes],
                 retention_ms,
                 retention_bytes,
-                unknown or why_not,
+                unknown or (leaderless if lost else "") or why_not,
             )
         return stakes
 

@@ -36,6 +36,9 @@ class Placement:
         self.sizes = [layout.sizes.get(key) for key in self.keys]
         self.in_sync = [layout.in_sync.get(key) for key in self.keys]
         self.chosen = [is_chosen(key, wish) for key in self.keys]
+        # A move ends when all replicas of its partition are in sync: not before these brokers are back.
+        away = {broker for replicas in self.before for broker in replicas} - set(layout.brokers)
+        self.away = away - wish.drain
         self.members = sorted(set(layout.brokers) - wish.drain)
         self.targets = sorted(set(wish.onto or layout.brokers) - wish.drain)
         aware = all(layout.racks.get(broker) for broker in layout.brokers)
@@ -299,7 +302,9 @@ class _Where:
         ] = {}
 
     def _may_move(self, number: int, broker: int) -> bool:
-        return not self.only_new or broker not in self.placement.before[number]
+        if self.only_new:
+            return broker not in self.placement.before[number]
+        return self.placement.away.isdisjoint(self.placement.now[number])
 
     def moved(self, number: int, target: int) -> None:
         """Note that `target` holds this partition now."""

@@ -155,7 +155,7 @@ def _warnings(layout: Layout, wish: Wish) -> List[str]:
     if missing and wish.spread:
         warnings.append(
             f"broker {', '.join(map(str, missing))} holds replicas and is not alive: they stay "
-            "where they are, and are not counted"
+            "where they are, with all replicas of their partitions, and are not counted"
         )
     racks = [layout.racks.get(broker) for broker in sorted(alive)]
     if any(racks) and not all(racks):

@@ -114,7 +114,9 @@ STAKES = [
     ([(0, 0, -1)], [0], 1000, 400, Stake(0, 0, 0, 0)),
     # The log begins after the border already.
     ([(7, 10, 3)], [], 1000, None, Stake(0, 3, None, None)),
-    (None, [1000], 1000, None, Stake(None, None, 0, 1000)),
+    # Records that could not be counted, as those of a partition without a leader, are not none.
+    (None, [1000], 1000, None, Stake(None, None, None, 1000)),
+    (None, [1000], -1, 400, Stake(None, None, 600, 1000)),
     ([(0, 10, -1)], [], None, 400, Stake(None, 10, None, None)),
 ]
 

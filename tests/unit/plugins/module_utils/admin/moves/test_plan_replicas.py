@@ -161,6 +161,19 @@ def test_a_dead_broker_can_be_drained():
     assert held(after, (1, 2, 3, 4))[3] == 0
 
 
+def test_beside_a_dead_broker_nothing_moves_that_could_not_end():
+    """A move ends when all replicas are in sync; the order of replicas may change at once."""
+    replicas = {
+        **{("beside", number): (3, 1) for number in range(4)},
+        **{("free", number): (1,) for number in range(4)},
+    }
+    layout = Layout(replicas, (1, 2))
+    plan = plan_moves(layout, Wish(spread=True))
+    copied = [move for move in plan.moves if move.adding]
+    assert copied and {move.key[0] for move in copied} == {"free"}
+    assert "broker 3 holds replicas and is not alive" in plan.warnings[0]
+
+
 @pytest.mark.parametrize(
     "wish, check, words",
     [
