@@ -2,18 +2,35 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What runs leave, and what of it may go: never somebody else's, never what is written to."""
 
+import json
 import os
+import time
+import uuid
 
 import job
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+from flow import steps
 from flow.prepare import leftovers
-from flow.prepare.leftovers import BUSY_SECONDS, Report
+from flow.prepare.leftovers import BUSY_SECONDS, FOREIGN_SECONDS, Report
+from flow.record import own_names
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.spark.disturbing import make_whole
+from tests.support.outside import wait_until
+
 NOW = 2_000_000_000.0
-OURS = "kafkaops-flow-0123456789ab"
 DAY = 86_400.0
+OLD_VERSION = "kafkaops-flow-fedcba987654"  # its digits are no time
+
+
+def named(began):
+    """The topic of a run that began then."""
+    return own_names.own(own_names.new_run_id(began, "f" * 32))
+
+
+OURS = named(NOW - 3 * DAY)
 
 
 def report(path="/r/20330101T000000Z", age=3 * DAY, **more):
@@ -49,13 +66,45 @@ def test_only_names_that_runs_give_are_ours(name):
         (2 * DAY, [report(topic=OURS)], ""),
         (2 * DAY, [report(topic=OURS, ended=False, touched=NOW - 5)], "a run is writing to it"),
         (2 * DAY, [report(topic=OURS, ended=False, touched=NOW - BUSY_SECONDS - 1)], ""),
-        (None, [report(ended=False, touched=NOW - 5)], "it is empty, and a run has just begun"),
     ],
 )
 @pytest.mark.parametrize("suffix", ["", "-compaction"])
 def test_what_of_our_topics_may_go(age, reports, why, suffix):
     assert kept({OURS + suffix: age}, reports)[OURS + suffix].startswith(why)
     assert bool(kept({OURS + suffix: age}, reports)[OURS + suffix]) is bool(why)
+
+
+@pytest.mark.parametrize(
+    "seconds, stays",
+    [(-300, True), (0, True), (5, True), (FOREIGN_SECONDS - 1, True), (FOREIGN_SECONDS + 1, False)],
+)
+@pytest.mark.parametrize("older", [0, 1, 600])
+@pytest.mark.parametrize("empty", [True, False])
+def test_what_a_run_elsewhere_has_just_made_or_written_stays(seconds, stays, older, empty):
+    """Also where its clock goes before ours, and whatever a person calls old."""
+    topic = named(NOW - seconds) if empty else OURS
+    age = None if empty else max(0.0, seconds)
+    assert bool(kept({topic: age}, older=older)[topic]) is stays
+    if seconds > older:  # it is known here that the run is over
+        ended = report(topic=topic)
+        assert kept({topic: age}, [ended], older=older)[topic] == ""
+
+
+def test_an_empty_topic_whose_age_nobody_can_know_stays():
+    assert "delete it yourself" in kept({OLD_VERSION: None}, older=0)[OLD_VERSION]
+    (found,) = leftovers.decide({}, [], NOW, 0, {OURS: "partitions [0] have no leader"})
+    assert found.kept == "its age is not known: partitions [0] have no leader"
+
+
+@given(st.floats(1.77e9, 2.5e9), st.uuids())
+def test_the_name_of_a_run_tells_when_it_began(began, chance):
+    run_id = own_names.new_run_id(began, chance.hex)
+    assert len(bytes.fromhex(run_id)) == 16 and run_id[12:] == chance.hex[12:]
+    topic = own_names.own(run_id)
+    assert leftovers.is_ours(topic)
+    for more in (topic, own_names.own(run_id, "retention")):
+        assert own_names.began(more, began) == pytest.approx(began, abs=0.001)
+    assert own_names.began(topic, began - 2 * DAY) is None
 
 
 @pytest.mark.parametrize(
@@ -91,3 +140,44 @@ def test_an_age_without_a_unit_is_refused(capsys):
     with pytest.raises(SystemExit) as ended:
         job.arguments(["leftovers", "--bootstrap-servers=a:1", "--output=o", "--older-than=7"])
     assert ended.value.code == 3 and "'7' is not a clear duration" in capsys.readouterr().err
+
+
+def test_a_topic_of_a_run_elsewhere_is_never_removed_and_a_dead_broker_is_no_obstacle(
+    cluster, tmp_path, capfd
+):
+    """Three topics that hold nothing: of a colleague's run that begins just now, of one that is long over,
+    and of one whose only replica is on a broker that is down.
+    """
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    wait_until(lambda: len(admin.list_topics(timeout=30).brokers) == 3, 60, "all have registered")
+    now = time.time()
+    just, old, dark = (
+        own_names.own(own_names.new_run_id(now - ago, uuid.uuid4().hex))
+        for ago in (1, 3 * DAY, 4 * DAY)
+    )
+    new = [NewTopic(just, 3, 3), NewTopic(old, 3, 3), NewTopic(dark, 1, replica_assignment=[[1]])]
+    for future in admin.create_topics(new).values():
+        future.result(30)
+
+    def listed(*options):
+        where = [f"--bootstrap-servers={cluster.bootstrap_servers}", f"--output={tmp_path}"]
+        capfd.readouterr()
+        assert steps.leftovers(job.arguments(["leftovers", *where, *options])) == 0
+        found = json.loads(capfd.readouterr().out)["found"]
+        return {each["name"]: each["kept"] for each in found if each["name"] in (just, old, dark)}
+
+    def leader():
+        return admin.list_topics(timeout=30).topics[dark].partitions[0].leader
+
+    try:
+        cluster.broker_instances[1].kill()
+        wait_until(lambda: leader() == -1, 60, "it is dark")
+        found = listed("--older-than=1s", "--remove")
+        assert "another host" in found[just] and found[old] == ""
+        assert found[dark] == "its age is not known: partitions [0] have no leader"
+        there = set(admin.list_topics(timeout=30).topics)
+        assert {just, dark} <= there and old not in there
+    finally:
+        make_whole(cluster)
+    assert listed("--remove")[dark] == ""
+    admin.delete_topics([just])[just].result(30)

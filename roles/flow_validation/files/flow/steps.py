@@ -133,7 +133,7 @@ def _prepare(
     others = _other_listeners(options)
     described = cluster.describe()
     brokers = list(described.brokers)
-    run_id = uuid.uuid4().hex
+    run_id = own_names.new_run_id(time.time(), uuid.uuid4().hex)
     topic = options.topic or own_names.own(run_id)
     # A broker that comes back during the run takes part in it, like all others.
     absent = cluster.absent_holders() if options.with_absent else []
@@ -588,8 +588,9 @@ def leftovers(options: argparse.Namespace) -> int:
     """List what earlier runs have left in the cluster and below --output, and remove it with --remove."""
     settings, _for_java = _settings(options.bootstrap_servers, options.command_config)
     cluster = Cluster(settings, options.timeout)
-    ages = left.ages_of(cluster, filter(left.is_ours, cluster.topics()))
-    found = left.decide(ages, left.reports_below(options.output), time.time(), options.older_than)
+    ages, unread = left.ages_of(cluster, filter(left.is_ours, cluster.topics()))
+    reports = left.reports_below(options.output)
+    found = left.decide(ages, reports, time.time(), options.older_than, unread)
     troubles = left.remove(cluster, found) if options.remove else set()
     print(json.dumps(left.told(found, options.remove)))
     if troubles:

@@ -254,22 +254,35 @@ class Cluster:
         """Names of all topics that this principal may see."""
         return sorted(self._metadata().topics)
 
-    def last_record_ms(self, topic: str) -> Optional[int]:
-        """The greatest timestamp in the topic, milliseconds since 1970; None if it is empty."""
+    def last_records_ms(self, topics: list) -> tuple:
+        """(topic -> the greatest timestamp in it, milliseconds since 1970, None if it is empty;
+        topic -> why that is not known, such as a partition whose brokers are all down).
+
+        All are asked at once; a topic that is gone meanwhile is in neither.
+        """
         from confluent_kafka.admin import OffsetSpec
 
-        wanted = {
-            self._kafka.TopicPartition(topic, number): OffsetSpec.max_timestamp()
-            for number in self.layout(topic)
-        }
-        if not wanted:
-            return None
-        try:
-            answers = self._admin.list_offsets(wanted, request_timeout=self._timeout).values()
-            moments = [each.result(self._timeout).timestamp for each in answers]
-        except Exception as error:
-            raise self._failure(f"the age of {topic} could not be read", error) from error
-        return max((each for each in moments if each is not None and each >= 0), default=None)
+        known, moments, unread, wanted = self._metadata().topics, {}, {}, {}
+        for topic in topics:
+            partitions = known[topic].partitions if topic in known else {}
+            leaderless = sorted(n for n, p in partitions.items() if p.leader < 0)
+            if leaderless:
+                unread[topic] = f"partitions {leaderless} have no leader"
+            elif partitions:
+                moments[topic] = None
+                for number in partitions:
+                    place = self._kafka.TopicPartition(topic, number)
+                    wanted[place] = OffsetSpec.max_timestamp()
+        asked = wanted and self._admin.list_offsets(wanted, request_timeout=self._timeout)
+        for place, future in dict(asked).items():
+            try:
+                moment = future.result(self._timeout).timestamp
+            except Exception as error:
+                unread[place.topic] = f"partition {place.partition} does not answer ({error})"
+                continue
+            if moment is not None and moment >= 0:
+                moments[place.topic] = max(moment, moments[place.topic] or 0)
+        return {topic: ms for topic, ms in moments.items() if topic not in unread}, unread
 
     def topic_id(self, topic: str) -> str:
         """The topic's id, "" where the cluster gives none or there is no such topic: one that is

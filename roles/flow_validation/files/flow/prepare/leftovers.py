@@ -3,7 +3,8 @@
 """What earlier runs have left: topics of their own in the cluster, and directories with their results.
 
 A topic is ours if it has the name that a run gives to its own, and if no ledger says that somebody else
-had made it before. What a run may still be writing to is never old.
+had made it before. What a run may still be using is never old, wherever that run is: an empty topic is as
+old as its run, which its name tells.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ import shutil
 import time
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
-from typing import Dict, Iterable, List, Mapping, Optional, Set
+from typing import Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 from flow.messages.failure import CannotRun
 from flow.prepare.cluster import Cluster
-from flow.record import files
-from flow.record.own_names import run_topic
+from flow.record import files, own_names
 
 TOPIC, REPORT = "topic", "report"
 BUSY_SECONDS = 600  # a run that is alive has touched its files in this time
+# So long a run that began elsewhere, or wrote its last record, may need a topic that holds nothing new:
+# until Spark's executors came, or while it judges.
+FOREIGN_SECONDS = 3600
 
 _RUN = re.compile(r"[0-9]{8}T[0-9]{6}Z\Z")
 
@@ -31,7 +34,7 @@ _RUN = re.compile(r"[0-9]{8}T[0-9]{6}Z\Z")
 class Leftover:
     """A topic by its name or a report by its path; `kept`: why it may not go, "" if it may.
 
-    age_seconds: since its last record or its beginning; None where nobody knows, as of an empty topic.
+    age_seconds: since its last record, or its run's beginning; None where nobody knows.
     """
 
     kind: str
@@ -55,45 +58,68 @@ class Report:
 
 def is_ours(topic: str) -> bool:
     """Whether runs name their own topics so."""
-    return bool(run_topic(topic))
+    return bool(own_names.run_topic(topic))
 
 
 def decide(
-    ages: Mapping[str, Optional[float]], reports: Iterable[Report], now: float, older: float
+    ages: Mapping[str, Optional[float]],
+    reports: Iterable[Report],
+    now: float,
+    older: float,
+    unread: Optional[Mapping[str, str]] = None,
 ) -> List[Leftover]:
     """What there is and what of it may go. ages: topic -> seconds since its last record, None: it is
-    empty, of all topics of the cluster; older: seconds that anything must be old.
+    empty, of all topics of the cluster; older: seconds that anything must be old; unread: topic -> why
+    nobody knows its age.
     """
-    reports = list(reports)
-    busy = [each for each in reports if not each.ended and now - each.touched < BUSY_SECONDS]
-    lent = {each.topic for each in reports if not each.made_topic}
+    reports, unread = list(reports), unread or {}
     found = []
-    for topic, age in sorted(ages.items()):
-        of_run = run_topic(topic)
-        if not of_run:
-            continue
-        kept = ""
-        if topic in lent or of_run in lent:
-            kept = "somebody else made it, and gave it to a run"
-        elif any(each.topic.startswith(of_run) for each in busy):
-            kept = "a run is writing to it"
-        elif age is not None and age < older:
-            kept = "it is too young"
-        elif age is None and busy:
-            kept = "it is empty, and a run has just begun"
-        found.append(Leftover(TOPIC, topic, None if age is None else int(age), kept))
+    for topic in sorted({*ages, *unread}):
+        if is_ours(topic):
+            age = ages.get(topic)
+            if age is None and (began := own_names.began(topic, now)) is not None:
+                age = max(0.0, now - began)
+            kept = _why_topic_stays(topic, age, reports, now, older, unread.get(topic, ""))
+            found.append(Leftover(TOPIC, topic, None if age is None else int(age), kept))
     for each in sorted(reports, key=lambda report: report.path):
-        age, kept = now - each.began, ""
-        if each.latest:
-            kept = "it is the latest"
-        elif not each.made_topic and is_ours(each.topic):
-            kept = "it says who made its topic"
-        elif each in busy:
-            kept = "its run goes on"
-        elif age < older:
-            kept = "it is too young"
-        found.append(Leftover(REPORT, each.path, int(age), kept))
+        age = now - each.began
+        found.append(Leftover(REPORT, each.path, int(age), _why_report_stays(each, now, older)))
     return found
+
+
+def _why_topic_stays(
+    topic: str, age: Optional[float], reports: List[Report], now: float, older: float, unread: str
+) -> str:
+    """Why this topic of ours may not go, "" if it may; age: since its last record, or its beginning."""
+    of_run = own_names.run_topic(topic)
+    if {topic, of_run} & {each.topic for each in reports if not each.made_topic}:
+        return "somebody else made it, and gave it to a run"
+    its_own = [each for each in reports if each.topic.startswith(of_run)]
+    if any(_is_busy(each, now) for each in its_own):
+        return "a run is writing to it"
+    if unread:
+        return f"its age is not known: {unread}"
+    if age is None:
+        return "it is empty, and its name, of an older version, does not tell its age; delete it yourself"
+    if age < older:
+        return "it is too young"
+    if age < FOREIGN_SECONDS and not any(each.ended for each in its_own):
+        return "a run on another host may be using it, for an hour"
+    return ""
+
+
+def _why_report_stays(report: Report, now: float, older: float) -> str:
+    if report.latest:
+        return "it is the latest"
+    if not report.made_topic and is_ours(report.topic):
+        return "it says who made its topic"
+    if _is_busy(report, now):
+        return "its run goes on"
+    return "it is too young" if now - report.began < older else ""
+
+
+def _is_busy(report: Report, now: float) -> bool:
+    return not report.ended and now - report.touched < BUSY_SECONDS
 
 
 def reports_below(directory: str) -> List[Report]:
@@ -133,13 +159,16 @@ def _touched(path: str) -> float:
     return latest
 
 
-def ages_of(cluster: Cluster, topics: Iterable[str]) -> Dict[str, Optional[float]]:
-    """topic -> seconds since its last record, None if it is empty."""
+def ages_of(
+    cluster: Cluster, topics: Iterable[str]
+) -> Tuple[Dict[str, Optional[float]], Dict[str, str]]:
+    """(topic -> seconds since its last record, None if it is empty; topic -> why that is not known)."""
+    moments, unread = cluster.last_records_ms(list(topics))
     now = time.time()
-    moments = {topic: cluster.last_record_ms(topic) for topic in topics}
-    return {
+    ages = {
         topic: None if ms is None else max(0.0, now - ms / 1000) for topic, ms in moments.items()
     }
+    return ages, unread
 
 
 def remove(cluster: Cluster, found: Iterable[Leftover]) -> Set[str]:

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""Names that a run gives to what it makes in the cluster: topics, groups, transactional ids. Pure."""
+"""Names that a run gives to what it makes in the cluster: topics, groups, transactional ids. Pure.
+
+They tell when the run began. Kafka keeps no such time, and an empty topic has no record that would tell
+its age: without it nobody could tell what was left behind from what a run elsewhere has just made.
+"""
 
 from __future__ import annotations
 
 import re
+from typing import Optional
 
 PREFIX = "kafkaops-flow"
 _RUN_DIGITS = 12
@@ -12,6 +17,27 @@ _RUN_DIGITS = 12
 _TOPIC = re.compile(
     rf"({PREFIX}-[0-9a-f]{{{_RUN_DIGITS}}})(?:-(?:min-isr|compaction|retention))?\Z"
 )
+
+# Versions that came before this one began a run's id with digits by chance; those are hardly ever such
+# a time: the first is the beginning of 2026.
+_EARLIEST_MS, _AHEAD_SECONDS = 1_767_225_600_000, 86_400
+
+
+def new_run_id(now: float, chance: str) -> str:
+    """The id of a run that begins `now` (seconds since 1970): 32 hexadecimal digits, of which those that
+    names have are its milliseconds. chance: as many random digits.
+    """
+    return f"{int(now * 1000):0{_RUN_DIGITS}x}{chance[_RUN_DIGITS:]}"
+
+
+def began(topic: str, now: float) -> Optional[float]:
+    """When the run of that topic of ours began, seconds since 1970; None where the name does not tell.
+
+    now: as far behind it as another machine's clock may be wrong, a day, is taken for a time.
+    """
+    milliseconds = int(topic[len(PREFIX) + 1 :][:_RUN_DIGITS], 16)
+    told = _EARLIEST_MS <= milliseconds <= (now + _AHEAD_SECONDS) * 1000
+    return milliseconds / 1000 if told else None
 
 
 def own(run_id: str, *more: object) -> str:
