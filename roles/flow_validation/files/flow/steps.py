@@ -61,6 +61,7 @@ OWN_TOPIC = {
     "retention.ms": "-1",
     "retention.bytes": "-1",
 }
+_RESULTS_BYTES = 2**18  # more than verdict, page and the rest take, of a few hundred partitions
 _TO_END_SECONDS = 10  # for the end of a transaction, when all of its records are settled
 
 
@@ -623,7 +624,9 @@ def refuse_unwritable(output: str) -> None:
     """CannotRun if no results can be written there; earlier ones stay until there are new ones."""
     path = os.path.join(output, ".writable")
     try:
-        write(path, "")
+        write(path, " " * _RESULTS_BYTES)
         os.remove(path)
     except OSError as error:
-        raise CannotRun(f"{output} cannot be written ({error}); give another --output") from error
+        raise CannotRun(
+            f"{output} cannot be written ({error}); make room there, or give another --output"
+        ) from error

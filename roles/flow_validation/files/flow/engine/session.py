@@ -69,7 +69,17 @@ appender.console.name = console
 appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex{3}
+logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
+logger.shell.level = error
 """
+# What they say of a task that failed, with its stack, comes as an exception as well; and the job tells of
+# that in a sentence.
+_SAID_BY_THE_JOB = (
+    "org.apache.spark.TaskContextImpl",
+    "org.apache.spark.executor.Executor",
+    "org.apache.spark.scheduler.TaskSetManager",
+    "org.apache.spark.storage.DiskBlockObjectWriter",
+)
 QUICK_RECORDS = 500_000
 # The optimising compiler works on the same cores as the tasks, and half of its work would be for
 # what is busy only while Spark starts and plans. So its thresholds are four times Java's own,
@@ -167,6 +177,8 @@ def start(
         log4j = os.path.join(work, "log4j2.properties")
         with open(log4j, "w", encoding="utf-8") as file:
             file.write(_LOGGING)
+            for number, name in enumerate(_SAID_BY_THE_JOB):
+                file.write(f"logger.{number}.name = {name}\nlogger.{number}.level = off\n")
         # A short run is over before the optimising compiler and a collector with several threads
         # have paid off. A long one needs both: ten million records are read 8 % faster with the
         # parallel collector than with the serial one, and pauses matter to nobody here.

@@ -12,7 +12,7 @@ from typing import Optional
 
 from flow.judge import checks, continuity, naming, reading, verdict
 from flow.messages import progress, stack_trace, stopping
-from flow.messages.failure import CannotRun
+from flow.messages.failure import CannotRun, spark_disk_is_full
 from flow.prepare import leadership, listeners, room
 from flow.prepare.cluster import MIN_ISR
 from flow.record import files, ledger, schema, timing, transactions
@@ -287,10 +287,12 @@ class Judge:
                 with naming.sorting(self.spark, size):
                     return work.named(records, counted.doubtful, spans, overwritten)
             except Exception as error:
+                why = spark_disk_is_full(error) or (
+                    f"{stack_trace.reason(str(error))}; wait until the brokers answer again"
+                )
                 raise CannotRun(
-                    "records are in doubt, but could not be looked at one by one:"
-                    f" {stack_trace.reason(str(error))}; when the brokers answer again, `job.py verify"
-                    f" --ledger {self.options.ledger}` names what is wrong"
+                    f"records are in doubt, but could not be looked at one by one: {why}; then `job.py"
+                    f" verify --ledger {self.options.ledger}` names what is wrong"
                 ) from error
             finally:
                 with contextlib.suppress(Exception):  # Spark may be what is gone

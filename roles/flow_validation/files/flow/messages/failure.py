@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import traceback
 
 from flow.messages import stack_trace
 from flow.messages.output import write
 
+_FULL = re.compile(r"No space left on device|Disk quota exceeded")  # as Java and Python say it
 TRACE = "failure.txt"  # in the output's directory: where a fault of the job itself was raised
 
 
@@ -20,6 +22,16 @@ class CannotRun(Exception):
 
 class Stopped(BaseException):
     """Somebody ended the run: the message is the signal's name. No `except Exception` may keep it."""
+
+
+def spark_disk_is_full(error: BaseException) -> str:
+    """Part of a sentence, with the remedy, if that is why Spark failed; "" if it is not."""
+    if not _FULL.search(str(error)):
+        return ""
+    return (
+        "the disk is full where Spark keeps what it sorts; make room there, or choose another place with"
+        " SPARK_LOCAL_DIRS"
+    )
 
 
 def sentence(error: BaseException, directory: str) -> str:
@@ -36,6 +48,8 @@ def sentence(error: BaseException, directory: str) -> str:
         return f"the disk is full{where}; make room, then run it again"
     if isinstance(error, PermissionError):
         return f"{error.filename} may not be written or read; give other directories, or the right"
+    if full := spark_disk_is_full(error):
+        return f"{full}, then run it again"
     what = f"{type(error).__name__}: {stack_trace.reason(str(error))}"
     told = f"the job itself failed ({what}), which says nothing about the cluster"
     kept = _keep_trace(error, directory)

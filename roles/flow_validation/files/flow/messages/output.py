@@ -6,18 +6,49 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
+from typing import Mapping
 
 
 def write(path: str, text: str) -> None:
-    """Replace the file in one step."""
+    """Replace the file, of a directory that is made if need be, in one step."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path + ".part", "w", encoding="utf-8") as file:
+    write_all({path: text})
+
+
+def write_all(texts: Mapping[str, str]) -> None:
+    """Replace files (path -> text), in this order. None of them before there was room for all; an
+    OSError names the file.
+    """
+    drafts = {path: f"{path}.part" for path in texts}
+    try:
+        for path, draft in drafts.items():
+            try:
+                _save(draft, texts[path])
+            except OSError as error:
+                error.filename = error.filename or path  # write() and close() do not say
+                raise
+    except OSError:
+        for draft in drafts.values():
+            with suppress(OSError):
+                os.remove(draft)
+        raise
+    for path, draft in drafts.items():
+        os.replace(draft, path)
+
+
+def _save(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(path + ".part", path)
 
 
 def write_json(path: str, data: dict) -> None:
     """Replace the file in one step."""
-    write(path, json.dumps(data, indent=1, sort_keys=False) + "\n")
+    write(path, as_json(data))
+
+
+def as_json(data: dict) -> str:
+    """As files for other programs have it."""
+    return json.dumps(data, indent=1, sort_keys=False) + "\n"

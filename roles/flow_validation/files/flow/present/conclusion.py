@@ -15,7 +15,7 @@ from typing import Any, Iterable
 from flow.engine.connector import spark_versions
 from flow.judge import verdict
 from flow.judge.judge import Judge, Results
-from flow.messages.output import write, write_json
+from flow.messages.output import as_json, write_all
 from flow.prepare import leadership
 from flow.present import exports, report, sentence
 from flow.probe import probes
@@ -145,11 +145,14 @@ def publish(output: str, name: str, document: dict, page_name: str, page: str) -
     """Write a document, NAME.json, into `output`, with its page and what other programs read of it;
     print its sentence and what now; returns the exit code.
     """
-    write(os.path.join(output, page_name), page)
-    write(os.path.join(output, f"{name}.prom"), exports.prometheus(name, document))
-    write(os.path.join(output, f"{name}.junit.xml"), exports.junit(name, document))
-    # last, because its presence says that all is complete
-    write_json(os.path.join(output, f"{name}.json"), document)
+    texts = {
+        page_name: page,
+        f"{name}.prom": exports.prometheus(name, document),
+        f"{name}.junit.xml": exports.junit(name, document),
+        # last, because its presence says that all is complete
+        f"{name}.json": as_json(document),
+    }
+    write_all({os.path.join(output, file): text for file, text in texts.items()})
     print(f"{document['verdict'].upper()}: {document['summary']}")
     for each in document["what_now"]:
         print(f"what now: {each}")

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing import AuthenticationError, connection
 from typing import Any, Iterator, Optional, Protocol
 
+from flow.messages.output import write_all
 from flow.record import files, place
 from flow.record.ledger import Attempt
 
@@ -50,11 +51,7 @@ class _Kept:
     def save(self, attempt: Attempt) -> None:
         name = os.path.basename(files.attempt_name(attempt.producer, attempt.attempt))
         path = os.path.join(self._directory, name)
-        with open(path + ".part", "w", encoding="utf-8") as file:
-            json.dump(attempt.to_json(), file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(path + ".part", path)
+        write_all({path: json.dumps(attempt.to_json())})
 
     def end(self) -> Optional[int]:
         try:
