@@ -20,7 +20,7 @@ from flow.prepare.cluster import Cluster
 from flow.record import files
 from flow.record.ledger import Row
 from flow.record.schema import ACKED, FAILED
-from flow.write.produce import all_refused
+from flow.write.outcomes import all_refused
 
 from tests.spark.disturbing import make_whole
 from tests.support import verdict_schema

@@ -271,10 +271,10 @@ def test_a_producer_that_is_fenced_ends_in_order(cluster, tmp_path):
 
 def test_what_the_client_sends_again_is_known_to_be_its_own(cluster, tmp_path, monkeypatch):
     """Of a batch that is under way the older half is given up: the rest goes again, in a new epoch."""
-    from flow.write import produce as module
+    from flow.write import blocks
 
     brokers = cluster.broker_instances.values()
-    rounds = module._rounds
+    rounds = blocks.rounds_of
 
     def with_a_break(planned, _turn):
         first, second = rounds(planned, 512)
@@ -294,7 +294,7 @@ def test_what_the_client_sends_again_is_known_to_be_its_own(cluster, tmp_path, m
         for broker in brokers:
             broker.signal(signal.SIGCONT)
 
-    monkeypatch.setattr(module, "_rounds", with_a_break)
+    monkeypatch.setattr(blocks, "rounds_of", with_a_break)
     rest = threading.Thread(target=go_on)
     rest.start()
     try:

@@ -15,7 +15,7 @@ from flow.record import files, ledger, schema
 from flow.record.ledger import Attempt
 from flow.record.partition import Partition
 from flow.record.schema import ACKED, FAILED, UNKNOWN
-from flow.write import produce
+from flow.write import blocks, outcomes
 from flow.write.notes import notes_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -319,11 +319,11 @@ class Queue:
 )
 def test_the_quick_loop_writes_what_the_documented_layout_says(first, number, size, transaction):
     settings = {**SETTINGS, "record_size": size, "transaction_records": transaction}
-    block = produce._block_of(settings)
+    block = blocks.block_of(settings)
     number = min(number, block - first % block)  # what is left of the block
     state = Attempt(2, 5, False, {3: 4})
     values = list(
-        produce._values(settings, state, 3, range(first, first + number), 1_790_000_000_000_000)
+        blocks.values_of(settings, state, 3, range(first, first + number), 1_790_000_000_000_000)
     )
     assert len(values) == number
     for sequence, value in enumerate(values, first):
@@ -334,13 +334,13 @@ def test_the_quick_loop_writes_what_the_documented_layout_says(first, number, si
 
 def test_every_record_of_a_whole_block_has_its_own_checksum():
     state = Attempt(2, 5, False, {3: 4096})
-    for value in produce._values(SETTINGS, state, 3, range(3072, 4096), 7):
+    for value in blocks.values_of(SETTINGS, state, 3, range(3072, 4096), 7):
         assert zlib.crc32(value[4:]) == int.from_bytes(value[:4], "big")
 
 
 def test_turns_are_everything_once():
     planned = {0: 2500, 4: 1, 8: 0, 12: 1024}
-    rounds = list(produce._rounds(planned, 1024))
+    rounds = list(blocks.rounds_of(planned, 1024))
     assert [[turn[0] for turn in each] for each in rounds] == [[0, 4, 12], [0], [0]]
     turns = [turn for each in rounds for turn in each]
     for partition, count in planned.items():
@@ -353,7 +353,7 @@ def test_turns_are_everything_once():
     "size,records", [(48, 1024), (900, 1024), (10_000, 64), (600_000, 1), (2_000_000, 1)]
 )
 def test_large_records_have_short_blocks(size, records):
-    assert produce.longest_block(size) == records
+    assert blocks.longest_block(size) == records
 
 
 @pytest.mark.parametrize(
@@ -376,14 +376,14 @@ def test_turns_are_blocks_of_which_all_partitions_have_some_under_way(
     size, transaction, partitions, records
 ):
     settings = {**SETTINGS, "record_size": size, "transaction_records": transaction}
-    assert produce._turn_of(settings, partitions) == records
-    assert records % produce._block_of(settings) == 0
+    assert blocks.turn_of(settings, partitions) == records
+    assert records % blocks.block_of(settings) == 0
 
 
 def test_a_turn_of_several_blocks_is_sent_in_order_and_acknowledgements_are_heard_between():
     queue, waited = Queue(10**6), []
     state = Attempt(1, 0, False, {9: 5000})
-    produce._send(
+    blocks.send(
         queue.produce, SETTINGS, state, 9, range(1000, 5000), ("report", "report"), waited.append
     )
     sent = [int.from_bytes(value[32:40], "big") for dummy, value in queue.records]
@@ -402,7 +402,7 @@ def test_full_queue_loses_and_repeats_nothing():
         queue.room += 3  # less than a turn
 
     state = Attempt(2, 5, False, {3: 4})
-    produce._send(queue.produce, SETTINGS, state, 3, range(7, 18), ("report", "report"), listen)
+    blocks.send(queue.produce, SETTINGS, state, 3, range(7, 18), ("report", "report"), listen)
     assert {record[0] for record in queue.records} == {3}
     numbers = [int.from_bytes(value[32:40], "big") for dummy, value in queue.records]
     assert numbers == list(range(7, 18)) and waited == [0.1] * 4 + [0]
@@ -444,10 +444,10 @@ REPORTS = (
 @given(st.permutations(REPORTS))
 def test_reports_in_any_order_make_the_same_ledger(reports):
     acknowledged, refused, errors = ledger.Acknowledged(), ledger.Refused(), {}
-    listener = produce._listener(acknowledged.add, refused.add, errors)
+    listener = outcomes._listener(acknowledged.add, refused.add, errors)
     for said in reports:
         listener(said.error, said)
-    assert errors == {"MSG_SIZE_TOO_LARGE": 2, "_MSG_TIMED_OUT": 1, produce.NO_OFFSET: 1}
+    assert errors == {"MSG_SIZE_TOO_LARGE": 2, "_MSG_TIMED_OUT": 1, outcomes.NO_OFFSET: 1}
     acked = {5: acknowledged.merged()}
     attempt = Attempt(0, 1, True, {5: 13}, acked, {5: refused.merged()})
     rows = [(r.outcome, r.first_sequence, r.last_sequence, r.first_offset) for r in attempt.rows()]
@@ -478,7 +478,7 @@ def test_refusals_are_kept_as_ranges(order, by_one, by_another):
 
 def test_a_million_refusals_take_no_room():
     """Ten million in a dictionary were a gigabyte in each worker."""
-    known = produce._Known({0: 1_000_000})
+    known = outcomes.Outcomes({0: 1_000_000})
     for sequence in range(1_000_000):
         report = Report(sequence, error="MSG_SIZE_TOO_LARGE")
         known.reports[0][0](report, report)
@@ -501,7 +501,7 @@ def test_a_million_refusals_take_no_room():
     ],
 )
 def test_what_was_refused_is_failed_only_if_nothing_was_sent_twice(error, sent, outcome):
-    known = produce._Known({0: 5})
+    known = outcomes.Outcomes({0: 5})
     acknowledged = [Report(n, 100 + n) for n in range(3)]
     for report in (*acknowledged, *(Report(n, error=error) for n in (3, 4))):
         known.reports[0][0](report.error, report)
@@ -510,12 +510,12 @@ def test_what_was_refused_is_failed_only_if_nothing_was_sent_twice(error, sent, 
     rows = [(row.outcome, row.first_sequence, row.last_sequence, row.error) for row in state.rows()]
     assert rows == [(ACKED, 0, 2, None), (outcome, 3, 4, error)]
     assert Attempt.from_json(json.loads(json.dumps(state.to_json()))) == state
-    assert produce.all_refused(state.rows()) == ""
-    assert produce.all_refused(state.rows()[1:]) == error
+    assert outcomes.all_refused(state.rows()) == ""
+    assert outcomes.all_refused(state.rows()[1:]) == error
 
 
 def test_what_was_sent_in_aborted_transactions_counts_as_sent():
-    known = produce._Known({0: 4})
+    known = outcomes.Outcomes({0: 4})
     known.begin()
     known.reports[0][0](None, Report(0, 100))
     refused = Report(1, error="MSG_SIZE_TOO_LARGE")
@@ -537,9 +537,9 @@ def test_statistics_tell_what_was_sent_unless_they_are_old():
         "ts": 5_000_000,
         "topics": {"t": {"partitions": {"-1": {"txmsgs": 0}, "3": {"txmsgs": 7}}}},
     }
-    assert produce.sent_of(json.dumps(told), "t", 4.9) == {3: 7}
-    assert produce.sent_of(json.dumps(told), "other", 4.9) == {}
-    assert produce.sent_of(json.dumps(told), "t", 5.1) is None
+    assert outcomes.sent_of(json.dumps(told), "t", 4.9) == {3: 7}
+    assert outcomes.sent_of(json.dumps(told), "other", 4.9) == {}
+    assert outcomes.sent_of(json.dumps(told), "t", 5.1) is None
 
 
 def test_attempts_of_another_run_are_refused(tmp_path):

@@ -31,7 +31,7 @@ from flow.judge.verdict import COULD_NOT_RUN
 from flow.messages import failure, stopping
 from flow.messages.failure import Stopped
 from flow.probe import probes
-from flow.write import pacing, produce
+from flow.write import client_settings, pacing
 
 MODES = ("run", "produce", "verify", "inspect", "fetch", "leftovers")
 
@@ -247,8 +247,10 @@ def _check_ranges(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -
         key, sign, value = text.partition("=")
         if not (key.strip() and sign and value.strip()):
             parser.error(f"--producer-property must be KEY=VALUE, not {text!r}")
-        if key in produce.OWN_SETTINGS:
-            parser.error(f"--producer-property {key} is the job's own: {produce.OWN_SETTINGS[key]}")
+        if key in client_settings.OWN_SETTINGS:
+            parser.error(
+                f"--producer-property {key} is the job's own: {client_settings.OWN_SETTINGS[key]}"
+            )
 
 
 def _versions(parser: argparse.ArgumentParser, texts: list) -> dict:

@@ -49,8 +49,10 @@ from flow.probe import probes, trial
 from flow.record import files, ledger, own_names, place, transactions
 from flow.record.timing import APPENDED
 from flow.write import notes
+from flow.write.blocks import longest_block
+from flow.write.client_settings import BESIDE_BYTES, refuse_wrong
 from flow.write.ending import ending
-from flow.write.produce import BESIDE_BYTES, all_refused, longest_block, refuse_wrong
+from flow.write.outcomes import all_refused
 from flow.write.produce import produce as produce_task
 
 # Of a topic that the job creates, whatever the cluster's defaults: when a record was appended is known,
