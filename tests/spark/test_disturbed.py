@@ -128,6 +128,7 @@ def test_a_produce_task_that_never_begins_is_no_brokers_fault(
     import job
     from flow import steps
     from flow.record import files
+    from flow.steps import writing
     from flow.write import produce
 
     ledger = tmp_path / "ledger"
@@ -144,7 +145,7 @@ def test_a_produce_task_that_never_begins_is_no_brokers_fault(
                 time.sleep(0.05)
             raise OSError("no room for this worker")
 
-    monkeypatch.setattr(steps, "produce_task", only_the_first)
+    monkeypatch.setattr(writing, "produce_task", only_the_first)
     where = [f"--bootstrap-servers={cluster.bootstrap_servers}", f"--ledger={ledger}"]
     size = ["--records=3000", "--partitions=3", "--producers=2"]
     code = steps.run(job.arguments(["run", *where, *size, f"--output={tmp_path}"]))

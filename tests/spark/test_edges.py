@@ -166,12 +166,12 @@ def test_a_topic_that_does_not_fit_is_refused(main, admin, config, options, word
 
 def test_records_that_all_are_refused_prove_nothing(main, admin, monkeypatch):
     """The topic becomes too small for them behind the job's look at it."""
-    from flow import steps
+    from flow.steps import planning
 
     topic = "refuses-all"
     config = {"max.message.bytes": "300"}
     admin.create_topics([NewTopic(topic, 3, 3, config=config)])[topic].result(30)
-    monkeypatch.setattr(steps, "_refuse_unfit", lambda *_arguments: None)
+    monkeypatch.setattr(planning, "_refuse_unfit", lambda *_arguments: None)
     code, said = main("run", f"--topic={topic}", "--records=600", "--record-size=1000")
     assert code == 3 and "every record was refused (MSG_SIZE_TOO_LARGE)" in said
 
@@ -195,12 +195,12 @@ def test_a_refused_run_keeps_the_earlier_verdict_and_verify_knows_of_the_pass(ma
 
 
 def test_a_fault_of_the_job_itself_is_no_violation(main, monkeypatch, tmp_path):
-    from flow import steps
+    from flow.steps import modes
 
     def broken(*_arguments):
         raise ValueError("nobody thought of it")
 
-    monkeypatch.setattr(steps, "_judge", broken)
+    monkeypatch.setattr(modes, "_judge", broken)
     code, said = main("run", "--records=600", "--partitions=3")
     assert code == 3 and "ValueError: nobody thought of it" in said
     assert "records were written" in said and "stays with them" in said
@@ -302,9 +302,7 @@ def admin_servers(admin):
 
 
 def test_partitions_that_are_added_while_it_runs_are_no_violation(main, admin, monkeypatch):
-    from flow import steps
-
-    topic, real = "grows", steps.produce_task
+    topic = "grows"
     admin.create_topics([NewTopic(topic, 3, 3)])[topic].result(30)
     cut = Cluster.positions
 
@@ -316,7 +314,7 @@ def test_partitions_that_are_added_while_it_runs_are_no_violation(main, admin, m
         return cut(self, name, wait, committed, known)
 
     monkeypatch.setattr(Cluster, "positions", positions)
-    assert real and main("run", f"--topic={topic}", "--records=600")[0] == 0
+    assert main("run", f"--topic={topic}", "--records=600")[0] == 0
 
 
 def test_a_topic_of_its_own_keeps_everything_whatever_the_defaults(main, admin, tmp_path):

@@ -249,12 +249,12 @@ def test_transactions_that_begin_later_are_not_waited_for(cluster):
 
 def test_a_transaction_that_nobody_ends_is_named(spark, cluster, run, monkeypatch):
     """Somebody else's: it hides from readers all that is committed behind it."""
-    from flow import steps
     from flow.judge import judge
     from flow.prepare.cluster import Cluster
+    from flow.steps import task
 
     monkeypatch.setattr(judge, "_TRANSACTION_GRACE", 1)
-    monkeypatch.setattr(steps, "_TO_END_SECONDS", 1)
+    monkeypatch.setattr(task, "_TO_END_SECONDS", 1)
     topic = "transactions-hang"
     servers = {"bootstrap.servers": cluster.bootstrap_servers}
     Cluster(servers, 30).create_topic(topic, [[1, 2, 3], [2, 3, 1], [3, 1, 2]], {})

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""The order of things. Each mode of job.py is a function here."""
+
+from flow.steps.modes import fetch, inspect, leftovers, produce, run, verify
+
+__all__ = ["fetch", "inspect", "leftovers", "produce", "run", "verify"]

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""The modes of job.py, each the order of its steps: prepare, produce, judge, report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from dataclasses import replace
+from datetime import datetime, timezone
+
+from flow import inspection
+from flow.engine import connector, session
+from flow.judge import judge
+from flow.judge.verdict import EXIT_CODE, INCONCLUSIVE, PASS
+from flow.messages import stopping
+from flow.messages.failure import CannotRun
+from flow.messages.output import write_json
+from flow.prepare import java_admin
+from flow.prepare import leftovers as left
+from flow.prepare.cluster import Cluster
+from flow.present import conclusion, report
+from flow.probe import probes, trial
+from flow.record import files, ledger, place
+from flow.steps.options import clients_settings, spark_settings
+from flow.steps.planning import groups_of
+from flow.steps.starting import Run, for_executors, refuse_topic, refuse_unwritable, started
+from flow.steps.stopwatch import Stopwatch
+from flow.steps.writing import write_ledger, write_records
+
+
+def _probing(run: Run, options: argparse.Namespace):
+    """The probes of the command line, as the context that probes.running is."""
+    servers, timeout, plan = options.bootstrap_servers, options.timeout, run.plan
+    bench = trial.Bench(
+        cluster=run.cluster,
+        settings=run.settings,
+        reassigning=java_admin.Reassigning(run.spark, servers, run.for_java, timeout),
+        brokers=tuple(plan.brokers),
+        replication=plan.planned_replication,
+        min_isr=max(plan.planned_min_isr, plan.min_isr),
+        timeout=timeout,
+        margin=options.probe_margin,
+    )
+    return probes.running(options.probe, plan.run_id, bench)
+
+
+def produce(options: argparse.Namespace) -> int:
+    """Write the records and the ledger; 0 if everything was acknowledged, else 2."""
+    watch = Stopwatch()
+    with started(options, watch, True) as run:
+        plan = run.plan
+        with run.leaders.going_on():
+            rows, _attempts = write_records(run, options, watch)
+        write_ledger(run.spark, options, plan, rows, watch)
+    counts = ledger.counts(rows)
+    if options.output:
+        result = {"run_id": plan.run_id, "topic": plan.topic, "producers": plan.producers}
+        path = os.path.join(options.output, "produced.json")
+        write_json(path, {**result, "counts": counts, "timings": watch.total()})
+    print(f"produced to {plan.topic}: " + ", ".join(f"{v:,} {k}" for k, v in counts.items()))
+    open_producers = ledger.unfinished(rows, plan.partitions, plan.producers, plan.records)
+    return EXIT_CODE[INCONCLUSIVE if open_producers else PASS]
+
+
+def _judge(run: Run, options, rows: list, attempts: list, watch: Stopwatch) -> judge.Judge:
+    groups = groups_of(options, run.plan, run.settings)
+    return judge.Judge(
+        run.spark, options, run.plan, run.cluster, groups, run.for_java, rows, attempts, watch
+    )
+
+
+def verify(options: argparse.Namespace) -> int:
+    """Judge the topic against a ledger that was written before."""
+    watch = Stopwatch()
+    if not place.is_remote(options.ledger):
+        if not os.path.isdir(place.path_of(options.ledger)):
+            raise CannotRun(f"{options.ledger} is not a ledger: no such directory")
+        refuse_topic(options, files.load_plan(options.ledger))
+    with started(options, watch, False) as run:
+        with watch.step("read ledger"):
+            rows = files.load_ledger(run.spark, options.ledger, run.plan)
+            attempts = files.load_attempts(options.ledger, broken=True, run_id=run.plan.run_id)
+        judging = _judge(run, options, rows, attempts, watch)
+        return conclusion.conclude(judging, judging.results())
+
+
+def run(options: argparse.Namespace) -> int:
+    """Produce, verify, and clean up; the topic of a run that did not pass is kept as evidence."""
+    watch = Stopwatch()
+    with started(options, watch, True) as run:
+        plan = run.plan
+        with _probing(run, options) as outcomes:
+            with run.leaders.going_on():
+                rows, attempts = write_records(run, options, watch)
+            with stopping.threads(1) as other:  # both are mostly Spark finding its feet
+                written = other.submit(write_ledger, run.spark, options, plan, rows, watch)
+                judging = _judge(run, options, rows, attempts, watch)
+                results = judging.results()
+                written.result()
+            if options.probe:
+                with watch.step("wait for probes"):
+                    found = outcomes(options.output)
+                checks = probes.merged(results.checks, found)
+                results = replace(results, checks=checks, probes=found)
+        code = conclusion.conclude(judging, results)
+        if plan.created and not options.keep and code == EXIT_CODE[PASS]:
+            plan.removed = datetime.now(timezone.utc).isoformat(timespec="seconds")
+            files.save_plan(options.ledger, plan)
+            _delete(run.cluster, plan.topic)
+    return code
+
+
+def _delete(cluster: Cluster, topic: str) -> None:
+    try:
+        cluster.delete_topic(topic)
+    except CannotRun as error:  # the verdict stands all the same
+        print(f"note: {error}", file=sys.stderr)
+
+
+def fetch(options: argparse.Namespace) -> int:
+    """Bring the connector's jars into the cache, so that the other modes need no network."""
+    jars, fetched = connector.provide_jars(connector.find_java(), options.jars)
+    said = "fetched" if fetched else "complete"
+    print(f"{said}: {', '.join(os.path.basename(path) for path in jars)}")
+    return 0
+
+
+def leftovers(options: argparse.Namespace) -> int:
+    """List what earlier runs have left in the cluster and below --output, and remove it with --remove."""
+    settings, _for_java = clients_settings(options.bootstrap_servers, options.command_config)
+    cluster = Cluster(settings, options.timeout)
+    ages, unread = left.ages_of(cluster, filter(left.is_ours, cluster.topics()))
+    reports = left.reports_below(options.output)
+    found = left.decide(ages, reports, time.time(), options.older_than, unread)
+    troubles = left.remove(cluster, found) if options.remove else set()
+    print(json.dumps(left.told(found, options.remove)))
+    if troubles:
+        raise CannotRun("; ".join(sorted(troubles)))
+    return 0
+
+
+def inspect(options: argparse.Namespace) -> int:
+    """Judge a topic that somebody else wrote, as far as that is possible without a ledger."""
+    watch = Stopwatch()
+    refuse_unwritable(options.output)
+    given = spark_settings(options)
+    settings, for_java = clients_settings(options.bootstrap_servers, options.command_config)
+    jars = session.prepare_java(options.jars)
+    cluster = Cluster(settings, options.timeout)
+    positions = cluster.positions(options.topic, committed=options.transactional)
+    if not positions:
+        raise CannotRun(f"there is no topic {options.topic} at {options.bootstrap_servers}")
+    records = sum(place.end - place.start for place in positions.values())
+    with session.work_directory() as work:
+        with watch.step("start Spark"):
+            spark = session.start(options.master, jars, work, records, given=given)
+            for_java = for_executors(spark, for_java, len(positions))
+        document = inspection.inspect(spark, options, cluster, positions, for_java, watch)
+    page = report.inspection_page(document, inspection.MEANING)
+    return conclusion.publish(options.output, "inspection", document, "inspection.html", page)

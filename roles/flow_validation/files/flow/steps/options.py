@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""What the files say that the command line names: settings of clients and of Spark."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Optional
+
+from flow.engine import session
+from flow.messages.failure import CannotRun
+from flow.prepare import client, listeners
+
+
+def _read_properties(path: str, what: str) -> dict:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return client.parse_properties(file.read())
+    except OSError as error:
+        raise CannotRun(f"the {what} cannot be read: {error}") from error
+
+
+def clients_settings(servers: str, config: Optional[str]) -> tuple:
+    """(properties for librdkafka, properties for Java) of a file of client properties, and the
+    servers.
+    """
+    properties = {}
+    if config:
+        properties = _read_properties(config, "client settings")
+    try:
+        for_python = client.for_librdkafka(properties)
+        for_java = client.for_java(properties)
+    except ValueError as error:
+        raise CannotRun(str(error)) from error
+    return {"bootstrap.servers": servers, **for_python}, for_java
+
+
+def spark_settings(options: argparse.Namespace) -> dict:
+    """A person's settings of Spark; CannotRun if the file cannot be read, or has one that is ours."""
+    if not options.spark_config:
+        return {}
+    given = _read_properties(options.spark_config, "settings of Spark")
+    session.merged(given, {})
+    return given
+
+
+def other_listeners(options: argparse.Namespace) -> list:
+    """The listeners.Listeners of the command line."""
+    configs = options.listener_config
+    return [
+        listeners.Listener(
+            name, clients_settings(servers, configs.get(name, options.command_config))[0]
+        )
+        for name, servers in options.listener.items()
+    ]

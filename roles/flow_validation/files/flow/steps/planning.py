@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""Everything that is fixed before the first write: topic, replicas, positions, groups."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import time
+import uuid
+from datetime import datetime, timezone
+
+from flow.judge import continuity
+from flow.messages.failure import CannotRun
+from flow.prepare import listeners, surroundings
+from flow.prepare.cluster import (
+    CLEANUP_POLICY,
+    MIN_ISR,
+    MOST_BYTES,
+    TIMESTAMP_TYPE,
+    Cluster,
+    spread,
+)
+from flow.prepare.traces import Traces
+from flow.present.settings import told as told_settings
+from flow.record import files, own_names, transactions
+from flow.record.timing import APPENDED
+from flow.steps.options import other_listeners
+from flow.steps.task import transaction_timeout
+from flow.write.blocks import longest_block
+from flow.write.client_settings import BESIDE_BYTES
+
+# Of a topic that the job creates, whatever the cluster's defaults: when a record was appended is known,
+# and not only when it was sent; and nothing is deleted before it was judged.
+OWN_TOPIC = {
+    TIMESTAMP_TYPE: APPENDED,
+    CLEANUP_POLICY: "delete",
+    "retention.ms": "-1",
+    "retention.bytes": "-1",
+}
+
+
+def prepare(
+    options: argparse.Namespace, cluster: Cluster, settings: dict, traces: Traces
+) -> files.Plan:
+    """Topic, replicas, positions, groups: everything that is fixed before the first write."""
+    others = other_listeners(options)
+    described = cluster.describe()
+    brokers = list(described.brokers)
+    run_id = own_names.new_run_id(time.time(), uuid.uuid4().hex)
+    topic = options.topic or own_names.own(run_id)
+    # A broker that comes back during the run takes part in it, like all others.
+    absent = cluster.absent_holders() if options.with_absent else []
+    homes = sorted({*brokers, *absent})
+    planned_replication, replication = _replication(options, homes, absent)
+    if options.records < len(brokers):
+        raise CannotRun(
+            f"{options.records} records are too few to go through {len(brokers)} brokers"
+        )
+    created = not cluster.has_topic(topic)
+    if created:
+        partitions = _partitions(options, homes)
+        traces.topic = topic
+        cluster.create_topic(topic, spread(homes, partitions, replication), OWN_TOPIC, absent)
+    tried = []
+    if others:
+        placed = cluster.positions(topic, wait=options.timeout)  # by a broker that knows the topic
+        leaders = {place.leader: number for number, place in placed.items()}
+        tried = listeners.exercise(others, described.cluster_id, topic, leaders, options.timeout)
+    before = cluster.positions(topic, wait=options.timeout)
+    _refuse_wrong_number(options, topic, before)
+    of_each = 0
+    if options.transactional:
+        of_each = transactions.records_of_each(
+            longest_block(options.record_size), options.records // len(before)
+        )
+    if not created and options.replication_factor is None:
+        planned_replication = len(before[0].replicas)  # somebody else's topic: shown, not judged
+    config = cluster.effective_config(topic, (MIN_ISR, TIMESTAMP_TYPE, CLEANUP_POLICY, MOST_BYTES))
+    _refuse_unfit(topic, config, options.record_size)
+    plan = files.Plan(
+        run_id=run_id,
+        cluster_id=described.cluster_id,
+        topic=topic,
+        created=created,
+        records=options.records,
+        record_size=options.record_size,
+        partitions=len(before),
+        producers=0,
+        brokers=described.brokers,
+        replication=len(before[0].replicas),
+        min_isr=int(config[MIN_ISR]),
+        planned_replication=planned_replication,
+        planned_min_isr=options.min_isr or 1,
+        started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        before=before,
+        timestamp_type=config[TIMESTAMP_TYPE],
+        topic_id=cluster.topic_id(topic),
+        beside=True,
+        groups=continuity.names(run_id, options.groups),
+        listeners=tried,
+        transaction_records=of_each,
+        transaction_timeout=transaction_timeout(options) if of_each else 0.0,
+        settings=told_settings(vars(options), settings, socket.gethostname()),
+        cluster=surroundings.look(cluster, described.brokers, topic, options.broker_version),
+    )
+    _check_in_sync(options, plan)
+    groups_of(options, plan, settings).commit(plan.first_offsets())
+    return plan
+
+
+def _replication(options: argparse.Namespace, homes: list, absent: list) -> tuple:
+    """(replicas that are planned, replicas that the topic can have); `homes`: brokers for them, of which
+    some are `absent`.
+    """
+    planned = options.replication_factor or min(3, len(homes))
+    if planned > len(homes) and planned > (options.expected_brokers or 0):
+        raise CannotRun(f"replication factor {planned} needs more than {len(homes)} brokers")
+    possible = min(planned, len(homes))  # brokers are missing: coverage and durability say so
+    if len(absent) >= possible:
+        raise CannotRun(f"brokers {absent} are down, too many for {possible} replicas")
+    return planned, possible
+
+
+def _partitions(options: argparse.Namespace, homes: list) -> int:
+    """How many a topic of the run's own gets."""
+    partitions = options.partitions or max(min(2 * len(homes), options.records), len(homes))
+    if partitions < len(homes):
+        raise CannotRun(
+            f"{partitions} partitions are too few for {len(homes)} brokers, of which each shall"
+            f" lead one; give --partitions={len(homes)} or more"
+        )
+    return partitions
+
+
+def _refuse_wrong_number(options: argparse.Namespace, topic: str, before: dict) -> None:
+    """CannotRun if the topic has not as many partitions as were asked for, or more than there are records."""
+    if not before:
+        raise CannotRun(f"topic {topic} was created, but no broker knows it")
+    if options.partitions and options.partitions != len(before):
+        raise CannotRun(
+            f"topic {topic} has {len(before)} partitions, not {options.partitions};"
+            " leave --partitions out for a topic that exists"
+        )
+    if options.records < len(before):
+        raise CannotRun(f"{options.records} records are too few for {len(before)} partitions")
+
+
+def _refuse_unfit(topic: str, config: dict, record_size: int) -> None:
+    """CannotRun if the topic's settings (name -> value in force) do not let a run be judged."""
+    if "compact" in config.get(CLEANUP_POLICY, ""):
+        raise CannotRun(
+            f"topic {topic} has {CLEANUP_POLICY}={config[CLEANUP_POLICY]}: it refuses records without"
+            " a key and forgets others; give another --topic, or `inspect` it"
+        )
+    most = int(config.get(MOST_BYTES) or 0)
+    if most and record_size + BESIDE_BYTES > most:
+        raise CannotRun(
+            f"topic {topic} takes {most:,} bytes ({MOST_BYTES}), too few for records of"
+            f" {record_size:,}; give --record-size={max(48, most - BESIDE_BYTES)} or less, or raise it"
+        )
+
+
+def _check_in_sync(options: argparse.Namespace, plan: files.Plan) -> None:
+    """Refuse a run beside a change whose first record would already wait for brokers that are down."""
+    fewest = min(len(place.isr) for place in plan.before.values())
+    if options.with_absent and fewest < plan.min_isr:
+        raise CannotRun(
+            f"{MIN_ISR} is {plan.min_isr}, and of {plan.replication} replicas {fewest} would be in sync:"
+            f" the brokers that run ({', '.join(map(str, plan.brokers))}) are too few"
+        )
+
+
+def groups_of(options: argparse.Namespace, plan: files.Plan, settings: dict) -> continuity.Groups:
+    return continuity.Groups(settings, plan.topic, plan.groups, options.timeout)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""The produce step: tasks on Spark's executors, and the ledger that comes of their notes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from flow.engine import executors
+from flow.messages import progress, stack_trace, stopping
+from flow.messages.failure import CannotRun
+from flow.prepare import client, leadership
+from flow.record import files
+from flow.steps.starting import Run
+from flow.steps.stopwatch import Stopwatch
+from flow.steps.task import read_file, task_of
+from flow.write import notes
+from flow.write.ending import ending
+from flow.write.outcomes import all_refused
+from flow.write.produce import produce as produce_task
+
+
+def _relaying(spark, ledger: str):
+    """notes.relaying, by what Spark's executors know of this machine."""
+    conf = spark.sparkContext.getConf()
+    host = conf.get("spark.driver.host")
+    port = int(conf.get(notes.PORT, "0"))
+    return notes.relaying(ledger, host, conf.get("spark.driver.bindAddress", host), port)
+
+
+def write_records(run: Run, options, watch: Stopwatch) -> tuple:
+    """Write the records; (ledger rows, ledger.Attempts). What is known is in the attempts' files."""
+    spark, plan, cluster = run.spark, run.plan, run.cluster
+    if (options.producers or 0) > plan.partitions:
+        raise CannotRun(
+            f"{options.producers} producers are too many for {plan.partitions} partitions, of which"
+            " each is written by one; give --producers, or more --partitions"
+        )
+    plan.producers = options.producers or min(
+        spark.sparkContext.defaultParallelism, plan.partitions
+    )
+    files.save_plan(options.ledger, plan)
+    task = task_of(options, plan, run.settings)
+    if executors.are_elsewhere(spark):
+        task["files"] = client.contents(run.settings, read_file)
+    run.traces.written = True
+
+    def one(number, _nothing):
+        from pyspark import TaskContext
+
+        produce_task(task, number, TaskContext.get().taskAttemptId())
+        return [number]
+
+    def acknowledged() -> int:
+        return sum(attempt.acknowledged for attempt in files.load_attempts(options.ledger))
+
+    following = progress.following(options.output or "", "written", plan.records, acknowledged)
+    early = ending(options, plan)
+    with watch.step("produce"), following, early, _relaying(spark, options.ledger) as relay:
+        task.update(relay)
+        numbers = spark.sparkContext.parallelize(range(plan.producers), plan.producers)
+        try:
+            numbers.mapPartitionsWithIndex(one).collect()
+        except Exception as error:  # what the attempts wrote down so far is still worth judging
+            stopping.check()
+            plan.produce_error = stack_trace.reason(str(error))
+        plan.after = cluster.positions(plan.topic, wait=options.timeout, known=plan.before)
+    plan.records = early.records()
+    plan.produce_seconds = watch.seconds["produce"]
+    run.leaders.note(leadership.standing(plan.after))
+    plan.elections = [asdict(each) for each in run.leaders.elections]
+    plan.leadership = run.leaders.told()
+    attempts = files.load_attempts(options.ledger, run_id=plan.run_id)
+    rows = [row for attempt in attempts for row in attempt.rows()]
+    plan.ledger_rows, plan.ledger_digest = len(rows), files.digest(rows)
+    files.save_plan(options.ledger, plan)
+    if not attempts:
+        run.traces.written = False
+        raise CannotRun(f"no produce task could start: {plan.produce_error}")
+    if refused := all_refused(rows):
+        run.traces.written = False
+        raise CannotRun(
+            f"every record was refused ({refused}), so nothing was proven; see the topic's settings,"
+            " the principal's rights and --producer-property"
+        )
+    return rows, attempts
+
+
+def write_ledger(spark, options, plan: files.Plan, rows: list, watch: Stopwatch) -> None:
+    with watch.step("write ledger"):
+        files.save_ledger(spark, options.ledger, plan, rows)
