@@ -42,6 +42,20 @@ def arguments(argv: list) -> argparse.Namespace:
         prog="job.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.error = lambda message: parser.exit(COULD_NOT_RUN, f"job.py: {message}\n")
+    _add_what_and_where(parser)
+    _add_records(parser)
+    _add_promises(parser)
+    _add_listeners_and_probes(parser)
+    _add_spark_and_time(parser)
+    _add_modes_of_their_own(parser)
+    chosen = parser.parse_args(argv)
+    if chosen.mode != "fetch":
+        _check(parser, chosen)
+    return chosen
+
+
+def _add_what_and_where(parser: argparse.ArgumentParser) -> None:
+    """The mode, the cluster, and where things are kept."""
     parser.add_argument("mode", choices=MODES)
     parser.add_argument("--bootstrap-servers", default="", metavar="HOST:PORT,...")
     parser.add_argument(
@@ -51,6 +65,10 @@ def arguments(argv: list) -> argparse.Namespace:
     )
     parser.add_argument("--output", metavar="DIR", help="for verdict.json and report.html")
     parser.add_argument("--topic", help="default: a topic of its own, kafkaops-flow-RUN")
+
+
+def _add_records(parser: argparse.ArgumentParser) -> None:
+    """What is written, and when it ends."""
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--record-size", type=int, default=100, metavar="BYTES")
     parser.add_argument(
@@ -88,6 +106,10 @@ def arguments(argv: list) -> argparse.Namespace:
     )
     parser.add_argument("--partitions", type=int, help="of a new topic; default: 2 a broker")
     parser.add_argument("--producers", type=int, help="produce tasks; default: Spark's parallelism")
+
+
+def _add_promises(parser: argparse.ArgumentParser) -> None:
+    """What the cluster is held to."""
     parser.add_argument(
         "--expected-brokers", type=int, help="fewer registered brokers fail coverage"
     )
@@ -111,6 +133,10 @@ def arguments(argv: list) -> argparse.Namespace:
     parser.add_argument(
         "--command-config", metavar="FILE", help="client properties, as Kafka's tools"
     )
+
+
+def _add_listeners_and_probes(parser: argparse.ArgumentParser) -> None:
+    """What is tried beside the run."""
     parser.add_argument(
         "--listener",
         action="append",
@@ -139,6 +165,10 @@ def arguments(argv: list) -> argparse.Namespace:
         metavar="SECONDS",
         help="that brokers may be late to compact or delete, by their own settings; default: 60",
     )
+
+
+def _add_spark_and_time(parser: argparse.ArgumentParser) -> None:
+    """The producer, Spark, deadlines."""
     parser.add_argument("--producer-property", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument(
         "--master", help=f"Spark master; default: spark-submit's, else {session.DEFAULT_MASTER}"
@@ -166,6 +196,10 @@ def arguments(argv: list) -> argparse.Namespace:
         help="run, produce: write in transactions, of which some are aborted; inspect: read"
         " committed records only",
     )
+
+
+def _add_modes_of_their_own(parser: argparse.ArgumentParser) -> None:
+    """Of leftovers and inspect."""
     left = parser.add_argument_group("leftovers", "of earlier runs, in the cluster and in --output")
     left.add_argument(
         "--older-than", default="1d", metavar="TIME", help="90s, 10m, 2h; default: 1d"
@@ -180,9 +214,10 @@ def arguments(argv: list) -> argparse.Namespace:
     of_topic.add_argument("--contiguous", action="store_true", help="the sequence has no holes")
     of_topic.add_argument("--intact", metavar="EXPRESSION", help="true of a whole record")
     of_topic.add_argument("--where", metavar="EXPRESSION", help="judge only these records")
-    chosen = parser.parse_args(argv)
-    if chosen.mode == "fetch":
-        return chosen
+
+
+def _check(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> None:
+    """Refuse what does not go together or cannot be meant; texts become what they mean."""
     _check_servers(parser, "--bootstrap-servers", chosen.bootstrap_servers)
     if chosen.mode == "inspect":
         if not chosen.topic:
@@ -218,7 +253,6 @@ def arguments(argv: list) -> argparse.Namespace:
     if chosen.probe and chosen.mode != "run":
         parser.error(f"--probe belongs to run, {chosen.mode} does not probe anything")
     chosen.probe = list(dict.fromkeys(chosen.probe))
-    return chosen
 
 
 # option -> (least, most) of what may be meant; both are allowed

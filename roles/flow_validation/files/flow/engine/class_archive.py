@@ -7,6 +7,11 @@ has them in memory ("application class-data sharing", JEP 350). That costs about
 not done for who validates once: a machine's first run leaves a mark, the second one writes the
 archive after its verdict, those that follow use it. Java itself refuses an archive that does not fit,
 and then starts without.
+
+From Java 19 on, Java keeps such an archive by itself (-XX:+AutoCreateSharedArchive). That is not used:
+Java 17, which Spark takes and many machines have, does not start with this option ("Unrecognized VM
+option", seen with 17.0.15). And it would write at the end of the first run already, which is
+the only one of who validates once, and after a run that broke off as well.
 """
 
 from __future__ import annotations
