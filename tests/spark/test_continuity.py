@@ -29,17 +29,20 @@ def test_what_was_missed_is_what_was_not_seen(marks):
 
 @given(
     st.dictionaries(st.integers(0, 30), st.tuples(st.integers(0, 99), st.integers(0, 99))),
+    st.integers(0, 500),
     st.integers(1, 500),
 )
-def test_a_sample_is_in_every_partition_and_not_too_much(partitions, most):
+def test_a_sample_is_in_every_partition_and_not_too_much(partitions, whole, most):
     starts = {number: start for number, (start, dummy) in partitions.items()}
     ends = {number: start + more for number, (start, more) in partitions.items()}
-    asked = continuity.sample(starts, ends, most)
+    asked = continuity.sample(starts, ends, whole, most)
     assert set(asked) == set(starts)
     for number, (first, end) in asked.items():
         assert first == starts[number] and first <= end <= ends[number]
         assert (end > first) == (ends[number] > first)
-    assert sum(end - first for first, end in asked.values()) <= most + len(starts)
+    there = sum(ends[number] - starts[number] for number in starts)
+    read = sum(end - first for first, end in asked.values())
+    assert read == there if there <= whole else read <= most + len(starts)
 
 
 def test_a_partition_that_is_gone_has_nothing_to_read():

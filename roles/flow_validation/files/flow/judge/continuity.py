@@ -5,7 +5,8 @@
 Before the first write each group of the run commits where the run's records will begin. When the
 records are judged, the commits must still be the same, and a member that joins its group must be
 handed every record from there on, which is what happens to a service that was away meanwhile.
-A large run is not read whole by ordinary consumers, but the first SAMPLE records of it.
+A large run is not read whole by ordinary consumers, but the first
+SAMPLE records of it: they share the cores with the judging.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from flow.prepare.cluster import quiet_logger
 from flow.record import own_names
 from flow.record.ledger import common
 
-SAMPLE = 100_000  # records that each group reads, evenly of all partitions
+WHOLE = 100_000  # records: so many, and fewer, each group reads to the end
+SAMPLE = 10_000  # that it reads of more than those, evenly of all partitions
 _BATCH = 10_000
 _AGAIN_SECONDS = 0.2
 _COORDINATOR_MOVES = frozenset(
@@ -49,17 +51,20 @@ def names(run_id: str, number: int) -> list:
     return [own_names.own(run_id, index + 1) for index in range(number)]
 
 
-def sample(starts: dict, ends: dict, most: int = SAMPLE) -> dict:
-    """partition -> (first offset, end offset) that a group reads.
+def sample(starts: dict, ends: dict, whole: int = WHOLE, most: int = SAMPLE) -> dict:
+    """partition -> (first offset, end offset) that a group reads: everything of `whole` records or
+    fewer, `most` of more.
 
     starts: partition -> offset of the commits; ends: partition -> end offset now. The shares of
     all partitions are equal, so that each of them is tried.
     """
-    share = -(-most // max(1, len(starts)))
-    return {
-        number: (start, max(start, min(ends.get(number, start), start + share)))
-        for number, start in starts.items()
+    spans = {
+        number: (start, max(start, ends.get(number, start))) for number, start in starts.items()
     }
+    if sum(end - start for start, end in spans.values()) <= whole:
+        return spans
+    share = -(-most // max(1, len(starts)))
+    return {number: (start, min(end, start + share)) for number, (start, end) in spans.items()}
 
 
 def check(starts: dict, deliveries: dict, doubtful: set) -> verdict.Check:
