@@ -9,6 +9,19 @@ import os
 import re
 from typing import Any, Callable, Dict, Iterable, List, Mapping
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.for_clients import (
+    certificates_of,
+    chosen_listeners,
+    chosen_user,
+    listeners_of,
+    users_of,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.for_clients import (
+    client_files as files_of,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.seen_from import (
+    targets,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.status import (
     idle_brokers,
     left_undone,
@@ -46,6 +59,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.uni
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.zookeeper import (
     zookeeper_properties,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.decision import (
     told_by_status,
 )
@@ -87,6 +101,36 @@ def cluster_status(
     return status(instances, servers, cluster, [*versions, *told_by_status(locks, gone)])
 
 
+def client_files(
+    members: Any,
+    cluster: str,
+    settings: Mapping[str, Any],
+    listener: str = "",
+    user: str = "",
+    secrets: bool = False,
+) -> Dict[str, Any]:
+    """Return the files of a cluster's clients, or why there are none; see the documentation."""
+    login, own = settings["security"] or {}, settings["own"] or {}
+    try:
+        found = chosen_listeners(listeners_of(members), listener)
+        sasl, users = settings["sasl"] or {}, settings["users"] or []
+        chosen_user(users_of(sasl, users, login), found, user)
+        files = []
+        for each in found:
+            security = {**login, **(own.get(each.name) or {})}
+            whose = chosen_user(users_of(sasl, users, security), [each], user * each.has_users)
+            certificates = certificates_of(security, settings["ssl"] or {})
+            files += files_of(cluster, each, whose, certificates, secrets, settings["program"])
+    except ProblemError as error:
+        return {"refused": str(error), "files": []}
+    return {"refused": "", "files": [each.to_dict() for each in files]}
+
+
+def reach_targets(brokers: Iterable[Mapping[str, Any]]) -> List[Dict[str, Any]]:
+    """Return what the module listener_probe takes, from brokers with `host id listeners`."""
+    return [each.to_dict() for each in targets(list(brokers))]
+
+
 def plugin_path(plugin: Mapping[str, Any], directory: str) -> str:
     """Return where a plug-in of `name sha512` lies below a directory; another digest, another path."""
     name = re.sub(r"[^\w.-]", "_", str(plugin["name"]))
@@ -99,6 +143,7 @@ class FilterModule:
     def filters(self) -> Dict[str, Callable[..., Any]]:
         """Return the filters by name."""
         return {
+            "client_files": client_files,
             "client_listeners": client_listeners,
             "client_properties": client_properties,
             "cluster_status": cluster_status,
@@ -112,6 +157,7 @@ class FilterModule:
             "mount_units": mount_units,
             "plugin_path": plugin_path,
             "properties_text": properties_text,
+            "reach_targets": reach_targets,
             "roll_order": roll_order,
             "state_lines": state_lines,
             "state_variables": state_variables,

@@ -4,18 +4,24 @@
 
 from __future__ import annotations
 
+import json
+import os
 import secrets
+import shutil
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.local.certificates import make_certificates
 from tests.local.support import LocalCluster, Unsafe
-from tests.support import verdict_schema
+from tests.support import collection_finder, verdict_schema
 from tests.support.outside import wait_until
 
-pytest.importorskip("pyspark")
+pyspark = pytest.importorskip("pyspark")
 USERS = ("broker", "admin", "alice")
 QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 # In ZooKeeper's configuration, in options of both JVMs, in the brokers' environment.
@@ -255,6 +261,192 @@ def test_secrets_stay_secret(secured, passwords):
     assert names == {"keystore.pem", "server.properties", "zoo.cfg", "jvm.options", "launch"}
 
 
+@pytest.fixture(scope="module")
+def client_folder(secured, passwords, tmp_path_factory):
+    """What client.yml has written for the listener CLIENTS, with the password, somewhere else than by default."""
+    folder = tmp_path_factory.mktemp("clients")
+    asked = ("-e", f"client_to={folder}", "-e", "client_secrets=true", "-e", "listener=CLIENTS")
+    run = secured.play("client.yml", "-vvv", "--diff", *asked)
+    assert passwords["admin"][:12] not in run.text
+    assert run.changed() > 0
+    again = secured.play("client.yml", "--check", "--diff", *asked)
+    assert again.changed() == 0, again.text
+    assert [path.name for path in folder.iterdir()] == ["CLIENTS"]
+    return folder / "CLIENTS"
+
+
+@pytest.fixture(scope="module")
+def client_topics(client_folder):
+    """Two topics of these tests, made with the written settings."""
+    admin = AdminClient(json.loads((client_folder / "librdkafka.json").read_text()))
+    names = ["client-files-lines", "client-files-views"]
+    for future in admin.create_topics([NewTopic(name, 2, 2) for name in names]).values():
+        future.result(60)
+    return names
+
+
+def test_client_files_without_secrets_stand_below_home_and_have_none(secured, passwords):
+    """For each listener with an audience; what --check has told is what is done."""
+    told = secured.play("client.yml", "--check", "--diff")
+    folder = secured.home / "clients/secured"
+    assert not folder.exists()
+    assert "Fill in the password of admin." in told.text
+    run = secured.play("client.yml", "--diff")
+    assert run.changed() == told.changed() > 0
+    assert f"settings for INTERNAL, CLIENTS: {folder}" in " ".join(run.text.split())
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert len(files) == 10
+    for path in files:
+        assert not [text for text in passwords.values() if text[:12] in path.read_text()]
+
+
+@pytest.mark.soak  # the same in the unit tests, without a playbook
+def test_client_files_of_somebody_unknown(secured):
+    run = secured.play("client.yml", "-e", "user=mallory", code=2)
+    assert "[client.user] user=mallory: " in run.text and "one of: admin, alice." in run.text
+
+
+def test_client_files_open_the_door_to_kafkas_tools_and_kcat(secured, client_folder, client_topics):
+    """Files that hold a password are for their owner; each client reads what another one has written."""
+    modes = {path.name: path.stat().st_mode & 0o777 for path in client_folder.iterdir()}
+    of_owner = ("client.properties", "librdkafka.json", "librdkafka.properties")
+    assert modes == {**dict.fromkeys(of_owner, 0o600), "client.py": 0o644, "ca.crt": 0o644}
+    lines = client_topics[0]
+    own = {"bootstrap": secured.bootstrap_servers, "settings": client_folder / "client.properties"}
+    java(secured, "producer", lines, own, stdin="from-java\n")
+    assert "from-java" in java(
+        secured, "consumer", lines, own, "--from-beginning", "--max-messages", "1"
+    )
+    said = run_client(secured, client_folder, "client.py")
+    assert [line.split(" at ")[0] for line in said.splitlines()[1:]] == ["broker 1", "broker 2"]
+
+
+def test_client_files_of_kcat(client_folder, client_topics):
+    kcat = shutil.which("kcat") or shutil.which("kafkacat")
+    if not kcat:
+        pytest.skip("kcat is not installed")
+    command = [kcat, "-F", "librdkafka.properties", "-L", "-J", "-m", "30"]
+    done = subprocess.run(
+        command, cwd=client_folder, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert client_topics[0] in {each["topic"] for each in json.loads(done.stdout)["topics"]}
+
+
+def java(cluster, kind, topic, own, *arguments, stdin=""):
+    """Run a console client with a file of settings; return what it said."""
+    done = subprocess.run(
+        [
+            *(str(cluster.release() / f"bin/kafka-console-{kind}.sh"), "--topic", topic),
+            *("--bootstrap-server", own["bootstrap"], f"--{kind}.config", str(own["settings"])),
+            *arguments,
+        ],
+        env={**os.environ, "KAFKA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"},
+        **dict(input=stdin, capture_output=True, text=True, timeout=120, check=False),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def run_client(cluster, folder, program, *arguments, stdin="", environment=None):
+    """Run a Python program to its end; return what it said."""
+    done = subprocess.run(
+        [str(cluster.python), str(folder / program), *map(str, arguments)],
+        env={**os.environ, **(environment or {})},
+        **dict(input=stdin, capture_output=True, text=True, timeout=180, check=False),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_examples_write_and_read_and_end_cleanly_when_told_to(
+    secured, client_folder, client_topics, tmp_path
+):
+    """SIGTERM: the producer delivers what it has taken, the consumer commits and leaves."""
+    examples, settings = secured.checkout / "examples", client_folder / "librdkafka.json"
+    lines = client_topics[0]
+    writing = subprocess.Popen(
+        [str(secured.python), str(examples / "producer.py"), str(settings), lines],
+        **dict(stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True),
+    )
+    writing.stdin.write("".join(f"key-{number % 7}\tvalue-{number}\n" for number in range(1000)))
+    writing.stdin.flush()  # and no end of input: only the signal ends it
+    wait_until(
+        lambda: written(secured, lines) >= [1, 1] and sum(written(secured, lines)) >= 1000,
+        60,
+        "records",
+    )
+    writing.send_signal(signal.SIGTERM)
+    _out, said = writing.communicate(timeout=60)
+    assert writing.returncode == 0 and "1000 of 1000 records acknowledged" in said
+
+    output = tmp_path / "read"
+
+    def read_until(enough):
+        with output.open("a") as stream:
+            reading = subprocess.Popen(
+                [
+                    str(secured.python),
+                    str(examples / "consumer.py"),
+                    str(settings),
+                    lines,
+                    "client-files",
+                ],
+                **dict(stdout=stream, stderr=subprocess.PIPE, text=True),
+            )
+            wait_until(enough, 60, "records came")
+            reading.send_signal(signal.SIGTERM)
+            _out, said = reading.communicate(timeout=60)
+        assert reading.returncode == 0, said
+        return said
+
+    read_until(lambda: output.read_text().count("\tvalue-") == 1000)
+    before = sum(written(secured, lines))
+    run_client(secured, examples, "producer.py", settings, lines, stdin="one more\n")
+    # begins behind what the first one has committed when it was told to end
+    said = read_until(lambda: "\tone more\n" in output.read_text())
+    assert "\n1 records processed" in f"\n{said}" and sum(written(secured, lines)) == before + 1
+
+
+SUBMIT = (
+    "--master local[1] --conf spark.sql.shuffle.partitions=1 --conf spark.ui.enabled=false"
+    " --conf spark.sql.session.timeZone=UTC --conf spark.driver.host=127.0.0.1"
+    " --conf spark.driver.bindAddress=127.0.0.1"
+)
+
+
+def connector_jars():
+    """The jars that the deployment's validation has used."""
+    cache = Path(os.environ.get("KAFKAOPS_CACHE") or Path.home() / ".cache/kafkaops")
+    return sorted(map(str, cache.glob(f"spark/{pyspark.__version__}_*/*.jar")))
+
+
+@pytest.mark.soak  # Spark starts once more
+def test_page_views_are_counted_by_window(secured, client_folder, client_topics, tmp_path):
+    """What a window had is written once; a late view and what is no view are left out."""
+    at = [("/a", "13:00:01"), ("/b", "13:00:02"), ("/a", "13:00:59"), ("/a", "13:01:00")]
+    views = [json.dumps({"page": page, "at": f"2026-11-25T{time}Z"}) for page, time in at]
+    closing = json.dumps({"page": "/end", "at": "2026-11-25T14:00:00Z"})
+    examples = secured.checkout / "examples"
+    topic = client_topics[1]
+    settings = client_folder / "librdkafka.json"
+    submit = {"PYSPARK_SUBMIT_ARGS": f"{SUBMIT} --jars {','.join(connector_jars())} pyspark-shell"}
+    text = "".join(f"{line}\n" for line in [*views, "no view", closing])
+    run_client(secured, examples, "producer.py", settings, topic, stdin=text)
+    arguments = (client_folder / "client.properties", topic, tmp_path / "views", "--once")
+    run_client(secured, examples, "page_views.py", *arguments, environment=submit)
+    rows = [
+        json.loads(line)
+        for path in (tmp_path / "views/counts").glob("*.json")
+        for line in path.read_text().splitlines()
+    ]
+    assert sorted((row["start"][11:16], row["page"], row["views"]) for row in rows) == [
+        ("13:00", "/a", 2),
+        ("13:00", "/b", 1),
+        ("13:01", "/a", 1),
+    ]
+
+
 def test_processes_have_their_secrets_and_ps_does_not_show_them(secured):
     assert secured.processes()
     for process in secured.processes().values():
@@ -340,3 +532,28 @@ def test_scram_users_exist_before_the_first_broker_starts(next_offset, passwords
             assert refusals(cluster.client() | user("bob", password)) == ([], True)
         assert cluster.deploy().changed() == 0
         assert cluster.processes() == before
+
+
+def test_the_probe_of_listeners_judges_certificates(secured, passwords, tmp_path):
+    """The right name and authority are fine; another name, another authority are told."""
+    collection_finder.install()
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.wire import look
+
+    make_certificates(tmp_path, [])
+
+    def probed(host="127.0.0.1", authority=secured.certificates):
+        port = secured.port("kafka-2")
+        login = {
+            "sasl_mechanism": "PLAIN",
+            "sasl_username": "admin",
+            "sasl_password": passwords["admin"],
+            "ssl_ca": (authority / "ca.crt").read_text(),
+        }
+        return look(host, port, 2, "SASL_SSL", login, 20)
+
+    seen = probed()
+    assert not seen.failed, seen
+    assert seen.answered_by == 2 and seen.brokers[2] == f"127.0.0.1:{secured.port('kafka-2')}"
+    other = probed("localhost")  # the certificate is for the address alone
+    assert (other.failed, other.detail) == ("certificate", "it is for 127.0.0.1")
+    assert probed(authority=tmp_path).failed == "certificate"

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Prints the records of a topic, as a member of a group; start it as often as there are partitions.
+
+    python consumer.py librdkafka.json TOPIC GROUP
+
+librdkafka.json is what playbooks/client.yml has written. Needs: pip install confluent-kafka.
+
+What matters here:
+* An offset is committed after its record was processed, never before: at least once. A consumer that is killed
+  processes some records again, which `process` has to bear; none is left out.
+* Before partitions go to another member of the group, what was processed is committed, so that it begins behind it.
+* Members hand partitions over one by one (cooperative-sticky): the others go on reading meanwhile.
+* At SIGTERM and SIGINT it commits, and leaves the group: the others take over at once, not after session.timeout.ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+
+COMMIT_SECONDS = 1.0
+CAREFUL = {
+    # only what store_offsets has been told is committed, and only by commit()
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "auto.offset.reset": "earliest",
+    "partition.assignment.strategy": "cooperative-sticky",
+    # a transaction that was aborted is nothing to process
+    "isolation.level": "read_committed",
+}
+
+
+def process(message: Message) -> None:
+    """The work. Here: one line of output."""
+    value = (message.value() or b"").decode(errors="replace")
+    key = (message.key() or b"").decode(errors="replace")
+    print(f"{message.partition()}\t{message.offset()}\t{key}\t{value}", flush=True)
+
+
+def commit(consumer: Consumer) -> None:
+    """Commit what was processed, and wait for the answer."""
+    try:
+        consumer.commit(asynchronous=False)
+    except KafkaException as error:
+        # Nothing new, or the partitions are another member's by now, which processes these records again.
+        passing = (KafkaError._NO_OFFSET, KafkaError.REBALANCE_IN_PROGRESS)
+        lost = (KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID)
+        if error.args[0].code() not in (*passing, *lost):
+            raise
+
+
+def run(consumer: Consumer, stopped: threading.Event) -> int:
+    """Process records until `stopped`; return how many."""
+    count, next_commit = 0, time.monotonic() + COMMIT_SECONDS
+    while not stopped.is_set():
+        message = consumer.poll(0.2)
+        if message is not None and message.error():
+            # What passes, such as a leader that moves, librdkafka mends; this does not.
+            raise KafkaException(message.error())
+        if message is not None:
+            process(message)
+            consumer.store_offsets(message)
+            count += 1
+        if time.monotonic() >= next_commit:
+            commit(consumer)
+            next_commit = time.monotonic() + COMMIT_SECONDS
+    return count
+
+
+def main() -> int:
+    """Join the group, work, leave it."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("settings", type=Path, help="librdkafka.json")
+    parser.add_argument("topic")
+    parser.add_argument("group")
+    arguments = parser.parse_args()
+
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+
+    def troubled(error) -> None:
+        print(f"librdkafka: {error.str()}", file=sys.stderr)
+
+    settings = json.loads(arguments.settings.read_text())
+    consumer = Consumer({**settings, **CAREFUL, "group.id": arguments.group, "error_cb": troubled})
+    consumer.subscribe([arguments.topic], on_revoke=lambda one, _partitions: commit(one))
+    try:
+        count = run(consumer, stopped)
+        commit(consumer)
+    finally:
+        consumer.close()
+    print(f"{count} records processed", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Writes each line of its standard input as a record: KEY<TAB>VALUE, or a value alone.
+
+    python producer.py librdkafka.json TOPIC < lines
+
+librdkafka.json is what playbooks/client.yml has written. Needs: pip install confluent-kafka.
+
+What matters here:
+* acks=all and idempotence: what is acknowledged is on all replicas in sync, once, in order for each key.
+* A broker that dies is no error of ours: librdkafka finds the new leader and sends again, for at most
+  delivery.timeout.ms. A record counts when its callback has come without an error, not before.
+* At SIGTERM and SIGINT no new line is taken, and all that was taken is delivered before the end.
+
+The exit code is 0 if every line that was taken was acknowledged, else 1; lines that were not are named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import queue
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Iterator, Optional
+
+from confluent_kafka import KafkaException, Producer
+
+SAFE = {
+    "acks": "all",
+    "enable.idempotence": True,
+    # longer than a broker needs to be found dead and replaced as leader (18 s in ZooKeeper's session)
+    "delivery.timeout.ms": 120_000,
+    # a few milliseconds make batches, and batches make throughput
+    "linger.ms": 5,
+    "compression.type": "lz4",
+}
+
+
+class Deliveries:
+    """Counts what became of the records."""
+
+    def __init__(self) -> None:
+        self.taken = self.acknowledged = self.failed = 0
+
+    def about(self, line: str):
+        """Return the callback for one line."""
+
+        def done(error, _message) -> None:
+            if error is None:
+                self.acknowledged += 1
+            else:
+                self.failed += 1
+                print(f"not acknowledged: {line!r}: {error.str()}", file=sys.stderr)
+
+        return done
+
+
+def lines_until(stopped: threading.Event) -> Iterator[Optional[str]]:
+    """Yield lines of the standard input as they come, None while there is none, until its end or `stopped`."""
+    waiting: queue.Queue = queue.Queue(maxsize=10_000)
+
+    def read() -> None:
+        for line in sys.stdin:
+            waiting.put(line.rstrip("\n"))
+        waiting.put(EOFError)
+
+    # a thread of its own: a signal does not end a blocking read
+    threading.Thread(target=read, daemon=True).start()
+    while not stopped.is_set():
+        try:
+            line = waiting.get(timeout=0.1)
+        except queue.Empty:
+            yield None
+            continue
+        if line is EOFError:
+            return
+        yield line
+
+
+def send(producer: Producer, topic: str, line: str, deliveries: Deliveries) -> None:
+    """Hand one line over to librdkafka; wait while its queue is full."""
+    key, tab, value = line.partition("\t")
+    deliveries.taken += 1
+    while True:
+        try:
+            producer.produce(
+                topic,
+                key=key if tab else None,
+                value=value if tab else line,
+                on_delivery=deliveries.about(line),
+            )
+            return
+        except BufferError:
+            producer.poll(0.5)
+
+
+def main() -> int:
+    """Send lines until there are no more, or until a signal says so."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("settings", type=Path, help="librdkafka.json")
+    parser.add_argument("topic")
+    arguments = parser.parse_args()
+
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+
+    def troubled(error) -> None:
+        # All of them but fatal ones pass: librdkafka tries again.
+        print(f"librdkafka: {error.str()}", file=sys.stderr)
+        if error.fatal():
+            stopped.set()
+
+    settings = json.loads(arguments.settings.read_text())
+    producer = Producer({**settings, **SAFE, "error_cb": troubled})
+    deliveries = Deliveries()
+    try:
+        for line in lines_until(stopped):
+            if line is not None:
+                send(producer, arguments.topic, line, deliveries)
+            producer.poll(0)  # serves the callbacks
+    except KafkaException as error:
+        print(f"cannot go on: {error}", file=sys.stderr)
+    producer.flush(SAFE["delivery.timeout.ms"] / 1000)
+    print(f"{deliveries.acknowledged} of {deliveries.taken} records acknowledged", file=sys.stderr)
+    return 0 if deliveries.acknowledged == deliveries.taken else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which addresses a client connects to, and what is wrong with what it has seen there.
+
+Private to this collection. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.wire import Seen
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+
+# Not for hosts of clients: brokers use the one among themselves, whoever runs Ansible the other.
+_NO_CLIENTS = {"brokers", "admin"}
+
+
+@dataclass(frozen=True)
+class Target:
+    """The address that clients of a listener are told for a broker; `name` is the broker's host."""
+
+    listener: str
+    protocol: str
+    broker: int
+    name: str
+    host: str
+    port: int
+
+    def to_dict(self) -> Dict[str, Any]:
+        """As the module takes it."""
+        return asdict(self)
+
+
+def targets(brokers: Sequence[Mapping[str, Any]]) -> List[Target]:
+    """Every advertised address of the listeners that clients use, of brokers with `host id listeners`."""
+    return [
+        Target(
+            listener=str(item["name"]),
+            protocol=str(item.get("protocol") or "PLAINTEXT"),
+            broker=int(broker["id"]),
+            name=str(broker["host"]),
+            host=str(item.get("advertised") or item.get("bind")),
+            port=int(item["port"]),
+        )
+        for broker in brokers
+        for item in broker["listeners"]
+        if set(item.get("audience") or ()) - _NO_CLIENTS
+    ]
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """Something that can be wrong, and what to do."""
+
+    check: str
+    remedy: str
+
+
+# by the step that failed
+_STEPS = {
+    "name": Wrong(
+        check="reach.name",
+        remedy="add the name to DNS or /etc/hosts of this host, or correct `advertised`",
+    ),
+    "port": Wrong(
+        check="reach.port",
+        remedy="let this host through firewall and port mapping, or correct `advertised` and `port`",
+    ),
+    "certificate": Wrong(
+        check="reach.certificate",
+        remedy="give the broker a certificate with this name, or correct ssl_ca, `advertised` or the port mapping",
+    ),
+    "protocol": Wrong(
+        check="reach.protocol", remedy="correct the port mapping: it leads to something else"
+    ),
+    "login": Wrong(
+        check="reach.login",
+        remedy="correct kafka_client_security, or the port mapping if it leads elsewhere",
+    ),
+}
+_CLUSTER = Wrong(
+    check="reach.cluster",
+    remedy="correct the port mapping: it leads to a broker of another cluster",
+)
+_BROKER = Wrong(check="reach.broker", remedy="correct the port mapping, or `advertised`")
+_TOLD = Wrong(
+    check="reach.advertised",
+    remedy="run playbooks/site.yml, so that brokers say what the inventory has",
+)
+
+
+def problems(
+    host: str, seen: Sequence[Tuple[Target, Seen]], cluster_id: str = ""
+) -> Iterator[Problem]:
+    """What is wrong with `seen` from `host`: pairs of Target and Seen. `cluster_id`: "" where it is not known."""
+    for target, what in seen:
+        where = endpoint(target.host, target.port)
+        for wrong, reason in _judged(target, what, cluster_id):
+            subject = f"listener {target.listener} of {target.name}"
+            yield Problem(wrong.check, reason, wrong.remedy, (host,), subject, where)
+
+
+def _judged(target: Target, what: Seen, cluster_id: str) -> Iterator[Tuple[Wrong, str]]:
+    """What is wrong with one target, and the reason."""
+    if what.failed:
+        yield _STEPS[what.failed], what.detail
+        return
+    if cluster_id and what.cluster_id != cluster_id:
+        yield _CLUSTER, f"another cluster answers, {what.cluster_id}, not {cluster_id}"
+        return
+    if what.answered_by not in (None, target.broker):
+        yield _BROKER, f"broker {what.answered_by} answers, not broker {target.broker}"
+    told = what.brokers.get(target.broker)
+    if not told:
+        yield _TOLD, f"clients are not told of broker {target.broker}; it is not registered"
+    elif told != endpoint(target.host, target.port):
+        yield _TOLD, f"clients are told {told} for broker {target.broker}"
