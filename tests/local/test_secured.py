@@ -534,6 +534,20 @@ def test_scram_users_exist_before_the_first_broker_starts(next_offset, passwords
         assert cluster.processes() == before
 
 
+@pytest.mark.soak  # the module's own tests are in tests/integration/state
+def test_hosts_of_clients_are_asked_what_they_reach(secured):
+    """A group in the inventory is all that it takes; its hosts are no members of the cluster."""
+    hosts = secured.overlay / "hosts.yml"
+    before = hosts.read_text()
+    hosts.write_text("all: {children: {kafka_clients: {hosts: {app-1: {}}}}}\n")
+    try:
+        run = secured.deploy()
+    finally:
+        hosts.write_text(before)
+    assert "Clients on app-1 reach every broker" in run.text
+    assert run.changed() == 0, run.text
+
+
 def test_the_probe_of_listeners_judges_certificates(secured, passwords, tmp_path):
     """The right name and authority are fine; another name, another authority are told."""
     collection_finder.install()

@@ -92,9 +92,15 @@ def _connected(host: str, port: int, seconds: float) -> socket.socket:
 
 
 def _encrypted(plain: socket.socket, host: str, login: Mapping[str, Any]) -> ssl.SSLSocket:
-    files = ("ssl_ca", "ssl_certificate", "ssl_key", "ssl_key_password")
-    connection = Connection((), **{key: login.get(key) or None for key in files})
-    with kafka_python_settings(replace(connection, security_protocol="SSL")) as settings:
+    connection = Connection(
+        addresses=(),
+        security_protocol="SSL",
+        ssl_ca=login.get("ssl_ca") or None,
+        ssl_certificate=login.get("ssl_certificate") or None,
+        ssl_key=login.get("ssl_key") or None,
+        ssl_key_password=login.get("ssl_key_password") or None,
+    )
+    with kafka_python_settings(connection) as settings:
         context = settings["ssl_context"]
     # The name is compared below, so that the names that are there can be told.
     context.check_hostname = False
