@@ -90,6 +90,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variabl
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     CLIENT_PACKAGES,
     DEPLOY,
+    FETCH,
     JOB_PACKAGES,
     PURPOSES,
     AdminHost,
@@ -146,15 +147,18 @@ class ActionModule(ActionBase):
         )
         inventory = Inventory(self._templar, self._loader, task_vars)
         if arguments["phase"] == "collect":
-            result.update(self._collect(inventory, arguments["host"], task_vars))
+            host = arguments["host"] or task_vars["inventory_hostname"]
+            contact = arguments["purpose"] != FETCH
+            result.update(self._collect(inventory, host, contact, task_vars))
         else:
             result.update(self._judge(inventory, arguments, task_vars))
         return result
 
     # ------------------------------------------------------------ collect
 
-    def _collect(self, inventory: Inventory, host: str, task_vars: Any) -> Dict[str, Any]:
-        host = host or task_vars["inventory_hostname"]
+    def _collect(
+        self, inventory: Inventory, host: str, contact: bool, task_vars: Any
+    ) -> Dict[str, Any]:
         gathered = inventory.gather(host)
         if not gathered["is_broker"] and not gathered["is_server"]:
             return {"changed": False, "member": False, "groups": {}, "hidden": []}
@@ -173,6 +177,8 @@ class ActionModule(ActionBase):
             "facts": None,
             "unreachable_reason": "",
         }
+        if not contact:
+            return result
         member, _findings = read_member(raw_of(host, gathered))
         names = set(names_to_resolve(member)) | self._announced(inventory, gathered)
         request = facts_request(member, sorted(names))
@@ -272,13 +278,16 @@ class ActionModule(ActionBase):
             problem = found("inventory.empty_group", host, "kafka_group", group, reason)
             raise AnsibleActionFail(problem.line())
         raws = with_assigned_ids(inventory, raws)
-        admin = self._admin_host(inventory, task_vars)
-        usable = not (admin.unreachable or set(CLIENT_PACKAGES) & set(admin.missing))
-        asked = self._ask_clusters(raws, arguments, task_vars) if usable else {}
+        controller, asked = Controller(), {}
+        if arguments["purpose"] != FETCH:
+            admin = self._admin_host(inventory, task_vars)
+            controller = _controller(raws, admin)
+            if not (admin.unreachable or set(CLIENT_PACKAGES) & set(admin.missing)):
+                asked = self._ask_clusters(raws, arguments, task_vars)
         verdict = judge(
             raws,
             load_versions(ROLES),
-            controller=_controller(raws, admin),
+            controller=controller,
             snapshots={name: each["snapshot"] for name, each in asked.items() if each["snapshot"]},
             host_names=frozenset(task_vars["hostvars"]),
             group_names=frozenset(
@@ -308,7 +317,8 @@ class ActionModule(ActionBase):
         # for whoever has to look once more
         result["asked"] = {key: arguments[key] for key in ASKED}
         enforce = arguments["enforce"]
-        if enforce and not self._task.check_mode:
+        # The report of a run that looked at the hosts stays.
+        if enforce and arguments["purpose"] != FETCH and not self._task.check_mode:
             now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
             result["report"] = _write_reports(reports(raws, findings, result["ids"], now))
         errors = {each.check for each in findings if each.level == ERROR}

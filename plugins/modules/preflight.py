@@ -53,9 +53,13 @@ options:
       - With V(start), what was in effect is started, so that a mistake in what the inventory would write (listeners,
         configuration, topics, versions and the like) is only warned about, and a host whose own disks, ports or Java are
         not in order is left out.
+      - With V(state), for playbooks that only talk to running brokers, whoever has installed them, only what is declared of
+        the cluster's state is judged, and how brokers are reached.
+      - With V(fetch), which only fills the controller's cache, no host is contacted in either phase, no report is written,
+        and what is not fetched is only warned about.
       - With V(upgrade) and V(rollback) the way from what runs to the inventory's versions is checked.
     type: str
-    choices: [deploy, keep, start, upgrade, rollback]
+    choices: [deploy, keep, state, start, upgrade, rollback, fetch]
     default: deploy
   replaced:
     description:

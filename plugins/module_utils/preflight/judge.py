@@ -59,6 +59,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     DEPLOY,
+    FETCH,
     START,
     STATE,
     Cluster,
@@ -120,6 +121,15 @@ STATE_VARIABLES = ("kafka_dynamic_configs", "kafka_retention", "kafka_topics")
 ASKED_THEMSELVES = frozenset(
     ("acls.no_authorizer", "replication.exceeds_brokers", "replication.min_insync")
 )
+# What concerns a run that only fills the cache: by the first words of ids, and by the variables that say what
+# is fetched, and to where.
+FETCH_WORDS = frozenset(("cluster", "inventory", "settings", "version"))
+FETCH_VARIABLES = (
+    *("distribution_", "flow_validation", "kafka_group", "kafka_plugins", "kafka_scala_version"),
+    *("kafka_version", "kafkaops_cache", "zookeeper_group", "zookeeper_version"),
+)
+# A secret that this controller does not have may be on the one that deploys.
+UNDEFINED = "settings.undefined"
 # Nobody may consent to two brokers with one id, to one directory for two, or to a start that fails.
 NEVER_ACCEPTED = frozenset(
     (
@@ -228,6 +238,8 @@ def judge(
     ]
     if purpose == STATE:
         findings = _of_the_state(findings, world)
+    if purpose == FETCH:
+        findings = _of_the_cache(findings)
     if purpose == START:
         findings = [
             (
@@ -286,6 +298,18 @@ def _of_the_state(findings: Iterable[Problem], world: World) -> List[Problem]:
             continue
         down = each.check == UNREACHABLE and set(each.subjects) <= answering
         kept.append(_as_warning(each, "the others are asked") if down else each)
+    return kept
+
+
+def _of_the_cache(findings: Iterable[Problem]) -> List[Problem]:
+    """What a run must know that only fetches; what stops a deployment later is said, and stops it not."""
+    kept = []
+    for each in findings:
+        known = each.check.partition(".")[0] in FETCH_WORDS and each.check != UNDEFINED
+        if known or each.setting.startswith(FETCH_VARIABLES):
+            kept.append(each)
+        elif each.level == ERROR:
+            kept.append(_as_warning(each, "nothing that is fetched depends on it"))
     return kept
 
 

@@ -25,10 +25,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
 
 # What a run is for: to bring the inventory into effect (versions stay), to do without any change of
 # versions, to talk to running brokers only, whoever has installed them, to start what was in effect, to
-# upgrade, to go back.
+# upgrade, to go back, to fill the controller's cache without contact to any host.
 DEPLOY, KEEP, STATE = "deploy", "keep", "state"
-START, UPGRADE, ROLLBACK = "start", "upgrade", "rollback"
-PURPOSES = (DEPLOY, KEEP, STATE, START, UPGRADE, ROLLBACK)
+START, UPGRADE, ROLLBACK, FETCH = "start", "upgrade", "rollback", "fetch"
+PURPOSES = (DEPLOY, KEEP, STATE, START, UPGRADE, ROLLBACK, FETCH)
 # Those that start brokers with what the inventory says.
 WRITING = (DEPLOY, UPGRADE, ROLLBACK)
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The real registry, the real Ivy: fetch, kill, damage, go offline. Needs network and Java."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -195,20 +196,55 @@ def test_every_tool_of_every_lock_has_its_class(installed, name):
     }
 
 
-def test_the_playbook_needs_no_host(tmp_path):
-    """fetch.yml runs where there is internet, which may be no place from which a host can be reached."""
-    obtain("kafka", "3.9.2")
-    obtain("zookeeper", "3.9.5")
-    inventory = tmp_path / "hosts.yml"
-    hosts = {"zookeeper": ["zk1.invalid"], "kafka": ["k1.invalid", "k2.invalid"]}
+def fetch(directory, *arguments, brokers="kafka"):
+    """A run of fetch.yml over hosts that nobody can reach; `brokers`: what their group is called."""
+    inventory = directory / "hosts.yml"
+    hosts = {"zookeeper": ["zk1.invalid"], brokers: ["k1.invalid", "k2.invalid"]}
     lines = ["all:", "  vars: {ansible_become: true}", "  children:"]
     for group, names in hosts.items():
         lines += [f"    {group}:", "      hosts:", *(f"        {name}:" for name in names)]
     inventory.write_text("\n".join(lines) + "\n")
     command = [str(pathlib.Path(sys.executable).with_name("ansible-playbook"))]
-    command += ["-i", str(inventory), str(CHECKOUT / "playbooks" / "fetch.yml")]
-    for _first_and_second in range(2):
-        done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    command += ["-i", str(inventory), str(CHECKOUT / "playbooks" / "fetch.yml"), *arguments]
+    home = dict(os.environ, KAFKAOPS_HOME=str(directory / "home"))
+    return subprocess.run(
+        command, cwd=CHECKOUT, env=home, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_playbook_needs_no_host(tmp_path):
+    """fetch.yml runs where there is internet, which may be no place from which a host can be reached."""
+    obtain("kafka", "3.9.2")
+    obtain("zookeeper", "3.9.5")
+    # What the deployment would refuse is said; it is no matter for what is fetched.
+    elsewhere = ("-e", '{"kafka_broker_id": 1, "kafka_admin_host": "k1.invalid"}')
+    for more in ((), elsewhere):
+        done = fetch(tmp_path, *more)
         assert done.returncode == 0, done.stdout + done.stderr
+    assert "warning: [identity.duplicate_broker_id] k1.invalid, k2.invalid" in done.stdout
     recap = done.stdout.rpartition("PLAY RECAP")[2]
     assert recap.count("changed=0") == recap.count("unreachable=0") == 3, recap
+    assert not (tmp_path / "home").exists()
+
+
+def test_the_playbook_fetches_nothing_by_an_inventory_with_mistakes(tmp_path):
+    mistakes = {
+        "kafka_version": "3.9.22",
+        "zookeeper_version": ["3.9.5"],
+        "distribution_source": "mavn",
+        "kafka_plugins": [{"src": "/plugin.jar"}],
+        "flow_validation": "maybe",
+        "kafkaops_cache": [str(tmp_path / "cache")],
+    }
+    done = fetch(tmp_path, "-e", json.dumps(mistakes))
+    refused = done.stdout.partition("the preflight refuses this inventory")[2]
+    assert done.returncode == 2 and refused, done.stdout + done.stderr
+    assert [name for name in mistakes if f": {name}" not in refused] == [], refused
+    assert "Traceback" not in done.stdout + done.stderr and "TASK [Obtain" not in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["hosts.yml"]
+
+
+def test_the_playbook_does_not_take_half_of_an_inventory_for_all_of_it(tmp_path):
+    done = fetch(tmp_path, brokers="brokres")
+    assert done.returncode == 2 and "[inventory.empty_group]" in done.stdout, done.stdout
+    assert "TASK [Obtain" not in done.stdout
