@@ -30,12 +30,14 @@ options:
         takes long is left running. Both are failures that say so.
       - V(stopped) stops the process with SIGTERM and waits for its exit. It is never killed.
       - V(removed) stops it and removes its unit or program; files stay.
+      - V(deleted) does the same and deletes O(config_dir), O(state_dir), O(log_dir) and O(data_dirs) with all that is in
+        them. Folders right above them that bear the name of the instance or of the cluster go, too, if they are empty.
       - V(noted) notes which O(overrides) are about to be set in the cluster, in addition to those that were noted.
       - V(adopted) takes the running process for started with what is staged, since the cluster has O(overrides)
         in effect and nothing else differs. Nothing is started or stopped.
       - V(probe) only reports.
     type: str
-    choices: [staged, started, stopped, removed, noted, adopted, probe]
+    choices: [staged, started, stopped, removed, deleted, noted, adopted, probe]
     default: staged
   configuration:
     description:
@@ -317,8 +319,14 @@ took:
     - When the turn began and ended (C(from_ms), C(to_ms), by the host's clock, since 1970), and what was C(done),
       V(started), V(restarted) or V(stopped).
   type: dict
-  returned: when O(state=started) has started it, or O(state=stopped) or O(state=removed) has stopped it
+  returned: when O(state=started) has started it, or O(state=stopped), O(state=removed) or O(state=deleted) has stopped it
   sample: {from_ms: 1763884800000, to_ms: 1763884804200, done: restarted}
+kept:
+  description: What stays, and why; a folder that holds something else, a mount point, what a link led to.
+  returned: with O(state=deleted)
+  type: list
+  elements: str
+  sample: ["/srv/kafkaops/clusters/local/kafka-1: it holds notes.txt"]
 explanation:
   description: Whether it runs, since when, which of its disks are full, and the last lines of its logs.
   type: str
@@ -376,7 +384,10 @@ SPEC = {
     "state": {
         "type": "str",
         "default": "staged",
-        "choices": ["staged", "started", "stopped", "removed", "noted", "adopted", "probe"],
+        "choices": [
+            *("staged", "started", "stopped", "removed", "deleted"),
+            *("noted", "adopted", "probe"),
+        ],
     },
     "configuration": {"type": "str", "default": "staged", "choices": ["staged", "in_effect"]},
     "fingerprint": {"type": "str", "default": ""},

@@ -191,8 +191,15 @@ def test_teardown(quick):
         )
         assert list((quick.instance(name) / "data").iterdir()), f"{name} still has its data"
 
-    quick.play("teardown.yml", "-e", "confirm=local")
+    noted = quick.instance(quick.names[0]) / "notes.txt"
+    noted.write_text("mine")
+    run = quick.play("teardown.yml", "-e", "confirm=local")
     assert not quick.stray()
-    assert not [path for name in quick.names for path in quick.instance(name).rglob("*")]
+    assert f"stays {noted.parent}: it holds notes.txt" in " ".join(run.text.split())
+    cluster = noted.parents[1]
+    assert sorted(cluster.rglob("*")) == [noted.parent, noted], "only what is not ours"
+    noted.unlink()
     assert (quick.home / "reports" / "local" / "latest" / "verdict.json").exists(), "results stay"
+    quick.play("teardown.yml", "-e", "confirm=local")
+    assert not cluster.exists(), "a folder that is empty by now goes, too"
     assert quick.play("teardown.yml", "-e", "confirm=local").changed() == 0

@@ -12,6 +12,10 @@ import pwd
 import time
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.deletion import (
+    delete,
+    present,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generation import Generation
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import (
     CONSOLE,
@@ -135,7 +139,7 @@ def carry_out(
             result = _start(params, check_mode, instance)
         elif state in ("noted", "adopted"):
             result = _change_live(params, check_mode, instance)
-        elif state in ("stopped", "removed"):
+        elif state in ("stopped", "removed", "deleted"):
             result = _stop(params, check_mode, instance, manager)
         else:
             told = (
@@ -213,10 +217,23 @@ def _stop(params: Params, check_mode: bool, instance: Instance, manager: Service
         instance.stop(params["stop_timeout"])
     elif not check_mode:
         instance.remove(params["stop_timeout"])
-    if not ran or check_mode:
-        return {"changed": runs}
-    took = {"from_ms": began, "to_ms": _now_ms(), "done": "stopped"}
-    return {"changed": runs, "took": took}
+    result: Result = {"changed": runs}
+    if ran and not check_mode:
+        result["took"] = {"from_ms": began, "to_ms": _now_ms(), "done": "stopped"}
+    if params["state"] == "deleted":
+        deleted, result["kept"] = _delete(params, check_mode)
+        result["changed"] = runs or deleted
+    return result
+
+
+def _delete(params: Params, check_mode: bool) -> Tuple[bool, List[str]]:
+    """Delete the directories (in check mode: look for them); return (whether any was there, what stays)."""
+    own = [params["config_dir"], params["state_dir"], params["log_dir"], *params["data_dirs"]]
+    if check_mode:
+        return bool(present(own)), []
+    # Who runs without a lock names no cluster, and leaves its folder.
+    deleted, kept = delete(own, params["name"], params["lock"].get("cluster") or params["name"])
+    return deleted, list(kept)
 
 
 def _target(params: Params, instance: Instance) -> Optional[str]:

@@ -304,18 +304,33 @@ class Supervisor(ServiceManager):
         return bool(info and info["statename"] in RUNNING)
 
     def remove(self, name: str) -> None:
-        """Forget a stopped program; the last one takes supervisord with it."""
+        """Forget a stopped program; the last one takes supervisord and its files with it."""
+        if not os.path.isdir(self.directory):
+            return
+        programs = os.path.join(self.directory, "programs")
         with self._locked():
             if os.path.exists(self._program(name)):
                 os.unlink(self._program(name))
-            if not self.alive():
-                return
-            self._must(name, "removeProcessGroup", name, unless=["BAD_NAME"])
-            self._must(name, "reloadConfig")
-            programs = os.path.join(self.directory, "programs")
-            remove_partials(programs)
-            if not os.listdir(programs):
-                self._shutdown()
+            if os.path.isdir(programs):
+                remove_partials(programs)
+            last = not os.path.isdir(programs) or not os.listdir(programs)
+            if self.alive():
+                self._must(name, "removeProcessGroup", name, unless=["BAD_NAME"])
+                self._must(name, "reloadConfig")
+                if last:
+                    self._shutdown()
+            if last and not self.alive() and self._unreachable() is None:
+                self._clean(programs)
+
+    def _clean(self, programs: str) -> None:
+        """Remove what supervisord and this class have written; the directory too, unless it holds more."""
+        for name in ("supervisord.conf", "supervisord.log", "supervisord.log.*", "lock"):
+            for path in glob.glob(os.path.join(glob.escape(self.directory), name)):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)
+        for path in (programs, self.directory):
+            with contextlib.suppress(OSError):
+                os.rmdir(path)
 
 
 def _escaped(text: str) -> str:

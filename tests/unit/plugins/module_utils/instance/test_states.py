@@ -123,6 +123,27 @@ def test_a_life(module):
     assert not module.run("removed")["changed"]
 
 
+def test_deleted_leaves_nothing_but_what_is_not_ours(module):
+    staged = module.run("staged", generation=module.generation(threads=8))
+    module.run("started", fingerprint=staged["fingerprint"])
+    with open(module.path("one", "notes.txt"), "w", encoding="utf-8") as notes:
+        notes.write("mine")
+    assert module.run("deleted", check_mode=True)["changed"]
+    assert module.run("probe")["running"]
+    deleted = module.run("deleted")
+    assert deleted["changed"] and deleted["took"]["done"] == "stopped"
+    assert deleted["kept"] == [f"{module.path('one')}: it holds notes.txt"]
+    assert os.listdir(module.path("one")) == ["notes.txt"]
+    assert not os.path.exists(module.path("supervisor"))
+    os.unlink(module.path("one", "notes.txt"))
+    again = module.run("deleted")
+    assert (again["changed"], again["kept"]) == (True, []) and not os.path.exists(
+        module.path("one")
+    )
+    assert not module.run("deleted")["changed"]
+    assert not module.run("deleted", check_mode=True)["changed"]
+
+
 def test_a_run_that_has_lost_the_lock_starts_and_stops_nothing(module):
     class Lost(Exception):
         """What the check of the lock raises."""

@@ -255,6 +255,7 @@ def test_the_last_one_removed_takes_supervisord_along(group_of):
     )
     group.benches["two"].instance.remove(30)
     wait_until(lambda: start_ticks(daemon) is None, 60, "supervisord is gone")
+    assert not os.path.exists(group.supervisor.directory)
     assert os.path.exists(group.benches["two"].conf("current", "server.properties"))
     group.start()
     assert all(group.pids().values())

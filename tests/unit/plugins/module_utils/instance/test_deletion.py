@@ -1,0 +1,91 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What teardown deletes of an instance, and which folders above go with it: on real directories."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance import deletion
+
+NAMES = ("kafka-1", "orders")
+
+
+@pytest.mark.parametrize(
+    "directories, folders",
+    [
+        ((), ()),
+        (("/etc/kafka-1",), ()),
+        (("/var/lib/kafka-1/data", "/etc/kafka-1"), ("/var/lib/kafka-1",)),
+        (
+            ("/home/me/clusters/orders/kafka-1/conf", "/home/me/clusters/orders/kafka-1/data/"),
+            ("/home/me/clusters/orders/kafka-1", "/home/me/clusters/orders"),
+        ),
+        # A disk's mount point, and whatever is above a folder that is not ours.
+        (("/data/a", "/kafka-1/disks/b"), ()),
+    ],
+)
+def test_the_folders_that_bear_the_instances_name(directories, folders):
+    assert deletion.folders_above(directories, set(NAMES)) == folders
+
+
+@pytest.fixture(name="made")
+def make(tmp_path):
+    """(home, the instance's folder, its directories with something in each)."""
+    home = tmp_path / "clusters"
+    folder = home / "orders" / "kafka-1"
+    directories = [folder / name for name in ("conf", "run", "data")]
+    for each in directories:
+        (each / "below").mkdir(parents=True)
+        (each / "below" / "file").write_text("x")
+    return home, folder, [str(each) for each in directories]
+
+
+def test_what_was_made_for_the_instance_goes_and_a_second_run_has_nothing_to_do(made):
+    home, _folder, directories = made
+    assert deletion.delete(directories, *NAMES) == (True, ())
+    assert list(home.iterdir()) == []
+    assert deletion.delete(directories, *NAMES) == (False, ())
+
+
+def test_another_instance_of_the_cluster_stays(made):
+    home, folder, directories = made
+    (home / "orders" / "kafka-2" / "data").mkdir(parents=True)
+    assert deletion.delete(directories, *NAMES) == (True, ())
+    assert not folder.exists() and (home / "orders" / "kafka-2" / "data").exists()
+    (home / "orders" / "notes.txt").write_text("mine")
+    kept = (f"{home / 'orders'}: it holds notes.txt",)
+    assert deletion.delete(directories, *NAMES) == (False, kept)
+
+
+def test_what_somebody_else_has_put_there_stays_and_is_told(made):
+    home, folder, directories = made
+    for name in ("a", "b", "c", "d", "e"):
+        (folder / name).write_text("mine")
+    deleted, kept = deletion.delete(directories, *NAMES)
+    assert deleted and kept[0] == f"{folder}: it holds a, b, c and 2 more"
+    assert sorted(os.listdir(folder)) == ["a", "b", "c", "d", "e"]
+    assert (home / "orders").exists()
+
+
+def test_a_link_goes_and_what_it_leads_to_stays(made, tmp_path):
+    _home, folder, directories = made
+    disk = tmp_path / "disk"
+    (disk / "topic-0").mkdir(parents=True)
+    (folder / "more").symlink_to(disk)
+    _deleted, kept = deletion.delete([*directories, str(folder / "more")], *NAMES)
+    assert kept == (f"{disk}: {folder / 'more'} was a link to it",)
+    assert (disk / "topic-0").exists() and not folder.exists()
+
+
+def test_a_mounted_directory_is_emptied(made, monkeypatch):
+    """Without root nothing can be mounted here; the kernel refuses to remove a mount point."""
+    _home, folder, directories = made
+    monkeypatch.setattr(os.path, "ismount", lambda path: path == directories[2])
+    deleted, kept = deletion.delete(directories, *NAMES)
+    assert deleted and os.listdir(directories[2]) == []
+    assert kept[0] == f"{directories[2]}: something is mounted there, it is empty now"
+    assert kept[1] == f"{folder}: it holds data"
+    assert deletion.delete(directories, *NAMES)[0] is False
