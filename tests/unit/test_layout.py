@@ -27,7 +27,7 @@ TREES = {
     for path in PLUGINS.rglob("*.py")
 }
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-PICTURE = ARCHITECTURE.split("## The seven packages")[1].split("```")[1]
+PICTURE = ARCHITECTURE.split("## The eight packages")[1].split("```")[1]
 
 
 def imports(tree):
@@ -81,8 +81,8 @@ def drawn():
     return edges, boxes
 
 
-def test_the_seven_packages_are_those_of_the_picture():
-    assert len(PACKAGES) == 7 and PACKAGES <= set(re.findall(r"\w+", PICTURE))
+def test_the_eight_packages_are_those_of_the_picture():
+    assert len(PACKAGES) == 8 and PACKAGES <= set(re.findall(r"\w+", PICTURE))
     assert SHARED == set(PICTURE.split("one way each<br/>")[1].split('"')[0].split(", "))
 
 
@@ -178,7 +178,10 @@ def test_only_clients_import_a_client_library():
     }
     clients = {
         str(path.relative_to(PLUGINS))
-        for pattern in ("admin/client/*.py", "admin/*/client*.py", "aws/client_*.py")
+        for pattern in (
+            *("admin/client/*.py", "admin/*/client*.py"),
+            *("aws/client_*.py", "drill/client_*.py"),
+        )
         for path in UTILS.glob(pattern)
     }
     assert len(users) > 3 and users <= clients

@@ -1,0 +1,202 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What drills there are: each as a value, with its row of the field's scenarios. Pure.
+
+Private to this collection. `cast` says who is hit on a given cluster, `verdict` what came of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import did_you_mean
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import refusal
+
+ALL = "all"
+# Names of everything that a drill makes in a cluster begin so.
+PREFIX = "kafkaops-drill-"
+# What is done: a broker is killed or stopped, a member of a group is killed or closed, a topic is made anew.
+KILL, STOP, MEMBER_KILL, MEMBER_CLOSE, RECREATE = (
+    "kill",
+    "stop",
+    "member_kill",
+    "member_close",
+    "recreate",
+)
+LEADER, FOLLOWER, CONTROLLER = "leader", "follower", "controller"
+# Of the groups that drills make; Kafka's default is 45 s, too long to wait for.
+SESSION_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class Drill:
+    """One drill. `part` is the victim's part in the cluster, "" where no broker is touched.
+
+    `pause_seconds` is the longest pause that is still as expected: of acknowledgements, or of what is
+    delivered to a group. `proven`: the PySpark judge writes meanwhile and judges.
+    """
+
+    name: str
+    row: str
+    case: str
+    fault: str
+    part: str
+    expected: str
+    pause_seconds: float
+    proven: bool = False
+    min_brokers: int = 1
+
+    @property
+    def topic(self) -> str:
+        """The topic of the drill's own."""
+        return PREFIX + self.name.replace("_", "-")
+
+    @property
+    def groups(self) -> Tuple[str, ...]:
+        """The groups of the drill's own."""
+        if self.fault in (MEMBER_KILL, MEMBER_CLOSE):
+            return (self.topic,)
+        return (f"{self.topic}-1", f"{self.topic}-2")
+
+    @property
+    def hits_broker(self) -> bool:
+        """Whether the drill stops or kills a broker."""
+        return self.fault in (KILL, STOP)
+
+    def to_dict(self) -> Dict[str, Any]:
+        """As the playbook takes it."""
+        return {
+            "name": self.name,
+            "row": self.row,
+            "case": self.case,
+            "fault": self.fault,
+            "part": self.part,
+            "expected": self.expected,
+            "proven": self.proven,
+            "hits_broker": self.hits_broker,
+            "topic": self.topic,
+            "groups": list(self.groups),
+        }
+
+
+# ZooKeeper's session lasts 18 s by default; where the host deregisters a dead broker, it takes 2 s.
+_DEAD_SECONDS = 30.0
+
+DRILLS: Tuple[Drill, ...] = (
+    Drill(
+        "leader_stopped",
+        "S2",
+        "a leader is stopped, and started again",
+        STOP,
+        LEADER,
+        "another leads; nothing lost; then all as before",
+        10.0,
+        proven=True,
+        min_brokers=2,
+    ),
+    Drill(
+        "leader_killed",
+        "S23",
+        "a leader dies",
+        KILL,
+        LEADER,
+        "another leads; nothing lost; then all as before",
+        _DEAD_SECONDS,
+        proven=True,
+        min_brokers=2,
+    ),
+    Drill(
+        "follower_killed",
+        "S22",
+        "a follower dies",
+        KILL,
+        FOLLOWER,
+        "same leader; nothing lost; ISR shrinks and is full again",
+        _DEAD_SECONDS,
+        proven=True,
+        min_brokers=2,
+    ),
+    Drill(
+        "controller_killed",
+        "S4",
+        "the controller dies",
+        KILL,
+        CONTROLLER,
+        "another controller; same leader; nothing lost",
+        _DEAD_SECONDS,
+        proven=True,
+        min_brokers=2,
+    ),
+    Drill(
+        "below_min_isr",
+        "S27",
+        "a replica is away, and min ISR needs it",
+        STOP,
+        FOLLOWER,
+        "writes refused, reads go on; accepted again afterwards",
+        # as long as the replica is away
+        120.0,
+        min_brokers=2,
+    ),
+    Drill(
+        "consumer_killed",
+        "S24",
+        "a consumer of a group dies",
+        MEMBER_KILL,
+        "",
+        f"the other takes over after the session of {SESSION_SECONDS} s; nothing lost",
+        SESSION_SECONDS + 6.0,
+    ),
+    Drill(
+        "consumer_closed",
+        "S24",
+        "a consumer leaves its group",
+        MEMBER_CLOSE,
+        "",
+        "the other takes over at once; nothing lost, nothing twice",
+        SESSION_SECONDS / 2,
+    ),
+    Drill(
+        "topic_recreated",
+        "S36",
+        "a topic is deleted and made anew under its groups",
+        RECREATE,
+        "",
+        "a group that was away reads all of the new topic",
+        60.0,
+    ),
+)
+_BY_NAME = {each.name: each for each in DRILLS}
+
+
+def drill_of(name: str) -> Drill:
+    """The drill of this name; KeyError if there is none."""
+    return _BY_NAME[name]
+
+
+def chosen(text: str) -> List[Drill]:
+    """The drills that `name`, `a,b` or `all` names, in this order, each once.
+
+    Raises ProblemError, with all names that exist, for an unknown one or none.
+    """
+    names = list(dict.fromkeys(part.strip() for part in str(text).split(",") if part.strip()))
+    if ALL in names:
+        names = list(_BY_NAME)
+    unknown = [name for name in names if name not in _BY_NAME]
+    if unknown or not names:
+        hint = did_you_mean(unknown[0], _BY_NAME) if unknown else ""
+        raise refusal(
+            "drill.unknown",
+            f"drill={text}",
+            f"there is no such drill{hint}" if unknown else "no drill is named",
+            f"choose of {', '.join(_BY_NAME)}; several with commas, or {ALL}",
+        )
+    return [_BY_NAME[name] for name in names]
+
+
+def drill_lines() -> List[str]:
+    """A line for each drill, for people who ask what there is."""
+    width = max(map(len, _BY_NAME))
+    return [f"{each.name.ljust(width)}  {each.case} ({each.row})" for each in DRILLS]

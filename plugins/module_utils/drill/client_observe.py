@@ -1,0 +1,122 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Watches a drill that stops or kills a broker: load and looks from before the fault until it is over.
+
+Private to this collection. The playbook does the rest; both tell each other by files in one directory.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import (
+    ANSWER_SECONDS,
+    Reader,
+    Settings,
+    Ticker,
+    Watch,
+    failed,
+    own_topic,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
+    Seen,
+    group_seen,
+    longest_pause_ms,
+    per_bucket,
+    unprotected,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
+    json_text,
+    write_atomically,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
+
+# What the playbook makes to end it, and what it looks at meanwhile.
+END, PROGRESS = "drill-end", "drill-progress.json"
+SAY_SECONDS = 0.3
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What is to be watched, and how long at most (seconds). `beside`: the process of the playbook, 0: none.
+
+    `retry`: whether the producer tries again what is refused.
+    """
+
+    topic: str
+    assignment: Sequence[Sequence[int]]
+    config: Mapping[str, str]
+    groups: Sequence[str]
+    directory: str
+    retry: bool = True
+    beside: int = 0
+    seconds: float = 1800.0
+
+
+def observe(settings: Settings, asked: Watched, alive: Callable[[int], bool]) -> Dict[str, Any]:
+    """Watch until the playbook says that it is over, or is gone; returns what was seen.
+
+    `alive(pid)` tells whether a process runs. AdminError where no record flows.
+    """
+    with own_topic(settings, asked.topic, asked.assignment, asked.config):
+        watch = Watch(settings, asked.topic)
+        readers = [Reader(settings, asked.topic, group) for group in asked.groups]
+        ticker = Ticker(settings, asked.topic, retry=asked.retry)
+        try:
+            if not wait_until(lambda: _flows(ticker, readers), ANSWER_SECONDS):
+                raise failed(asked.topic, "no record came through in time")
+            wait_until(
+                lambda: _over(asked, alive, lambda: _say(asked, ticker, watch)),
+                asked.seconds,
+                poll_seconds=SAY_SECONDS,
+            )
+        finally:
+            ticker.stop()
+            sent = ticker.sent_and_acknowledged
+            wait_until(lambda: all(each.has(sent) for each in readers), ANSWER_SECONDS)
+            watch.stop()
+            for each in readers:
+                each.close()
+        return seen_by(ticker, readers, watch).to_dict()
+
+
+def _flows(ticker: Ticker, readers: List[Reader]) -> bool:
+    return len(ticker.acknowledged) >= 20 and all(each.came for each in readers)
+
+
+def _over(asked: Watched, alive: Callable[[int], bool], say: Callable[[], None]) -> bool:
+    say()
+    gone = bool(asked.beside) and not alive(asked.beside)
+    return gone or os.path.exists(os.path.join(asked.directory, END))
+
+
+def _say(asked: Watched, ticker: Ticker, watch: Watch) -> None:
+    """Write how far it is: `away` counts sends that were answered since the ISR is not full."""
+    everybody = set(asked.assignment[0])
+    last = watch.moments[-1] if watch.moments else None
+    away = 0
+    if last is not None and last.isr != everybody:
+        answered = [*list(ticker.acknowledged.values()), *list(ticker.refused_ms)]
+        away = sum(at_ms > last.at_ms for at_ms in answered)
+    full = last is not None and last.isr == everybody
+    text = json_text({"answered": len(ticker.acknowledged), "away": away, "full": full})
+    write_atomically(os.path.join(asked.directory, PROGRESS), text, 0o644)
+
+
+def seen_by(ticker: Ticker, readers: Sequence[Reader], watch: Optional[Watch]) -> Seen:
+    """What the three have counted, once they are stopped."""
+    sent = ticker.sent_and_acknowledged
+    times = list(ticker.acknowledged.values())
+    return Seen(
+        sent=len(ticker.sent),
+        acknowledged=len(times),
+        refused=dict(ticker.refused),
+        pause_ms=longest_pause_ms(times),
+        groups=tuple(group_seen(each.group, sent, each.came) for each in readers),
+        moments=tuple(watch.moments) if watch else (),
+        unprotected=unprotected(sent, ticker.failed),
+        timeline=per_bucket(times),
+    )

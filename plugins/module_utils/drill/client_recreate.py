@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A topic that is deleted and made anew: under a group that reads, and one that is away meanwhile.
+
+Private to this collection.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, Sequence
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import (
+    ANSWER_SECONDS,
+    Reader,
+    Settings,
+    Ticker,
+    clean_topics,
+    create_topic,
+    failed,
+    own_topic,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
+    Seen,
+    group_seen,
+    per_bucket,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
+
+# The new topic gets more records than the old one had: what a group remembers lies within it.
+OLD_RECORDS, NEW_RECORDS = 40, 100
+# Numbers of the new topic's records begin here.
+NEW_FROM = 1000000
+
+
+def recreate(
+    settings: Settings,
+    topic: str,
+    assignment: Sequence[Sequence[int]],
+    config: Mapping[str, str],
+    groups: Sequence[str],
+) -> Dict[str, Any]:
+    """Delete the topic and make it anew; returns what was seen. AdminError where nothing can be written."""
+    reading, away = groups
+    with own_topic(settings, topic, assignment, config):
+        reader, other = Reader(settings, topic, reading), Reader(settings, topic, away)
+        try:
+            old = _written(settings, topic, OLD_RECORDS, 0)
+            if not wait_until(lambda: reader.has(old) and other.has(old), ANSWER_SECONDS):
+                raise failed(topic, "what was written was not read in time")
+            other.close()
+            clean_topics(settings, [topic])
+            create_topic(settings, topic, assignment, config)
+            new = _written(settings, topic, NEW_RECORDS, NEW_FROM)
+            other = Reader(settings, topic, away)
+            wait_until(lambda: other.has(new), ANSWER_SECONDS)
+            wait_until(lambda: reader.has(new), ANSWER_SECONDS / 2)
+        finally:
+            reader.close()
+            other.close()
+    kept = group_seen(away, new, _new(other))
+    missed = len(group_seen(reading, new, _new(reader)).missing)
+    return Seen(
+        sent=len(old) + len(new),
+        acknowledged=len(new),
+        groups=(kept,),
+        notes=(f"the group that went on reading missed {missed} of {len(new)}",),
+        timeline=per_bucket(new.values()),
+    ).to_dict()
+
+
+def _new(reader: Reader) -> Any:
+    return [(record, at_ms) for record, at_ms in reader.came if int(record) >= NEW_FROM]
+
+
+def _written(settings: Settings, topic: str, count: int, first: int) -> Dict[str, int]:
+    """Write so many records; returns those that were acknowledged, and when they were sent."""
+    ticker = Ticker(settings, topic, interval=0.02, first=first)
+    wait_until(lambda: len(ticker.acknowledged) >= count, ANSWER_SECONDS)
+    ticker.stop()
+    if len(ticker.acknowledged) < count:
+        raise failed(
+            topic, f"{len(ticker.acknowledged)} of {count} records were acknowledged in time"
+        )
+    return ticker.sent_and_acknowledged

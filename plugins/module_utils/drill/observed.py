@@ -1,0 +1,259 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a drill has seen, as values; and what follows from moments and acknowledgements. Pure.
+
+Private to this collection. All moments are milliseconds since 1970, by the clock of the host that asks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple
+
+BUCKET_MS = 100
+
+
+@dataclass(frozen=True)
+class Moment:
+    """From when on the topic's first partition and the cluster were so; `leader` is None while there is none."""
+
+    at_ms: int
+    leader: Optional[int]
+    isr: FrozenSet[int]
+    controller: Optional[int]
+
+    def same(self, other: Moment) -> bool:
+        """Whether nothing but the time differs."""
+        return (self.leader, self.isr, self.controller) == (
+            other.leader,
+            other.isr,
+            other.controller,
+        )
+
+    def to_dict(self) -> Dict[str, Any]:
+        """As the module returns it."""
+        return {
+            "at_ms": self.at_ms,
+            "leader": self.leader,
+            "isr": sorted(self.isr),
+            "controller": self.controller,
+        }
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Moment:
+        """The Moment of a `to_dict`."""
+        return cls(told["at_ms"], told["leader"], frozenset(told["isr"]), told["controller"])
+
+
+@dataclass(frozen=True)
+class GroupSeen:
+    """What came to one group: acknowledged records that did not, how many came again, the longest delay."""
+
+    name: str
+    received: int
+    missing: Tuple[str, ...] = ()
+    repeated: int = 0
+    delay_ms: int = 0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a drill has seen. `refused`: sends that failed, by the broker's word for it.
+
+    `pause_ms`: the longest time without an acknowledgement, or until a group had its records again.
+    `notes`: what else was measured, in words.
+    """
+
+    sent: int
+    acknowledged: int
+    refused: Mapping[str, int] = field(default_factory=dict)
+    pause_ms: Optional[int] = None
+    groups: Tuple[GroupSeen, ...] = ()
+    moments: Tuple[Moment, ...] = ()
+    notes: Tuple[str, ...] = ()
+    # acknowledged between writes that were refused
+    unprotected: int = 0
+    timeline: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def lost(self) -> int:
+        """Acknowledged records that did not come to every group."""
+        return len({name for group in self.groups for name in group.missing})
+
+    def to_dict(self) -> Dict[str, Any]:
+        """As the module returns it."""
+        return {
+            "sent": self.sent,
+            "acknowledged": self.acknowledged,
+            "refused": dict(self.refused),
+            "pause_ms": self.pause_ms,
+            "lost": self.lost,
+            "unprotected": self.unprotected,
+            "groups": [
+                {
+                    "name": each.name,
+                    "received": each.received,
+                    "missing": list(each.missing),
+                    "repeated": each.repeated,
+                    "delay_ms": each.delay_ms,
+                }
+                for each in self.groups
+            ],
+            "moments": [each.to_dict() for each in self.moments],
+            "notes": list(self.notes),
+            "timeline": dict(self.timeline),
+        }
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Seen:
+        """The Seen of a `to_dict`."""
+        return cls(
+            told["sent"],
+            told["acknowledged"],
+            told["refused"],
+            told["pause_ms"],
+            tuple(
+                GroupSeen(
+                    each["name"],
+                    each["received"],
+                    tuple(each["missing"]),
+                    each["repeated"],
+                    each["delay_ms"],
+                )
+                for each in told["groups"]
+            ),
+            tuple(Moment.from_dict(each) for each in told["moments"]),
+            tuple(told["notes"]),
+            told["unprotected"],
+            told["timeline"],
+        )
+
+
+def longest_pause_ms(acknowledged_ms: Iterable[int]) -> Optional[int]:
+    """The longest time between two acknowledgements; None if there are fewer than two."""
+    times = sorted(acknowledged_ms)
+    return max((later - earlier for earlier, later in zip(times, times[1:])), default=None)
+
+
+def handed_over_ms(
+    partitions: Iterable[int], places: Sequence[Tuple[int, int]], since_ms: int
+) -> Optional[int]:
+    """How long it took until somebody had a record of each of these partitions; None while he has not.
+
+    `places`: (partition, when) of what came to him.
+    """
+    firsts = [
+        min(
+            (at_ms for place, at_ms in list(places) if place == each and at_ms > since_ms),
+            default=None,
+        )
+        for each in partitions
+    ]
+    if None in firsts:
+        return None
+    return max((each - since_ms for each in firsts if each is not None), default=None)
+
+
+def unprotected(acknowledged: Iterable[str], refused: Iterable[str]) -> int:
+    """How many records, by their numbers, were acknowledged between the first and the last that was refused."""
+    numbers = sorted(int(each) for each in refused)
+    if not numbers:
+        return 0
+    return sum(numbers[0] < int(each) < numbers[-1] for each in acknowledged)
+
+
+def per_bucket(acknowledged_ms: Iterable[int]) -> Dict[str, Any]:
+    """How many acknowledgements came in each tenth of a second: {start_ms, bucket_ms, records}."""
+    times = sorted(acknowledged_ms)
+    if not times:
+        return {"start_ms": None, "bucket_ms": BUCKET_MS, "records": []}
+    start = times[0] - times[0] % BUCKET_MS
+    records = [0] * ((times[-1] - start) // BUCKET_MS + 1)
+    for each in times:
+        records[(each - start) // BUCKET_MS] += 1
+    return {"start_ms": start, "bucket_ms": BUCKET_MS, "records": records}
+
+
+def group_seen(
+    name: str, acknowledged: Mapping[str, int], came: Sequence[Tuple[str, int]]
+) -> GroupSeen:
+    """What came to a group. `acknowledged`: record to when it was sent; `came`: (record, when), each time."""
+    counts: Dict[str, int] = {}
+    delay = 0
+    for record, at_ms in came:
+        counts[record] = counts.get(record, 0) + 1
+        if counts[record] == 1 and record in acknowledged:
+            delay = max(delay, at_ms - acknowledged[record])
+    missing = tuple(sorted(set(acknowledged) - set(counts), key=_by_number))
+    return GroupSeen(
+        name, len(counts), missing, sum(each - 1 for each in counts.values()), max(0, delay)
+    )
+
+
+def _by_number(record: str) -> Tuple[int, str]:
+    return (int(record), "") if record.isdigit() else (0, record)
+
+
+# ---------------------------------------------------------------- what follows from moments
+
+
+@dataclass(frozen=True)
+class Course:
+    """How leader, ISR and controller went. None: nothing was seen. Times in ms from the fault on.
+
+    `shrank_ms`: until a replica was out of the ISR; `led_ms`: until somebody else led; `elected_ms`:
+    until somebody else was controller; `full_ms`: until the ISR was full again for good.
+    """
+
+    leader_before: Optional[int] = None
+    led_by: Tuple[int, ...] = ()
+    leader_after: Optional[int] = None
+    controller_before: Optional[int] = None
+    controlled_by: Tuple[int, ...] = ()
+    smallest_isr: Optional[int] = None
+    shrank_ms: Optional[int] = None
+    led_ms: Optional[int] = None
+    elected_ms: Optional[int] = None
+    full_ms: Optional[int] = None
+    full_at_end: bool = False
+
+
+def course(moments: Sequence[Moment], replicas: Iterable[int], fault_ms: int) -> Course:
+    """How it went, from moments in their order. `replicas`: of the partition; `fault_ms`: when it began."""
+    everybody = frozenset(replicas)
+    before = [each for each in moments if each.at_ms <= fault_ms]
+    after = [each for each in moments if each.at_ms > fault_ms]
+    if not moments:
+        return Course()
+    first, last = (before or list(moments))[-1], moments[-1]
+
+    def until(holds: Any) -> Optional[int]:
+        return next((each.at_ms - fault_ms for each in after if holds(each)), None)
+
+    shrunk = [each for each in after if each.isr != everybody]
+    full = None
+    if last.isr == everybody and shrunk:
+        full = next(each.at_ms - fault_ms for each in after if each.at_ms > shrunk[-1].at_ms)
+    return Course(
+        leader_before=first.leader,
+        led_by=_others((each.leader for each in after), first.leader),
+        leader_after=last.leader,
+        controller_before=first.controller,
+        controlled_by=_others((each.controller for each in after), first.controller),
+        smallest_isr=min(len(each.isr) for each in [first, *after]),
+        shrank_ms=until(lambda each: each.isr != everybody),
+        led_ms=until(lambda each: each.leader not in (None, first.leader)),
+        elected_ms=until(lambda each: each.controller not in (None, first.controller)),
+        full_ms=full,
+        full_at_end=last.isr == everybody,
+    )
+
+
+def _others(found: Iterable[Optional[int]], first: Optional[int]) -> Tuple[int, ...]:
+    """Each other one that is named, once, in the order of their coming."""
+    others: List[int] = []
+    for each in found:
+        if each is not None and each != first and each not in others:
+            others.append(each)
+    return tuple(others)

@@ -1,0 +1,234 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The verdict on a drill: what was expected against what was seen, as one row of a table. Pure.
+
+Private to this collection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.status import table
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.cast import Cast
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
+    CONTROLLER,
+    KILL,
+    LEADER,
+    MEMBER_CLOSE,
+    MEMBER_KILL,
+    RECREATE,
+    STOP,
+    Drill,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
+    Course,
+    Seen,
+    course,
+)
+
+AS_EXPECTED, NOT_EXPECTED, OPEN = "as expected", "NOT as expected", "open"
+COLUMNS = ("CASE", "DONE", "EXPECTED", "OBSERVED", "PAUSE", "VERDICT")
+NOT_ENOUGH = "NOT_ENOUGH_REPLICAS"
+PASS = "pass"
+VIOLATION = "violation"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table. `wrong`: what is not as expected, `open`: what could not be judged, in words."""
+
+    name: str
+    row: str
+    done: str
+    expected: str
+    observed: str
+    pause_ms: Optional[int]
+    wrong: Tuple[str, ...] = ()
+    open: Tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """One of the three words."""
+        return NOT_EXPECTED if self.wrong else OPEN if self.open else AS_EXPECTED
+
+    def to_dict(self) -> Dict[str, Any]:
+        """As the playbook keeps it, and as JSON."""
+        return {
+            "case": self.name,
+            "scenario": self.row,
+            "done": self.done,
+            "expected": self.expected,
+            "observed": self.observed,
+            "pause_ms": self.pause_ms,
+            "verdict": self.verdict,
+            "wrong": list(self.wrong),
+            "open": list(self.open),
+        }
+
+
+def judged(
+    chosen: Cast,
+    host: str,
+    seen: Optional[Seen],
+    fault_ms: int = 0,
+    proof: Optional[Mapping[str, Any]] = None,
+    error: str = "",
+) -> Row:
+    """The row of a drill. `seen` is None where nothing was; `proof`: verdict.json of the PySpark judge.
+
+    `error`: what ended the drill before its time.
+    """
+    drill = chosen.drill
+    done = _done(chosen, host)
+    if seen is None:
+        why = error or "the drill did not come to its end"
+        return Row(drill.name, drill.row, done, drill.expected, "nothing", None, (), (why,))
+    went = course(seen.moments, chosen.assignment[0], fault_ms)
+    wrong = [*_records(chosen, seen), *_cluster(chosen, went), *_pause(chosen, seen)]
+    unclear = [error] if error else []
+    if drill.proven:
+        verdict = (proof or {}).get("verdict")
+        summary = str((proof or {}).get("summary") or "")
+        if verdict == VIOLATION:
+            wrong.append(f"the judge has found a violation: {summary}")
+        elif verdict != PASS:
+            unclear.append(f"the judge has no verdict: {summary or 'it could not run'}")
+    return Row(
+        drill.name,
+        drill.row,
+        done,
+        drill.expected,
+        "; ".join(_observed(chosen, seen, went, proof)),
+        seen.pause_ms,
+        tuple(wrong),
+        tuple(unclear),
+    )
+
+
+def not_begun(drill: Drill, why: str) -> Row:
+    """The row of a drill that this cluster cannot have."""
+    return Row(drill.name, drill.row, "nothing", drill.expected, "nothing", None, (), (why,))
+
+
+def _done(chosen: Cast, host: str) -> str:
+    if chosen.victim is None:
+        return {MEMBER_CLOSE: "consumer closed", RECREATE: "topic recreated"}.get(
+            chosen.drill.fault, "consumer killed"
+        )
+    return f"{host} {'killed' if chosen.drill.fault == KILL else 'stopped'}"
+
+
+def _records(chosen: Cast, seen: Seen) -> Iterator[str]:
+    """What is wrong with the records."""
+    drill = chosen.drill
+    if not seen.acknowledged:
+        yield "no record was acknowledged"
+    for group in seen.groups:
+        if group.missing:
+            some = ", ".join(group.missing[:3])
+            yield f"{len(group.missing)} acknowledged records never came to {group.name}: {some}"
+    refused = sum(seen.refused.values())
+    if drill.fault == STOP and drill.part != LEADER:
+        if not seen.refused.get(NOT_ENOUGH):
+            yield f"no write was refused with {NOT_ENOUGH} while a replica was away"
+        if seen.unprotected:
+            yield f"{seen.unprotected} writes were accepted while a replica was away"
+        refused -= seen.refused.get(NOT_ENOUGH, 0)
+    if refused:
+        told = ", ".join(f"{count} {name}" for name, count in sorted(seen.refused.items()))
+        yield f"sends failed: {told}"
+    repeated = sum(group.repeated for group in seen.groups)
+    if drill.fault == MEMBER_CLOSE and repeated:
+        yield f"{repeated} records came twice, although the consumer was closed"
+
+
+def _cluster(chosen: Cast, went: Course) -> Iterator[str]:
+    """What is wrong with leader, ISR and controller."""
+    drill, victim = chosen.drill, chosen.victim
+    if not drill.hits_broker:
+        return
+    if drill.part == LEADER:
+        if went.leader_before != victim:
+            yield f"broker {victim} did not lead before"
+        elif not went.led_by:
+            yield "nobody else has led"
+        elif went.leader_after != victim:
+            yield f"broker {victim} does not lead again"
+    elif went.led_by:
+        yield f"leadership moved to broker {', '.join(map(str, went.led_by))}"
+    if drill.part == CONTROLLER and not went.controlled_by:
+        yield "no other controller was elected"
+    if went.shrank_ms is None:
+        yield "the ISR never shrank, so nothing was tried"
+    if not went.full_at_end:
+        yield "the ISR is not full again"
+
+
+def _pause(chosen: Cast, seen: Seen) -> Iterator[str]:
+    limit = chosen.drill.pause_seconds
+    if seen.pause_ms is None and chosen.drill.fault in (MEMBER_KILL, MEMBER_CLOSE):
+        yield "the other consumer never had all of the partitions"
+    if seen.pause_ms is not None and seen.pause_ms > limit * 1000:
+        yield f"the pause of {seen.pause_ms / 1000:.1f} s is longer than {limit:g} s"
+
+
+def _observed(
+    chosen: Cast, seen: Seen, went: Course, proof: Optional[Mapping[str, Any]]
+) -> Iterator[str]:
+    """What was seen, in a few words each."""
+    if chosen.drill.part == LEADER and went.led_by:
+        yield f"{went.led_by[0]} led after {_seconds(went.led_ms)}"
+    if chosen.drill.part == CONTROLLER and went.controlled_by:
+        yield f"controller {went.controlled_by[0]} after {_seconds(went.elected_ms)}"
+    if went.full_ms is not None:
+        yield f"ISR {went.smallest_isr}, full after {_seconds(went.full_ms)}"
+    counts = dict((proof or {}).get("counts") or {})
+    if counts.get("acked"):
+        yield f"judge: {counts['acked']:,} acknowledged, {(proof or {}).get('verdict')}"
+    yield f"{seen.lost} of {seen.acknowledged} lost"
+    refused = sum(seen.refused.values())
+    if refused:
+        yield f"{refused} refused"
+    repeated = sum(group.repeated for group in seen.groups)
+    if repeated:
+        yield f"{repeated} twice"
+    if chosen.drill.hits_broker and seen.groups:
+        yield f"delay {' / '.join(_seconds(group.delay_ms) for group in seen.groups)}"
+    yield from seen.notes
+
+
+def _seconds(milliseconds: Optional[int]) -> str:
+    return "-" if milliseconds is None else f"{milliseconds / 1000:.1f} s"
+
+
+def drill_table(rows: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
+    """The table of rows (as `to_dict` has them): {lines, good}. What is not as expected follows it."""
+    cells = [
+        [
+            each["case"],
+            each["done"],
+            each["expected"],
+            each["observed"],
+            _seconds(each["pause_ms"]),
+            each["verdict"],
+        ]
+        for each in rows
+    ]
+    lines: List[str] = table(COLUMNS, cells) if cells else []
+    more = [f"{each['case']}: {text}" for each in rows for text in [*each["wrong"], *each["open"]]]
+    good = bool(rows) and all(each["verdict"] == AS_EXPECTED for each in rows)
+    held = sum(each["verdict"] == AS_EXPECTED for each in rows)
+    noun = "drill" if len(rows) == 1 else "drills"
+    summary = (
+        f"All {len(rows)} {noun} went as expected."
+        if good and len(rows) > 1
+        else (
+            "The drill went as expected."
+            if good
+            else f"ATTENTION: {held} of {len(rows)} {noun} went as expected."
+        )
+    )
+    return {"lines": [*lines, "", *more, *([""] if more else []), summary], "good": good}

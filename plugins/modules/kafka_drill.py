@@ -1,0 +1,156 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_drill
+short_description: Put a drill's load on a cluster, and tell what was seen
+version_added: 0.1.0
+description:
+  - Makes a topic and groups of its own, whose names begin with C(kafkaops-drill-), writes and reads meanwhile, and removes them at the end.
+  - It touches no broker. P(kafkaops.cluster.drill_fault#module) does that.
+  - The playbook C(drill.yml) uses it.
+options:
+  part:
+    description:
+      - V(observe) writes and reads from before a fault until the file C(drill-end) is in O(directory). It tells in C(drill-progress.json),
+        in the same directory, how far it is.
+      - V(hand_over) has two consumers in a group, ends one of them, and measures until the other has its partitions.
+      - V(recreate) deletes its topic under a group that reads and one that is away, and makes it anew.
+      - V(clean) removes topics and groups that killed drills have left.
+    type: str
+    choices: [observe, hand_over, recreate, clean]
+    required: true
+  topic:
+    description: The topic to make. It has to begin with C(kafkaops-drill-).
+    type: str
+  groups:
+    description: The groups that read it.
+    type: list
+    elements: str
+    default: []
+  assignment:
+    description: Brokers of each partition, its preferred leader first.
+    type: list
+    elements: list
+    default: []
+  config:
+    description: Settings of the topic.
+    type: dict
+    default: {}
+  directory:
+    description: Where V(observe) and the playbook meet.
+    type: path
+  retry:
+    description: Whether the producer sends again what was refused. Without, each refusal is counted.
+    type: bool
+    default: true
+  kill:
+    description: Whether V(hand_over) kills the consumer. Otherwise it is closed.
+    type: bool
+    default: false
+  beside:
+    description: A process. When it is gone, V(observe) ends.
+    type: int
+    default: 0
+  seconds:
+    description: How long V(observe) lasts at most.
+    type: float
+    default: 1800.0
+extends_documentation_fragment:
+  - kafkaops.cluster.kafka
+  - kafkaops.cluster.attributes
+  - kafkaops.cluster.attributes.actiongroup_kafka
+attributes:
+  check_mode:
+    support: full
+    details: Does nothing.
+  diff_mode:
+    support: none
+    details: There is nothing to show.
+  idempotent:
+    support: none
+    details: Each run writes anew.
+notes:
+  - Needs the rights to Create, Delete, Describe, Read and Write the topics, and to Read and Delete the groups, of this prefix.
+seealso:
+  - module: kafkaops.cluster.drill_fault
+author:
+  - kafkaops.cluster contributors (@kafkaops)
+"""
+
+EXAMPLES = r"""
+- name: Watch what becomes of a topic until the file drill-end is there
+  kafkaops.cluster.kafka_drill:
+    bootstrap_servers: kafka-1:9092,kafka-2:9092,kafka-3:9092
+    part: observe
+    topic: kafkaops-drill-mine
+    groups: [kafkaops-drill-mine-1]
+    assignment: [[2, 1, 3]]
+    directory: /tmp/drill
+  async: 600
+  poll: 0
+
+- name: Remove what killed drills have left
+  kafkaops.cluster.kafka_drill:
+    bootstrap_servers: kafka-1:9092
+    part: clean
+"""
+
+RETURN = r"""
+seen:
+  description:
+    - What was seen. C(sent), C(acknowledged), C(refused) (by the broker's word), C(lost), C(pause_ms), C(groups) with what each has
+      received, C(moments) at which leader, ISR or controller changed, and acknowledgements for each tenth of a second as C(timeline).
+  returned: with O(part) V(observe), V(hand_over), V(recreate)
+  type: dict
+  sample:
+    sent: 412
+    acknowledged: 412
+    lost: 0
+    pause_ms: 310
+removed:
+  description: Topics and groups that were removed.
+  returned: with O(part=clean)
+  type: list
+  elements: str
+  sample: [kafkaops-drill-leader-killed]
+"""
+
+from typing import Any, Dict
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reading import (
+    ReadingClient,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settings import (
+    librdkafka_settings,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_once
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.parts import (
+    DRILL_OPTIONS,
+    DRILL_RULES,
+    play_part,
+)
+
+
+def _play(connection: Connection, module: AnsibleModule) -> Dict[str, Any]:
+    if module.check_mode:
+        return {}
+    # tells unreachable from wrong credentials
+    ReadingClient(connection).connect()
+    return play_part(librdkafka_settings(connection), module.params)
+
+
+def main() -> None:
+    """Entry point."""
+    run_once(DRILL_OPTIONS, _play, **DRILL_RULES)
+
+
+if __name__ == "__main__":
+    main()

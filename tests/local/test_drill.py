@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""playbooks/drill.yml with real faults on a local cluster: its table, its guards, and what it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import DRILLS
+from tests.support.outside import wait_until
+from tests.support.watching import cluster_is_whole
+
+
+def leftovers(cluster):
+    """Topics and groups of drills that are there."""
+    admin = cluster.admin()
+    groups = [each.group_id for each in admin.list_consumer_groups().result(30).valid]
+    names = [*admin.list_topics(timeout=30).topics, *groups]
+    return sorted(name for name in names if name.startswith("kafkaops-drill-"))
+
+
+def drilled(cluster, names, *arguments):
+    """Run drills that go as expected; return their rows by name."""
+    run = cluster.play("drill.yml", "-e", f"drill={names}", *arguments, timeout=2400)
+    assert "went as expected" in run.text and "VERDICT" in run.text
+    (newest,) = sorted((cluster.home / "reports" / cluster.name / "drills").glob("*.json"))[-1:]
+    rows = {row["case"]: row for row in json.loads(newest.read_text())["drills"]}
+    assert {row["verdict"] for row in rows.values()} == {"as expected"}
+    assert leftovers(cluster) == [] and cluster_is_whole(cluster)
+    return rows
+
+
+def test_guards_refuse_before_anything_is_touched(cluster):
+    before = cluster.processes()
+    run = cluster.play("drill.yml", "-e", "drill=leader_kiled", code=2)
+    assert "[drill.unknown]" in run.text and "did you mean leader_killed" in run.text
+    assert all(each.name in run.text for each in DRILLS)
+    strict = ("-e", "drill=leader_killed", "-e", "kafkaops_profile=production")
+    assert "[drill.not_allowed]" in cluster.play("drill.yml", *strict, code=2).text
+    other = cluster.play("drill.yml", *strict, "-e", "confirm=other", code=2)
+    assert "[drill.confirm]" in other.text
+    assert cluster.processes() == before and leftovers(cluster) == []
+
+
+def test_check_mode_says_what_would_be_done_and_touches_nothing(cluster):
+    before = cluster.processes()
+    run = cluster.play("drill.yml", "-e", "drill=leader_killed,consumer_closed", "--check")
+    assert run.changed() == 0 and cluster.processes() == before and leftovers(cluster) == []
+    for text in ("with SIGKILL", "may stop now", "closes a consumer of its own", "expected: "):
+        assert text in run.text
+
+
+def test_a_killed_drill_is_put_right_by_the_next(cluster):
+    """A replica is away and the topic is there; a second run, of another drill, starts it and removes all."""
+    stopped = []
+
+    def away():
+        stopped[:] = [name for name, process in cluster.processes().items() if process is None]
+        return stopped
+
+    with cluster.playing("drill.yml", "-e", "drill=below_min_isr") as (process, log):
+        wait_until(lambda: away() or process.poll() is not None, 240, "a broker is stopped")
+        assert process.poll() is None, log.read_text()[-5000:]
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(30)
+    (name,) = stopped
+    assert (cluster.instance(name) / "run" / "drill.json").is_file()
+    rows = drilled(cluster, "consumer_closed")
+    assert rows["consumer_closed"]["pause_ms"] < 5000
+    assert cluster.process(name) and not (cluster.instance(name) / "run" / "drill.json").exists()
+
+
+@pytest.mark.soak
+def test_all_drills(cluster):
+    rows = drilled(cluster, "all")
+    assert list(rows) == [each.name for each in DRILLS]
+    for name, row in rows.items():
+        print(f"{name:<18} pause {row['pause_ms']} ms: {row['observed']}")
+    assert rows["consumer_killed"]["pause_ms"] > rows["consumer_closed"]["pause_ms"]
+    assert rows["below_min_isr"]["seen"]["refused"]["NOT_ENOUGH_REPLICAS"] > 0
+    proven = [row for row in rows.values() if "judge" in row["observed"]]
+    assert len(proven) == sum(each.proven for each in DRILLS)

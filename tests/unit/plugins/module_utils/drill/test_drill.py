@@ -1,0 +1,324 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Drills: which there are, who is hit, what follows from what was seen, and the verdict."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.kafkaops.cluster.plugins.filter.drills import drill_plan, drill_row
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.cast import announced, cast
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
+    DRILLS,
+    PREFIX,
+    chosen,
+    drill_of,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
+    GroupSeen,
+    Moment,
+    Seen,
+    course,
+    group_seen,
+    handed_over_ms,
+    longest_pause_ms,
+    per_bucket,
+    unprotected,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.parts import play_part
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import (
+    AS_EXPECTED,
+    NOT_EXPECTED,
+    OPEN,
+    drill_table,
+    judged,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
+
+NAMES = [each.name for each in DRILLS]
+BROKER = [each.name for each in DRILLS if each.hits_broker]
+PASSED = {"verdict": "pass", "summary": "all there", "counts": {"acked": 1000}}
+
+
+# -- which
+
+
+@pytest.mark.parametrize(
+    "text, names",
+    [
+        ("leader_killed", ["leader_killed"]),
+        ("consumer_closed, leader_killed,consumer_closed", ["consumer_closed", "leader_killed"]),
+        ("all", NAMES),
+        ("leader_killed,all", NAMES),
+    ],
+)
+def test_names_are_taken_in_their_order_and_once(text, names):
+    assert [each.name for each in chosen(text)] == names
+
+
+@pytest.mark.parametrize("text", ["", " , ", "leader_kiled", "leader_killed,nothing", "None"])
+def test_an_unknown_name_is_refused_with_all_that_there_are(text):
+    with pytest.raises(ProblemError) as refused:
+        chosen(text)
+    told = str(refused.value)
+    assert told.startswith("[drill.unknown]") and all(name in told for name in NAMES)
+
+
+def test_every_name_and_every_thing_that_is_made_is_a_drills_own():
+    made = [name for each in DRILLS for name in (each.topic, *each.groups)]
+    assert all(name.startswith(PREFIX) for name in made)
+    assert len(set(NAMES)) == len(NAMES)
+    topics = [each.topic for each in DRILLS]
+    # `clean` takes NAME and NAME-... of a topic that is given
+    assert not [(a, b) for a in topics for b in topics if a != b and b.startswith(f"{a}-")]
+
+
+@pytest.mark.parametrize("params", [{"topic": "orders"}, {"topic": None, "groups": ["billing"]}])
+def test_nothing_of_somebody_else_is_touched(params):
+    with pytest.raises(ProblemError, match="drill.foreign"):
+        play_part({}, {"part": "clean", "groups": [], "config": {}, "assignment": [], **params})
+
+
+# -- who
+
+CLUSTERS = st.sets(st.integers(0, 9), min_size=2, max_size=6).flatmap(
+    lambda ids: st.tuples(st.just(ids), st.sampled_from(sorted(ids)))
+)
+
+
+@given(CLUSTERS, st.sampled_from(BROKER))
+def test_the_victim_has_the_part_and_others_stay(cluster, name):
+    ids, controller = cluster
+    play = cast(drill_of(name), ids, controller)
+    (replicas,) = play.assignment
+    assert play.victim in replicas and set(replicas) <= ids
+    assert len(set(replicas)) == len(replicas) >= 2
+    assert (replicas[0] == play.victim) == (play.drill.part == "leader")
+    assert (play.victim == controller) == (play.drill.part == "controller")
+    if name == "below_min_isr":
+        assert play.min_isr == len(replicas)
+    else:
+        assert len(replicas) > play.min_isr, "it can be spared"
+
+
+@given(CLUSTERS, st.sampled_from([name for name in NAMES if name not in BROKER]))
+def test_without_a_victim_no_broker_is_touched(cluster, name):
+    play = cast(drill_of(name), *cluster)
+    assert play.victim is None and all(set(each) <= cluster[0] for each in play.assignment)
+    assert "touches no broker" in " ".join(announced(play, ""))
+
+
+@pytest.mark.parametrize("name", BROKER)
+def test_a_broker_alone_is_refused(name):
+    with pytest.raises(ProblemError, match="drill.too_few_brokers"):
+        cast(drill_of(name), [0], 0)
+    plan = drill_plan(name, {"brokers": [{"id": 0}], "controller": 0}, {0: "kafka-1"})
+    assert "drill.too_few_brokers" in plan["problem"] and not plan["hits_broker"]
+    assert drill_row(plan)["verdict"] == OPEN
+
+
+def test_who_and_what_is_said_beforehand():
+    brokers = [{"id": 1}, {"id": 2}, {"id": 3}]
+    plan = drill_plan("leader_killed", {"brokers": brokers, "controller": 1}, {2: "kafka-2"})
+    assert (plan["victim"], plan["host"], plan["assignment"]) == (2, "kafka-2", [[2, 3, 1]])
+    said = "\n".join(plan["lines"])
+    for text in ("S23", "kills broker 2 (kafka-2) with SIGKILL", plan["topic"], "nothing lost"):
+        assert text in said
+    assert json.loads(json.dumps(plan)) == plan
+
+
+# -- what follows
+
+
+@pytest.mark.parametrize(
+    "times, pause", [([], None), ([5], None), ([10, 20, 80, 90], 60), ([90, 10], 80)]
+)
+def test_the_longest_pause(times, pause):
+    assert longest_pause_ms(times) == pause
+
+
+@given(st.lists(st.integers(10**12, 10**12 + 5000), max_size=50))
+def test_no_acknowledgement_is_left_out_of_the_timeline(times):
+    told = per_bucket(times)
+    assert sum(told["records"]) == len(times)
+    for each in times:
+        assert told["records"][(each - told["start_ms"]) // told["bucket_ms"]]
+
+
+def test_what_came_to_a_group():
+    sent = {"1": 100, "2": 200, "10": 300, "3": 400}
+    seen = group_seen("g", sent, [("1", 150), ("1", 900), ("3", 1400), ("unknown", 99999)])
+    assert (seen.missing, seen.repeated, seen.delay_ms) == (("2", "10"), 1, 1000)
+
+
+@pytest.mark.parametrize(
+    "places, expected",
+    [
+        ([], None),
+        ([(0, 50), (1, 150)], None),  # 0 came before the fault only
+        ([(0, 120), (1, 150), (0, 160)], 50),
+    ],
+)
+def test_handed_over_is_when_all_partitions_have_a_record(places, expected):
+    assert handed_over_ms({0, 1}, places, 100) == expected
+
+
+@pytest.mark.parametrize(
+    "acknowledged, refused, count",
+    [("12", "", 0), (["1", "5", "9"], ["3", "8"], 1), (["1", "9"], ["3", "8"], 0)],
+)
+def test_what_is_accepted_between_refusals_is_unprotected(acknowledged, refused, count):
+    assert unprotected(acknowledged, refused) == count
+
+
+def moments(*steps):
+    """Moments of (at_ms, leader, isr, controller)."""
+    return tuple(
+        Moment(at, leader, frozenset(isr), controller) for at, leader, isr, controller in steps
+    )
+
+
+def test_how_it_went():
+    went = course(
+        moments(
+            (0, 1, {1, 2, 3}, 3),
+            (110, None, {1, 2, 3}, 3),
+            (150, 2, {2, 3}, 3),
+            (400, 2, {1, 2, 3}, 3),
+            (500, 2, {2, 3}, 3),  # it flaps
+            (700, 2, {1, 2, 3}, 3),
+            (900, 1, {1, 2, 3}, 3),
+        ),
+        (1, 2, 3),
+        100,
+    )
+    assert (went.leader_before, went.led_by, went.led_ms, went.leader_after) == (1, (2,), 50, 1)
+    assert (went.smallest_isr, went.shrank_ms, went.full_ms) == (2, 50, 600)
+    assert went.full_at_end and went.elected_ms is None and went.controlled_by == ()
+
+
+# -- the verdict
+
+CLUSTER = ([1, 2, 3], 3)
+GROUPS = (GroupSeen("one", 100, delay_ms=300), GroupSeen("two", 100, delay_ms=400))
+
+
+def good(name):
+    """(Cast, Seen, when) of a drill that goes as it should."""
+    play = cast(drill_of(name), *CLUSTER)
+    replicas = set(play.assignment[0])
+    leader, rest = play.assignment[0][0], replicas - {play.victim}
+    other = min(rest) if play.drill.part == "leader" else leader
+    controller = 2 if play.drill.part == "controller" else 3
+    seen = Seen(
+        sent=100,
+        acknowledged=100,
+        pause_ms=900,
+        groups=GROUPS,
+        moments=moments(
+            (0, leader, replicas, 3),
+            (200, other, rest, controller),
+            (900, leader, replicas, controller),
+        ),
+    )
+    if name == "below_min_isr":
+        seen = replace(seen, refused={"NOT_ENOUGH_REPLICAS": 9})
+    if not play.drill.hits_broker:
+        seen = replace(seen, moments=())
+    return play, seen
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_drill_that_goes_well_is_as_expected(name):
+    play, seen = good(name)
+    row = judged(play, "kafka-1", seen, 100, PASSED)
+    assert (row.verdict, row.wrong, row.open) == (AS_EXPECTED, (), ())
+    assert Seen.from_dict(json.loads(json.dumps(seen.to_dict()))) == seen
+
+
+def without(seen, *numbers):
+    return replace(seen, moments=tuple(seen.moments[number] for number in numbers))
+
+
+LOST = (GroupSeen("one", 99, ("7",)), GROUPS[1])
+WRONG = [
+    *((name, lambda seen: replace(seen, groups=LOST), "never came to one: 7") for name in NAMES),
+    *((name, lambda seen: replace(seen, acknowledged=0), "no record was") for name in NAMES),
+    *((name, lambda seen: replace(seen, pause_ms=10**6), "is longer than") for name in NAMES),
+    *((name, lambda seen: without(seen, 0), "never shrank") for name in BROKER),
+    *((name, lambda seen: without(seen, 0, 1), "not full again") for name in BROKER),
+    *((name, lambda seen: replace(seen, refused={"MSG_TIMED_OUT": 1}), "") for name in NAMES),
+    ("leader_killed", lambda seen: without(seen, 0, 2), "nobody else has led"),
+    ("leader_stopped", lambda seen: without(seen, 1), "did not lead before"),
+    ("leader_stopped", lambda seen: without(seen, 0, 1), "does not lead again"),
+    ("controller_killed", lambda seen: without(seen, 0), "no other controller"),
+    ("below_min_isr", lambda seen: replace(seen, refused={}), "no write was refused"),
+    ("below_min_isr", lambda seen: replace(seen, unprotected=2), "2 writes were accepted"),
+    ("consumer_killed", lambda seen: replace(seen, pause_ms=None), "never had all"),
+    ("consumer_closed", lambda seen: replace(seen, pause_ms=7000), "is longer than 5 s"),
+    (
+        "consumer_closed",
+        lambda seen: replace(seen, groups=(replace(GROUPS[0], repeated=3),)),
+        "3 records came twice",
+    ),
+]
+
+
+@pytest.mark.parametrize("name, spoil, told", WRONG)
+def test_what_is_not_as_expected_is_named(name, spoil, told):
+    play, seen = good(name)
+    row = judged(play, "kafka-1", spoil(seen), 100, PASSED)
+    assert row.verdict == NOT_EXPECTED and any(told in text for text in row.wrong), row
+
+
+def test_leadership_that_moves_from_a_follower_that_dies_is_named():
+    play, seen = good("follower_killed")
+    moved = replace(seen.moments[1], leader=3)
+    row = judged(play, "kafka-1", replace(seen, moments=(seen.moments[0], moved)), 100, PASSED)
+    assert "leadership moved to broker 3" in row.wrong
+
+
+@pytest.mark.parametrize("name", [each.name for each in DRILLS if each.proven])
+@pytest.mark.parametrize(
+    "proof, verdict",
+    [
+        (None, OPEN),
+        ({}, OPEN),
+        ({"verdict": "inconclusive"}, OPEN),
+        ({"verdict": "violation", "summary": "loss: 3"}, NOT_EXPECTED),
+    ],
+)
+def test_the_judge_has_its_say(name, proof, verdict):
+    play, seen = good(name)
+    assert judged(play, "kafka-1", seen, 100, proof).verdict == verdict
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_did_not_come_to_its_end_is_never_as_expected(name):
+    play, seen = good(name)
+    assert judged(play, "kafka-1", None).verdict == OPEN
+    row = judged(play, "kafka-1", seen, 100, PASSED, "the host was gone")
+    assert row.verdict == OPEN and row.open == ("the host was gone",)
+
+
+def test_the_table():
+    rows = []
+    for name in ("leader_killed", "consumer_closed"):
+        play, seen = good(name)
+        rows.append(judged(play, "kafka-1", seen, 100, PASSED).to_dict())
+    told = drill_table(rows)
+    assert told["good"] and told["lines"][-1] == "All 2 drills went as expected."
+    head = told["lines"][0].split()
+    assert head == ["CASE", "DONE", "EXPECTED", "OBSERVED", "PAUSE", "VERDICT"]
+    assert "kafka-1 killed" in told["lines"][1] and "0.9 s" in told["lines"][1]
+    play, seen = good("leader_stopped")
+    rows.append(judged(play, "kafka-1", replace(seen, groups=LOST), 100, PASSED).to_dict())
+    told = drill_table(rows)
+    assert not told["good"] and told["lines"][-1] == "ATTENTION: 2 of 3 drills went as expected."
+    assert any(line.startswith("leader_stopped: 1 acknowledged") for line in told["lines"])
+    assert not drill_table([])["good"], "nothing is not good"
