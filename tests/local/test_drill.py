@@ -69,8 +69,8 @@ def test_a_killed_drill_is_put_right_by_the_next(cluster):
         process.wait(30)
     (name,) = stopped
     assert (cluster.instance(name) / "run" / "drill.json").is_file()
-    rows = drilled(cluster, "consumer_closed")
-    assert rows["consumer_closed"]["pause_ms"] < 5000
+    rows = drilled(cluster, "topic_recreated")
+    assert rows["topic_recreated"]["seen"]["lost"] == 0
     assert cluster.process(name) and not (cluster.instance(name) / "run" / "drill.json").exists()
 
 

@@ -26,6 +26,8 @@ KILL, STOP, MEMBER_KILL, MEMBER_CLOSE, RECREATE = (
     "recreate",
 )
 LEADER, FOLLOWER, CONTROLLER = "leader", "follower", "controller"
+# A broker's words for fewer replicas in sync than min.insync.replicas.
+NOT_ENOUGH = ("NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
 # Of the groups that drills make; Kafka's default is 45 s, too long to wait for.
 SESSION_SECONDS = 10
 
@@ -147,7 +149,7 @@ DRILLS: Tuple[Drill, ...] = (
         MEMBER_KILL,
         "",
         f"the other takes over after the session of {SESSION_SECONDS} s; nothing lost",
-        SESSION_SECONDS + 6.0,
+        SESSION_SECONDS + 15.0,
     ),
     Drill(
         "consumer_closed",
@@ -156,7 +158,7 @@ DRILLS: Tuple[Drill, ...] = (
         MEMBER_CLOSE,
         "",
         "the other takes over at once; nothing lost, nothing twice",
-        SESSION_SECONDS / 2,
+        SESSION_SECONDS * 0.8,
     ),
     Drill(
         "topic_recreated",

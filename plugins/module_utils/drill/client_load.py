@@ -22,6 +22,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.conn
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
+    NOT_ENOUGH,
     PREFIX,
     SESSION_SECONDS,
 )
@@ -77,12 +78,13 @@ class Ticker:
                 {"enable.idempotence": True, "delivery.timeout.ms": DELIVERY_SECONDS * 1000}
             )
         else:
-            safe.update({"retries": 0, "message.timeout.ms": 5000})
+            safe.update({"retries": 0, "message.timeout.ms": 60000})
         self.sent: Dict[str, int] = {}
         self.acknowledged: Dict[str, int] = {}
         self.refused: collections.Counter[str] = collections.Counter()
-        self.failed: List[str] = []
         self.refused_ms: List[int] = []
+        # of them, those that were refused for want of replicas
+        self.wanting_ms: List[int] = []
         self._topic, self._partitions, self._interval = topic, partitions, interval
         self._first = first
         self._stop = threading.Event()
@@ -104,8 +106,9 @@ class Ticker:
         def told(error: Any, _message: Any) -> None:
             if error:
                 self.refused[error.name().lstrip("_")] += 1
-                self.failed.append(record)
                 self.refused_ms.append(now_ms())
+                if error.name() in NOT_ENOUGH:
+                    self.wanting_ms.append(now_ms())
             else:
                 self.acknowledged[record] = now_ms()
 

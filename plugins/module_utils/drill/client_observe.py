@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import (
     ANSWER_SECONDS,
@@ -80,7 +80,8 @@ def observe(settings: Settings, asked: Watched, alive: Callable[[int], bool]) ->
             watch.stop()
             for each in readers:
                 each.close()
-        return seen_by(ticker, readers, watch).to_dict()
+        min_isr = int(asked.config.get("min.insync.replicas", 1))
+        return seen_by(ticker, readers, watch, min_isr).to_dict()
 
 
 def _flows(ticker: Ticker, readers: List[Reader]) -> bool:
@@ -106,7 +107,7 @@ def _say(asked: Watched, ticker: Ticker, watch: Watch) -> None:
     write_atomically(os.path.join(asked.directory, PROGRESS), text, 0o644)
 
 
-def seen_by(ticker: Ticker, readers: Sequence[Reader], watch: Optional[Watch]) -> Seen:
+def seen_by(ticker: Ticker, readers: Sequence[Reader], watch: Watch, min_isr: int) -> Seen:
     """What the three have counted, once they are stopped."""
     sent = ticker.sent_and_acknowledged
     times = list(ticker.acknowledged.values())
@@ -116,7 +117,12 @@ def seen_by(ticker: Ticker, readers: Sequence[Reader], watch: Optional[Watch]) -
         refused=dict(ticker.refused),
         pause_ms=longest_pause_ms(times),
         groups=tuple(group_seen(each.group, sent, each.came) for each in readers),
-        moments=tuple(watch.moments) if watch else (),
-        unprotected=unprotected(sent, ticker.failed),
+        moments=tuple(watch.moments),
+        unprotected=unprotected(
+            {each: (at_ms, ticker.acknowledged[each]) for each, at_ms in sent.items()},
+            ticker.wanting_ms,
+            watch.moments,
+            min_isr,
+        ),
         timeline=per_bucket(times),
     )

@@ -72,7 +72,7 @@ class Seen:
     groups: Tuple[GroupSeen, ...] = ()
     moments: Tuple[Moment, ...] = ()
     notes: Tuple[str, ...] = ()
-    # acknowledged between writes that were refused
+    # acknowledged while too few replicas were in sync
     unprotected: int = 0
     timeline: Mapping[str, Any] = field(default_factory=dict)
 
@@ -155,12 +155,26 @@ def handed_over_ms(
     return max((each - since_ms for each in firsts if each is not None), default=None)
 
 
-def unprotected(acknowledged: Iterable[str], refused: Iterable[str]) -> int:
-    """How many records, by their numbers, were acknowledged between the first and the last that was refused."""
-    numbers = sorted(int(each) for each in refused)
-    if not numbers:
-        return 0
-    return sum(numbers[0] < int(each) < numbers[-1] for each in acknowledged)
+def unprotected(
+    acknowledged: Mapping[str, Tuple[int, int]],
+    refused_ms: Iterable[int],
+    moments: Sequence[Moment],
+    min_isr: int,
+) -> int:
+    """How many records were acknowledged while fewer than `min_isr` replicas were in sync.
+
+    `acknowledged`: record to (when it was sent, when it was acknowledged); `refused_ms`: when others were
+    refused for want of replicas. Metadata lag behind: only what lies between two such refusals counts, within
+    a time for which the ISR is known to have been too small.
+    """
+    times, count = sorted(refused_ms), 0
+    for moment, later in zip(moments, moments[1:]):
+        within = [each for each in times if moment.at_ms < each < later.at_ms]
+        if len(moment.isr) < min_isr and within:
+            count += sum(
+                within[0] < sent and at_ms < within[-1] for sent, at_ms in acknowledged.values()
+            )
+    return count
 
 
 def per_bucket(acknowledged_ms: Iterable[int]) -> Dict[str, Any]:

@@ -19,6 +19,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue i
     LEADER,
     MEMBER_CLOSE,
     MEMBER_KILL,
+    NOT_ENOUGH,
     RECREATE,
     STOP,
     Drill,
@@ -31,7 +32,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed im
 
 AS_EXPECTED, NOT_EXPECTED, OPEN = "as expected", "NOT as expected", "open"
 COLUMNS = ("CASE", "DONE", "EXPECTED", "OBSERVED", "PAUSE", "VERDICT")
-NOT_ENOUGH = "NOT_ENOUGH_REPLICAS"
+# Of a producer that tries once: nobody has said whether it was written.
+UNKNOWN = ("MSG_TIMED_OUT", "REQUEST_TIMED_OUT")
 PASS = "pass"
 VIOLATION = "violation"
 
@@ -132,11 +134,12 @@ def _records(chosen: Cast, seen: Seen) -> Iterator[str]:
             yield f"{len(group.missing)} acknowledged records never came to {group.name}: {some}"
     refused = sum(seen.refused.values())
     if drill.fault == STOP and drill.part != LEADER:
-        if not seen.refused.get(NOT_ENOUGH):
-            yield f"no write was refused with {NOT_ENOUGH} while a replica was away"
+        wanting = sum(seen.refused.get(name, 0) for name in NOT_ENOUGH)
+        if not wanting:
+            yield f"no write was refused with {NOT_ENOUGH[0]} while a replica was away"
         if seen.unprotected:
             yield f"{seen.unprotected} writes were accepted while a replica was away"
-        refused -= seen.refused.get(NOT_ENOUGH, 0)
+        refused -= wanting + sum(seen.refused.get(name, 0) for name in UNKNOWN)
     if refused:
         told = ", ".join(f"{count} {name}" for name, count in sorted(seen.refused.items()))
         yield f"sends failed: {told}"

@@ -168,19 +168,27 @@ def test_handed_over_is_when_all_partitions_have_a_record(places, expected):
     assert handed_over_ms({0, 1}, places, 100) == expected
 
 
-@pytest.mark.parametrize(
-    "acknowledged, refused, count",
-    [("12", "", 0), (["1", "5", "9"], ["3", "8"], 1), (["1", "9"], ["3", "8"], 0)],
-)
-def test_what_is_accepted_between_refusals_is_unprotected(acknowledged, refused, count):
-    assert unprotected(acknowledged, refused) == count
-
-
 def moments(*steps):
     """Moments of (at_ms, leader, isr, controller)."""
     return tuple(
         Moment(at, leader, frozenset(isr), controller) for at, leader, isr, controller in steps
     )
+
+
+@pytest.mark.parametrize(
+    "acknowledged, refused, count",
+    [
+        ([(300, 310)], [], 0),  # the ISR may have been full: nobody was refused
+        ([(300, 310), (400, 410)], [250, 350, 500], 2),
+        ([(240, 260), (90, 260), (490, 510)], [250, 500], 0),  # begun before, or over afterwards
+        ([(700, 710)], [650, 800], 0),  # it was full
+    ],
+)
+def test_what_is_accepted_between_refusals_is_unprotected(acknowledged, refused, count):
+    seen = moments((0, 1, {1, 2}, 3), (200, 1, {1}, 3), (600, 1, {1, 2}, 3))
+    records = {str(number): pair for number, pair in enumerate(acknowledged)}
+    assert unprotected(records, refused, seen, 2) == count
+    assert unprotected(records, refused, seen, 1) == 0
 
 
 def test_how_it_went():
@@ -260,7 +268,7 @@ WRONG = [
     ("below_min_isr", lambda seen: replace(seen, refused={}), "no write was refused"),
     ("below_min_isr", lambda seen: replace(seen, unprotected=2), "2 writes were accepted"),
     ("consumer_killed", lambda seen: replace(seen, pause_ms=None), "never had all"),
-    ("consumer_closed", lambda seen: replace(seen, pause_ms=7000), "is longer than 5 s"),
+    ("consumer_closed", lambda seen: replace(seen, pause_ms=10000), "is longer than 8 s"),
     (
         "consumer_closed",
         lambda seen: replace(seen, groups=(replace(GROUPS[0], repeated=3),)),
