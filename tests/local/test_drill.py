@@ -10,9 +10,15 @@ import signal
 
 import pytest
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import DRILLS
+from tests.support import collection_finder
 from tests.support.outside import wait_until
 from tests.support.watching import cluster_is_whole
+
+collection_finder.install()
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (  # noqa: E402
+    DRILLS,
+)
 
 
 def leftovers(cluster):

@@ -95,7 +95,10 @@ def _over(asked: Watched, alive: Callable[[int], bool], say: Callable[[], None])
 
 
 def _say(asked: Watched, ticker: Ticker, watch: Watch) -> None:
-    """Write how far it is: `away` counts sends that were answered since the ISR is not full."""
+    """Write how far it is: `away` counts sends that were answered since the ISR is not full.
+
+    `shrank` stays true: a broker may be back before anybody looks.
+    """
     everybody = set(asked.assignment[0])
     last = watch.moments[-1] if watch.moments else None
     away = 0
@@ -103,7 +106,10 @@ def _say(asked: Watched, ticker: Ticker, watch: Watch) -> None:
         answered = [*list(ticker.acknowledged.values()), *list(ticker.refused_ms)]
         away = sum(at_ms > last.at_ms for at_ms in answered)
     full = last is not None and last.isr == everybody
-    text = json_text({"answered": len(ticker.acknowledged), "away": away, "full": full})
+    shrank = any(each.isr != everybody for each in list(watch.moments))
+    text = json_text(
+        {"answered": len(ticker.acknowledged), "away": away, "full": full, "shrank": shrank}
+    )
     write_atomically(os.path.join(asked.directory, PROGRESS), text, 0o644)
 
 
