@@ -45,7 +45,9 @@ def test_guards_refuse_before_anything_is_touched(cluster):
     run = cluster.play("drill.yml", "-e", "drill=leader_kiled", code=2)
     assert "[drill.unknown]" in run.text and "did you mean leader_killed" in run.text
     assert all(each.name in run.text for each in DRILLS)
-    strict = ("-e", "drill=leader_killed", "-e", "kafkaops_profile=production")
+    # a production cluster below /tmp would be refused for that
+    known = '{"kafkaops_preflight_accept": ["directories.temporary"]}'
+    strict = ("-e", "drill=leader_killed", "-e", "kafkaops_profile=production", "-e", known)
     assert "[drill.not_allowed]" in cluster.play("drill.yml", *strict, code=2).text
     other = cluster.play("drill.yml", *strict, "-e", "confirm=other", code=2)
     assert "[drill.confirm]" in other.text
