@@ -93,7 +93,8 @@ def raised():
         for check in BRACKETED.findall(path.read_text(encoding="utf-8")):
             places.setdefault(check, set()).add(path.relative_to(ROOT).as_posix())
     # Constants that look like ids and are file names or settings of the products.
-    suffixes = (".log", ".json", ".xml", ".properties", ".supervisord", ".kazoo", ".librdkafka")
+    suffixes = (".log", ".json", ".xml", ".properties", ".crt", ".pem")
+    suffixes += (".supervisord", ".kazoo", ".librdkafka")
     return {check: names for check, names in places.items() if not check.endswith(suffixes)}
 
 

@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Modules that move leaders and replicas, or advise on partitions, ask as often for many partitions as for a few."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka.admin import NewTopic
+from kafka import KafkaAdminClient, TopicPartition
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
+    KafkaClient,
+)
+from tests.support.outside import replicas_of, wait_until
+from tests.support.run_module import run_module
+
+FEW, MANY = 3, 120
+# How often one looks until it is true is a matter of time.
+LOOKS = {"metadata", "listing reassignments"}
+
+
+@pytest.fixture(name="requests")
+def requests_of_clients(monkeypatch):
+    """Return a call that runs a module and returns (result, what it has asked how often, looks left out)."""
+    made = []
+    begin = KafkaClient.__init__
+
+    def noted(self, *arguments, **options):
+        begin(self, *arguments, **options)
+        made.append(self)
+
+    monkeypatch.setattr(KafkaClient, "__init__", noted)
+
+    def call(module, **options):
+        made.clear()
+        result = run_module(module, options)
+        assert not result.failed, result.msg
+        total = {}
+        for client in made:
+            for what, count in client.requests.items():
+                total[what] = total.get(what, 0) + count
+        return result, {what: count for what, count in total.items() if what not in LOOKS}
+
+    return call
+
+
+@pytest.fixture(name="topics")
+def topics_of_both_sizes(admin, name):
+    """Return {number of partitions: topic}; each partition lies on brokers 1, 2 and 3 in this order."""
+    found = {number: f"{name}-{number}" for number in (FEW, MANY)}
+    for number, topic in found.items():
+        new = NewTopic(
+            topic,
+            number,
+            replica_assignment=[[1, 2, 3]] * number,
+            config={"min.insync.replicas": "1"},
+        )
+        admin.create_topics([new])[topic].result(30)
+        wait_until(
+            lambda topic=topic, number=number: [
+                isr
+                for _leader, _all, isr in replicas_of(
+                    admin.list_topics(topic, timeout=30), topic
+                ).values()
+            ]
+            == [[1, 2, 3]] * number,
+            60,
+            "created",
+        )
+    yield found
+    for future in admin.delete_topics(list(found.values())).values():
+        future.result(30)
+
+
+def test_moves(cluster, topics, requests):
+    asked = {}
+    for number, topic in topics.items():
+        result, asked[number] = requests(
+            "kafka_reassignment",
+            bootstrap_servers=cluster.bootstrap_servers,
+            topics=[topic],
+            drain=[1],
+            replication_factor=2,
+            batch=MANY,
+        )
+        assert result.changed and len(result.plan["changes"]) == number
+    assert asked[FEW] == asked[MANY] and asked[MANY]["altering reassignments"] == 1
+
+
+def test_elections(cluster, topics, requests):
+    """Another order of replicas copies nothing, and the leader is not the preferred one any more."""
+    other = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)
+    asked = {}
+    for number, topic in topics.items():
+        order = {TopicPartition(topic, each): [2, 3, 1] for each in range(number)}
+        other.alter_partition_reassignments(order)
+        wait_until(lambda: not other.list_partition_reassignments(), 60, "the order is another one")
+        result, asked[number] = requests(
+            "kafka_leader_election", bootstrap_servers=cluster.bootstrap_servers, topics=[topic]
+        )
+        assert result.changed and len(result.plan["changes"]) == number
+    other.close()
+    print(f"\n{asked}")
+    assert asked[FEW] == asked[MANY] and asked[MANY]["elect_leaders"] == 1
+
+
+def test_advice(cluster, topics, requests):
+    asked = {}
+    for number, topic in topics.items():
+        options = {"bootstrap_servers": cluster.bootstrap_servers, "topics": [{"name": topic}]}
+        _result, asked[number] = requests("kafka_partition_advice", **options)
+    print(f"\n{asked}")
+    assert asked[FEW] == asked[MANY]
