@@ -11,6 +11,8 @@ import os
 import shutil
 from typing import AbstractSet, Iterable, List, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import some
+
 
 def folders_above(directories: Iterable[str], names: AbstractSet[str]) -> Tuple[str, ...]:
     """Return the folders right above that bear one of these names, the deepest first.
@@ -80,6 +82,6 @@ def _left_empty(folder: str, shared: bool, kept: List[str]) -> bool:
     held = sorted(each.name for each in os.scandir(folder) if not (shared and each.is_dir()))
     if shared and not held:
         return False
-    told = ", ".join(held[:3]) + (f" and {len(held) - 3} more" if held[3:] else "")
-    kept.append(f"{folder}: {f'it holds {told}' if held else 'something is mounted there'}")
+    why = f"it holds {some(held, 3)}" if held else "something is mounted there"
+    kept.append(f"{folder}: {why}")
     return False

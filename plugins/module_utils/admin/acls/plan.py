@@ -27,6 +27,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.items 
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import some
 
 CREATE = "create"
 DELETE = "delete"
@@ -182,12 +183,11 @@ def _purged(undeclared: Collection[Binding], state: _Consents) -> Set[Binding]:
     found = chosen(undeclared, purge.principals, purge.resources)
     if len(found) <= purge.maximum:
         return found
-    shown = [each.subject for each in sorted(found)[:SHOWN]]
-    more = f", and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    shown = some([each.subject for each in sorted(found)], SHOWN)
     state.refusals.append(
         Problem(
             "purge.maximum",
-            f"{len(found)} undeclared ACLs match: {', '.join(shown)}{more}",
+            f"{len(found)} undeclared ACLs match: {shown}",
             "raise the maximum, or narrow the patterns",
             ("purge",),
             "maximum",
@@ -246,10 +246,9 @@ def _open_and_closed(
             continue
         names = [resource_words(each) for each in sorted(resources)]
         if snapshot.everyone is None:
-            more = f", and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
             state.warnings.append(
                 f"if the brokers have {EVERYONE}=true, which they do not tell, this changes who may use "
-                f"{', '.join(names[:SHOWN])}{more}: {words}. Say so in allow_everyone_if_no_acl_found"
+                f"{some(names, SHOWN)}: {words}. Say so in allow_everyone_if_no_acl_found"
             )
         elif consent not in state.policy.allow:
             state.refusals += [

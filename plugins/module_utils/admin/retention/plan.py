@@ -54,7 +54,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     format_duration_ms,
     whole_number,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted, some
 
 CONSENTS = (RETENTION_CUT, CLEANUP_CHANGE)
 RETENTION_MS, RETENTION_BYTES = RETENTION.key, RETENTION_SIZE.key
@@ -423,5 +423,4 @@ def segment_warnings(
 
 def named(names: Sequence[str]) -> str:
     """Some names, for sentences."""
-    more = f", and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{', '.join(names[:SHOWN])}{more}"
+    return some(names, SHOWN)
