@@ -57,7 +57,7 @@ class Hand:
         placed = [[(number + step) % 3 + 1 for step in range(3)] for number in range(PARTITIONS)]
         topic = NewTopic(TOPIC, PARTITIONS, replica_assignment=placed)
         self._admin.create_topics([topic])[TOPIC].result(60)
-        wait_until(lambda: self.whole(), 60, "the topic")
+        wait_until(self.whole, 60, "the topic")
 
     def whole(self):
         """Whether all brokers are registered, and all replicas of all topics are in sync."""

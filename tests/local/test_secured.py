@@ -342,7 +342,11 @@ def java(cluster, kind, topic, own, *arguments, stdin=""):
             *arguments,
         ],
         env={**os.environ, "KAFKA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"},
-        **dict(input=stdin, capture_output=True, text=True, timeout=120, check=False),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -353,7 +357,11 @@ def run_client(cluster, folder, program, *arguments, stdin="", environment=None)
     done = subprocess.run(
         [str(cluster.python), str(folder / program), *map(str, arguments)],
         env={**os.environ, **(environment or {})},
-        **dict(input=stdin, capture_output=True, text=True, timeout=180, check=False),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -62,8 +62,15 @@ def rounds_of(planned: dict, turn: int) -> Iterator:
         ]
 
 
-def send(hand_over: Callable, settings: dict, state: Attempt, partition: int, sequences: range,
-          reports: tuple, listen: Callable) -> None:  # fmt: skip
+def send(
+    hand_over: Callable,
+    settings: dict,
+    state: Attempt,
+    partition: int,
+    sequences: range,
+    reports: tuple,
+    listen: Callable,
+) -> None:
     """Hand one turn's records over, block by block; what a full queue delays gets the time of its own
     hand-over.
     """
