@@ -547,12 +547,17 @@ def test_hosts_of_clients_are_asked_what_they_reach(secured):
     """A group in the inventory is all that it takes; its hosts are no members of the cluster."""
     hosts = secured.overlay / "hosts.yml"
     before = hosts.read_text()
-    hosts.write_text("all: {children: {kafka_clients: {hosts: {app-1: {}}}}}\n")
+    # a host with a login of its own is asked with that one
+    own = {"sasl_mechanism": "PLAIN", "sasl_username": "nobody", "sasl_password": "wrong"}
+    own["ssl_ca"] = str(secured.certificates / "ca.crt")
+    clients = {"app-1": {}, "app-2": {"kafka_client_security": own}}
+    hosts.write_text(json.dumps({"all": {"children": {"kafka_clients": {"hosts": clients}}}}))
     try:
-        run = secured.deploy()
+        run = secured.deploy(code=2)
     finally:
         hosts.write_text(before)
     assert "Clients on app-1 reach every broker" in run.text
+    assert "[reach.login] app-2: listener" in run.text and "app-1: listener" not in run.text
     assert run.changed() == 0, run.text
 
 

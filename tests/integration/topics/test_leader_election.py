@@ -121,7 +121,8 @@ def unclean(cluster, admin, topic):
 
     options["allow"] = ["unclean_election"]
     checked = election(cluster, check=True, **options)
-    assert checked.changed and checked.without_leader == 0
+    # other topics may have none either: those that lie on broker 1 alone
+    assert checked.changed and checked.without_leader == refused.without_leader - 1
     assert checked.elected == [{"partition": f"{topic}-0", "end_offset": None}]
     assert replicas_of(admin.list_topics(topic, timeout=30), topic)[0][0] == -1
     done = election(cluster, **options)
@@ -143,7 +144,13 @@ def unclean(cluster, admin, topic):
 
 
 def test_a_replica_that_lags_behind_leads_with_consent_only(cluster, admin, name):
-    unclean(cluster, admin, name)
+    try:
+        unclean(cluster, admin, name)
+    finally:
+        # others use these brokers, too
+        for broker in cluster.broker_instances.values():
+            if not broker.running():
+                broker.start()
     info = {"bootstrap_servers": cluster.bootstrap_servers, "wait": {"full_isr": True}}
     assert not run_module("kafka_cluster_info", info).failed
 

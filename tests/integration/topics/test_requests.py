@@ -11,7 +11,11 @@ from kafka import KafkaAdminClient, TopicPartition
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
     KafkaClient,
 )
-from tests.support.outside import replicas_of, wait_until
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import (
+    Connection,
+    parse_addresses,
+)
+from tests.support.outside import wait_until
 from tests.support.run_module import run_module
 
 FEW, MANY = 3, 120
@@ -44,29 +48,36 @@ def requests_of_clients(monkeypatch):
     return call
 
 
+def lie_everywhere(cluster, topic, placed):
+    """Whether every broker says that each partition has these replicas; they learn of it one after another."""
+    asked = KafkaClient(Connection(parse_addresses([cluster.bootstrap_servers])))
+    asked.connect()
+    views = asked.fetch_every_view(asked.fetch_metadata())
+    return len(views) == 3 and all(
+        view
+        and topic in view.topics
+        and [tuple(part.replicas) for part in view.topics[topic].partitions] == placed
+        for view in views.values()
+    )
+
+
 @pytest.fixture(name="topics")
-def topics_of_both_sizes(admin, name):
+def topics_of_both_sizes(cluster, admin, name):
     """Return {number of partitions: topic}; each partition lies on brokers 1, 2 and 3 in this order."""
     found = {number: f"{name}-{number}" for number in (FEW, MANY)}
     for number, topic in found.items():
+        placed = [[1, 2, 3]] * number
         new = NewTopic(
-            topic,
-            number,
-            replica_assignment=[[1, 2, 3]] * number,
-            config={"min.insync.replicas": "1"},
+            topic, number, replica_assignment=placed, config={"min.insync.replicas": "1"}
         )
         admin.create_topics([new])[topic].result(30)
         wait_until(
-            lambda topic=topic, number=number: [
-                isr
-                for _leader, _all, isr in replicas_of(
-                    admin.list_topics(topic, timeout=30), topic
-                ).values()
-            ]
-            == [[1, 2, 3]] * number,
+            lambda topic=topic, number=number: lie_everywhere(cluster, topic, [(1, 2, 3)] * number),
             60,
             "created",
         )
+    info = {"bootstrap_servers": cluster.bootstrap_servers, "wait": {"full_isr": True}}
+    assert not run_module("kafka_cluster_info", info).failed
     yield found
     for future in admin.delete_topics(list(found.values())).values():
         future.result(30)
@@ -94,10 +105,13 @@ def test_elections(cluster, topics, requests):
     for number, topic in topics.items():
         order = {TopicPartition(topic, each): [2, 3, 1] for each in range(number)}
         other.alter_partition_reassignments(order)
-        wait_until(lambda: not other.list_partition_reassignments(), 60, "the order is another one")
-        result, asked[number] = requests(
-            "kafka_leader_election", bootstrap_servers=cluster.bootstrap_servers, topics=[topic]
+        wait_until(
+            lambda topic=topic, number=number: lie_everywhere(cluster, topic, [(2, 3, 1)] * number),
+            60,
+            "the order is another one",
         )
+        options = {"bootstrap_servers": cluster.bootstrap_servers, "topics": [topic]}
+        result, asked[number] = requests("kafka_leader_election", **options)
         assert result.changed and len(result.plan["changes"]) == number
     other.close()
     print(f"\n{asked}")
