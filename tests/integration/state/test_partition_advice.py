@@ -59,11 +59,11 @@ def open_things(pid):
     files = 0
     for each in os.listdir(f"/proc/{pid}/fd"):
         try:
-            files += os.readlink(f"/proc/{pid}/fd/{each}").endswith("0.log")
+            files += bool(re.search(r"/\d{20}\.log$", os.readlink(f"/proc/{pid}/fd/{each}")))
         except OSError:
             continue
     maps = Path(f"/proc/{pid}/maps").read_text()
-    return files, len(re.findall(r"0\.(?:time)?index$", maps, re.MULTILINE))
+    return files, len(re.findall(r"/\d{20}\.(?:time)?index$", maps, re.MULTILINE))
 
 
 def test_its_numbers_are_those_of_kafka_and_of_the_kernel(secured, name):

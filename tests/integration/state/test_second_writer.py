@@ -156,6 +156,14 @@ def bindings(admin, name):
     return sorted(each.principal for each in admin.describe_acls(chosen).result(30))
 
 
+def known_to_be_gone(admin, name, principal):
+    """Wait until every broker knows: they learn of it one after another, and each answers by what it knows."""
+    wait_until(
+        lambda: all(principal not in bindings(admin, name) for _each in range(12)),
+        *(30, "every broker knows that it is gone"),
+    )
+
+
 def test_acls(secured, admin, name, between):
     """What the other one took away before us is not ours; what only we do is."""
     theirs, ours, other = (binding(name, f"User:{word}") for word in ("theirs", "ours", "other"))
@@ -168,6 +176,7 @@ def test_acls(secured, admin, name, between):
         assert len(future.result(30)) == 1
         (future,) = admin.create_acls([other]).values()
         future.result(30)
+        known_to_be_gone(admin, name, "User:theirs")
 
     between("acls", "Acls", act)
     acls = [
@@ -194,6 +203,7 @@ def test_acls_that_are_all_gone_already(secured, admin, name, between):
     def act():
         (future,) = admin.delete_acls([filter_of(theirs)]).values()
         assert len(future.result(30)) == 1
+        known_to_be_gone(admin, name, "User:theirs")
 
     between("acls", "Acls", act)
     item = {"topic": name, "principal": "theirs", "operations": "read", "state": "absent"}
