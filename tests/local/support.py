@@ -340,7 +340,8 @@ class LocalCluster:
         settings = self.tool_settings if settings is None else settings
         extra = []
         if settings:
-            path = self.overlay / "client.properties"
+            # by this ending Ansible knows that it is no inventory, and does not quote it with its password
+            path = self.overlay / "client.properties.txt"
             path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
             option = {"kafka-console-producer.sh": "producer.config"}.get(script, "command-config")
             option = "consumer.config" if script == "kafka-console-consumer.sh" else option
