@@ -306,6 +306,7 @@ def opened(request, tmp_path_factory):
         yield whole(running)
 
 
+@pytest.mark.soak  # its seconds are those of a quiet machine
 def test_a_batch_that_takes_a_broker_longer_than_the_timeout_is_waited_for(on_zookeeper, name):
     """In ZooKeeper mode a broker writes one resource after another: 500 of them take it seconds."""
     acls = [

@@ -42,6 +42,7 @@ def create(admin, secured, names, partitions=2, **config):
     ]
     for future in admin.create_topics(new).values():
         future.result(30)
+    wait_until(lambda: set(names) <= set(admin.list_topics(timeout=10).topics), 60, "known")
 
 
 def produce(secured, name, ages_days, records, partitions=2):

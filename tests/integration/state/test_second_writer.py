@@ -164,6 +164,7 @@ def known_to_be_gone(admin, name, principal):
     )
 
 
+@pytest.mark.soak  # a broker that has not heard of it yet takes the credit, on a loaded machine
 def test_acls(secured, admin, name, between):
     """What the other one took away before us is not ours; what only we do is."""
     theirs, ours, other = (binding(name, f"User:{word}") for word in ("theirs", "ours", "other"))
@@ -193,6 +194,7 @@ def test_acls(secured, admin, name, between):
     wait_until(lambda: bindings(admin, name) == ["User:new", "User:other"], 30, "as both want it")
 
 
+@pytest.mark.soak  # as the one before
 def test_acls_that_are_all_gone_already(secured, admin, name, between):
     """Nothing was left to do, so nothing was changed."""
     theirs = binding(name, "User:theirs")
