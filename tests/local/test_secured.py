@@ -333,38 +333,35 @@ def test_client_files_of_kcat(client_folder, client_topics):
     assert client_topics[0] in {each["topic"] for each in json.loads(done.stdout)["topics"]}
 
 
-def java(cluster, kind, topic, own, *arguments, stdin=""):
-    """Run a console client with a file of settings; return what it said."""
+def output_of(command, timeout, stdin="", **environment):
+    """Run a command to its end, which is a good one; return what it said."""
     done = subprocess.run(
-        [
-            *(str(cluster.release() / f"bin/kafka-console-{kind}.sh"), "--topic", topic),
-            *("--bootstrap-server", own["bootstrap"], f"--{kind}.config", str(own["settings"])),
-            *arguments,
-        ],
-        env={**os.environ, "KAFKA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"},
+        command,
+        env={**os.environ, **environment},
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=timeout,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def java(cluster, kind, topic, own, *arguments, stdin=""):
+    """Run a console client with a file of settings; return what it said."""
+    command = [
+        *(str(cluster.release() / f"bin/kafka-console-{kind}.sh"), "--topic", topic),
+        *("--bootstrap-server", own["bootstrap"], f"--{kind}.config", str(own["settings"])),
+        *arguments,
+    ]
+    return output_of(command, 120, stdin, KAFKA_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 def run_client(cluster, folder, program, *arguments, stdin="", environment=None):
     """Run a Python program to its end; return what it said."""
-    done = subprocess.run(
-        [str(cluster.python), str(folder / program), *map(str, arguments)],
-        env={**os.environ, **(environment or {})},
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    command = [str(cluster.python), str(folder / program), *map(str, arguments)]
+    return output_of(command, 180, stdin, **(environment or {}))
 
 
 def test_examples_write_and_read_and_end_cleanly_when_told_to(

@@ -44,7 +44,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.sta
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups.model import Group
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Key,
-    Place,
     Snapshot,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
@@ -106,7 +105,7 @@ def gather(params: Mapping[str, Any], client: AdviceClient) -> Dict[str, Any]:
     }
     sizes = None
     try:
-        sizes = _sizes(client, snapshot)
+        sizes = client.fetch_disks([broker.id for broker in snapshot.brokers]).sizes
     except AdminError as error:
         warnings.append(f"open files and memory maps are unknown: {error.problem.reason}")
     now = load_of(snapshot, sizes)
@@ -133,16 +132,6 @@ def gather(params: Mapping[str, Any], client: AdviceClient) -> Dict[str, Any]:
         "topics": rows,
         "lines": lines(now, found, guesses, rows, watched),
         "warnings": warnings,
-    }
-
-
-def _sizes(client: AdviceClient, snapshot: Snapshot) -> Dict[Place, int]:
-    disks = client.fetch_disks([broker.id for broker in snapshot.brokers])
-    return {
-        (broker, key): size
-        for broker, directories in disks.directories.items()
-        for directory in directories
-        for key, size in directory.replicas.items()
     }
 
 

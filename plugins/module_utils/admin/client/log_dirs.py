@@ -43,6 +43,16 @@ class Disks:
                 return directory.path
         return None
 
+    @property
+    def sizes(self) -> Dict[Place, int]:
+        """The bytes of each replica."""
+        return {
+            (broker, key): size
+            for broker, directories in self.directories.items()
+            for directory in directories
+            for key, size in directory.replicas.items()
+        }
+
 
 class LogDirsClient(PythonClient):
     """One cluster, for modules that ask brokers for their log directories."""

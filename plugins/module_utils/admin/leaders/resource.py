@@ -99,14 +99,8 @@ class UncleanLeaders(Resource):
         sizes: Dict[Place, int] = {}
         if asked:
             names = sorted({name for name, _partition in lost})
-            disks = self.client.look_at_disks(asked, names)
-            sizes = {
-                (broker, key): size
-                for broker, directories in disks.directories.items()
-                for directory in directories
-                for key, size in directory.replicas.items()
-                if key in lost
-            }
+            found = self.client.look_at_disks(asked, names).sizes
+            sizes = {place: size for place, size in found.items() if place[1] in lost}
         return Leaderless(snapshot, sizes)
 
     def plan(self, snapshot: Leaderless) -> Plan:
