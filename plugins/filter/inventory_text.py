@@ -13,6 +13,10 @@ import yaml
 TEMPLATE_MARKS = ("{{", "{%", "{#")
 
 
+# PyYAML writes it as it is between single quotes, where it is a line break, and so becomes a blank.
+_NEXT_LINE = "\x85"
+
+
 class _Dumper(yaml.SafeDumper):
     """YAML as Ansible reads it, with `!unsafe` where a text must not be evaluated."""
 
@@ -25,6 +29,8 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
     plain = str(value)
     if any(mark in plain for mark in TEMPLATE_MARKS):
         return dumper.represent_scalar("!unsafe", plain, style='"')
+    if _NEXT_LINE in plain:
+        return dumper.represent_scalar("tag:yaml.org,2002:str", plain, style='"')
     return dumper.represent_str(plain)
 
 

@@ -46,6 +46,11 @@ def test_any_name_comes_back_as_it_is(items):
     assert read_back(inventory_yaml({"kafka_quotas": items})) == {"kafka_quotas": items}
 
 
+@pytest.mark.parametrize("name", ["\x85", "a\x85b", "a\u2028b", "\u2029"])
+def test_a_line_break_of_unicode_is_not_folded_into_a_blank(name):
+    assert read_back(inventory_yaml({"kafka_users": [name]})) == {"kafka_users": [name]}
+
+
 @pytest.mark.parametrize("value", [1, 12.5, True, None, [], {"a": ["b"]}])
 def test_what_is_no_text_keeps_its_type(value):
     assert read_back(inventory_yaml({"a": value})) == {"a": value}
