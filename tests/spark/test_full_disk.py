@@ -64,8 +64,9 @@ def job_of(cluster, tmp_path, mode, *options):
 def is_one_sentence(done):
     """What was said has the cause, and no stack of Python or Java."""
     said = done.stderr
-    assert done.returncode == 3, said
-    assert "Traceback" not in said and "\tat " not in said and " ERROR " not in said, said
+    assert done.returncode == 3, f"ended with {done.returncode}: {said}"
+    for stack in ("Traceback", "\tat ", " ERROR "):
+        assert stack not in said, f"{stack!r} in {said}"
     (line,) = [each for each in said.splitlines() if each.startswith("could not run: ")]
     return line
 

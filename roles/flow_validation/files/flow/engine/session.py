@@ -73,12 +73,15 @@ logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
 logger.shell.level = error
 """
 # What they say of a task that failed, with its stack, comes as an exception as well; and the job tells of
-# that in a sentence.
+# that in a sentence. Packages, not classes: which of them meets a full disk first is chance.
 _SAID_BY_THE_JOB = (
     "org.apache.spark.TaskContextImpl",
-    "org.apache.spark.executor.Executor",
+    "org.apache.spark.executor",
     "org.apache.spark.scheduler.TaskSetManager",
-    "org.apache.spark.storage.DiskBlockObjectWriter",
+    "org.apache.spark.shuffle",
+    "org.apache.spark.storage",
+    "org.apache.spark.util.Utils",
+    "org.apache.spark.util.collection",
 )
 QUICK_RECORDS = 500_000
 # The optimising compiler works on the same cores as the tasks, and half of its work would be for

@@ -258,31 +258,53 @@ class Cluster:
         """(topic -> the greatest timestamp in it, milliseconds since 1970, None if it is empty;
         topic -> why that is not known, such as a partition whose brokers are all down).
 
-        All are asked at once; a topic that is gone meanwhile is in neither.
+        All are asked at once, and those again whose leaders move meanwhile; a topic that is gone is in
+        neither.
+        """
+        deadline = time.monotonic() + self._timeout
+        moments: dict = {}
+        unread: dict = {}
+        left = list(topics)
+        while left:
+            read, dark, silent = self._ask_last_records(left)
+            moments.update(read)
+            unread.update(dark)
+            left = list(silent)
+            if time.monotonic() > deadline:
+                unread.update(silent)
+                break
+            if left:
+                time.sleep(0.1)
+        return moments, unread
+
+    def _ask_last_records(self, topics: list) -> tuple:
+        """The two results of last_records_ms as of now, and topic -> the error of a leader that gave no
+        answer.
         """
         from confluent_kafka.admin import OffsetSpec
 
-        known, moments, unread, wanted = self._metadata().topics, {}, {}, {}
+        known, moments, dark, silent, wanted = self._metadata().topics, {}, {}, {}, {}
         for topic in topics:
             partitions = known[topic].partitions if topic in known else {}
             leaderless = sorted(n for n, p in partitions.items() if p.leader < 0)
             if leaderless:
-                unread[topic] = f"partitions {leaderless} have no leader"
+                dark[topic] = f"partitions {leaderless} have no leader"
             elif partitions:
                 moments[topic] = None
                 for number in partitions:
                     place = self._kafka.TopicPartition(topic, number)
                     wanted[place] = OffsetSpec.max_timestamp()
-        asked = wanted and self._admin.list_offsets(wanted, request_timeout=self._timeout)
+        answers_within = min(_LEADER_ANSWERS, self._timeout)
+        asked = wanted and self._admin.list_offsets(wanted, request_timeout=answers_within)
         for place, future in dict(asked).items():
             try:
                 moment = future.result(self._timeout).timestamp
             except Exception as error:
-                unread[place.topic] = f"partition {place.partition} does not answer ({error})"
+                silent[place.topic] = f"partition {place.partition} does not answer ({error})"
                 continue
             if moment is not None and moment >= 0:
                 moments[place.topic] = max(moment, moments[place.topic] or 0)
-        return {topic: ms for topic, ms in moments.items() if topic not in unread}, unread
+        return {topic: ms for topic, ms in moments.items() if topic not in silent}, dark, silent
 
     def topic_id(self, topic: str) -> str:
         """The topic's id, "" where the cluster gives none or there is no such topic: one that is
