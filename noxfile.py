@@ -34,7 +34,7 @@ CORES = {
     "2.20.10": ((3, 12), (3, 14)),
     "2.21.5": ((3, 12), (3, 14)),
 }
-CANNOT_BE_HAD = 77  # exit code of scripts/nodes.sh and scripts/browser.sh, after the reason
+CANNOT_BE_HAD = 77  # exit code of the scripts that provide something, after the reason
 # Arguments of check-jsonschema.
 CI_DEFINITIONS = (
     ("vendor.github-workflows", ".github/workflows/ci.yml"),
@@ -98,13 +98,18 @@ def skip(session, reason):
     session.skip(reason)
 
 
-def provide(session, *command):
-    """Run the script that provides what a session needs of the machine; skip if it cannot be had."""
+def provide(session, *command, needed=True):
+    """Run the script that provides what a session needs of the machine; skip if it cannot be had.
+
+    needed: False where only single tests want it, which then skip themselves.
+    """
     script = ROOT / "scripts" / command[0]
     provided = subprocess.run(
         [str(script), *command[1:]], stderr=subprocess.PIPE, text=True, check=False
     )
     print(provided.stderr, end="", flush=True)
+    if provided.returncode == CANNOT_BE_HAD and not needed:
+        return
     if provided.returncode == CANNOT_BE_HAD:
         skip(session, provided.stderr.strip().splitlines()[-1])
     if provided.returncode:
@@ -392,9 +397,11 @@ def smoke(session):
     run_pytest(session, "tests/local", marker="smoke")
 
 
-pytest_part(
-    "local", "tests/local", "End to end on this machine: site.yml, kills, changes, removal."
-)
+@nox.session
+def local(session):
+    """End to end on this machine: site.yml, kills, changes, removal."""
+    provide(session, "kcat.sh", needed=False)
+    run_pytest(session, "tests/local")
 
 
 @nox.session

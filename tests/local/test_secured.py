@@ -324,7 +324,7 @@ def test_client_files_open_the_door_to_kafkas_tools_and_kcat(secured, client_fol
 def test_client_files_of_kcat(client_folder, client_topics):
     kcat = shutil.which("kcat") or shutil.which("kafkacat")
     if not kcat:
-        pytest.skip("kcat is not installed")
+        pytest.skip("no kcat on PATH; scripts/kcat.sh installs it")
     command = [kcat, "-F", "librdkafka.properties", "-L", "-J", "-m", "30"]
     done = subprocess.run(
         command, cwd=client_folder, capture_output=True, text=True, timeout=60, check=False
