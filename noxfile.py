@@ -12,6 +12,7 @@ deleted at its end. KAFKAOPS_CACHE stays what it is, so that nothing is download
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import importlib.metadata
 import os
 import re
@@ -22,6 +23,7 @@ import tempfile
 from pathlib import Path
 
 import nox
+import yaml
 from nox.command import CommandFailed
 
 ROOT = Path(__file__).resolve().parent
@@ -252,14 +254,23 @@ def sanity_home():
     return home
 
 
+def published(files):
+    """Those of the files that the collection's tarball has, and what ansible-test is to ignore of them."""
+    ignored = yaml.safe_load((ROOT / "galaxy.yml").read_text())["build_ignore"]
+    for path in files:
+        kept_back = any(fnmatch.fnmatch(path.parts[0], pattern) for pattern in ignored)
+        if not kept_back or path.parts[:2] == ("tests", "sanity"):
+            yield path
+
+
 @nox.session
 def sanity(session):
-    """ansible-test sanity, on a copy: it insists on a real path below ansible_collections."""
+    """ansible-test sanity of what is published, on a copy: it insists on a real path below ansible_collections."""
     if not shutil.which("git"):
         skip(session, "git is not installed")
     copy = WORK / "sanity" / "ansible_collections" / NAMESPACE / NAME
     shutil.rmtree(copy, ignore_errors=True)
-    for name in git_files():
+    for name in published(git_files()):
         source, target = ROOT / name, copy / name
         target.parent.mkdir(parents=True, exist_ok=True)
         # the link that leads a checkout back to itself would send ansible-test in circles

@@ -68,7 +68,7 @@ fi
 first=() beside=() last=()
 for part in "${chosen[@]}"; do
     case $part in
-        spark | local | quickstart) beside+=("$part") ;;
+        spark | local) beside+=("$part") ;;
         smoke | bench) last+=("$part") ;;
         *) first+=("$part") ;;
     esac

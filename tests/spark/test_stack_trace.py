@@ -29,6 +29,13 @@ def test_of_a_python_task(spark, task, said):
     assert stack_trace.reason(str(caught.value)) == said
 
 
+def test_of_a_call_that_java_refuses(spark):
+    with pytest.raises(Exception) as caught:
+        spark._jsc.sc().textFile("/x", -1).getPartitions()
+    assert "collect" not in stack_trace.reason(str(caught.value))
+    assert "calling" not in stack_trace.reason(str(caught.value))
+
+
 def test_of_a_query(spark):
     with pytest.raises(Exception) as caught:
         spark.range(3).selectExpr("raise_error('of the record ' || id)").collect()
@@ -41,6 +48,8 @@ def test_of_a_query(spark):
         ("one\n  Caused by: not this\nCaused by: a.B: c\n\tat d\nCaused by: e.F: g", "e.F: g"),
         ("\n  only this \nnot that", "only this"),
         (" \n", "no message"),
+        ("An error occurred while calling o61.collectToPython.\n: a.B: c\n\tat d.e(F)", "a.B: c"),
+        ("An error occurred while calling z:a.b.c", stack_trace._JAVA_GONE),
         ("x" * 1000, "x" * 300),
     ],
 )

@@ -11,6 +11,11 @@ _LONGEST = 300
 _OF_PYTHON = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)*(\S.*)")
 _WORKER_GONE = re.compile(r"Python worker exited unexpectedly[^.:\n]*")
 _CAUSE = re.compile(r"^Caused by: (.+)", re.MULTILINE)
+# Py4J's own first line names a method of Spark; what Java says comes after it, if Java still answers.
+_CALL = re.compile(r"\s*An error occurred while calling \S+\s*(?:: )?")
+_JAVA_GONE = (
+    "Java ended while it worked; see whether the kernel killed it (memory), or its hs_err_pid*.log"
+)
 
 
 def first_line(text: str) -> str:
@@ -20,7 +25,7 @@ def first_line(text: str) -> str:
 
 def reason(text: str) -> str:
     """Of str(exception): what a Python task raised, or that its process was gone, or the deepest of
-    Java's causes; else the first line. At most 300 characters.
+    Java's causes; else the first line that Py4J did not add. At most 300 characters.
     """
     if python := _OF_PYTHON.search(text):
         found = python[1]
@@ -28,6 +33,9 @@ def reason(text: str) -> str:
         found = gone[0]
     elif causes := _CAUSE.findall(text):
         found = causes[-1]
+    elif call := _CALL.match(text):
+        said = text[call.end() :]
+        found = first_line(said.lstrip()) if said.strip() else _JAVA_GONE
     else:
         found = first_line(text.lstrip())
     return found.strip()[:_LONGEST]
