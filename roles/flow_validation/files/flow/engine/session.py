@@ -83,6 +83,7 @@ _SAID_BY_THE_JOB = (
     "org.apache.spark.util.Utils",
     "org.apache.spark.util.collection",
 )
+_CLASS_PATH = "spark.driver.extraClassPath"
 QUICK_RECORDS = 500_000
 # The optimising compiler works on the same cores as the tasks, and half of its work would be for
 # what is busy only while Spark starts and plans. So its thresholds are four times Java's own,
@@ -162,39 +163,13 @@ def start(
         os.environ["PYSPARK_PYTHON"] = python
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    settings = dict(_SETTINGS)
     submitted = in_spark_submit()
     if not submitted:
         master = master or DEFAULT_MASTER
-    # Classes from Java's own class path can be kept. Executors elsewhere would not see it.
-    on_path = bool(jars) and not submitted and _in_one_jvm(master) and ":" not in "".join(jars)
-    if on_path:
-        settings["spark.driver.extraClassPath"] = ":".join(jars)
-    elif jars:
-        settings["spark.jars"] = ",".join(jars)
-    if master and master.startswith("local"):
-        settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
-        # Else Spark looks for the machine's own name, and ends where nobody knows it: a container without a network.
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    settings = {**_SETTINGS, **_places(master, jars, submitted)}
     if not submitted:
-        log4j = os.path.join(work, "log4j2.properties")
-        with open(log4j, "w", encoding="utf-8") as file:
-            file.write(_LOGGING)
-            for number, name in enumerate(_SAID_BY_THE_JOB):
-                file.write(f"logger.{number}.name = {name}\nlogger.{number}.level = off\n")
-        # A short run is over before the optimising compiler and a collector with several threads
-        # have paid off. A long one needs both: ten million records are read 8 % faster with the
-        # parallel collector than with the serial one, and pauses matter to nobody here.
-        flags = "-XX:-UsePerfData"
-        if records <= QUICK_RECORDS:
-            flags += " -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-        else:
-            flags += f" {long_run_flags(work)}"
-        if "SPARK_SUBMIT_OPTS" not in os.environ:
-            kept = _archive_flags(typical, jars if on_path else [])
-            os.environ["SPARK_SUBMIT_OPTS"] = " ".join([flags, *kept])
-        java = f"-Dlog4j2.configurationFile={Path(log4j).as_uri()}"
-        settings["spark.driver.extraJavaOptions"] = java
+        kept = jars if _CLASS_PATH in settings else []
+        settings["spark.driver.extraJavaOptions"] = _prepare_java(work, records, typical, kept)
     builder = SparkSession.builder
     for key, value in merged(given, settings).items():
         builder = builder.config(key, value)
@@ -216,6 +191,44 @@ def start(
     spark.sparkContext.addPyFile(_package(work))
     _started.append(spark)
     return spark
+
+
+def _places(master: str | None, jars: list, submitted: bool) -> dict:
+    """Settings about where Spark finds its jars, and itself."""
+    settings = {}
+    # Classes from Java's own class path can be kept. Executors elsewhere would not see it.
+    if jars and not submitted and _in_one_jvm(master) and ":" not in "".join(jars):
+        settings[_CLASS_PATH] = ":".join(jars)
+    elif jars:
+        settings["spark.jars"] = ",".join(jars)
+    if master and master.startswith("local"):
+        settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = "127.0.0.1"
+        # Else Spark looks for the machine's own name, and ends where nobody knows it: a container without a network.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    return settings
+
+
+def _prepare_java(work: str, records: int, typical: bool, kept: list) -> str:
+    """Set the flags of the Java that this process will start; return its options for logging.
+
+    kept: jars whose classes may be kept between runs. Parameters else as in `start`.
+    """
+    log4j = os.path.join(work, "log4j2.properties")
+    with open(log4j, "w", encoding="utf-8") as file:
+        file.write(_LOGGING)
+        for number, name in enumerate(_SAID_BY_THE_JOB):
+            file.write(f"logger.{number}.name = {name}\nlogger.{number}.level = off\n")
+    # A short run is over before the optimising compiler and a collector with several threads
+    # have paid off. A long one needs both: ten million records are read 8 % faster with the
+    # parallel collector than with the serial one, and pauses matter to nobody here.
+    flags = "-XX:-UsePerfData"
+    if records <= QUICK_RECORDS:
+        flags += " -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+    else:
+        flags += f" {long_run_flags(work)}"
+    if "SPARK_SUBMIT_OPTS" not in os.environ:
+        os.environ["SPARK_SUBMIT_OPTS"] = " ".join([flags, *_archive_flags(typical, kept)])
+    return f"-Dlog4j2.configurationFile={Path(log4j).as_uri()}"
 
 
 def _no_master(master: str | None, reason: str) -> str:

@@ -24,43 +24,19 @@ from flow.record import files, ledger, schema, timing
 
 def conclude(judging: Judge, results: Results) -> int:
     """Decide, write verdict.json and report.html, print one sentence; returns the exit code."""
-    plan, rows, attempts, read = judging.plan, judging.rows, judging.attempts, results.read
-    counts = {schema.ABORTED: 0, **ledger.counts(rows), "read": sum(read.values())}
-    planned = (plan.partitions, plan.producers, plan.records)
-    open_producers = ledger.unfinished(rows, *planned)
-    counts["never_sent"] = ledger.never_sent(rows, *planned)
-    unclear = [*_silence(plan, rows, results), *probes.unclear(results.probes)]
-    if results.resent:
-        unclear.append(
-            f"{results.resent:,} records are there twice, because their producer gave up waiting"
-            " and sent them again"
-        )
-    if open_producers and plan.produce_error:
-        unclear.append(f"the produce step was broken off: {plan.produce_error}")
-    kind, summary = verdict.decide(results.checks, counts, open_producers, unclear)
+    plan, rows = judging.plan, judging.rows
+    counts = _counts(plan, rows, results)
+    open_producers = ledger.unfinished(rows, plan.partitions, plan.producers, plan.records)
+    unclear = _unclear(plan, rows, results, open_producers)
+    kind, passed = verdict.decide(results.checks, counts, open_producers, unclear)
     unclear = [*verdict.unfinished(counts, open_producers), *unclear]
-    found = [with_topic(c.to_json(), plan.topic) for c in results.checks]
-    if kind == verdict.FAIL:
-        leaders = {number: place.leader for number, place in results.now.items()}
-        summary = sentence.of_failure(plan.topic, found, leaders)
-        if unclear:
-            summary += f"; besides, this stays open: {'; '.join(unclear)}"
-    told_of = ["acked", "read", "unknown", "failed"]
-    if plan.transactions():
-        told_of.append(schema.ABORTED)
-    if results.resent:
-        counts["resent"] = results.resent
-        told_of.append("resent")
+    found = [with_topic(check.to_json(), plan.topic) for check in results.checks]
     if kind == verdict.PASS:
-        if plan.transactions():
-            summary += f"; {counts[schema.ABORTED]:,} of aborted transactions stayed hidden"
-        summary += f", through brokers {', '.join(str(b) for b in plan.brokers)}"
-        if plan.listeners:
-            names = ", ".join(each["name"] for each in plan.listeners)
-            summary += f"; each of them answers on {names}, too"
-        if results.probes:
-            names = ", ".join(each.name for each in results.probes)
-            summary += f"; probes found nothing wrong: {names}"
+        summary = f"{passed}{_besides(plan, results, counts)}"
+    elif kind == verdict.FAIL:
+        summary = _accusation(plan, results, found, unclear)
+    else:
+        summary = passed
     document = {
         "schema_version": verdict.SCHEMA_VERSION,
         "run_id": plan.run_id,
@@ -74,7 +50,69 @@ def conclude(judging: Judge, results: Results) -> int:
         "what_now": sentence.what_now(
             vars(judging.options), plan.topic, kind == verdict.PASS, _goes(judging.options, plan)
         ),
-        "counts": {name: counts[name] for name in told_of},
+        "counts": {name: counts[name] for name in _told(plan, counts)},
+        **_evidence(judging, results),
+    }
+    return publish(
+        judging.options.output, "verdict", document, "report.html", report.page(document)
+    )
+
+
+def _counts(plan: files.Plan, rows: list, results: Results) -> dict:
+    """Records by what became of them."""
+    planned = (plan.partitions, plan.producers, plan.records)
+    counts = {schema.ABORTED: 0, **ledger.counts(rows), "read": sum(results.read.values())}
+    counts["never_sent"] = ledger.never_sent(rows, *planned)
+    if results.resent:
+        counts["resent"] = results.resent
+    return counts
+
+
+def _told(plan: files.Plan, counts: dict) -> list:
+    """Names of the counts that a person is told."""
+    aborted = [schema.ABORTED] if plan.transactions() else []
+    return ["acked", "read", "unknown", "failed", *aborted, *(["resent"] * ("resent" in counts))]
+
+
+def _unclear(plan: files.Plan, rows: list, results: Results, open_producers: Any) -> list:
+    """Sentences about what keeps this run from a verdict of its own."""
+    unclear = [*_silence(plan, rows, results), *probes.unclear(results.probes)]
+    if results.resent:
+        unclear.append(
+            f"{results.resent:,} records are there twice, because their producer gave up waiting"
+            " and sent them again"
+        )
+    if open_producers and plan.produce_error:
+        unclear.append(f"the produce step was broken off: {plan.produce_error}")
+    return unclear
+
+
+def _accusation(plan: files.Plan, results: Results, found: list, unclear: list) -> str:
+    """The sentence of a FAIL: the worst first, with places; what stays open is not hidden by it."""
+    leaders = {number: place.leader for number, place in results.now.items()}
+    summary = sentence.of_failure(plan.topic, found, leaders)
+    return f"{summary}; besides, this stays open: {'; '.join(unclear)}" if unclear else summary
+
+
+def _besides(plan: files.Plan, results: Results, counts: dict) -> str:
+    """What else a PASS has shown, to be appended to its sentence."""
+    more = ""
+    if plan.transactions():
+        more += f"; {counts[schema.ABORTED]:,} of aborted transactions stayed hidden"
+    more += f", through brokers {', '.join(str(b) for b in plan.brokers)}"
+    if plan.listeners:
+        names = ", ".join(each["name"] for each in plan.listeners)
+        more += f"; each of them answers on {names}, too"
+    if results.probes:
+        names = ", ".join(each.name for each in results.probes)
+        more += f"; probes found nothing wrong: {names}"
+    return more
+
+
+def _evidence(judging: Judge, results: Results) -> dict:
+    """The part of the verdict that says of what it was found: topic, cluster, times, software."""
+    plan, rows, attempts = judging.plan, judging.rows, judging.attempts
+    return {
         "topic": {
             "name": plan.topic,
             "partitions": plan.partitions,
@@ -105,9 +143,6 @@ def conclude(judging: Judge, results: Results) -> int:
         "versions": versions(judging.spark),
         "timings": judging.watch.total(),
     }
-    return publish(
-        judging.options.output, "verdict", document, "report.html", report.page(document)
-    )
 
 
 def _goes(options, plan: files.Plan) -> bool:
