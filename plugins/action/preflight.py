@@ -24,6 +24,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.validation import check_type_list
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.action import ActionBase
+from ansible.release import __version__ as core_version
 from ansible.utils.display import Display
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
@@ -70,6 +71,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_controller import (
     is_here,
+    too_old,
     why_no_answer,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.report import (
@@ -105,6 +107,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
 )
 
 display = Display()
+if refused := too_old(core_version):
+    raise AnsibleError(str(refused))
 # Ansible imports this file before it forks: what is read here is read once, and not for each host.
 declared()
 role_defaults(DataLoader())

@@ -8,10 +8,29 @@ Runs on the controller only: a module costs about 0.4 s a host, and locally it w
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping
+import sys
+from typing import Any, Dict, Mapping, Optional
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import first_line
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+
+OLDEST = (2, 19)  # as in meta/runtime.yml: from here on Ansible marks what may be a template
+
+
+def too_old(version: str, python: str = sys.executable) -> Optional[Problem]:
+    """The refusal of an ansible-core that this collection does not run on; None for others.
+
+    Ansible itself only warns, and goes on until something fails that names no version.
+    """
+    if tuple(int(part) for part in version.split(".")[:2]) >= OLDEST:
+        return None
+    wanted = ".".join(map(str, OLDEST))
+    return Problem(
+        "controller.ansible_core",
+        f"the controller has ansible-core {version}, and this collection needs {wanted} or newer",
+        f"install it there: {python} -m pip install 'ansible-core>={wanted}'",
+    )
 
 
 def is_here(action: Any) -> bool:
