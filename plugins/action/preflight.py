@@ -70,6 +70,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network
     resolve_names,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_controller import (
+    callers_of,
     is_here,
     too_old,
     why_no_answer,
@@ -96,6 +97,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     JOB_PACKAGES,
     PURPOSES,
     AdminHost,
+    Callers,
     Controller,
     World,
 )
@@ -285,7 +287,7 @@ class ActionModule(ActionBase):
         controller, asked = Controller(), {}
         if arguments["purpose"] != FETCH:
             admin = self._admin_host(inventory, task_vars)
-            controller = _controller(raws, admin)
+            controller = _controller(raws, admin, self._callers(inventory, raws, task_vars))
             if not (admin.unreachable or set(CLIENT_PACKAGES) & set(admin.missing)):
                 asked = self._ask_clusters(raws, arguments, task_vars)
         verdict = judge(
@@ -359,6 +361,14 @@ class ActionModule(ActionBase):
         if facts is None:
             return AdminHost(name, python, unreachable=why)
         return AdminHost(name, python, missing=tuple(facts["missing_packages"]))
+
+    @staticmethod
+    def _callers(inventory: Inventory, raws: Sequence[Raw], task_vars: Any) -> Callers:
+        try:
+            members = [read_member(raw)[0] for raw in raws]
+            return callers_of(inventory, members, task_vars["groups"])
+        except AnsibleError as error:
+            raise AnsibleActionFail(f"the hosts of clients: {first_line(error)}") from error
 
     def _raws(self, inventory: Inventory, task_vars: Any) -> List[Raw]:
         collected = {}
@@ -507,13 +517,13 @@ def _not_asked(asked: Mapping[str, Any]) -> List[Problem]:
     ]
 
 
-def _controller(raws: Any, admin: AdminHost) -> Controller:
+def _controller(raws: Any, admin: AdminHost, callers: Callers) -> Controller:
     names = set()
     for raw in raws:
         names.update(names_to_resolve(read_member(raw)[0]))
     wanted = any(raw.settings.get("flow_validation") not in (None, "never") for raw in raws)
     java = spark_java() if wanted else None
-    return Controller(java=java, names=resolve_names(names), admin=admin)
+    return Controller(java=java, names=resolve_names(names), admin=admin, callers=callers)
 
 
 def spark_java() -> Dict[str, Any]:

@@ -54,6 +54,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.installed 
 
 IDENTITY_KEYS = ("broker.id", "node.id", "log.dirs")
 JVM_TIMEOUT_SECONDS = 20.0
+FIREWALLD_TIMEOUT_SECONDS = 10.0
+# firewalld keeps what it has deleted as .xml.old
+OURS = re.compile(r"kafkaops-[0-9a-f]{8}\.(?:nft|xml)")
+PROGRAMS = ("usr/sbin", "sbin", "usr/bin")
 # Lines of a JVM that say nothing about the reason.
 JVM_EPILOGUE = ("Error: Could not create", "Error: A fatal exception", "Picked up ")
 
@@ -174,6 +178,34 @@ def container(root: str = "/") -> str:
         return told
     marks = ((".dockerenv", "docker"), ("run/.containerenv", "podman"))
     return next((name for mark, name in marks if os.path.exists(os.path.join(root, mark))), "")
+
+
+def firewall(root: str = "/") -> Dict[str, Any]:
+    """{firewalld: running, stopped or "" where it is not installed; nft: whether it is there; ours: names}."""
+    there = {
+        program: any(os.path.exists(os.path.join(root, place, program)) for place in PROGRAMS)
+        for program in ("firewall-cmd", "nft")
+    }
+    state = ""
+    if there["firewall-cmd"]:
+        try:
+            asked = subprocess.run(
+                ["systemctl", "is-active", "--quiet", "firewalld.service"],
+                stdin=subprocess.DEVNULL,
+                timeout=FIREWALLD_TIMEOUT_SECONDS,
+                check=False,
+            )
+            state = "running" if asked.returncode == 0 else "stopped"
+        except (OSError, subprocess.SubprocessError):
+            state = "stopped"
+    ours = set()
+    for place in ("etc/kafkaops", "etc/firewalld/policies"):
+        try:
+            names = os.listdir(os.path.join(root, place))
+        except OSError:
+            continue
+        ours |= {os.path.splitext(name)[0] for name in names if OURS.fullmatch(name)}
+    return {"firewalld": state, "nft": there["nft"], "ours": sorted(ours)}
 
 
 def readable_properties(text: str) -> Dict[str, str]:
@@ -319,6 +351,7 @@ def host_facts(
         "ephemeral_ports": ephemeral_ports(proc),
         "addresses": local_addresses(proc),
         "container": container(),
+        "firewall": firewall(),
         "java": java.find(
             spec.get("java_minimum") or 0,
             spec.get("java_maximum") or 999,

@@ -31,6 +31,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.key
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import (
     declared_state,
     ensemble,
+    firewall,
     identity,
     in_force,
     jvm,
@@ -82,6 +83,7 @@ CHECKS = (
     network.check_listeners,
     network.check_ports,
     network.check_addresses,
+    firewall.check_firewall,
     security.check_security,
     tls.check_tls,
     in_force.check_in_force,

@@ -91,6 +91,18 @@ class AdminHost:
 
 
 @dataclass(frozen=True)
+class Callers:
+    """Who connects to members and is none: nothing where no host has a firewall of ours.
+
+    `clients`: host of the group kafka_clients -> (the cluster that it uses, "" for any; its addresses);
+    `admin`: member -> the addresses of the host that administers, as this member sees it.
+    """
+
+    clients: Mapping[str, Tuple[str, Tuple[str, ...]]] = field(default_factory=dict)
+    admin: Mapping[str, Tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Controller:
     """The machine that the playbook runs on, and the one that administers from there.
 
@@ -100,6 +112,7 @@ class Controller:
     java: Optional[Mapping[str, Any]] = None
     names: Mapping[str, Any] = field(default_factory=dict)
     admin: Optional[AdminHost] = None
+    callers: Callers = Callers()
 
 
 @dataclass(frozen=True)
