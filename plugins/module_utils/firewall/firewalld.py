@@ -44,6 +44,7 @@ SHAPE = {
 }
 # Within the policy: first who may, then nobody else.
 ACCEPT, REFUSE = 1, 2
+OF_US = re.compile(r"kafkaops-[0-9a-f]{8}")
 RULE = re.compile(
     r'rule priority="(?P<priority>\d+)"(?: family="(?P<family>ipv[46])")?'
     r'(?: source address="(?P<source>[^"]+)")? port port="(?P<port>\d+)" protocol="tcp" '
@@ -138,7 +139,8 @@ class Listed:
 def comparable(text: str, ours: str) -> Dict[str, Tuple[str, ...]]:
     """What a reload could change, of the zones or policies that `--list-all-...` prints, without our policy.
 
-    Which interfaces a zone has is kept by a reload, and the headings say what is in use.
+    Which interfaces a zone has is kept by a reload, and the headings say what is in use. A policy of this
+    collection without a rule is what `remove` has left.
     """
     found: Dict[str, List[str]] = {}
     name = ""
@@ -148,7 +150,11 @@ def comparable(text: str, ours: str) -> Dict[str, Tuple[str, ...]]:
             found[name] = []
         elif line.strip() and name and not line.strip().startswith("interfaces:"):
             found[name].append(line.strip())
-    return {key: tuple(sorted(told)) for key, told in found.items() if key != ours}
+    return {
+        key: tuple(sorted(told))
+        for key, told in found.items()
+        if key != ours and not (OF_US.fullmatch(key) and not any("rule " in each for each in told))
+    }
 
 
 def unwritten(now: Mapping[str, Sequence[str]], boot: Mapping[str, Sequence[str]]) -> List[str]:

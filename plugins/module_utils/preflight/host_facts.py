@@ -27,6 +27,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils import java
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     parse_properties,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.file_contexts import is_enabled
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import read_text
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.overrides import (
     read_overrides,
@@ -352,6 +353,7 @@ def host_facts(
         "addresses": local_addresses(proc),
         "container": container(),
         "firewall": firewall(),
+        "selinux": is_enabled(),
         "java": java.find(
             spec.get("java_minimum") or 0,
             spec.get("java_maximum") or 999,

@@ -199,6 +199,9 @@ ZONES = "public (active)\n  target: default\n  interfaces: eth0\n  services: ssh
         (ZONES.replace("ssh", "ssh http"), ["public"]),
         (ZONES + "\nwork\n  services: \n", ["work"]),
         (ZONES + f"\n{NAME} (active)\n  services: http\n", []),
+        # of another cluster on this machine: with rules, and what is left of one without
+        (ZONES + "\nkafkaops-00000000 (active)\n  rich rules: \n", []),
+        (ZONES + "\nkafkaops-00000000\n\trule port\n", ["kafkaops-00000000"]),
     ],
 )
 def test_what_a_reload_would_forget(now, found):

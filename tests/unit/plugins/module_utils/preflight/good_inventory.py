@@ -146,6 +146,7 @@ def good_facts(member, names):
         "addresses": ["127.0.0.1", "192.0.2.1", *(each for each in bound if is_address(each))],
         "container": "",
         "firewall": {"firewalld": "running", "nft": True, "ours": []},
+        "selinux": False,
         "java": {"home": "/usr/lib/jvm/17", "version": "17.0.15", "source": "PATH", "seen": []},
         "kafka": None,
         "zookeeper": None,
