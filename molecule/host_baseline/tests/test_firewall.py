@@ -147,7 +147,7 @@ def test_what_is_changed_by_hand_is_put_right_and_what_is_not_stated_any_more_go
 
 
 def test_our_rules_come_back_with_those_of_the_distribution():
-    """Debian's own unit begins by flushing everything, also what gives the node its names by Docker until it restarts."""
+    """Debian's own unit flushes everything first, also Docker's rules: names come back when the node restarts."""
     inside(NFT, "systemctl restart nftables")
     assert tried(CLIENT, NFT, BROKERS) == "refused"
     inside(FIREWALLD, "firewall-cmd -q --reload")
