@@ -39,6 +39,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.finding
     in_order,
     reported,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.firewall import CHOICE
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.host_facts import (
     ARGUMENTS,
     host_facts,
@@ -364,6 +365,8 @@ class ActionModule(ActionBase):
 
     @staticmethod
     def _callers(inventory: Inventory, raws: Sequence[Raw], task_vars: Any) -> Callers:
+        if all(raw.settings.get(CHOICE) in (None, "none") for raw in raws):
+            return Callers()
         try:
             members = [read_member(raw)[0] for raw in raws]
             return callers_of(inventory, members, task_vars["groups"])
