@@ -155,7 +155,8 @@ options:
     description:
       - Seconds from the first change until every live broker knows all of them; at most a day.
       - In ZooKeeper mode brokers write one ACL after another, some tens in a second to some hundreds. What was not sent in time is
-        named in RV(failed_items), and another run of the task goes on from there.
+        named in RV(failed_items), and another run of the task goes on from there. A broker that has not answered by then and is
+        still at work is watched until it rests, so that what it did is told.
     type: float
     default: 300.0
 extends_documentation_fragment:
@@ -173,6 +174,8 @@ attributes:
 notes:
   - Needs confluent-kafka and kafka-python, and the rights to Describe and Alter on the cluster. Without
     DescribeConfigs on the cluster it is unknown whether C(allow.everyone.if.no.acl.found) is set.
+  - C(changed) leaves out what somebody else has done between plan and write. Kafka does not tell it of a change that
+    two writers make within the same moment; then both may count it as theirs.
 seealso:
   - module: kafkaops.cluster.kafka_acls_info
   - module: kafkaops.cluster.kafka_users

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import re
+import signal
+import threading
 from collections import Counter
 
 import pytest
@@ -20,6 +22,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls import (
+    client as acl_client,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.client import AclClient
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.resource import Acls
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import connection_from
@@ -306,25 +311,98 @@ def opened(request, tmp_path_factory):
         yield whole(running)
 
 
-@pytest.mark.soak  # its seconds are those of a quiet machine
-def test_a_batch_that_takes_a_broker_longer_than_the_timeout_is_waited_for(on_zookeeper, name):
-    """In ZooKeeper mode a broker writes one resource after another: 500 of them take it seconds."""
-    acls = [
-        {"topic": f"{name}.{number}", "principal": name, "operations": ["read"]}
-        for number in range(600)
+@pytest.fixture
+def stopped(on_zookeeper):
+    """ZooKeeper, once `stopped()` is called: brokers answer what they know and can write nothing."""
+    (server,) = on_zookeeper.bare.zookeeper_instances
+    yield lambda: server.signal(signal.SIGSTOP)
+    server.signal(signal.SIGCONT)
+
+
+def items(name, state="present"):
+    return [
+        {
+            "topic": [f"{name}.{number}" for number in range(30)],
+            "principal": name,
+            "operations": ["read"],
+            "state": state,
+        }
     ]
-    made = on_zookeeper.run("kafka_acls", acls=acls, timeout=2)
-    assert not made.failed, made.msg
-    assert made.changed and len(made.acls) == 600
-    gone = [{**each, "state": "absent"} for each in acls]
+
+
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_a_batch_that_takes_a_broker_longer_than_the_timeout_is_waited_for(
+    on_zookeeper, name, monkeypatch, stopped, state
+):
+    """And not sent again."""
+    if state == "absent":
+        assert on_zookeeper.run("kafka_acls", acls=items(name)).changed
+    really, sent = Acls.apply, []
+
+    def apply(resource, changes, deadline):
+        stopped()
+        longer = threading.Timer(
+            resource.client.connection.timeout + 1,
+            on_zookeeper.bare.zookeeper_instances[0].signal,
+            [signal.SIGCONT],
+        )
+        longer.start()
+        failures = really(resource, changes, deadline)
+        longer.join()
+        sent.append(resource.client.requests)
+        return failures
+
+    monkeypatch.setattr(Acls, "apply", apply)
+    made = on_zookeeper.run("kafka_acls", acls=items(name, state), timeout=4)
+    assert not made.failed and len(made.diff["before" if state == "absent" else "after"]) == 30
+    (requests,) = sent
+    assert sum(count for what, count in requests.items() if what.startswith("changing")) == 1
+    assert not on_zookeeper.run("kafka_acls", acls=items(name, state)).changed
+
+
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_what_a_broker_does_after_it_was_given_up_is_counted(
+    on_zookeeper, name, monkeypatch, stopped, state
+):
+    """No answer came within all the time that there was; then the broker goes on with what it has."""
+    if state == "absent":
+        assert on_zookeeper.run("kafka_acls", acls=items(name)).changed
+    really, given_up = Acls.apply, AclClient._without_done
+
+    def apply(resource, changes, deadline):
+        stopped()
+        return really(resource, changes, deadline)
+
+    def without_done(client, kind, failures, unanswered, deadline):
+        if unanswered:
+            assert len(failures) == 30
+            on_zookeeper.bare.zookeeper_instances[0].signal(signal.SIGCONT)
+        return given_up(client, kind, failures, unanswered, deadline)
+
+    monkeypatch.setattr(Acls, "apply", apply)
+    monkeypatch.setattr(AclClient, "_without_done", without_done)
+    made = on_zookeeper.run("kafka_acls", acls=items(name, state), timeout=4, operation_timeout=0.1)
+    assert len(made.diff["before" if state == "absent" else "after"]) == 30, made.msg
+    assert not any("nobody" in each["error"] for each in made.failed_items), "at most unsettled"
+    assert not on_zookeeper.run("kafka_acls", acls=items(name, state)).changed
+
+
+def test_what_was_not_sent_in_time_is_named_and_another_run_goes_on(
+    on_zookeeper, name, monkeypatch
+):
+    monkeypatch.setattr(acl_client, "BATCH", 20)
+    assert on_zookeeper.run("kafka_acls", acls=items(name)).changed
+    gone = items(name, "absent")
     # The first batch is sent whatever the time; the rest is told to be left, and a second run does it.
     late = on_zookeeper.run("kafka_acls", acls=gone, timeout=120, operation_timeout=0.001)
-    assert late.failed and late.changed and "500 of 600 changes were made" in late.msg
+    assert late.failed and late.changed and "20 of 30 changes were made" in late.msg
     left = [each for each in late.failed_items if each["kind"] == "delete"]
-    assert len(left) == 100 and all("run the task again" in each["error"] for each in left)
+    assert len(left) == 10 and all("run the task again" in each["error"] for each in left)
     rest = on_zookeeper.run("kafka_acls", acls=gone)
     assert not rest.failed, rest.msg
-    assert len(rest.plan["changes"]) == 100
+    assert (
+        len(rest.plan["changes"]) == 10
+    ), "brokers that have not heard of the first 20 are waited for"
     assert on_zookeeper.run("kafka_acls", acls=gone).changed is False
 
 

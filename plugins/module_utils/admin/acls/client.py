@@ -10,16 +10,22 @@ tokens as resources.
 from __future__ import annotations
 
 import functools
+import math
+from dataclasses import replace
 from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.items import (
     NO_AUTHORIZER,
     Binding,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import BATCH
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
+    BATCH,
+    POLL_SECONDS,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
     PythonClient,
     send,
+    send_to_each,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     AdminError,
@@ -46,10 +52,18 @@ _IN_ORDER = (
 _OPERATIONS = {name: number for number, name in enumerate(_IN_ORDER, 2)}
 _ANY = 1
 _DENIED = "CLUSTER_AUTHORIZATION_FAILED"
+# How long brokers that differ are waited for although they do not come closer.
+STALE_SECONDS = 30.0
+# As long as more of an unanswered batch becomes true, the broker is at work on it.
+AT_WORK_SECONDS = 5.0
+UNKNOWN = "the brokers may do it later: run the task again"
+THERE = "somebody else has made it"
 GONE = "somebody else has taken it away"
 LATE = "not sent within operation_timeout; run the task again, it goes on where this one stopped"
 
 
+# By broker.
+Views = Dict[int, FrozenSet[Binding]]
 # (error code, text) of each binding.
 Answers = List[Tuple[int, str]]
 
@@ -57,32 +71,56 @@ Answers = List[Tuple[int, str]]
 class AclClient(PythonClient):
     """One cluster, for the modules of ACLs."""
 
-    def fetch_bindings(self, broker: Optional[int] = None) -> FrozenSet[Binding]:
-        """All bindings as one broker has them, any by default; one request.
+    def fetch_bindings(self) -> FrozenSet[Binding]:
+        """All bindings as some broker has them; one request.
 
         FinalError without the right, and where the brokers have no authorizer.
         """
         return self.ask(
-            "reading ACLs", lambda admin: _described(admin, broker), "Describe on the cluster"
+            "reading ACLs",
+            lambda admin: _bindings(send(admin, _everything())),
+            "Describe on the cluster",
         )
 
-    def fetch_views(self) -> Dict[int, Optional[FrozenSet[Binding]]]:
-        """The bindings as each live broker has them, None for one that does not answer."""
+    def fetch_views(self) -> Views:
+        """The bindings as each live broker that answers has them; the errors of fetch_bindings."""
         brokers = [broker.id for broker in self.fetch_metadata().brokers]
 
-        def call(admin: Any) -> Dict[int, Optional[FrozenSet[Binding]]]:
+        def call(admin: Any) -> Views:
             self.requests["reading ACLs"] += len(brokers) - 1  # one is counted by ask
-            views: Dict[int, Optional[FrozenSet[Binding]]] = {}
-            for broker in brokers:
+            views: Views = {}
+            silent: Optional[Exception] = None
+            for broker, answer in send_to_each(admin, _everything, brokers).items():
                 try:
-                    views[broker] = _described(admin, broker)
+                    if isinstance(answer, Exception):
+                        raise answer
+                    views[broker] = _bindings(answer)
                 except (OtherError, OSError) as error:
-                    if isinstance(error, SecurityDisabledError):
-                        raise
-                    views[broker] = None
+                    silent = error
+            if not views and silent is not None:
+                raise silent
             return views
 
         return self.ask("reading ACLs", call, "Describe on the cluster")
+
+    def fetch_agreed_views(
+        self, concerned: Optional[FrozenSet[Binding]] = None, deadline: float = math.inf
+    ) -> Views:
+        """The views, once all have the same of the bindings that are `concerned`, by default of all.
+
+        In ZooKeeper mode each broker answers by what it has heard so far: one that has not heard of a
+        removal would even say that it has just made it. They are waited for until the deadline, as long
+        as they come closer.
+        """
+        least, since = math.inf, 0.0
+        while True:
+            views = self.fetch_views()
+            number, now = len(in_dispute(views, concerned)), self._clock()
+            if number < least:
+                least, since = number, now
+            if not number or now >= min(deadline, since + STALE_SECONDS):
+                return views
+            self._sleep(POLL_SECONDS)
 
     def create(self, bindings: Sequence[Binding], deadline: float) -> List[Failure]:
         """Create bindings, BATCH in a request; those that the cluster refused, or did not reach in time."""
@@ -128,20 +166,48 @@ class AclClient(PythonClient):
                 elif text == GONE and self.requests[what] == asked + 1:
                     # Otherwise it may be what an attempt without an answer has done.
                     failures.append(Failure(binding.subject, text, kind, moot=True))
-        return self._without_done(kind, failures, unanswered)
+        return self._without_done(kind, failures, unanswered, deadline)
 
     def _without_done(
-        self, kind: str, failures: Sequence[Failure], unanswered: Sequence[Binding]
+        self,
+        kind: str,
+        failures: Sequence[Failure],
+        unanswered: Sequence[Binding],
+        deadline: float,
     ) -> List[Failure]:
-        """The failures without changes that were made although no answer came."""
+        """The failures without changes that were made although no answer came.
+
+        The broker may still be at work on them: it is watched until the deadline, and for as long as
+        more of them become true. One broker that shows a change is enough, since none did before.
+        """
         if not unanswered:
             return list(failures)
-        try:
-            there = self.fetch_bindings()
-        except AdminError:
-            return list(failures)
-        done = {each.subject for each in unanswered if (each in there) == (kind == "create")}
-        return [failure for failure in failures if failure.subject not in done]
+        left, since = set(unanswered), self._clock()
+        while True:
+            try:
+                views = list(self.fetch_views().values())
+            except AdminError:
+                views = []
+            done = {each for each in left for view in views if (each in view) == (kind == "create")}
+            now = self._clock()
+            left, since = left - done, now if done else since
+            if not left or now >= max(deadline, since + AT_WORK_SECONDS):
+                break
+            self._sleep(POLL_SECONDS)
+        subjects = {each.subject: each in left for each in unanswered}
+        return [
+            replace(each, error=f"{each.error}; {UNKNOWN}") if subjects.get(each.subject) else each
+            for each in failures
+            if subjects.get(each.subject, True)
+        ]
+
+
+def in_dispute(views: Views, concerned: Optional[FrozenSet[Binding]] = None) -> FrozenSet[Binding]:
+    """The bindings, of those that are concerned or of all, that some brokers have and others have not."""
+    if not views:
+        return frozenset()
+    some = frozenset().union(*views.values()) - frozenset.intersection(*views.values())
+    return some if concerned is None else some & concerned
 
 
 def _failure(binding: Binding, kind: str, code: int, text: str) -> Failure:
@@ -153,9 +219,9 @@ def _failure(binding: Binding, kind: str, code: int, text: str) -> Failure:
     return Failure(binding.subject, words, kind, name)
 
 
-def _described(admin: Any, broker: Optional[int]) -> FrozenSet[Binding]:
-    """Every binding; raises kafka-python's error."""
-    request = DescribeAclsRequest(
+def _everything() -> Any:
+    """The request for every binding."""
+    return DescribeAclsRequest(
         resource_type_filter=_ANY,
         resource_name_filter=None,
         pattern_type_filter=_ANY,
@@ -164,7 +230,10 @@ def _described(admin: Any, broker: Optional[int]) -> FrozenSet[Binding]:
         operation=_ANY,
         permission_type=_ANY,
     )
-    response = send(admin, request, broker)
+
+
+def _bindings(response: Any) -> FrozenSet[Binding]:
+    """The bindings of an answer; raises kafka-python's error."""
     if response.error_code:
         error = for_code(response.error_code)
         if issubclass(error, SecurityDisabledError):

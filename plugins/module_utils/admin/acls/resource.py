@@ -10,7 +10,11 @@ from __future__ import annotations
 
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.client import AclClient
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.client import (
+    GONE,
+    THERE,
+    AclClient,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.items import (
     ACL_ITEM,
     NO_AUTHORIZER,
@@ -21,7 +25,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.items 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.plan import (
     CONSENTS,
     CREATE,
-    DELETE,
     EVERYONE,
     AclPolicy,
     AclPurge,
@@ -79,11 +82,17 @@ class Acls(Resource):
         self.policy = policy_from(params, client.connection)
         self.desired, self.refusals = parse_acls(params["acls"])
         self._everyone: Optional[bool] = params["allow_everyone_if_no_acl_found"]
+        self._moot: List[Change] = []
 
     def read(self) -> AclSnapshot:
-        """All bindings, and what this very user may do; five requests."""
+        """All bindings, and what this very user may do; five requests, and one to each other broker.
+
+        Where brokers have not all heard of the ACLs that this task is about, that is waited for.
+        """
         metadata = self.client.fetch_metadata()
-        bindings = self.client.fetch_bindings()
+        concerned = None if self.policy.purge else frozenset(each.binding for each in self.desired)
+        views = self.client.fetch_agreed_views(concerned)
+        bindings = next(iter(views.values()), frozenset())
         rights = self.client.fetch_own_rights()
         everyone = self._everyone
         if everyone is None and metadata.brokers:
@@ -98,17 +107,32 @@ class Acls(Resource):
         return plan_acls(self.desired, snapshot, self.policy).refusing(self.refusals)
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
-        """Add, then remove."""
-        added = [Binding(**change.after) for change in changes if change.kind == CREATE]
-        removed = [Binding(**change.before) for change in changes if change.kind == DELETE]
-        return self.client.create(added, deadline) + self.client.delete(removed, deadline)
+        """Add, then remove; what somebody else has done since the plan is not ours.
+
+        Brokers do not tell whether an ACL that is created was there before, so they are asked first. And in
+        ZooKeeper mode one that has not heard of a removal says that it has made it, so they are waited for.
+        """
+        subjects = {_binding(change): change for change in changes}
+        views = self.client.fetch_agreed_views(frozenset(subjects), deadline).values()
+        added, removed, failures = [], [], []
+        for binding, change in subjects.items():
+            creates = change.kind == CREATE
+            if views and all((binding in view) == creates for view in views):
+                words = THERE if creates else GONE
+                failures.append(Failure(change.subject, words, change.kind, moot=True))
+            else:
+                (added if creates else removed).append(binding)
+        failures += self.client.create(added, deadline) + self.client.delete(removed, deadline)
+        moot = {(each.subject, each.kind) for each in failures if each.moot}
+        self._moot = [each for each in changes if (each.subject, each.kind) in moot]
+        return failures
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """What not every live broker knows yet: in ZooKeeper mode one learns after another."""
         found: Dict[str, str] = {}
         for broker, view in self.client.fetch_views().items():
-            for change in changes if view is not None else ():
-                there = Binding(**(change.after or change.before)) in (view or ())
+            for change in changes:
+                there = _binding(change) in view
                 if there != (change.kind == CREATE):
                     state = "still there" if there else "not there yet"
                     found[change.subject] = f"{state} on broker {broker}"
@@ -116,12 +140,16 @@ class Acls(Resource):
 
     def results(self, outcome: Outcome) -> Dict[str, Any]:
         """What the module returns: the declared bindings as they are now, or would be."""
-        after = apply_to(outcome.snapshot.bindings, outcome.changed)
+        after = apply_to(outcome.snapshot.bindings, [*self._moot, *outcome.changed])
         declared = {wanted.binding for wanted in self.desired}
         return {
             "cluster_id": outcome.snapshot.cluster_id,
             "acls": items_of(after & declared),
         }
+
+
+def _binding(change: Change) -> Binding:
+    return Binding(**(change.after or change.before))
 
 
 def read_acls(client: AclClient, params: Mapping[str, Any]) -> Dict[str, Any]:

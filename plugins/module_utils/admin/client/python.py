@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import traceback
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple, TypeVar
+from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Optional, Tuple, TypeVar
 
 from ansible.module_utils.basic import missing_required_lib
 
@@ -167,6 +167,27 @@ def send(admin: Any, request: Any, broker: Optional[int] = None, controller: boo
         # With a function that reads them it would try again by itself: `ask` does, with a new client.
         return admin._manager.run(admin._send_request_to_controller, request)
     return admin._manager.run(admin._manager.send, request, broker)
+
+
+def send_to_each(
+    admin: Any, make_request: Callable[[], Any], brokers: Iterable[int]
+) -> Dict[int, Any]:
+    """Send a message to several brokers at once; the response, or the error, of each.
+
+    So a broker that is silent costs its timeout once, whatever the number of brokers.
+    """
+    answers: Dict[int, Any] = {}
+
+    async def all_of_them() -> None:
+        sent = {broker: admin._manager.send(make_request(), broker) for broker in brokers}
+        for broker, future in sent.items():
+            try:
+                answers[broker] = await future
+            except (OtherError, OSError) as error:
+                answers[broker] = error
+
+    admin._manager.run(all_of_them)
+    return answers
 
 
 def raise_for(code: int, words: Optional[str] = None) -> None:

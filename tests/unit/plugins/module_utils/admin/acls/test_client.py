@@ -8,7 +8,9 @@ import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.client import (
     LATE,
+    UNKNOWN,
     AclClient,
+    in_dispute,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.items import Binding
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
@@ -28,7 +30,7 @@ class Silent(AclClient):
     """Gives no answer to the batch with this number, but may do it; each batch takes ten seconds."""
 
     def __init__(self, batch, done=True, error=AdminError):
-        super().__init__(Connection((("h", 1),)), clock=lambda: self.now)
+        super().__init__(Connection((("h", 1),)), clock=lambda: self.now, sleep=self._pass)
         self.now, self.batch, self.done, self.error = 0.0, batch, done, error
         self.there, self.sent, self.given = set(), 0, []
 
@@ -43,8 +45,11 @@ class Silent(AclClient):
             raise self.error(Problem("cluster.read", "nobody answered", ""))
         return [(0, "")] * len(call.keywords["bindings"])
 
-    def fetch_bindings(self, broker=None):
-        return frozenset(self.there)
+    def _pass(self, seconds):
+        self.now += seconds
+
+    def fetch_views(self):
+        return {1: frozenset(), 2: frozenset(self.there)}
 
 
 @pytest.mark.parametrize(("done", "failed"), [(True, 0), (False, 500)])
@@ -55,6 +60,46 @@ def test_what_was_done_without_an_answer_has_not_failed(done, failed):
     assert {each.subject for each in failures} == {
         each.subject for each in BINDINGS if each not in client.there
     }
+    assert all(each.error.endswith(UNKNOWN) for each in failures)
+
+
+class AtWork(Silent):
+    """Has been given the first batch, does ten of it a second, and answers too late."""
+
+    def ask(self, what, call, rights="", seconds=0.0):
+        self.bindings = call.keywords["bindings"]
+        raise AdminError(Problem("cluster.read", "nobody answered", ""))
+
+    def fetch_views(self):
+        return {1: frozenset(self.bindings[: int(self.now * 10)]), 2: frozenset()}
+
+
+def test_a_broker_that_is_at_work_is_watched_also_after_the_deadline():
+    client = AtWork(1)
+    assert client.create(BINDINGS[:500], 7.0) == [] and 50 <= client.now < 51
+
+
+class Views(Silent):
+    """What two brokers say at each look; the last one stays."""
+
+    def __init__(self, *looks):
+        super().__init__(0)
+        self.looks = list(looks)
+
+    def fetch_views(self):
+        first, second = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+        return {1: frozenset(BINDINGS[:first]), 2: frozenset(BINDINGS[:second])}
+
+
+def test_views_that_differ_are_read_again_until_they_do_not():
+    views = Views((3, 5), (4, 5), (5, 5)).fetch_agreed_views()
+    assert not in_dispute(views) and len(views[1]) == 5
+    client = Views((3, 5))
+    assert len(client.fetch_agreed_views(frozenset(BINDINGS[:3]))[1]) == 3
+    assert client.now == 0, "what differs is nothing that is asked about"
+    assert in_dispute(client.fetch_agreed_views(None, 7.0)) and 7 <= client.now < 8
+    client = Views((3, 6), (4, 6), (4, 6))
+    assert in_dispute(client.fetch_agreed_views()) and 30 <= client.now < 31, "no closer since"
 
 
 def test_without_the_right_nothing_is_asked_again():
