@@ -10,6 +10,17 @@ import os
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
+from kafka.protocol.admin import DescribeLogDirsRequest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
+    connection_from,
+    kafka_argument_spec,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
+    PythonClient,
+    send,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import FinalError
 
 
 @pytest.fixture
@@ -118,3 +129,23 @@ def test_what_cannot_be_asked(secured):
     assert "less than nothing" in secured.run("kafka_log_dirs_info", largest=-1).msg
     nobody = secured.run("kafka_log_dirs_info", user="nobody")
     assert nobody.failed and "grant this user Describe on the cluster" in nobody.msg
+
+
+def test_a_request_that_brokers_do_not_have_is_named_with_the_kafka_that_has_it(on_zookeeper):
+    """Version 5 of this one came with Kafka 4.3; `tests/unit` has the other words."""
+    spec = kafka_argument_spec()
+    params = {key: option.get("default") for key, option in spec.items()}
+    params.update(
+        on_zookeeper.arguments(), bootstrap_servers=on_zookeeper.bootstrap_servers.split(",")
+    )
+    client = PythonClient(connection_from(params))
+    request = DescribeLogDirsRequest(topics=None, min_version=5)
+    with pytest.raises(FinalError) as caught:
+        client.ask("reading disks", lambda admin: send(admin, request))
+    problem = caught.value.problem
+    assert problem.reason == (
+        "reading disks failed: these brokers do not have the request DescribeLogDirs in version 5, "
+        "which came with Kafka 4.3"
+    )
+    assert problem.remedy == "upgrade Kafka to 4.3 or newer"
+    assert client.requests["reading disks"] == 1, "nobody waits for another version"

@@ -157,9 +157,12 @@ class ClusterConnection:
                 self._admin.poll(0)
             if self._clock() >= deadline or not passing(last):
                 denied = last.code() in denied_codes()
+                lacking = last.code() == KafkaError._UNSUPPORTED_FEATURE
+                if lacking:
+                    remedy = "upgrade Kafka"  # the text names request and version
                 if denied:
                     remedy = f"grant this user what {what} needs: Describe and DescribeConfigs"
-                raise (FinalError if denied else AdminError)(
+                raise (FinalError if denied or lacking else AdminError)(
                     Problem(
                         "cluster.read",
                         f"{what} failed: {self._explained(last)}",

@@ -18,6 +18,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Optional, T
 
 from ansible.module_utils.basic import missing_required_lib
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.apis import missing_api
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
     POLL_SECONDS,
     KafkaClient,
@@ -89,8 +90,8 @@ class PythonClient(KafkaClient):
                     self._failed(what, f"the user may not ({error.message})", f"grant it {rights}")
                 ) from error
             except UnsupportedVersionError as error:
-                reason = "these brokers have no such request"
-                raise FinalError(self._failed(what, reason, "upgrade Kafka")) from error
+                reason, remedy = missing_api(str(error))
+                raise FinalError(self._failed(what, reason, remedy)) from error
             # RuntimeError: "Failed to find active controller id!"
             except (OtherError, OSError, ValueError, AssertionError, RuntimeError) as error:
                 if self._clock() >= deadline:
