@@ -96,8 +96,9 @@ attributes:
     support: full
 notes:
   - Needs Describe on the cluster, and DescribeConfigs on the topics; Describe on groups for RV(topics[].groups).
-  - Open files and memory maps are counted as at least so many, of the bytes of replicas and of C(segment.bytes). Where segments are
-    closed by time there are more.
+  - Segments are counted as the bytes of replicas and C(segment.bytes) need them at least; where they are closed by time there are more.
+    Each counts as one open file and two memory maps. Brokers map an index when it is first used, and none without an entry, so that the
+    kernel may have fewer. Where C(segment.bytes) was lowered, older segments are larger and fewer than that.
 seealso:
   - module: kafkaops.cluster.kafka_topics
   - module: kafkaops.cluster.kafka_consumer_groups_info

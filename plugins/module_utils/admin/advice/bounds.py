@@ -28,7 +28,8 @@ PARTITIONS_PER_CLUSTER = 200_000
 # From this share of a bound on it is near.
 NEAR_SHARE = 0.8
 
-# Of a segment: its log, and its two indexes, which are mapped.
+# Of a segment: its log, and its two indexes. A broker maps an index when it is first used, and none that
+# has no entry: two are what it may come to, which is what a limit is for.
 FILES_OF_SEGMENT = 1
 MAPS_OF_SEGMENT = 2
 # Of a producer: what it may use, and a batch of each partition that it writes to, by default.
@@ -244,7 +245,7 @@ def bounds_of(now: Load, planned: Load, limits: Limits) -> List[Bound]:
     if now.segments is not None and planned.segments is not None:
         found += [
             _of_brokers(
-                "memory maps of a broker, at least",
+                "memory maps of a broker, two a segment",
                 _times(now.segments, MAPS_OF_SEGMENT),
                 _times(planned.segments, MAPS_OF_SEGMENT),
                 limits.max_map_count,
