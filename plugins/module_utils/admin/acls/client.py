@@ -12,7 +12,18 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import replace
-from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    FrozenSet,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.items import (
     NO_AUTHORIZER,
@@ -78,23 +89,24 @@ class AclClient(PythonClient):
         """
         return self.ask(
             "reading ACLs",
-            lambda admin: _bindings(send(admin, _everything())),
+            lambda admin: _bindings(send(admin, _description(()))),
             "Describe on the cluster",
         )
 
-    def fetch_views(self) -> Views:
-        """The bindings as each live broker that answers has them; the errors of fetch_bindings."""
+    def fetch_views(self, concerned: Collection[Binding]) -> Views:
+        """Which of these bindings each live broker that answers has; the errors of fetch_bindings."""
         brokers = [broker.id for broker in self.fetch_metadata().brokers]
 
         def call(admin: Any) -> Views:
             self.requests["reading ACLs"] += len(brokers) - 1  # one is counted by ask
             views: Views = {}
             silent: Optional[Exception] = None
-            for broker, answer in send_to_each(admin, _everything, brokers).items():
+            request = functools.partial(_description, concerned)
+            for broker, answer in send_to_each(admin, request, brokers).items():
                 try:
                     if isinstance(answer, Exception):
                         raise answer
-                    views[broker] = _bindings(answer)
+                    views[broker] = _bindings(answer).intersection(concerned)
                 except (OtherError, OSError) as error:
                     silent = error
             if not views and silent is not None:
@@ -104,9 +116,9 @@ class AclClient(PythonClient):
         return self.ask("reading ACLs", call, "Describe on the cluster")
 
     def fetch_agreed_views(
-        self, concerned: Optional[FrozenSet[Binding]] = None, deadline: float = math.inf
+        self, concerned: Collection[Binding], deadline: float = math.inf
     ) -> Views:
-        """The views, once all have the same of the bindings that are `concerned`, by default of all.
+        """The views, once they are the same.
 
         In ZooKeeper mode each broker answers by what it has heard so far: one that has not heard of a
         removal would even say that it has just made it. They are waited for until the deadline, as long
@@ -114,8 +126,8 @@ class AclClient(PythonClient):
         """
         least, since = math.inf, 0.0
         while True:
-            views = self.fetch_views()
-            number, now = len(in_dispute(views, concerned)), self._clock()
+            views = self.fetch_views(concerned)
+            number, now = len(in_dispute(views)), self._clock()
             if number < least:
                 least, since = number, now
             if not number or now >= min(deadline, since + STALE_SECONDS):
@@ -185,7 +197,7 @@ class AclClient(PythonClient):
         left, since = set(unanswered), self._clock()
         while True:
             try:
-                views = list(self.fetch_views().values())
+                views = list(self.fetch_views(left).values())
             except AdminError:
                 views = []
             done = {each for each in left for view in views if (each in view) == (kind == "create")}
@@ -202,12 +214,10 @@ class AclClient(PythonClient):
         ]
 
 
-def in_dispute(views: Views, concerned: Optional[FrozenSet[Binding]] = None) -> FrozenSet[Binding]:
-    """The bindings, of those that are concerned or of all, that some brokers have and others have not."""
-    if not views:
-        return frozenset()
-    some = frozenset().union(*views.values()) - frozenset.intersection(*views.values())
-    return some if concerned is None else some & concerned
+def in_dispute(views: Views) -> FrozenSet[Binding]:
+    """The bindings that some brokers have and others have not."""
+    each = list(views.values())
+    return frozenset().union(*each) - frozenset.intersection(*each) if each else frozenset()
 
 
 def _failure(binding: Binding, kind: str, code: int, text: str) -> Failure:
@@ -219,16 +229,25 @@ def _failure(binding: Binding, kind: str, code: int, text: str) -> Failure:
     return Failure(binding.subject, words, kind, name)
 
 
-def _everything() -> Any:
-    """The request for every binding."""
+def _description(concerned: Collection[Binding]) -> Any:
+    """The request for what these bindings have in common, so that brokers send little else; for all if none."""
+
+    def common(field: str) -> Optional[str]:
+        values = {getattr(each, field) for each in concerned}
+        return values.pop() if len(values) == 1 else None
+
+    def number(field: str, table: str = "") -> int:
+        value = common(field)
+        return _ANY if value is None else _number(table or field, value)
+
     return DescribeAclsRequest(
-        resource_type_filter=_ANY,
-        resource_name_filter=None,
-        pattern_type_filter=_ANY,
-        principal_filter=None,
-        host_filter=None,
-        operation=_ANY,
-        permission_type=_ANY,
+        resource_type_filter=number("resource_type", "type"),
+        resource_name_filter=common("resource_name"),
+        pattern_type_filter=number("pattern"),
+        principal_filter=common("principal"),
+        host_filter=common("host"),
+        operation=number("operation"),
+        permission_type=number("permission"),
     )
 
 

@@ -8,6 +8,7 @@ Private to this collection. The glue between `plan`, which decides, and `client`
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.client import (
@@ -85,14 +86,12 @@ class Acls(Resource):
         self._moot: List[Change] = []
 
     def read(self) -> AclSnapshot:
-        """All bindings, and what this very user may do; five requests, and one to each other broker.
+        """All bindings, and what this very user may do; five requests, and one to each broker.
 
-        Where brokers have not all heard of the ACLs that this task is about, that is waited for.
+        For in ZooKeeper mode the one that was asked for all may not have heard of what has been done.
         """
         metadata = self.client.fetch_metadata()
-        concerned = None if self.policy.purge else frozenset(each.binding for each in self.desired)
-        views = self.client.fetch_agreed_views(concerned)
-        bindings = next(iter(views.values()), frozenset())
+        bindings = self.client.fetch_bindings()
         rights = self.client.fetch_own_rights()
         everyone = self._everyone
         if everyone is None and metadata.brokers:
@@ -100,7 +99,13 @@ class Acls(Resource):
             # Its value is hidden, since Kafka does not know the settings of an authorizer. Whether
             # there is one is not.
             everyone = False if config is not None and EVERYONE not in config else None
-        return AclSnapshot(bindings, "ALTER" in rights, everyone, metadata.cluster_id)
+        snapshot = AclSnapshot(bindings, "ALTER" in rights, everyone, metadata.cluster_id)
+        concerned = {each.binding for each in self.desired}
+        concerned.update(_binding(each) for each in self.plan(snapshot).changes)
+        views = self.client.fetch_agreed_views(concerned) if concerned else {}
+        for view in list(views.values())[:1]:
+            snapshot = replace(snapshot, bindings=bindings - concerned | view)
+        return snapshot
 
     def plan(self, snapshot: AclSnapshot) -> Plan:
         """The plan, and every item that could not be read."""
@@ -113,7 +118,7 @@ class Acls(Resource):
         ZooKeeper mode one that has not heard of a removal says that it has made it, so they are waited for.
         """
         subjects = {_binding(change): change for change in changes}
-        views = self.client.fetch_agreed_views(frozenset(subjects), deadline).values()
+        views = self.client.fetch_agreed_views(subjects, deadline).values()
         added, removed, failures = [], [], []
         for binding, change in subjects.items():
             creates = change.kind == CREATE
@@ -130,9 +135,10 @@ class Acls(Resource):
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """What not every live broker knows yet: in ZooKeeper mode one learns after another."""
         found: Dict[str, str] = {}
-        for broker, view in self.client.fetch_views().items():
-            for change in changes:
-                there = _binding(change) in view
+        subjects = {_binding(change): change for change in changes}
+        for broker, view in self.client.fetch_views(subjects).items():
+            for binding, change in subjects.items():
+                there = binding in view
                 if there != (change.kind == CREATE):
                     state = "still there" if there else "not there yet"
                     found[change.subject] = f"{state} on broker {broker}"

@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.client import (
     LATE,
     UNKNOWN,
     AclClient,
+    _description,
     in_dispute,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.items import Binding
@@ -48,7 +51,7 @@ class Silent(AclClient):
     def _pass(self, seconds):
         self.now += seconds
 
-    def fetch_views(self):
+    def fetch_views(self, concerned):
         return {1: frozenset(), 2: frozenset(self.there)}
 
 
@@ -70,7 +73,7 @@ class AtWork(Silent):
         self.bindings = call.keywords["bindings"]
         raise AdminError(Problem("cluster.read", "nobody answered", ""))
 
-    def fetch_views(self):
+    def fetch_views(self, concerned):
         return {1: frozenset(self.bindings[: int(self.now * 10)]), 2: frozenset()}
 
 
@@ -86,20 +89,32 @@ class Views(Silent):
         super().__init__(0)
         self.looks = list(looks)
 
-    def fetch_views(self):
+    def fetch_views(self, concerned):
         first, second = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
         return {1: frozenset(BINDINGS[:first]), 2: frozenset(BINDINGS[:second])}
 
 
 def test_views_that_differ_are_read_again_until_they_do_not():
-    views = Views((3, 5), (4, 5), (5, 5)).fetch_agreed_views()
+    views = Views((3, 5), (4, 5), (5, 5)).fetch_agreed_views(BINDINGS)
     assert not in_dispute(views) and len(views[1]) == 5
     client = Views((3, 5))
-    assert len(client.fetch_agreed_views(frozenset(BINDINGS[:3]))[1]) == 3
-    assert client.now == 0, "what differs is nothing that is asked about"
-    assert in_dispute(client.fetch_agreed_views(None, 7.0)) and 7 <= client.now < 8
+    assert in_dispute(client.fetch_agreed_views(BINDINGS, 7.0)) and 7 <= client.now < 8
     client = Views((3, 6), (4, 6), (4, 6))
-    assert in_dispute(client.fetch_agreed_views()) and 30 <= client.now < 31, "no closer since"
+    assert in_dispute(client.fetch_agreed_views(BINDINGS)) and 30 <= client.now < 31, "no closer"
+
+
+def test_brokers_are_asked_for_what_bindings_have_in_common():
+    request = _description(BINDINGS[:2])
+    assert (request.resource_type_filter, request.resource_name_filter) == (2, None)
+    assert (request.pattern_type_filter, request.principal_filter) == (3, "User:app")
+    assert (request.operation, request.permission_type, request.host_filter) == (3, 3, "*")
+    other = replace(
+        BINDINGS[0], resource_type="group", principal="User:other", operation="describe"
+    )
+    request = _description([BINDINGS[0], other])
+    assert (request.resource_type_filter, request.resource_name_filter) == (1, "t0")
+    assert (request.principal_filter, request.operation) == (None, 1)
+    assert _description(()).pattern_type_filter == 1
 
 
 def test_without_the_right_nothing_is_asked_again():
