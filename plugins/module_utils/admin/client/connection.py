@@ -233,6 +233,9 @@ def passing_codes() -> Tuple[int, ...]:
         KafkaError.NOT_CONTROLLER,
         KafkaError.BROKER_NOT_AVAILABLE,
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        # The first group of a cluster, whose request has the topic of offsets made; and an election.
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
         KafkaError.LEADER_NOT_AVAILABLE,
         KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError._TRANSPORT,

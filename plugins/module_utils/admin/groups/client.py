@@ -174,6 +174,7 @@ class GroupsClient(PythonClient):
             pending = again
             if pending:
                 self._sleep(POLL_SECONDS)
+                self._renew()  # librdkafka remembers who the coordinator was
         return refused
 
     def _why(self, error: Any) -> str:

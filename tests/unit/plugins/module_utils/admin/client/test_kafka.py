@@ -21,6 +21,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client impo
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.connection import (
     attempts,
+    passing,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reach import (
     Trouble,
@@ -487,3 +488,11 @@ def test_failures_of_all_lanes_come_together_and_their_requests_are_counted(monk
     assert [each.subject for each in failures] == [f"t{each:04}" for each in range(7, 300, 10)]
     assert client.requests["configure"] == 3
     assert len({id(each) for each in Refusing.asked}) == 3 and client not in Refusing.asked
+
+
+@pytest.mark.parametrize(
+    "name", ["COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"]
+)
+def test_a_coordinator_that_is_not_there_yet_is_asked_again(name):
+    assert passing(client_kafka.KafkaError(getattr(client_kafka.KafkaError, name)))
+    assert not passing(client_kafka.KafkaError(client_kafka.KafkaError.GROUP_AUTHORIZATION_FAILED))
