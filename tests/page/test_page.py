@@ -6,9 +6,11 @@ import re
 
 import pytest
 from flow.judge import verdict
+from flow.prepare import history
 from flow.present import report
+from flow.present.index import index_page
 
-from tests.support import verdicts
+from tests.support import reports, verdicts
 
 PHONE, TABLET, DESK = 360, 768, 1280
 EVERY = pytest.mark.parametrize("make", verdicts.ALL, ids=lambda make: make.__name__)
@@ -235,3 +237,39 @@ def test_paper_gets_the_wide_plots_and_no_dark(browser, make):
         assert all(text["size"] >= 9.5 for text in plot["texts"])  # 7 points
     pages = len(re.findall(rb"/Type\s*/Page\b", browser.pdf()))
     assert 1 < pages <= (6 if make in (verdicts.passing, verdicts.failing) else 10)
+
+
+@pytest.fixture
+def index(tmp_path):
+    """The page that lists runs."""
+    reports.kept_reports(tmp_path)
+    return index_page("local", history.runs_below(str(tmp_path)))
+
+
+@WIDTHS
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_list_of_runs_is_read_everywhere(browser, index, width, scheme):
+    browser.show(index, width, scheme=scheme)
+    assert browser.ask("document.documentElement.scrollWidth") <= width
+    texts = browser.ask(TEXTS)
+    assert len(texts) > 50
+    for text in texts:
+        assert text["size"] >= 13, text
+        assert contrast(colour(text["colour"]), colour(text["ground"])) >= 4.5, text
+
+
+@pytest.mark.parametrize("width", (PHONE, DESK))
+def test_each_run_of_the_list_says_its_verdict_in_words_and_leads_to_its_page(
+    browser, index, width
+):
+    browser.show(index, width)
+    rows = browser.ask(
+        "return [...document.querySelectorAll('table')].slice(-1)[0].querySelectorAll('tbody tr').length"
+        " && [...[...document.querySelectorAll('table')].slice(-1)[0].querySelectorAll('tbody tr')]"
+        ".map(r => [r.innerText, r.querySelector('a') && r.querySelector('a').getAttribute('href')])"
+    )
+    assert len(rows) == 7
+    words = "pass|fail|as expected|NOT as expected|interrupted|not readable"
+    assert all(re.search(rf"[✓✕?] ({words})", said) for said, _link in rows)
+    assert [link for said, link in rows if "not readable" not in said].count(None) == 0
+    assert "9 s" in next(said for said, _link in rows if "NOT as expected" in said)

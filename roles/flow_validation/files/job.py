@@ -9,6 +9,7 @@
            [--id EXPRESSION] [--sequence EXPRESSION] ...
     job.py fetch
     job.py leftovers --bootstrap-servers HOST:PORT,... --output DIR [--older-than TIME] [--remove]
+    job.py index --output DIR
 
 Started by Python or by spark-submit. Exit code: 0 pass, 1 violation, 2 inconclusive, 3 could not
 run.
@@ -33,7 +34,7 @@ from flow.messages.failure import Stopped
 from flow.probe import probes
 from flow.write import client_settings, pacing
 
-MODES = ("run", "produce", "verify", "inspect", "fetch", "leftovers")
+MODES = ("run", "produce", "verify", "inspect", "fetch", "leftovers", "index")
 
 
 def arguments(argv: list) -> argparse.Namespace:
@@ -49,7 +50,9 @@ def arguments(argv: list) -> argparse.Namespace:
     _add_spark_and_time(parser)
     _add_modes_of_their_own(parser)
     chosen = parser.parse_args(argv)
-    if chosen.mode != "fetch":
+    if chosen.mode == "index" and not chosen.output:
+        parser.error("index needs --output")
+    if chosen.mode not in ("fetch", "index"):
         _check(parser, chosen)
     return chosen
 

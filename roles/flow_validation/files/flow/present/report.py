@@ -87,7 +87,7 @@ def page(verdict: dict) -> str:
         _environment(verdict),
     ]
     title = f"{verdict['verdict'].upper()}: flow validation of {_text(verdict['cluster_id'])}"
-    return _document(title, sections)
+    return document(title, sections)
 
 
 def inspection_page(inspection: dict, meaning: dict) -> str:
@@ -112,10 +112,11 @@ def inspection_page(inspection: dict, meaning: dict) -> str:
         + _pairs("Versions", inspection["versions"])
         + "</div>",
     ]
-    return _document(f"{inspection['verdict'].upper()}: inspection of {topic}", sections)
+    return document(f"{inspection['verdict'].upper()}: inspection of {topic}", sections)
 
 
-def _document(title: str, sections: Iterable[str]) -> str:
+def document(title: str, sections: Iterable[str]) -> str:
+    """A whole page, with its style inside."""
     return (
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
         f"<title>{escape(title)}</title>"

@@ -39,6 +39,7 @@ h2 { font-size: 1.125rem; margin: 2.75rem 0 .5rem; line-height: 1.3; }
 .checks .sign { color: var(--kind); font-weight: 700; }
 .checks .fail b, .checks em { color: var(--kind); font-weight: 700; font-style: normal; }
 .checks b { font-weight: 600; }
+.said { color: var(--kind); font-weight: 600; } a { color: var(--data); }
 figure { margin: 0 0 1rem; }
 svg { display: block; width: 100%; height: auto; }
 svg text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: var(--muted);

@@ -18,11 +18,12 @@ from flow.judge import judge
 from flow.judge.verdict import EXIT_CODE, INCONCLUSIVE, PASS
 from flow.messages import stopping
 from flow.messages.failure import CannotRun
-from flow.messages.output import write_json
-from flow.prepare import java_admin
+from flow.messages.output import write, write_json
+from flow.prepare import history, java_admin
 from flow.prepare import leftovers as left
 from flow.prepare.cluster import Cluster
 from flow.present import conclusion, report
+from flow.present.index import index_page
 from flow.probe import probes, trial
 from flow.record import files, ledger, place
 from flow.steps.options import clients_settings, spark_settings
@@ -140,6 +141,16 @@ def leftovers(options: argparse.Namespace) -> int:
     print(json.dumps(left.told(found, options.remove)))
     if troubles:
         raise CannotRun("; ".join(sorted(troubles)))
+    return 0
+
+
+def index(options: argparse.Namespace) -> int:
+    """Write index.html of the runs below --output; it names the directory, which is the cluster's."""
+    runs = history.runs_below(options.output)
+    name = os.path.basename(os.path.abspath(options.output))
+    path = os.path.join(options.output, "index.html")
+    write(path, index_page(name, runs))
+    print(f"{path}: {len(runs)} runs")
     return 0
 
 

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""The runs of one cluster over time as one self-contained HTML page. Pure: runs in, text out.
+
+It links to the pages of the runs, which lie beside it, and loads nothing.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Dict, Iterable, List, Optional, Sequence
+
+from flow.prepare.history import AS_EXPECTED, DRILLS, NOT_EXPECTED, Drilled, Run
+from flow.present import plots
+from flow.present.report import document
+
+# Of each drill so many times are shown, and so many runs: the page stays one that a phone can show.
+TIMES, RUNS = 10, 200
+# A name of a drill that stays in one line.
+NAME = 20
+_SIGN = {"pass": "✓", "fail": "✕", "inconclusive": "?"}
+
+
+def index_page(cluster: str, runs: Sequence[Run]) -> str:
+    """The whole page. `runs`: the latest first."""
+    sections = [_head(cluster, runs), *_drills(runs), _all_runs(runs)]
+    return document(f"Runs of {cluster}", sections)
+
+
+def kind_of(verdict: str) -> str:
+    """How a verdict looks: pass, fail or inconclusive."""
+    if verdict in ("pass", AS_EXPECTED):
+        return "pass"
+    return "fail" if verdict in ("fail", NOT_EXPECTED) else "inconclusive"
+
+
+def _head(cluster: str, runs: Sequence[Run]) -> str:
+    if not runs:
+        says = "There is no run yet: playbooks/validate.yml and playbooks/drill.yml make them."
+        return f"<header><h1>Runs of {escape(cluster)}</h1><p>{says}</p></header>"
+    last = runs[0]
+    kind = kind_of(last.verdict)
+    said = f"{last.kind}, {_time(last.when)}"
+    more = f": {last.summary}" if last.summary else ""
+    return (
+        f"<header><h1>Runs of {escape(cluster)}: the latest</h1>"
+        f"<div class='verdict {kind}'><div class='sign' aria-hidden='true'>{_SIGN[kind]}</div>"
+        f"<div><strong>{escape(last.verdict.upper())}</strong>"
+        f"<span>{escape(said)}{escape(more)}</span></div></div></header>"
+    )
+
+
+def _drills(runs: Sequence[Run]) -> List[str]:
+    """For each drill its times, the latest first, so that pauses can be compared."""
+    times: Dict[str, List[tuple]] = {}
+    for run in runs:
+        for each in run.drills:
+            times.setdefault(each.case, []).append((run, each))
+    if not times:
+        return []
+    rows = [row for case in sorted(times) for row in _of_case(case, times[case][:TIMES])]
+    note = f"The last {TIMES} times of each, the latest first. Pauses beside the one before."
+    return [
+        _table("Drills", note, ("drill", "when", "verdict", "pause", "before", "observed"), rows)
+    ]
+
+
+def _of_case(case: str, times: Sequence[tuple]) -> Iterable[List[str]]:
+    for number, (run, each) in enumerate(times):
+        before: Optional[Drilled] = times[number + 1][1] if number + 1 < len(times) else None
+        yield [
+            _cell("drill", escape(case), short=len(case) <= NAME),
+            _cell("when", _link(run.page, _time(run.when)), short=True),
+            _verdict(each.verdict),
+            _cell("pause", _span(each.pause_ms), number=True),
+            _cell("before", _span(before.pause_ms) if before else "–", number=True),
+            _cell("observed", escape(each.observed)),
+        ]
+
+
+def _all_runs(runs: Sequence[Run]) -> str:
+    rows = [
+        [
+            _cell("when", _link(run.page, _time(run.when)), short=True),
+            _cell("what", escape(run.kind)),
+            _verdict(run.verdict),
+            _cell("pause", _span(run.pause_ms), number=True),
+            _cell("found", escape(run.summary)),
+        ]
+        for run in runs[:RUNS]
+    ]
+    note = "The latest first. The pause is the longest of the run."
+    if len(runs) > RUNS:
+        note += f" {len(runs) - RUNS:,} older ones are left out."
+    if any(run.kind == DRILLS for run in runs):
+        note += " Of drills the link leads to their JSON."
+    return _table("Runs", note, ("when", "what", "verdict", "pause", "found"), rows)
+
+
+def _time(when: str) -> str:
+    """20261125T172117Z as people write it."""
+    return f"{when[:4]}-{when[4:6]}-{when[6:8]} {when[9:11]}:{when[11:13]}:{when[13:15]} UTC"
+
+
+def _span(milliseconds: Optional[int]) -> str:
+    return "–" if milliseconds is None else escape(plots.span(milliseconds))
+
+
+def _link(page: str, said: str) -> str:
+    return f"<a href='{escape(page)}'>{escape(said)}</a>" if page else escape(said)
+
+
+def _verdict(verdict: str) -> str:
+    kind = kind_of(verdict)
+    said = f"<span class='said {kind}'>{_SIGN[kind]} {escape(verdict)}</span>"
+    return _cell("verdict", said, short=True)
+
+
+def _cell(name: str, html: str, number: bool = False, short: bool = False) -> str:
+    kind = " class=n" if number else " class=s" if short else ""
+    return f"<td{kind} data-name='{name}'>{html}</td>"
+
+
+def _table(title: str, note: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return ""
+    head = "".join(
+        f"<th{' class=n' if each in ('pause', 'before') else ''}>{each}</th>" for each in columns
+    )
+    body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
+    return (
+        f"<h2>{title}</h2><p class='note'>{escape(note)}</p><div class='scroll'>"
+        f"<table class='rows'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
