@@ -5,9 +5,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Mapping, Optional
+import json
+import os
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.cast import announced, cast
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.cast import (
+    Cast,
+    announced,
+    cast,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
     chosen,
     drill_of,
@@ -15,6 +21,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue i
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import Seen
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import (
     drill_table,
+    interrupted_lines,
     judged,
     not_begun,
 )
@@ -22,23 +29,58 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 
 
 def drill_names(text: str) -> Dict[str, Any]:
-    """Return {names, problem} of what -e drill=... names; see the documentation."""
+    """Return {names, zookeeper, problem} of what -e drill=... names; see the documentation."""
     try:
-        return {"names": [each.name for each in chosen(text)], "problem": ""}
+        drills = chosen(text)
     except ProblemError as error:
-        return {"names": [], "problem": str(error)}
+        return {"names": [], "zookeeper": [], "problem": str(error)}
+    return {
+        "names": [each.name for each in drills],
+        "zookeeper": [each.name for each in drills if each.hits_zookeeper],
+        "problem": "",
+    }
 
 
-def drill_plan(name: str, cluster: Mapping[str, Any], hosts: Mapping[Any, str]) -> Dict[str, Any]:
+def drill_plan(
+    name: str,
+    cluster: Mapping[str, Any],
+    hosts: Mapping[Any, str],
+    coordinators: Optional[Mapping[Any, Optional[int]]] = None,
+    servers: Optional[Mapping[Any, str]] = None,
+) -> Dict[str, Any]:
     """Return who is hit, and what is said before; see the documentation."""
-    found = [int(each["id"]) for each in cluster.get("brokers") or ()]
+    plan = {
+        "name": name,
+        "brokers": [int(each["id"]) for each in cluster.get("brokers") or ()],
+        "controller": cluster.get("controller"),
+        # of JSON, whose keys are texts
+        "coordinators": {str(number): each for number, each in (coordinators or {}).items()},
+        "ensemble": sorted(int(number) for number in servers or {}),
+    }
     try:
-        play = cast(drill_of(name), found, cluster.get("controller"))
+        play = _cast(plan)
     except ProblemError as error:
-        return {"name": name, "hits_broker": False, "host": "", "problem": str(error)}
+        none = {"hits_broker": False, "hits_zookeeper": False, "host": "", "server_hosts": []}
+        return {"name": name, **none, "problem": str(error)}
     host = {int(number): each for number, each in hosts.items()}.get(play.victim or 0, "")
+    names = {int(number): each for number, each in (servers or {}).items()}
     told = {"host": host, "lines": announced(play, host), "problem": ""}
-    return {**play.to_dict(), **told, "brokers": found, "controller": cluster.get("controller")}
+    return {
+        **play.to_dict(),
+        **plan,
+        **told,
+        "server_hosts": [names[each] for each in play.servers],
+    }
+
+
+def _cast(plan: Mapping[str, Any]) -> Cast:
+    return cast(
+        drill_of(plan["name"]),
+        plan["brokers"],
+        plan["controller"],
+        {int(number): each for number, each in plan["coordinators"].items()},
+        plan["ensemble"],
+    )
 
 
 def drill_row(
@@ -51,9 +93,18 @@ def drill_row(
     """Return the row of a drill's table; see the documentation."""
     if "brokers" not in plan:
         return not_begun(drill_of(plan["name"]), error or plan["problem"]).to_dict()
-    play = cast(drill_of(plan["name"]), plan["brokers"], plan["controller"])
+    play = _cast(plan)
     what = Seen.from_dict(seen) if seen else None
     return judged(play, plan["host"], what, int(fault_ms or 0), proof, error).to_dict()
+
+
+def drills_interrupted(text: str, path: str) -> List[str]:
+    """Return what is told of drills that were interrupted; see the documentation."""
+    try:
+        kept = json.loads(text or "{}")
+    except ValueError:
+        kept = {"over": False, "drills": [], "names": []}
+    return interrupted_lines(kept, os.path.basename(path).partition(".")[0])
 
 
 class FilterModule:
@@ -66,4 +117,5 @@ class FilterModule:
             "drill_plan": drill_plan,
             "drill_row": drill_row,
             "drill_table": drill_table,
+            "drills_interrupted": drills_interrupted,
         }

@@ -18,11 +18,17 @@ options:
     description:
       - V(observe) writes and reads from before a fault until the file C(drill-end) is in O(directory). It tells in C(drill-progress.json),
         in the same directory, how far it is.
+      - V(coordinators) tells who coordinates groups.
       - V(hand_over) has two consumers in a group, ends one of them, and measures until the other has its partitions.
       - V(recreate) deletes its topic under a group that reads and one that is away, and makes it anew.
-      - V(clean) removes topics and groups that killed drills have left.
+      - V(broadcast) has each of O(groups) read the same records.
+      - V(task_queue) has one consumer after the other join a group that is behind.
+      - V(commit_modes) kills consumers in the midst of their work. The last words of O(groups) say when each commits.
+      - V(exactly_once) kills processes that read and write, with transactions and without, before they commit.
+      - V(grow) doubles the partitions of the topic under a group that lags.
+      - V(clean) removes topics and groups that killed drills have left, with O(topic) those of this one.
     type: str
-    choices: [observe, hand_over, recreate, clean]
+    choices: [observe, coordinators, hand_over, recreate, broadcast, task_queue, commit_modes, exactly_once, grow, clean]
     required: true
   topic:
     description: The topic to make. It has to begin with C(kafkaops-drill-).
@@ -52,6 +58,16 @@ options:
     description: Whether V(hand_over) kills the consumer. Otherwise it is closed.
     type: bool
     default: false
+  keep:
+    description: Whether the topics of V(exactly_once) stay, for somebody who reads them.
+    type: bool
+    default: false
+  changes:
+    description:
+      - Whether V(observe) makes topics and changes leaders. It does so when files C(drill-ask-1) and so on are in O(directory); C(drill-back)
+        says that what was away is back.
+    type: bool
+    default: false
   beside:
     description: A process. When it is gone, V(observe) ends.
     type: int
@@ -67,7 +83,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: full
-    details: Does nothing.
+    details: Does nothing but tell who coordinates groups, where they have been used.
   diff_mode:
     support: none
     details: There is nothing to show.
@@ -104,14 +120,19 @@ RETURN = r"""
 seen:
   description:
     - What was seen. C(sent), C(acknowledged), C(refused) (by the broker's word), C(lost), C(pause_ms), C(groups) with what each has
-      received, C(moments) at which leader, ISR or controller changed, and acknowledgements for each tenth of a second as C(timeline).
-  returned: with O(part) V(observe), V(hand_over), V(recreate)
+      received, C(measured) numbers of its own, C(moments) at which leader, ISR or controller changed, and acknowledgements for each tenth of a second as C(timeline).
+  returned: with each O(part) but V(clean) and V(coordinators)
   type: dict
   sample:
     sent: 412
     acknowledged: 412
     lost: 0
     pause_ms: 310
+coordinators:
+  description: For each partition of the internal topic of groups the broker that leads it, V(null) while there is none.
+  returned: with O(part=coordinators)
+  type: dict
+  sample: {"0": 2, "1": 3}
 removed:
   description: Topics and groups that were removed.
   returned: with O(part=clean)
@@ -124,11 +145,8 @@ from typing import Any, Dict
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reading import (
-    ReadingClient,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settings import (
-    librdkafka_settings,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
+    require_both_clients,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_once
@@ -140,16 +158,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.parts impor
 
 
 def _play(connection: Connection, module: AnsibleModule) -> Dict[str, Any]:
-    if module.check_mode:
-        return {}
-    # tells unreachable from wrong credentials
-    ReadingClient(connection).connect()
-    return play_part(librdkafka_settings(connection), module.params)
+    return play_part(connection, module.params, module.check_mode)
 
 
 def main() -> None:
     """Entry point."""
-    run_once(DRILL_OPTIONS, _play, **DRILL_RULES)
+    run_once(DRILL_OPTIONS, _play, require_both_clients, **DRILL_RULES)
 
 
 if __name__ == "__main__":

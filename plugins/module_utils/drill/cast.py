@@ -8,36 +8,50 @@ Private to this collection.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
+    BROADCAST,
+    COMMITS,
     CONTROLLER,
+    COORDINATOR,
+    GROW,
     KILL,
     LEADER,
     MEMBER_CLOSE,
     MEMBER_KILL,
+    ONCE,
+    QUEUE,
+    QUORUM,
+    RECREATE,
     STOP,
     Drill,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import refusal
 
 REPLICAS = 3
-# Of a topic whose group hands partitions over: two for each of its two members.
-MEMBER_PARTITIONS = 4
+# So many names of a group are tried until one has a coordinator that is not the controller.
+NAMES_TRIED = 50
+# A quorum outlives the loss of one from this number on.
+LEAST_SERVERS = 3
 
 
 @dataclass(frozen=True)
 class Cast:
     """A drill on one cluster. `victim` is the id of the broker that is hit, None if none is.
 
-    `assignment` is the topic's: for each partition its replicas, the preferred leader first.
+    `assignment` is the topic's: for each partition its replicas, the preferred leader first. `groups` are
+    those of the drill on this cluster. `servers`: ids of the ZooKeeper servers that are stopped, in their
+    order; before the last one the others have a quorum.
     """
 
     drill: Drill
     victim: Optional[int]
     assignment: Tuple[Tuple[int, ...], ...]
     min_isr: int
+    groups: Tuple[str, ...] = field(default=())
+    servers: Tuple[int, ...] = ()
 
     def to_dict(self) -> Dict[str, Any]:
         """As the playbook takes it."""
@@ -45,15 +59,25 @@ class Cast:
             **self.drill.to_dict(),
             "victim": self.victim,
             "assignment": [list(replicas) for replicas in self.assignment],
+            "groups": list(self.groups or self.drill.groups),
+            "servers": list(self.servers),
             "config": {"min.insync.replicas": str(self.min_isr)},
         }
 
 
-def cast(drill: Drill, brokers: Sequence[int], controller: Optional[int]) -> Cast:
+def cast(
+    drill: Drill,
+    brokers: Sequence[int],
+    controller: Optional[int],
+    coordinators: Optional[Mapping[int, Optional[int]]] = None,
+    servers: Sequence[int] = (),
+) -> Cast:
     """Who is hit, and where the topic lies.
 
     A leader or follower that is hit is not the controller, where another broker can be it: one thing
-    at a time. Raises ProblemError where the cluster has too few brokers.
+    at a time. `coordinators`: for each partition of the internal topic of groups, the broker that leads it;
+    `servers`: ids of all ZooKeeper servers. Raises ProblemError where the cluster has too few brokers or
+    servers, or where nobody coordinates.
     """
     ids = sorted(set(brokers))
     if len(ids) < drill.min_brokers:
@@ -64,11 +88,20 @@ def cast(drill: Drill, brokers: Sequence[int], controller: Optional[int]) -> Cas
             "run it on a larger cluster",
         )
     count = min(REPLICAS, len(ids))
+    if drill.hits_zookeeper:
+        stopped = _without_quorum(drill, servers)
+        # one partition for records, and one whose leader changes with each server that is away
+        rows = tuple(_rotated(ids, 0, count) for _each in range(len(stopped) + 1))
+        return Cast(drill, None, rows, _min_isr(count), servers=stopped)
     if not drill.hits_broker:
-        partitions = MEMBER_PARTITIONS if drill.fault in (MEMBER_KILL, MEMBER_CLOSE) else 1
-        rows = tuple(_rotated(ids, start, count) for start in range(partitions))
+        rows = tuple(_rotated(ids, start, count) for start in range(drill.partitions))
         return Cast(drill, None, rows, _min_isr(count))
-    if drill.part == CONTROLLER:
+    groups: Tuple[str, ...] = ()
+    victim: Optional[int]
+    if drill.part == COORDINATOR:
+        group, victim = _coordinated(drill, ids, controller, coordinators or {})
+        groups = (group, *drill.groups[1:])
+    elif drill.part == CONTROLLER:
         victim = controller if controller in ids else ids[0]
     else:
         victim = next((each for each in ids if each != controller), ids[0])
@@ -79,7 +112,54 @@ def cast(drill: Drill, brokers: Sequence[int], controller: Optional[int]) -> Cas
         return Cast(drill, victim, ((others[0], victim),), 2)
     survivors = others[: count - 1]
     replicas = (victim, *survivors) if drill.part == LEADER else (*survivors, victim)
-    return Cast(drill, victim, (replicas,), _min_isr(count))
+    return Cast(drill, victim, (replicas,), _min_isr(count), groups)
+
+
+def _without_quorum(drill: Drill, servers: Sequence[int]) -> Tuple[int, ...]:
+    """The servers to stop until the others have no quorum, the last ones first."""
+    if len(servers) < LEAST_SERVERS:
+        raise refusal(
+            "drill.too_few_servers",
+            f"drill={drill.name}",
+            f"it needs {LEAST_SERVERS} ZooKeeper servers, and {len(servers)} are there",
+            "run it on a larger ensemble",
+        )
+    quorum = len(servers) // 2 + 1
+    return tuple(sorted(servers, reverse=True)[: len(servers) - quorum + 1])
+
+
+def partition_of(group: str, partitions: int) -> int:
+    """The partition of the internal topic that has a group's offsets: Kafka takes Java's hash of the name."""
+    found = 0
+    units = group.encode("utf-16-be")
+    for high, low in zip(units[::2], units[1::2]):
+        found = (31 * found + high * 256 + low) & 0xFFFFFFFF
+    signed = found - (1 << 32) if found >= 1 << 31 else found
+    return (0 if signed == -(1 << 31) else abs(signed)) % partitions
+
+
+def _coordinated(
+    drill: Drill,
+    ids: Sequence[int],
+    controller: Optional[int],
+    coordinators: Mapping[int, Optional[int]],
+) -> Tuple[str, int]:
+    """(a group, its coordinator), another broker than the controller where there is such a name."""
+    names = [f"{drill.groups[0]}-{number}" for number in range(1, NAMES_TRIED + 1)]
+    found = [
+        (name, coordinators.get(partition_of(name, len(coordinators))))
+        for name in names
+        if coordinators
+    ]
+    known = [(name, broker) for name, broker in found if broker in ids and broker is not None]
+    if not known:
+        raise refusal(
+            "drill.no_coordinator",
+            f"drill={drill.name}",
+            "the cluster has no internal topic of groups yet, or nobody leads it",
+            "without --check the drill makes it",
+        )
+    return next((each for each in known if each[1] != controller), known[0])
 
 
 def _min_isr(replicas: int) -> int:
@@ -91,23 +171,35 @@ def _rotated(ids: Sequence[int], start: int, count: int) -> Tuple[int, ...]:
 
 
 _DOES = {
+    QUORUM: "stops ZooKeeper servers {servers}, one after the other, and starts them again; touches no broker",
     KILL: "kills broker {victim} ({host}) with SIGKILL; its service manager starts it again",
     STOP: "stops broker {victim} ({host}), and starts it again",
     MEMBER_KILL: "kills a consumer of its own with SIGKILL; touches no broker",
     MEMBER_CLOSE: "closes a consumer of its own; touches no broker",
+    RECREATE: "deletes its own topic and makes it anew; touches no broker",
+    BROADCAST: "writes to its own topic, which five groups of its own read; touches no broker",
+    QUEUE: "works on records of its own with one to four consumers of a group; touches no broker",
+    COMMITS: "kills three consumers of its own with SIGKILL, and others go on; touches no broker",
+    ONCE: "kills two processes of its own with SIGKILL, and others go on; touches no broker",
+    GROW: "doubles the partitions of its own topic; touches no broker",
 }
 
 
 def announced(chosen: Cast, host: str) -> List[str]:
-    """What is said before a drill begins: what is done to whom, under which load, and what is expected."""
+    """What is said before a drill begins: what is done to whom, under which load, and what is expected.
+
+    `host` is the victim's; of ZooKeeper servers their names stand in the inventory.
+    """
     drill = chosen.drill
-    does = _DOES.get(drill.fault, "deletes its own topic and makes it anew; touches no broker")
-    load = ", ".join(drill.groups)
+    does = _DOES[drill.fault]
+    servers = ", ".join(map(str, chosen.servers))
+    load = ", ".join(chosen.groups or drill.groups)
     lines = [
         f"{drill.name} ({drill.row}): {drill.case}",
-        f"does: {does.format(victim=chosen.victim, host=host)}",
+        f"does: {does.format(victim=chosen.victim, host=host, servers=servers)}",
         f"load: topic {drill.topic}, groups {load}"
-        + ("; the PySpark judge writes to a topic of its own" if drill.proven else ""),
+        + ("; the PySpark judge writes to a topic of its own" if drill.proven else "")
+        + (f"; the PySpark judge reads {drill.topic}-{drill.inspected}" if drill.inspected else ""),
         f"expected: {drill.expected}; pause at most {drill.pause_seconds:g} s",
     ]
     return lines

@@ -17,7 +17,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import re
 ALL = "all"
 # Names of everything that a drill makes in a cluster begin so.
 PREFIX = "kafkaops-drill-"
-# What is done: a broker is killed or stopped, a member of a group is killed or closed, a topic is made anew.
+# What is done: a broker is killed or stopped, a member of a group is killed or closed, a topic is made anew,
+# ZooKeeper servers are stopped; several groups read, more and more consumers work, consumers are killed
+# between work and commit, processes between writing and commit, partitions grow.
 KILL, STOP, MEMBER_KILL, MEMBER_CLOSE, RECREATE = (
     "kill",
     "stop",
@@ -25,7 +27,18 @@ KILL, STOP, MEMBER_KILL, MEMBER_CLOSE, RECREATE = (
     "member_close",
     "recreate",
 )
-LEADER, FOLLOWER, CONTROLLER = "leader", "follower", "controller"
+BROADCAST, QUEUE, COMMITS, ONCE, GROW = (
+    "broadcast",
+    "task_queue",
+    "commit_modes",
+    "exactly_once",
+    "grow",
+)
+# When a consumer of the drill of commits commits, and the two ways of the one of transactions.
+AUTOMATIC, AFTER, BEFORE = "automatic", "after", "before"
+TRANSACTIONAL, PLAIN = "transactional", "plain"
+QUORUM = "quorum"
+LEADER, FOLLOWER, CONTROLLER, COORDINATOR = "leader", "follower", "controller", "coordinator"
 # A broker's words for fewer replicas in sync than min.insync.replicas.
 NOT_ENOUGH = ("NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
 # Of the groups that drills make; Kafka's default is 45 s, too long to wait for.
@@ -49,6 +62,11 @@ class Drill:
     pause_seconds: float
     proven: bool = False
     min_brokers: int = 1
+    partitions: int = 1
+    # its groups are the topic with these behind; none: the topic's name alone
+    members: Tuple[str, ...] = ("1", "2")
+    # the judge inspects what has become of the records in this topic, behind the drill's own
+    inspected: str = ""
 
     @property
     def topic(self) -> str:
@@ -58,14 +76,17 @@ class Drill:
     @property
     def groups(self) -> Tuple[str, ...]:
         """The groups of the drill's own."""
-        if self.fault in (MEMBER_KILL, MEMBER_CLOSE):
-            return (self.topic,)
-        return (f"{self.topic}-1", f"{self.topic}-2")
+        return tuple(f"{self.topic}-{each}" for each in self.members) or (self.topic,)
 
     @property
     def hits_broker(self) -> bool:
         """Whether the drill stops or kills a broker."""
         return self.fault in (KILL, STOP)
+
+    @property
+    def hits_zookeeper(self) -> bool:
+        """Whether the drill stops ZooKeeper servers."""
+        return self.fault == QUORUM
 
     def to_dict(self) -> Dict[str, Any]:
         """As the playbook takes it."""
@@ -78,6 +99,8 @@ class Drill:
             "expected": self.expected,
             "proven": self.proven,
             "hits_broker": self.hits_broker,
+            "hits_zookeeper": self.hits_zookeeper,
+            "inspected": f"{self.topic}-{self.inspected}" if self.inspected else "",
             "topic": self.topic,
             "groups": list(self.groups),
         }
@@ -132,6 +155,17 @@ DRILLS: Tuple[Drill, ...] = (
         min_brokers=2,
     ),
     Drill(
+        "coordinator_lost",
+        "S28",
+        "the coordinator of a group dies",
+        KILL,
+        COORDINATOR,
+        "another broker coordinates, and the group commits again; nothing lost",
+        _DEAD_SECONDS,
+        proven=True,
+        min_brokers=2,
+    ),
+    Drill(
         "below_min_isr",
         "S27",
         "a replica is away, and min ISR needs it",
@@ -150,6 +184,8 @@ DRILLS: Tuple[Drill, ...] = (
         "",
         f"the other takes over after the session of {SESSION_SECONDS} s; nothing lost",
         SESSION_SECONDS + 15.0,
+        partitions=4,
+        members=(),
     ),
     Drill(
         "consumer_closed",
@@ -159,6 +195,8 @@ DRILLS: Tuple[Drill, ...] = (
         "",
         "the other takes over at once; nothing lost, nothing twice",
         SESSION_SECONDS * 0.8,
+        partitions=4,
+        members=(),
     ),
     Drill(
         "topic_recreated",
@@ -168,6 +206,69 @@ DRILLS: Tuple[Drill, ...] = (
         "",
         "a group that was away reads all of the new topic",
         60.0,
+    ),
+    Drill(
+        "broadcast",
+        "S1",
+        "several groups read one topic",
+        BROADCAST,
+        "",
+        "each group gets all, once",
+        10.0,
+        members=("1", "2", "3", "4", "5"),
+    ),
+    Drill(
+        "task_queue",
+        "S5, S21",
+        "one consumer after the other joins a group that is behind",
+        QUEUE,
+        "",
+        "one: the backlog grows; three: it drains; the fourth is idle; each task once; a key, a partition",
+        60.0,
+        partitions=3,
+        members=(),
+    ),
+    Drill(
+        "commit_modes",
+        "S14",
+        "consumers die that commit before their work, after it, and automatically",
+        COMMITS,
+        "",
+        "before: some lost, none twice; after: none lost, some twice; automatic: counted",
+        SESSION_SECONDS + 30.0,
+        members=(AUTOMATIC, AFTER, BEFORE),
+    ),
+    Drill(
+        "exactly_once",
+        "S26",
+        "processes that read and write die before they commit",
+        ONCE,
+        "",
+        "with transactions: none lost, none twice; without: none lost, some twice",
+        SESSION_SECONDS + 30.0,
+        members=(TRANSACTIONAL, PLAIN),
+        inspected=TRANSACTIONAL,
+    ),
+    Drill(
+        "partitions_grown",
+        "S29",
+        "a topic gets more partitions under a group that lags",
+        GROW,
+        "",
+        "idle consumers get work, the lag falls; nothing lost; keys move",
+        60.0,
+        partitions=2,
+        members=(),
+    ),
+    Drill(
+        "zookeeper_quorum",
+        "S25",
+        "ZooKeeper servers are away, one more after the other, until there is no quorum",
+        QUORUM,
+        "",
+        "data flow; without a quorum a new topic and a leader change wait, and happen when one is back",
+        10.0,
+        min_brokers=2,
     ),
 )
 _BY_NAME = {each.name: each for each in DRILLS}
@@ -179,7 +280,7 @@ def drill_of(name: str) -> Drill:
 
 
 def chosen(text: str) -> List[Drill]:
-    """The drills that `name`, `a,b` or `all` names, in this order, each once.
+    """The drills that `name`, `a,b` or `all` names, in this order, each once; ZooKeeper's are the last.
 
     Raises ProblemError, with all names that exist, for an unknown one or none.
     """
@@ -195,7 +296,8 @@ def chosen(text: str) -> List[Drill]:
             f"there is no such drill{hint}" if unknown else "no drill is named",
             f"choose of {', '.join(_BY_NAME)}; several with commas, or {ALL}",
         )
-    return [_BY_NAME[name] for name in names]
+    # those of ZooKeeper in a play of their own, which is the last
+    return sorted((_BY_NAME[name] for name in names), key=lambda each: each.hits_zookeeper)
 
 
 def drill_lines() -> List[str]:

@@ -12,32 +12,29 @@ import collections
 import contextlib
 import threading
 import time
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.answers import (
     snapshot_of,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.connection import (
-    error_of,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
     NOT_ENOUGH,
-    PREFIX,
     SESSION_SECONDS,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
+    ANSWER_SECONDS,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import Moment
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
-from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 try:
     from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
-    from confluent_kafka.admin import AdminClient, NewTopic
+    from confluent_kafka.admin import AdminClient
 except ImportError:
     pass  # require_kafka of admin.client.connection says so
 
 LOOK_SECONDS = 0.1
-ANSWER_SECONDS = 30.0
+# librdkafka's word for a partition that the partitioner chooses
+PARTITION_ANY = -1
 # Without the retries of a producer, refusals are seen; with them, none is expected within:
 DELIVERY_SECONDS = 120
 SEPARATOR = b" "
@@ -50,17 +47,11 @@ def now_ms() -> int:
     return int(time.time() * 1000)
 
 
-def failed(what: str, why: str) -> AdminError:
-    """The error that ends a drill before its verdict."""
-    return AdminError(
-        Problem("drill.failed", f"{what}: {why}", "see with playbooks/status.yml whether all runs")
-    )
-
-
 class Ticker:
     """Sends a numbered record each `interval` seconds, in turn to each partition, until it is stopped.
 
     With `retry` it is a producer as one should be (idempotent, acks=all); without, each refusal counts.
+    With `keys` each record has one of so many keys, and the partitioner chooses. `extra`: more settings.
     """
 
     def __init__(
@@ -71,6 +62,8 @@ class Ticker:
         interval: float = 0.05,
         retry: bool = True,
         first: int = 0,
+        keys: int = 0,
+        extra: Optional[Settings] = None,
     ):
         safe: Dict[str, Any] = {"acks": "all", "linger.ms": 0}
         if retry:
@@ -86,21 +79,24 @@ class Ticker:
         # of them, those that were refused for want of replicas
         self.wanting_ms: List[int] = []
         self._topic, self._partitions, self._interval = topic, partitions, interval
-        self._first = first
+        self._first, self._keys = first, keys
         self._stop = threading.Event()
-        self._producer = Producer({**settings, **safe})
+        self._producer = Producer({**settings, **safe, **(extra or {})})
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         number = self._first
         while not self._stop.is_set():
-            self.send(str(number), number % self._partitions)
+            if self._keys:
+                self.send(str(number), None, str(number % self._keys))
+            else:
+                self.send(str(number), number % self._partitions)
             number += 1
             self._stop.wait(self._interval)
 
-    def send(self, record: str, partition: int = 0) -> None:
-        """Send one record; its number and time are its value."""
+    def send(self, record: str, partition: Optional[int] = 0, key: Optional[str] = None) -> None:
+        """Send one record; its number and time are its value. None: the partitioner chooses."""
         self.sent[record] = now_ms()
 
         def told(error: Any, _message: Any) -> None:
@@ -114,7 +110,13 @@ class Ticker:
 
         value = SEPARATOR.join([record.encode(), str(self.sent[record]).encode()])
         with contextlib.suppress(BufferError):
-            self._producer.produce(self._topic, value, partition=partition, on_delivery=told)
+            self._producer.produce(
+                self._topic,
+                value,
+                None if key is None else key.encode(),
+                partition=PARTITION_ANY if partition is None else partition,
+                on_delivery=told,
+            )
         self._producer.poll(0)
 
     def stop(self) -> None:
@@ -147,27 +149,63 @@ def record_of(value: Optional[bytes]) -> str:
 
 
 class Reader:
-    """The one member of a group: `came` are (record, when), each time it came."""
+    """A member of a group. `came` are (record, when), each time it came, `places` (record, partition, key).
 
-    def __init__(self, settings: Settings, topic: str, group: str):
+    `seconds_each`: how long it works on each record before it takes the next. `committed_ms`: when the
+    group's coordinator had taken an offset.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        topic: str,
+        group: str,
+        seconds_each: float = 0.0,
+        extra: Optional[Settings] = None,
+    ):
         self.group = group
         self.came: List[Tuple[str, int]] = []
+        self.places: List[Tuple[str, int, str]] = []
+        self.committed_ms: List[int] = []
+        self.ended_ms = 0
         self.partitions: Tuple[int, ...] = ()
+        # with enable.partition.eof: whether nothing more was there at the last look
+        self.at_end = False
+        self._seconds_each = seconds_each
         self._stop = threading.Event()
-        self._consumer = Consumer(consumer_settings(settings, group))
-        self._consumer.subscribe([topic], on_assign=self._assign)
+        told = {"on_commit": self._committed}
+        self._consumer = Consumer({**consumer_settings(settings, group), **told, **(extra or {})})
+        self._consumer.subscribe([topic], on_assign=self._assign, on_revoke=self._revoke)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _assign(self, _consumer: Any, partitions: Sequence[Any]) -> None:
         self.partitions = tuple(each.partition for each in partitions)
 
+    def _revoke(self, consumer: Any, _partitions: Sequence[Any]) -> None:
+        """Between two records: what it has is done, and the next one shall not do it again."""
+        self.partitions = ()
+        with contextlib.suppress(KafkaException):
+            consumer.commit(asynchronous=False)
+
+    def _committed(self, error: Any, _offsets: Any) -> None:
+        if not error:
+            self.committed_ms.append(now_ms())
+
     def _run(self) -> None:
         while not self._stop.is_set():
             message = self._consumer.poll(0.1)
-            if message is None or message.error():
+            if message is None:
                 continue
-            self.came.append((record_of(message.value()), now_ms()))
+            error = message.error()
+            self.at_end = error is not None and error.code() == KafkaError._PARTITION_EOF
+            if error:
+                continue
+            if self._seconds_each:
+                self._stop.wait(self._seconds_each)
+            record = record_of(message.value())
+            self.places.append((record, message.partition() or 0, (message.key() or b"").decode()))
+            self.came.append((record, now_ms()))
             with contextlib.suppress(KafkaException):
                 self._consumer.commit(message=message, asynchronous=True)
         with contextlib.suppress(KafkaException):
@@ -180,6 +218,7 @@ class Reader:
 
     def close(self) -> None:
         """Commit and leave the group."""
+        self.ended_ms = self.ended_ms or now_ms()
         self._stop.set()
         self._thread.join(ANSWER_SECONDS)
 
@@ -216,112 +255,3 @@ class Watch:
         """Look no more."""
         self._stop.set()
         self._thread.join(ANSWER_SECONDS)
-
-
-# ---------------------------------------------------------------- what a drill makes, and removes
-
-
-def create_topic(
-    settings: Settings, topic: str, assignment: Sequence[Sequence[int]], config: Mapping[str, str]
-) -> None:
-    """Make a drill's topic with these replicas, and wait until each partition has its leader."""
-    admin = AdminClient(dict(settings))
-    new = NewTopic(
-        topic,
-        len(assignment),
-        replica_assignment=[list(each) for each in assignment],
-        config=dict(config),
-    )
-
-    def refused() -> Any:
-        return error_of(admin.create_topics([new], operation_timeout=ANSWER_SECONDS)[topic])
-
-    error = refused()
-    if error and error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
-        # one of this name is being deleted: ZooKeeper forgets it last
-        wait_until(lambda: refused() is None, ANSWER_SECONDS, poll_seconds=0.5)
-        error = None
-    if error:
-        raise failed(f"topic {topic} could not be made", error.str())
-
-    def led() -> bool:
-        found = _topics(admin).get(topic)
-        return (
-            found is not None
-            and len(found.partitions) == len(assignment)
-            and all(
-                part.leader == replicas[0] and set(part.isr) == set(replicas)
-                for part, replicas in zip(found.partitions, assignment)
-            )
-        )
-
-    if not wait_until(led, ANSWER_SECONDS):
-        raise failed(f"topic {topic}", "its replicas are not in sync in time")
-
-
-def _topics(admin: Any) -> Mapping[str, Any]:
-    with contextlib.suppress(KafkaException):
-        return snapshot_of(admin.list_topics(timeout=5.0)).topics
-    return {}
-
-
-def clean(settings: Settings, topics: Optional[Sequence[str]] = None) -> List[str]:
-    """Remove drills' topics and groups: these topics with their groups, or all; returns their names."""
-    admin = AdminClient(dict(settings))
-    there = clean_topics(settings, topics)
-    return [*there, *_clean_groups(admin, lambda name: _ours(name, topics))]
-
-
-def _ours(name: str, topics: Optional[Sequence[str]]) -> bool:
-    return name.startswith(PREFIX) and (
-        topics is None or any(name == each or name.startswith(f"{each}-") for each in topics)
-    )
-
-
-def clean_topics(settings: Settings, topics: Optional[Sequence[str]] = None) -> List[str]:
-    """Remove these topics of drills, or all, and wait until they are gone; returns their names."""
-    admin = AdminClient(dict(settings))
-    found = snapshot_of(admin.list_topics(timeout=ANSWER_SECONDS)).topics
-    there = [name for name in found if _ours(name, topics)]
-    if not there:
-        return []
-    answers = admin.delete_topics(there, operation_timeout=ANSWER_SECONDS)
-    for name, future in answers.items():
-        error = error_of(future)
-        if error and name in _topics(admin):
-            raise failed(f"topic {name} could not be removed", error.str())
-    wait_until(lambda: not set(there) & set(_topics(admin)), ANSWER_SECONDS)
-    return there
-
-
-def _clean_groups(admin: Any, ours: Callable[[str], bool]) -> List[str]:
-    """A group can go when its last member is away: a killed one is there until its session ends."""
-
-    def listed() -> List[str]:
-        found = admin.list_consumer_groups().result(ANSWER_SECONDS)
-        return [each.group_id for each in found.valid if ours(each.group_id)]
-
-    gone: Dict[str, None] = {}
-
-    def removed() -> bool:
-        left = listed()
-        if left:
-            answers = admin.delete_consumer_groups(left)
-            gone.update({name: None for name, each in answers.items() if not error_of(each)})
-        return not left
-
-    if not wait_until(removed, SESSION_SECONDS + ANSWER_SECONDS, poll_seconds=0.5):
-        raise failed(f"groups {', '.join(listed())}", "they could not be removed")
-    return list(gone)
-
-
-@contextlib.contextmanager
-def own_topic(
-    settings: Settings, topic: str, assignment: Sequence[Sequence[int]], config: Mapping[str, str]
-) -> Iterator[None]:
-    """The drill's topic while the context is open; it and its groups are removed at the end."""
-    create_topic(settings, topic, assignment, config)
-    try:
-        yield
-    finally:
-        clean(settings, [topic])

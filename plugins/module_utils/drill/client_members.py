@@ -3,29 +3,36 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A group of two consumers, each a process of its own; one of them is killed or closed, and comes back.
 
-Private to this collection. The processes are forked before there is any client: librdkafka's threads
-do not survive a fork.
+Private to this collection.
 """
 
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
-import os
-import signal
-import threading
-from typing import Any, Dict, List, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Sequence, Set, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import (
-    ANSWER_SECONDS,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settings import (
+    librdkafka_settings,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
     SESSION_SECONDS,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import (
     Settings,
     Ticker,
     consumer_settings,
-    failed,
     now_ms,
-    own_topic,
     record_of,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_processes import (
+    Inside,
+    Process,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
+    ANSWER_SECONDS,
+    failed,
+    own_topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
@@ -47,74 +54,51 @@ class Member:
     """A consumer in a process. `came`: (record, when), `places`: (partition, when) of each."""
 
     def __init__(self, settings: Settings, topic: str, group: str):
-        context = multiprocessing.get_context("fork")
         self.came: List[Tuple[str, int]] = []
         self.places: List[Tuple[int, int]] = []
         self.partitions: Set[int] = set()
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(
-            target=_consume, args=(theirs, dict(settings), topic, group), daemon=True
-        )
-        self._process.start()
-        theirs.close()
+        self._process = Process(_consuming(settings, topic, group), self._heard)
+        # Let it become a member of the group; kill it, or let it commit and leave.
+        self.join, self.end = self._process.begin, self._process.end
 
-    def join(self) -> None:
-        """Let it become a member of the group."""
-        self._pipe.send("join")
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def _listen(self) -> None:
-        with contextlib.suppress(EOFError, OSError):
-            while True:
-                what, told = self._pipe.recv()
-                if what == "has":
-                    self.partitions = set(told)
-                else:
-                    partition, record, at_ms = told
-                    self.came.append((record, at_ms))
-                    self.places.append((partition, at_ms))
-
-    def end(self, kill: bool) -> int:
-        """Kill it, or let it commit and leave its group; returns when that began."""
-        at_ms = now_ms()
-        if self._process.pid and self._process.is_alive():
-            os.kill(self._process.pid, signal.SIGKILL if kill else signal.SIGTERM)
-        self._process.join(ANSWER_SECONDS)
-        return at_ms
+    def _heard(self, what: str, told: Any) -> None:
+        if what == "has":
+            self.partitions = set(told)
+        else:
+            partition, record, at_ms = told
+            self.came.append((record, at_ms))
+            self.places.append((partition, at_ms))
 
 
-def _consume(pipe: Any, settings: Dict[str, Any], topic: str, group: str) -> None:
-    """The process of a member. It ends with SIGTERM, or when its parent is gone; never returns."""
-    parent, over = os.getppid(), threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_signal: over.set())
-    while not pipe.poll(0.5):
-        if over.is_set() or os.getppid() != parent:
-            os._exit(0)
-    consumer = Consumer(consumer_settings(settings, group))
+def _consuming(settings: Settings, topic: str, group: str) -> Callable[[Inside], None]:
+    """What the process of a member does."""
 
-    def assigned(_consumer: Any, partitions: Sequence[Any]) -> None:
-        pipe.send(("has", [each.partition for each in partitions]))
+    def body(inside: Inside) -> None:
+        consumer = Consumer(consumer_settings(settings, group))
 
-    def revoked(_consumer: Any, _partitions: Sequence[Any]) -> None:
-        with contextlib.suppress(KafkaException):
-            consumer.commit(asynchronous=False)
-        pipe.send(("has", []))
+        def assigned(_consumer: Any, partitions: Sequence[Any]) -> None:
+            inside.tell("has", [each.partition for each in partitions])
 
-    consumer.subscribe([topic], on_assign=assigned, on_revoke=revoked)
-    with contextlib.suppress(OSError):
-        while not over.is_set() and os.getppid() == parent:
+        def revoked(_consumer: Any, _partitions: Sequence[Any]) -> None:
+            with contextlib.suppress(KafkaException):
+                consumer.commit(asynchronous=False)
+            inside.tell("has", [])
+
+        consumer.subscribe([topic], on_assign=assigned, on_revoke=revoked)
+        while inside.going():
             message = consumer.poll(0.1)
             if message is not None and not message.error():
                 record = record_of(message.value())
-                pipe.send(("came", (message.partition(), record, now_ms())))
+                inside.tell("came", (message.partition(), record, now_ms()))
                 with contextlib.suppress(KafkaException):
                     consumer.commit(message=message, asynchronous=True)
         consumer.close()
-    os._exit(0)
+
+    return body
 
 
 def hand_over(
-    settings: Settings,
+    connection: Connection,
     topic: str,
     assignment: Sequence[Sequence[int]],
     config: Dict[str, str],
@@ -122,9 +106,10 @@ def hand_over(
     kill: bool,
 ) -> Dict[str, Any]:
     """End one of two members, and let it come back; returns what was seen. AdminError where none reads."""
+    settings = librdkafka_settings(connection)
     stays, leaves, returns = members = [Member(settings, topic, group) for _each in range(3)]
     try:
-        with own_topic(settings, topic, assignment, config):
+        with own_topics(connection, {topic: assignment}, config):
             ticker = Ticker(settings, topic, len(assignment))
             try:
                 stays.join()

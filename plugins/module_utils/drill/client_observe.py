@@ -9,17 +9,26 @@ Private to this collection. The playbook does the rest; both tell each other by 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settings import (
+    librdkafka_settings,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_changes import (
+    Changes,
+    prepare_leaders,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import (
-    ANSWER_SECONDS,
     Reader,
-    Settings,
     Ticker,
     Watch,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
+    ANSWER_SECONDS,
     failed,
-    own_topic,
+    own_topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
@@ -43,7 +52,8 @@ SAY_SECONDS = 0.3
 class Watched:
     """What is to be watched, and how long at most (seconds). `beside`: the process of the playbook, 0: none.
 
-    `retry`: whether the producer tries again what is refused.
+    `retry`: whether the producer tries again what is refused. `changes`: whether the playbook asks for changes
+    while ZooKeeper servers are away; then each partition but the first has a leader that can change.
     """
 
     topic: str
@@ -54,22 +64,33 @@ class Watched:
     retry: bool = True
     beside: int = 0
     seconds: float = 1800.0
+    changes: bool = False
 
 
-def observe(settings: Settings, asked: Watched, alive: Callable[[int], bool]) -> Dict[str, Any]:
+def observe(connection: Connection, asked: Watched, alive: Callable[[int], bool]) -> Dict[str, Any]:
     """Watch until the playbook says that it is over, or is gone; returns what was seen.
 
     `alive(pid)` tells whether a process runs. AdminError where no record flows.
     """
-    with own_topic(settings, asked.topic, asked.assignment, asked.config):
+    settings = librdkafka_settings(connection)
+    with own_topics(connection, {asked.topic: asked.assignment}, asked.config):
         watch = Watch(settings, asked.topic)
         readers = [Reader(settings, asked.topic, group) for group in asked.groups]
         ticker = Ticker(settings, asked.topic, retry=asked.retry)
+        changes = Changes(
+            connection,
+            asked.topic,
+            asked.assignment[0],
+            asked.directory,
+            lambda: len(ticker.acknowledged),
+        )
         try:
             if not wait_until(lambda: _flows(ticker, readers), ANSWER_SECONDS):
                 raise failed(asked.topic, "no record came through in time")
+            if asked.changes:
+                prepare_leaders(connection, asked.topic, asked.assignment)
             wait_until(
-                lambda: _over(asked, alive, lambda: _say(asked, ticker, watch)),
+                lambda: _over(asked, alive, lambda: _say(asked, ticker, watch, changes)),
                 asked.seconds,
                 poll_seconds=SAY_SECONDS,
             )
@@ -81,7 +102,9 @@ def observe(settings: Settings, asked: Watched, alive: Callable[[int], bool]) ->
             for each in readers:
                 each.close()
         min_isr = int(asked.config.get("min.insync.replicas", 1))
-        return seen_by(ticker, readers, watch, min_isr).to_dict()
+        seen = seen_by(ticker, readers, watch, min_isr)
+        more = changes.told() if asked.changes else {}
+        return replace(seen, measured={**seen.measured, **more}).to_dict()
 
 
 def _flows(ticker: Ticker, readers: List[Reader]) -> bool:
@@ -94,7 +117,7 @@ def _over(asked: Watched, alive: Callable[[int], bool], say: Callable[[], None])
     return gone or os.path.exists(os.path.join(asked.directory, END))
 
 
-def _say(asked: Watched, ticker: Ticker, watch: Watch) -> None:
+def _say(asked: Watched, ticker: Ticker, watch: Watch, changes: Changes) -> None:
     """Write how far it is: `away` counts sends that were answered since the ISR is not full.
 
     `shrank` stays true: a broker may be back before anybody looks.
@@ -107,9 +130,10 @@ def _say(asked: Watched, ticker: Ticker, watch: Watch) -> None:
         away = sum(at_ms > last.at_ms for at_ms in answered)
     full = last is not None and last.isr == everybody
     shrank = any(each.isr != everybody for each in list(watch.moments))
-    text = json_text(
-        {"answered": len(ticker.acknowledged), "away": away, "full": full, "shrank": shrank}
-    )
+    told: Dict[str, Any] = {"away": away, "full": full, "shrank": shrank}
+    if asked.changes:
+        told.update(changes.look())
+    text = json_text({"answered": len(ticker.acknowledged), **told})
     write_atomically(os.path.join(asked.directory, PROGRESS), text, 0o644)
 
 
@@ -131,4 +155,10 @@ def seen_by(ticker: Ticker, readers: Sequence[Reader], watch: Watch, min_isr: in
             min_isr,
         ),
         timeline=per_bucket(times),
+        measured={"commit_pause_ms": [_commit_pause(each) for each in readers]},
     )
+
+
+def _commit_pause(reader: Reader) -> Optional[int]:
+    """The longest time in which the coordinator took no offset of this group, in ms."""
+    return longest_pause_ms([*reader.committed_ms, reader.ended_ms])

@@ -10,15 +10,19 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Sequence
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settings import (
+    librdkafka_settings,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import (
-    ANSWER_SECONDS,
     Reader,
     Settings,
     Ticker,
-    clean_topics,
-    create_topic,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
+    ANSWER_SECONDS,
     failed,
-    own_topic,
+    own_topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
@@ -34,7 +38,7 @@ NEW_FROM = 1000000
 
 
 def recreate(
-    settings: Settings,
+    connection: Connection,
     topic: str,
     assignment: Sequence[Sequence[int]],
     config: Mapping[str, str],
@@ -42,15 +46,16 @@ def recreate(
 ) -> Dict[str, Any]:
     """Delete the topic and make it anew; returns what was seen. AdminError where nothing can be written."""
     reading, away = groups
-    with own_topic(settings, topic, assignment, config):
+    settings = librdkafka_settings(connection)
+    with own_topics(connection, {topic: assignment}, config) as client:
         reader, other = Reader(settings, topic, reading), Reader(settings, topic, away)
         try:
             old = _written(settings, topic, OLD_RECORDS, 0)
             if not wait_until(lambda: reader.has(old) and other.has(old), ANSWER_SECONDS):
                 raise failed(topic, "what was written was not read in time")
             other.close()
-            clean_topics(settings, [topic])
-            create_topic(settings, topic, assignment, config)
+            client.remove_topics([topic])
+            client.make(topic, assignment, config)
             new = _written(settings, topic, NEW_RECORDS, NEW_FROM)
             other = Reader(settings, topic, away)
             wait_until(lambda: other.has(new), ANSWER_SECONDS)

@@ -48,13 +48,19 @@ class Moment:
 
 @dataclass(frozen=True)
 class GroupSeen:
-    """What came to one group: acknowledged records that did not, how many came again, the longest delay."""
+    """What came to one group: acknowledged records that did not, how many came again.
+
+    `delay_ms`: the longest time from sending to reading; `p50_ms` and `p99_ms` are those of half of the
+    records, and of 99 of 100.
+    """
 
     name: str
     received: int
     missing: Tuple[str, ...] = ()
     repeated: int = 0
     delay_ms: int = 0
+    p50_ms: int = 0
+    p99_ms: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,7 @@ class Seen:
     """What a drill has seen. `refused`: sends that failed, by the broker's word for it.
 
     `pause_ms`: the longest time without an acknowledgement, or until a group had its records again.
-    `notes`: what else was measured, in words.
+    `notes`: what else was measured, in words; `measured`: the same as numbers, each drill has its own.
     """
 
     sent: int
@@ -75,6 +81,7 @@ class Seen:
     # acknowledged while too few replicas were in sync
     unprotected: int = 0
     timeline: Mapping[str, Any] = field(default_factory=dict)
+    measured: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def lost(self) -> int:
@@ -97,12 +104,15 @@ class Seen:
                     "missing": list(each.missing),
                     "repeated": each.repeated,
                     "delay_ms": each.delay_ms,
+                    "p50_ms": each.p50_ms,
+                    "p99_ms": each.p99_ms,
                 }
                 for each in self.groups
             ],
             "moments": [each.to_dict() for each in self.moments],
             "notes": list(self.notes),
             "timeline": dict(self.timeline),
+            "measured": dict(self.measured),
         }
 
     @classmethod
@@ -120,6 +130,8 @@ class Seen:
                     tuple(each["missing"]),
                     each["repeated"],
                     each["delay_ms"],
+                    each["p50_ms"],
+                    each["p99_ms"],
                 )
                 for each in told["groups"]
             ),
@@ -127,6 +139,7 @@ class Seen:
             tuple(told["notes"]),
             told["unprotected"],
             told["timeline"],
+            told["measured"],
         )
 
 
@@ -194,14 +207,71 @@ def group_seen(
 ) -> GroupSeen:
     """What came to a group. `acknowledged`: record to when it was sent; `came`: (record, when), each time."""
     counts: Dict[str, int] = {}
-    delay = 0
+    delays: List[int] = []
     for record, at_ms in came:
         counts[record] = counts.get(record, 0) + 1
         if counts[record] == 1 and record in acknowledged:
-            delay = max(delay, at_ms - acknowledged[record])
+            delays.append(max(0, at_ms - acknowledged[record]))
     missing = tuple(sorted(set(acknowledged) - set(counts), key=_by_number))
     return GroupSeen(
-        name, len(counts), missing, sum(each - 1 for each in counts.values()), max(0, delay)
+        name,
+        len(counts),
+        missing,
+        sum(each - 1 for each in counts.values()),
+        max(delays, default=0),
+        percentile(delays, 50),
+        percentile(delays, 99),
+    )
+
+
+def percentile(values: Iterable[int], percent: int) -> int:
+    """The least value that so many of 100 do not exceed; 0 of none."""
+    ordered = sorted(values)
+    if not ordered:
+        return 0
+    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
+
+
+# (when, records that wait, consumers that are there)
+Backlog = Tuple[int, int, int]
+
+
+def growth(samples: Sequence[Backlog], consumers: int) -> Optional[float]:
+    """By how many records a second the backlog grew with so many consumers; None if it is not known."""
+    found = [(at_ms, waiting) for at_ms, waiting, there in samples if there == consumers]
+    if len(found) < 2 or found[-1][0] == found[0][0]:
+        return None
+    return (found[-1][1] - found[0][1]) * 1000 / (found[-1][0] - found[0][0])
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How records lay in partitions. `split`: keys in more than one, `disordered`: keys whose records came
+    out of order; `unkeyed`: how many records without a key each partition had.
+    """
+
+    keys: int
+    split: int
+    disordered: int
+    unkeyed: Mapping[int, int]
+
+
+def spread(places: Sequence[Tuple[str, int, str]]) -> Spread:
+    """From (record's number, partition, key or "") in the order in which they came."""
+    partitions: Dict[str, set] = {}
+    numbers: Dict[str, List[int]] = {}
+    unkeyed: Dict[int, int] = {}
+    for record, partition, key in places:
+        if key:
+            partitions.setdefault(key, set()).add(partition)
+            numbers.setdefault(key, []).append(int(record))
+        else:
+            unkeyed[partition] = unkeyed.get(partition, 0) + 1
+    return Spread(
+        len(partitions),
+        sum(len(each) > 1 for each in partitions.values()),
+        sum(each != sorted(each) for each in numbers.values()),
+        unkeyed,
     )
 
 

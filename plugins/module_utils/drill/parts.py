@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import PREFIX
-from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import (
-    Settings,
-    clean,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_broadcast import (
+    broadcast,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_commits import (
+    commit_modes,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_members import (
     hand_over,
@@ -23,8 +26,18 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_obse
     Watched,
     observe,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_queue import (
+    partitions_grown,
+    task_queue,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_recreate import (
     recreate,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
+    drill_client,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_transactions import (
+    exactly_once,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import refusal
@@ -33,7 +46,18 @@ DRILL_OPTIONS: Dict[str, Any] = {
     "part": {
         "type": "str",
         "required": True,
-        "choices": ["observe", "hand_over", "recreate", "clean"],
+        "choices": [
+            "observe",
+            "coordinators",
+            "hand_over",
+            "recreate",
+            "broadcast",
+            "task_queue",
+            "commit_modes",
+            "exactly_once",
+            "grow",
+            "clean",
+        ],
     },
     "topic": {"type": "str"},
     "groups": {"type": "list", "elements": "str", "default": []},
@@ -42,6 +66,8 @@ DRILL_OPTIONS: Dict[str, Any] = {
     "directory": {"type": "path"},
     "retry": {"type": "bool", "default": True},
     "kill": {"type": "bool", "default": False},
+    "keep": {"type": "bool", "default": False},
+    "changes": {"type": "bool", "default": False},
     "beside": {"type": "int", "default": 0},
     "seconds": {"type": "float", "default": 1800.0},
 }
@@ -49,13 +75,28 @@ DRILL_RULES: Dict[str, Any] = {
     "required_if": [
         ("part", "observe", ("topic", "groups", "assignment", "directory")),
         ("part", "hand_over", ("topic", "groups", "assignment")),
-        ("part", "recreate", ("topic", "groups", "assignment")),
+        *(
+            ("part", each, ("topic", "groups", "assignment"))
+            for each in (
+                "recreate",
+                "broadcast",
+                "task_queue",
+                "commit_modes",
+                "exactly_once",
+                "grow",
+            )
+        ),
     ],
 }
 
 
-def play_part(settings: Settings, params: Mapping[str, Any]) -> Dict[str, Any]:
-    """Play one part; returns the module's values. AdminError where it cannot come to its end."""
+def play_part(
+    connection: Connection, params: Mapping[str, Any], check: bool = False
+) -> Dict[str, Any]:
+    """Play one part; returns the module's values. AdminError where it cannot come to its end.
+
+    With `check` nothing is made, and only what can be read is returned.
+    """
     # another topic of this name would be somebody's, and would be deleted
     for name in [params["topic"] or PREFIX, *params["groups"]]:
         if not name.startswith(PREFIX):
@@ -66,17 +107,33 @@ def play_part(settings: Settings, params: Mapping[str, Any]) -> Dict[str, Any]:
                 "leave the names to playbooks/drill.yml",
             )
             raise AdminError(error.problem)
+    if check and params["part"] != "coordinators":
+        return {}
     if params["part"] == "clean":
-        removed = clean(settings)
+        removed = drill_client(connection).clean([params["topic"]] if params["topic"] else None)
         return {"removed": removed, "changed": bool(removed)}
+    if params["part"] == "coordinators":
+        return {"coordinators": drill_client(connection).coordinators(make=not check)}
     assignment = [[int(each) for each in replicas] for replicas in params["assignment"]]
     config = {str(key): str(value) for key, value in params["config"].items()}
     topic, groups = params["topic"], params["groups"]
     if params["part"] == "hand_over":
-        seen = hand_over(settings, topic, assignment, config, groups[0], params["kill"])
+        seen = hand_over(connection, topic, assignment, config, groups[0], params["kill"])
         return {"seen": seen}
+    given = (connection, topic, assignment, config)
     if params["part"] == "recreate":
-        return {"seen": recreate(settings, topic, assignment, config, groups)}
+        return {"seen": recreate(*given, groups)}
+    if params["part"] == "broadcast":
+        return {"seen": broadcast(*given, groups)}
+    if params["part"] == "task_queue":
+        return {"seen": task_queue(*given, groups[0])}
+    if params["part"] == "commit_modes":
+        modes = {name.rpartition("-")[2]: name for name in groups}
+        return {"seen": commit_modes(*given, modes)}
+    if params["part"] == "exactly_once":
+        return {"seen": exactly_once(*given, params["keep"])}
+    if params["part"] == "grow":
+        return {"seen": partitions_grown(*given, groups[0])}
     asked = Watched(
         topic,
         assignment,
@@ -86,5 +143,6 @@ def play_part(settings: Settings, params: Mapping[str, Any]) -> Dict[str, Any]:
         params["retry"],
         params["beside"],
         params["seconds"],
+        params["changes"],
     )
-    return {"seen": observe(settings, asked, lambda pid: start_ticks(pid) is not None)}
+    return {"seen": observe(connection, asked, lambda pid: start_ticks(pid) is not None)}

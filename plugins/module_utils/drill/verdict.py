@@ -12,14 +12,22 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.status import table
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill import expectations
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.cast import Cast
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
+    BROADCAST,
+    COMMITS,
     CONTROLLER,
+    COORDINATOR,
+    GROW,
     KILL,
     LEADER,
     MEMBER_CLOSE,
     MEMBER_KILL,
     NOT_ENOUGH,
+    ONCE,
+    QUEUE,
+    QUORUM,
     RECREATE,
     STOP,
     Drill,
@@ -35,7 +43,8 @@ COLUMNS = ("CASE", "DONE", "EXPECTED", "OBSERVED", "PAUSE", "VERDICT")
 # Of a producer that tries once: nobody has said whether it was written.
 UNKNOWN = ("MSG_TIMED_OUT", "REQUEST_TIMED_OUT")
 PASS = "pass"
-VIOLATION = "violation"
+# The word of verdict.json and inspection.json.
+VIOLATION = "fail"
 
 
 @dataclass(frozen=True)
@@ -89,9 +98,14 @@ def judged(
         why = error or "the drill did not come to its end"
         return Row(drill.name, drill.row, done, drill.expected, "nothing", None, (), (why,))
     went = course(seen.moments, chosen.assignment[0], fault_ms)
-    wrong = [*_records(chosen, seen), *_cluster(chosen, went), *_pause(chosen, seen)]
+    wrong = [
+        *_records(chosen, seen),
+        *_cluster(chosen, went),
+        *expectations.broken(drill.fault, seen),
+        *_pause(chosen, seen),
+    ]
     unclear = [error] if error else []
-    if drill.proven:
+    if drill.proven or drill.inspected:
         verdict = (proof or {}).get("verdict")
         summary = str((proof or {}).get("summary") or "")
         if verdict == VIOLATION:
@@ -104,7 +118,7 @@ def judged(
         done,
         drill.expected,
         "; ".join(_observed(chosen, seen, went, proof)),
-        seen.pause_ms,
+        _pause_ms(chosen, seen),
         tuple(wrong),
         tuple(unclear),
     )
@@ -117,10 +131,23 @@ def not_begun(drill: Drill, why: str) -> Row:
 
 def _done(chosen: Cast, host: str) -> str:
     if chosen.victim is None:
-        return {MEMBER_CLOSE: "consumer closed", RECREATE: "topic recreated"}.get(
-            chosen.drill.fault, "consumer killed"
-        )
+        # the least number whose loss is the quorum's: 2 of 3, 3 of 5
+        count = len(chosen.servers)
+        return _DONE[chosen.drill.fault].format(count=count, all=2 * count - 1)
     return f"{host} {'killed' if chosen.drill.fault == KILL else 'stopped'}"
+
+
+_DONE = {
+    MEMBER_KILL: "consumer killed",
+    MEMBER_CLOSE: "consumer closed",
+    RECREATE: "topic recreated",
+    BROADCAST: "read by five groups",
+    QUEUE: "one to four consumers",
+    COMMITS: "consumers killed",
+    ONCE: "processes killed",
+    GROW: "partitions doubled",
+    QUORUM: "{count} of {all} ZooKeepers stopped",
+}
 
 
 def _records(chosen: Cast, seen: Seen) -> Iterator[str]:
@@ -128,7 +155,7 @@ def _records(chosen: Cast, seen: Seen) -> Iterator[str]:
     drill = chosen.drill
     if not seen.acknowledged:
         yield "no record was acknowledged"
-    for group in seen.groups:
+    for group in () if drill.fault == COMMITS else seen.groups:
         if group.missing:
             some = ", ".join(group.missing[:3])
             yield f"{len(group.missing)} acknowledged records never came to {group.name}: {some}"
@@ -170,12 +197,22 @@ def _cluster(chosen: Cast, went: Course) -> Iterator[str]:
         yield "the ISR is not full again"
 
 
+def _pause_ms(chosen: Cast, seen: Seen) -> Optional[int]:
+    """Of acknowledgements, or what else the drill is about: of the group whose coordinator is lost, of commits."""
+    if chosen.drill.part == COORDINATOR:
+        pause: Optional[int] = seen.measured["commit_pause_ms"][0]
+        return pause
+    return seen.pause_ms
+
+
 def _pause(chosen: Cast, seen: Seen) -> Iterator[str]:
-    limit = chosen.drill.pause_seconds
-    if seen.pause_ms is None and chosen.drill.fault in (MEMBER_KILL, MEMBER_CLOSE):
+    limit, pause = chosen.drill.pause_seconds, _pause_ms(chosen, seen)
+    if pause is None and chosen.drill.fault in (MEMBER_KILL, MEMBER_CLOSE):
         yield "the other consumer never had all of the partitions"
-    if seen.pause_ms is not None and seen.pause_ms > limit * 1000:
-        yield f"the pause of {seen.pause_ms / 1000:.1f} s is longer than {limit:g} s"
+    if pause is None and chosen.drill.part == COORDINATOR:
+        yield "the group has never committed"
+    if pause is not None and pause > limit * 1000:
+        yield f"the pause of {pause / 1000:.1f} s is longer than {limit:g} s"
 
 
 def _observed(
@@ -186,18 +223,24 @@ def _observed(
         yield f"{went.led_by[0]} led after {_seconds(went.led_ms)}"
     if chosen.drill.part == CONTROLLER and went.controlled_by:
         yield f"controller {went.controlled_by[0]} after {_seconds(went.elected_ms)}"
+    if chosen.drill.part == COORDINATOR:
+        yield f"no commit for {_seconds(_pause_ms(chosen, seen))}"
     if went.full_ms is not None:
         yield f"ISR {went.smallest_isr}, full after {_seconds(went.full_ms)}"
     counts = dict((proof or {}).get("counts") or {})
     if counts.get("acked"):
         yield f"judge: {counts['acked']:,} acknowledged, {(proof or {}).get('verdict')}"
-    yield f"{seen.lost} of {seen.acknowledged} lost"
+    elif counts.get("read"):
+        yield f"judge: {counts['read']:,} read, {(proof or {}).get('verdict')}"
+    if chosen.drill.fault not in (COMMITS, ONCE):
+        yield f"{seen.lost} of {seen.acknowledged} lost"
     refused = sum(seen.refused.values())
     if refused:
         yield f"{refused} refused"
     repeated = sum(group.repeated for group in seen.groups)
-    if repeated:
+    if repeated and chosen.drill.fault not in (COMMITS, ONCE):
         yield f"{repeated} twice"
+    yield from expectations.told(chosen.drill.fault, seen)
     if chosen.drill.hits_broker and seen.groups:
         yield f"delay {' / '.join(_seconds(group.delay_ms) for group in seen.groups)}"
     yield from seen.notes
@@ -235,3 +278,15 @@ def drill_table(rows: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
         )
     )
     return {"lines": [*lines, "", *more, *([""] if more else []), summary], "good": good}
+
+
+def interrupted_lines(kept: Mapping[str, Any], when: str) -> List[str]:
+    """What is told of drills that were interrupted, from the file that they kept; none if it is over."""
+    if kept.get("over", True):
+        return []
+    rows, names = kept["drills"], kept["names"]
+    during = f" during {kept['next']}" if kept.get("next") else ""
+    done = f"{len(rows)} of {len(names)} {'drill' if len(names) == 1 else 'drills'} had ended"
+    lines = [f"The drills of {when} were interrupted{during}; {done}."]
+    # without the last line, which sums up
+    return [*lines, *(drill_table(rows)["lines"][:-2] if rows else [])]

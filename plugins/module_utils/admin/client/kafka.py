@@ -169,15 +169,7 @@ class KafkaClient(ReadingClient):
         # The broker gives up a little before we do, so that its answer arrives.
         limits = {"request_timeout": timeout, "operation_timeout": max(0.5, timeout - 1)}
         if kind == CREATE:
-            topics = [
-                NewTopic(
-                    change.subject,
-                    change.after["partitions"] or -1,
-                    change.after["replication_factor"] or -1,
-                    config=dict(change.after["config"]),
-                )
-                for change in changes
-            ]
+            topics = [_new_topic(change) for change in changes]
             return self._admin.create_topics(topics, validate_only=validate_only, **limits)
         if kind == GROW:
             grown = [
@@ -303,6 +295,17 @@ class KafkaClient(ReadingClient):
 
 
 # ---------------------------------------------------------------- pure parts
+
+
+def _new_topic(change: Change) -> Any:
+    """What librdkafka wants of a topic. `assignment`, if there is one: each partition's brokers."""
+    partitions, config = change.after["partitions"] or -1, dict(change.after["config"])
+    assignment = change.after.get("assignment")
+    if assignment:
+        return NewTopic(change.subject, partitions, replica_assignment=assignment, config=config)
+    return NewTopic(
+        change.subject, partitions, change.after["replication_factor"] or -1, config=config
+    )
 
 
 def _altered(config: Mapping[str, Optional[str]]) -> List[Any]:

@@ -6,13 +6,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.kafkaops.cluster.plugins.filter.drills import drill_plan, drill_row
-from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.cast import announced, cast
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.cast import (
+    announced,
+    cast,
+    partition_of,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
     DRILLS,
     PREFIX,
@@ -25,9 +30,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed im
     Seen,
     course,
     group_seen,
+    growth,
     handed_over_ms,
     longest_pause_ms,
     per_bucket,
+    percentile,
+    spread,
     unprotected,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.parts import play_part
@@ -35,12 +43,29 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict imp
     AS_EXPECTED,
     NOT_EXPECTED,
     OPEN,
+    PASS,
+    VIOLATION,
     drill_table,
+    interrupted_lines,
     judged,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 
+SCHEMA = (
+    Path(__file__).resolve().parents[5]
+    / "roles/flow_validation/files/flow/present/verdict.schema.json"
+)
 NAMES = [each.name for each in DRILLS]
+SERVERS = (1, 2, 3)
+
+
+def cast_of(name, ids=(1, 2, 3), controller=3):
+    """The drill on a cluster in which nothing is missing."""
+    ids = sorted(ids)
+    leaders = {number: ids[number % len(ids)] for number in range(50)}
+    return cast(drill_of(name), ids, controller, leaders, SERVERS)
+
+
 BROKER = [each.name for each in DRILLS if each.hits_broker]
 PASSED = {"verdict": "pass", "summary": "all there", "counts": {"acked": 1000}}
 
@@ -94,12 +119,16 @@ CLUSTERS = st.sets(st.integers(0, 9), min_size=2, max_size=6).flatmap(
 @given(CLUSTERS, st.sampled_from(BROKER))
 def test_the_victim_has_the_part_and_others_stay(cluster, name):
     ids, controller = cluster
-    play = cast(drill_of(name), ids, controller)
+    play = cast_of(name, ids, controller)
     (replicas,) = play.assignment
     assert play.victim in replicas and set(replicas) <= ids
     assert len(set(replicas)) == len(replicas) >= 2
     assert (replicas[0] == play.victim) == (play.drill.part == "leader")
     assert (play.victim == controller) == (play.drill.part == "controller")
+    if name == "coordinator_lost":
+        leaders = {number: sorted(ids)[number % len(ids)] for number in range(50)}
+        assert leaders[partition_of(play.groups[0], 50)] == play.victim
+        assert all(each.startswith(play.drill.topic) for each in play.groups)
     if name == "below_min_isr":
         assert play.min_isr == len(replicas)
     else:
@@ -108,7 +137,7 @@ def test_the_victim_has_the_part_and_others_stay(cluster, name):
 
 @given(CLUSTERS, st.sampled_from([name for name in NAMES if name not in BROKER]))
 def test_without_a_victim_no_broker_is_touched(cluster, name):
-    play = cast(drill_of(name), *cluster)
+    play = cast_of(name, *cluster)
     assert play.victim is None and all(set(each) <= cluster[0] for each in play.assignment)
     assert "touches no broker" in " ".join(announced(play, ""))
 
@@ -120,6 +149,34 @@ def test_a_broker_alone_is_refused(name):
     plan = drill_plan(name, {"brokers": [{"id": 0}], "controller": 0}, {0: "kafka-1"})
     assert "drill.too_few_brokers" in plan["problem"] and not plan["hits_broker"]
     assert drill_row(plan)["verdict"] == OPEN
+
+
+@pytest.mark.parametrize(
+    "group, partition",
+    # Math.abs(name.hashCode()) % 50, by Java
+    [("", 0), ("a", 47), ("polygenelubricants", 0), ("kafkaops-drill-x", 21), ("größe", 7)],
+)
+def test_the_partition_of_a_groups_offsets(group, partition):
+    assert partition_of(group, 50) == partition
+
+
+def test_without_an_internal_topic_of_groups_nobody_coordinates():
+    for leaders in ({}, {0: None}, {0: 7}):
+        with pytest.raises(ProblemError, match="drill.no_coordinator"):
+            cast(drill_of("coordinator_lost"), [1, 2, 3], 1, leaders)
+
+
+@pytest.mark.parametrize(
+    "servers, stopped", [((1, 2, 3), (3, 2)), ((4, 7, 9, 2, 1), (9, 7, 4)), (range(1, 5), (4, 3))]
+)
+def test_servers_stop_until_there_is_no_quorum(servers, stopped):
+    play = cast(drill_of("zookeeper_quorum"), [1, 2, 3], 1, {}, servers)
+    assert play.servers == stopped and len(play.assignment) == len(stopped) + 1
+
+
+def test_too_few_servers_are_refused():
+    with pytest.raises(ProblemError, match="drill.too_few_servers"):
+        cast(drill_of("zookeeper_quorum"), [1, 2, 3], 1, {}, [1])
 
 
 def test_who_and_what_is_said_beforehand():
@@ -154,6 +211,33 @@ def test_what_came_to_a_group():
     sent = {"1": 100, "2": 200, "10": 300, "3": 400}
     seen = group_seen("g", sent, [("1", 150), ("1", 900), ("3", 1400), ("unknown", 99999)])
     assert (seen.missing, seen.repeated, seen.delay_ms) == (("2", "10"), 1, 1000)
+
+
+@pytest.mark.parametrize(
+    "values, percent, found",
+    [([], 50, 0), ([7], 1, 7), ([5, 1, 3], 50, 3), (range(1, 101), 99, 99), ([1, 2], 99, 2)],
+)
+def test_percentiles(values, percent, found):
+    assert percentile(values, percent) == found
+
+
+@pytest.mark.parametrize(
+    "samples, rate",
+    [
+        ([], None),
+        ([(0, 5, 2)], None),
+        ([(0, 9, 1), (1000, 5, 2), (2000, 4, 2), (5000, 25, 2), (6000, 0, 3)], 5.0),
+    ],
+)
+def test_how_fast_a_backlog_grows_is_by_the_number_of_consumers(samples, rate):
+    assert growth(samples, 2) == rate
+
+
+def test_how_records_lie():
+    lay = spread(
+        [("1", 0, "a"), ("3", 1, "b"), ("2", 1, "b"), ("4", 2, "a"), ("5", 2, ""), ("6", 2, "")]
+    )
+    assert (lay.keys, lay.split, lay.disordered, lay.unkeyed) == (2, 1, 1, {2: 2})
 
 
 @pytest.mark.parametrize(
@@ -212,13 +296,63 @@ def test_how_it_went():
 
 # -- the verdict
 
-CLUSTER = ([1, 2, 3], 3)
 GROUPS = (GroupSeen("one", 100, delay_ms=300), GroupSeen("two", 100, delay_ms=400))
+
+
+REPEATED = replace(GROUPS[0], repeated=20)
+LAY = {"keys": 12, "keys_split": 0, "keys_disordered": 0}
+# What the drills that touch no broker measure when all goes well: (groups, numbers).
+MEASURED = {
+    "task_queue": (
+        GROUPS,
+        {
+            "growth": {"1": 2.5, "2": 0.1, "3": -2.4, "4": -1.0},
+            "consumers": 4,
+            "partitions": 3,
+            "idle": 1,
+            "unkeyed": [80, 90, 70],
+            **LAY,
+        },
+    ),
+    "commit_modes": (
+        (
+            replace(REPEATED, name="x-automatic"),
+            replace(REPEATED, name="x-after"),
+            replace(GROUPS[0], name="x-before", missing=("7", "8")),
+        ),
+        {"modes": ["automatic", "after", "before"], "batch": 20},
+    ),
+    "exactly_once": (
+        (replace(GROUPS[0], name="x-transactional"), replace(REPEATED, name="x-plain")),
+        {"kinds": ["transactional", "plain"], "aborted": 20, "batch": 20},
+    ),
+    "coordinator_lost": (GROUPS, {"commit_pause_ms": [900, 60]}),
+    "zookeeper_quorum": (
+        GROUPS,
+        {
+            "stages": [
+                {"away": 1, "topic_ms": 300, "leader_ms": 200, "back_ms": 30000, "trouble": ""},
+                {"away": 2, "topic_ms": 15500, "leader_ms": 16000, "back_ms": 15000, "trouble": ""},
+            ]
+        },
+    ),
+    "partitions_grown": (
+        GROUPS,
+        {
+            "growth_before": 6.0,
+            "growth_after": -6.5,
+            "lag": 60,
+            "partitions": [2, 4],
+            **LAY,
+            "keys_split": 9,
+        },
+    ),
+}
 
 
 def good(name):
     """(Cast, Seen, when) of a drill that goes as it should."""
-    play = cast(drill_of(name), *CLUSTER)
+    play = cast_of(name)
     replicas = set(play.assignment[0])
     leader, rest = play.assignment[0][0], replicas - {play.victim}
     other = min(rest) if play.drill.part == "leader" else leader
@@ -238,7 +372,8 @@ def good(name):
         seen = replace(seen, refused={"NOT_ENOUGH_REPLICAS": 9})
     if not play.drill.hits_broker:
         seen = replace(seen, moments=())
-    return play, seen
+    groups, measured = MEASURED.get(name, (seen.groups, {}))
+    return play, replace(seen, groups=groups, measured=measured)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -254,10 +389,60 @@ def without(seen, *numbers):
 
 
 LOST = (GroupSeen("one", 99, ("7",)), GROUPS[1])
+
+
+def lacks(seen):
+    return replace(seen, groups=tuple(replace(each, missing=("7",)) for each in seen.groups))
+
+
+def of_group(number, **spoiled):
+    """Spoil what came to one group."""
+
+    def spoil(seen):
+        groups = list(seen.groups)
+        groups[number] = replace(groups[number], **spoiled)
+        return replace(seen, groups=tuple(groups))
+
+    return spoil
+
+
+def numbers(**spoiled):
+    """Spoil what was measured."""
+    return lambda seen: replace(seen, measured={**seen.measured, **spoiled})
+
+
+def stage(number, **spoiled):
+    """Spoil what happened while so many and one more ZooKeeper servers were away."""
+
+    def spoil(seen):
+        stages = [dict(each) for each in seen.measured["stages"]]
+        stages[number].update(spoiled)
+        return numbers(stages=stages)(seen)
+
+    return spoil
+
+
+def grew(**rates):
+    """Spoil how the backlog went with so many consumers."""
+    named = {"one": "1", "two": "2", "three": "3"}
+    told = {named[each]: rate for each, rate in rates.items()}
+    return lambda seen: numbers(growth={**seen.measured["growth"], **told})(seen)
+
+
 WRONG = [
-    *((name, lambda seen: replace(seen, groups=LOST), "never came to one: 7") for name in NAMES),
+    *(
+        (name, lambda seen: lacks(seen), "never came to ")
+        for name in NAMES
+        if name != "commit_modes"
+    ),
     *((name, lambda seen: replace(seen, acknowledged=0), "no record was") for name in NAMES),
-    *((name, lambda seen: replace(seen, pause_ms=10**6), "is longer than") for name in NAMES),
+    *(
+        (name, lambda seen: replace(seen, pause_ms=10**6), "is longer than")
+        for name in NAMES
+        if name != "coordinator_lost"
+    ),
+    ("coordinator_lost", lambda seen: numbers(commit_pause_ms=[10**6])(seen), "is longer than"),
+    ("coordinator_lost", lambda seen: numbers(commit_pause_ms=[None])(seen), "never committed"),
     *((name, lambda seen: without(seen, 0), "never shrank") for name in BROKER),
     *((name, lambda seen: without(seen, 0, 1), "not full again") for name in BROKER),
     *((name, lambda seen: replace(seen, refused={"MSG_TIMED_OUT": 1}), "") for name in NAMES),
@@ -274,6 +459,30 @@ WRONG = [
         lambda seen: replace(seen, groups=(replace(GROUPS[0], repeated=3),)),
         "3 records came twice",
     ),
+    ("broadcast", of_group(1, repeated=2), "2 records came to two twice"),
+    ("task_queue", grew(one=0.0), "did not grow with one consumer"),
+    ("task_queue", grew(one=None), "did not grow with one consumer"),
+    ("task_queue", grew(three=0.5), "did not drain with 3 consumers"),
+    ("task_queue", numbers(idle=0), "0 of 4 consumers were idle"),
+    ("task_queue", of_group(0, repeated=1), "1 tasks were done twice"),
+    ("task_queue", numbers(keys_split=2), "2 keys lay in more than one partition"),
+    ("task_queue", numbers(keys_disordered=2), "2 keys came out of order"),
+    ("commit_modes", of_group(1, missing=("4",)), "although committed afterwards"),
+    ("commit_modes", of_group(1, repeated=0), "so nothing was tried"),
+    ("commit_modes", of_group(2, repeated=1), "although committed before"),
+    ("commit_modes", of_group(2, missing=()), "so nothing was tried"),
+    ("exactly_once", of_group(0, repeated=1), "twice in spite of transactions"),
+    ("exactly_once", of_group(1, repeated=0), "so nothing was tried"),
+    ("exactly_once", numbers(aborted=0), "no transaction was aborted"),
+    ("partitions_grown", lambda seen: replace(seen, pause_ms=None), "were not worked at"),
+    ("partitions_grown", numbers(growth_after=7.0), "did not go better"),
+    ("partitions_grown", numbers(growth_after=1.0), "did not drain"),
+    ("zookeeper_quorum", stage(0, topic_ms=31000), "a topic waited although"),
+    ("zookeeper_quorum", stage(0, leader_ms=None), "a leader change never happened"),
+    ("zookeeper_quorum", stage(1, leader_ms=400), "a leader change happened with 2 away"),
+    ("zookeeper_quorum", stage(1, topic_ms=None), "a topic never happened"),
+    ("zookeeper_quorum", stage(1, back_ms=None), "so there was a quorum"),
+    ("zookeeper_quorum", numbers(stages=[]), "nothing was tried"),
 ]
 
 
@@ -291,19 +500,25 @@ def test_leadership_that_moves_from_a_follower_that_dies_is_named():
     assert "leadership moved to broker 3" in row.wrong
 
 
-@pytest.mark.parametrize("name", [each.name for each in DRILLS if each.proven])
+@pytest.mark.parametrize("name", [each.name for each in DRILLS if each.proven or each.inspected])
 @pytest.mark.parametrize(
     "proof, verdict",
     [
         (None, OPEN),
         ({}, OPEN),
         ({"verdict": "inconclusive"}, OPEN),
-        ({"verdict": "violation", "summary": "loss: 3"}, NOT_EXPECTED),
+        ({"verdict": "fail", "summary": "loss: 3"}, NOT_EXPECTED),
     ],
 )
 def test_the_judge_has_its_say(name, proof, verdict):
     play, seen = good(name)
     assert judged(play, "kafka-1", seen, 100, proof).verdict == verdict
+
+
+def test_the_judges_words_are_those_of_its_schema():
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    words = schema["properties"]["verdict"]["enum"]
+    assert {PASS, VIOLATION} < set(words) and len(words) == 3
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -330,3 +545,16 @@ def test_the_table():
     assert not told["good"] and told["lines"][-1] == "ATTENTION: 2 of 3 drills went as expected."
     assert any(line.startswith("leader_stopped: 1 acknowledged") for line in told["lines"])
     assert not drill_table([])["good"], "nothing is not good"
+
+
+def test_drills_that_were_interrupted_are_told_with_what_they_had_done():
+    play, seen = good("leader_killed")
+    row = judged(play, "kafka-1", seen, 100, PASSED).to_dict()
+    kept = {"names": ["leader_killed", "broadcast"], "next": "broadcast", "drills": [row]}
+    told = interrupted_lines({**kept, "over": False}, "20261125T120000Z")
+    assert told[0] == (
+        "The drills of 20261125T120000Z were interrupted during broadcast; 1 of 2 drills had ended."
+    )
+    assert any(line.startswith("leader_killed") for line in told)
+    assert interrupted_lines({**kept, "over": True}, "x") == []
+    assert interrupted_lines({"drills": []}, "x") == [], "of a release that did not say so"

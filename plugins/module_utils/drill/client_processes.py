@@ -1,0 +1,112 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Processes of a drill's own, which can be killed as a client can; what they tell comes by a pipe.
+
+Private to this collection. They are forked before there is any client: librdkafka's threads do not
+survive a fork.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from typing import Any, Callable
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import now_ms
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
+    ANSWER_SECONDS,
+)
+
+GO = "go"
+
+
+class Inside:
+    """What a process can do: tell, ask, and see whether it shall go on."""
+
+    def __init__(self, pipe: Any, over: threading.Event, parent: int):
+        self._pipe, self._over, self._parent = pipe, over, parent
+
+    def going(self) -> bool:
+        """Whether nobody has ended it, and its parent is there."""
+        return not self._over.is_set() and os.getppid() == self._parent
+
+    def pause(self, seconds: float) -> None:
+        """Be at work for a while."""
+        self._over.wait(seconds)
+
+    def tell(self, *words: Any) -> None:
+        """Tell the parent something."""
+        self._pipe.send(words)
+
+    def ask(self, *words: Any) -> None:
+        """Tell the parent something, and go on when it says so."""
+        self.tell(*words)
+        while self.going() and not self._pipe.poll(0.2):
+            continue
+        if self.going():
+            self._pipe.recv()
+
+    def waits(self) -> bool:
+        """Wait for the word to begin; false where it was ended before."""
+        while self.going():
+            if self._pipe.poll(0.5):
+                self._pipe.recv()
+                return True
+        return False
+
+
+class Process:
+    """A forked process. It waits until `begin`, then runs `body`; `heard` gets each thing that it tells."""
+
+    def __init__(self, body: Callable[[Inside], None], heard: Callable[..., None]):
+        context = multiprocessing.get_context("fork")
+        self._heard = heard
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_run, args=(theirs, body), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def begin(self) -> None:
+        """Let it do its work."""
+        self.go_on()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def go_on(self) -> None:
+        """Answer what it has asked."""
+        with contextlib.suppress(OSError):
+            self._pipe.send(GO)
+
+    def _listen(self) -> None:
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                self._heard(*self._pipe.recv())
+
+    def kill(self) -> None:
+        """Send SIGKILL; `end` waits until it is gone."""
+        if self._process.pid and self._process.is_alive():
+            os.kill(self._process.pid, signal.SIGKILL)
+
+    def end(self, kill: bool) -> int:
+        """Kill it, or let it come to its end; returns when that began."""
+        at_ms = now_ms()
+        if kill:
+            self.kill()
+        elif self._process.pid and self._process.is_alive():
+            os.kill(self._process.pid, signal.SIGTERM)
+        self._process.join(ANSWER_SECONDS)
+        return at_ms
+
+
+def _run(pipe: Any, body: Callable[[Inside], None]) -> None:
+    """The process. It ends with SIGTERM, or when its parent is gone; never returns."""
+    parent, over = os.getppid(), threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_signal: over.set())
+    inside = Inside(pipe, over, parent)
+    with contextlib.suppress(OSError):
+        if inside.waits():
+            body(inside)
+    os._exit(0)

@@ -1,0 +1,207 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read, process, write: with transactions, and without; each is killed between writing and committing.
+
+Private to this collection. Two processes of each kind: the first is killed, the second goes on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Mapping, Sequence
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settings import (
+    librdkafka_settings,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
+    PLAIN,
+    SESSION_SECONDS,
+    TRANSACTIONAL,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import (
+    Reader,
+    Settings,
+    Ticker,
+    consumer_settings,
+    now_ms,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_processes import (
+    Inside,
+    Process,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
+    ANSWER_SECONDS,
+    failed,
+    own_topics,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
+    Seen,
+    group_seen,
+    per_bucket,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
+
+try:
+    from confluent_kafka import Consumer, Producer
+except ImportError:
+    pass  # require_kafka of admin.client.connection says so
+
+RECORDS, BATCH = 400, 20
+# It is killed after it has written so many batches, before it commits the last.
+BATCHES = 6
+TO_THE_END = {"enable.partition.eof": True}
+UNCOMMITTED = {"isolation.level": "read_uncommitted"}
+
+
+class Pair:
+    """Two processes that copy from one topic to another, the second when the first was killed."""
+
+    def __init__(self, settings: Settings, source: str, target: str, kind: str):
+        self.kind, self.target = kind, target
+        self.killed_ms = 0
+        self.resumed_ms = 0
+        # batches whose commit was answered, by either
+        self.committed: List[int] = []
+        self._written = 0
+        body = _copying(settings, source, target, kind == TRANSACTIONAL)
+        self.first, self.second = Process(body, self._of_first), Process(body, self._of_second)
+
+    def _of_first(self, what: str, told: int = 0) -> None:
+        if what == "committed":
+            self.committed.append(told)
+        elif what == "written":
+            self._written += 1
+            if self._written >= BATCHES:
+                self.killed_ms = self.killed_ms or now_ms()
+                self.first.kill()
+            else:
+                self.first.go_on()
+
+    def _of_second(self, what: str, told: int = 0) -> None:
+        if what == "committed":
+            self.resumed_ms = self.resumed_ms or now_ms()
+            self.committed.append(told)
+        elif what == "written":
+            self.second.go_on()
+
+
+def _copying(
+    settings: Settings, source: str, target: str, transactional: bool
+) -> Callable[[Inside], None]:
+    """What a process does; its group and its transactional id are the target's name."""
+    own: Dict[str, Any] = {"acks": "all", "enable.idempotence": True, "linger.ms": 0}
+    if transactional:
+        # a request may not take longer than a transaction, which is a minute by default
+        own.update({"transactional.id": target, "socket.timeout.ms": int(ANSWER_SECONDS * 1000)})
+
+    def body(inside: Inside) -> None:
+        producer = Producer({**settings, **own})
+        if transactional:
+            # fences a process that had this id before, and ends what it has begun
+            producer.init_transactions(ANSWER_SECONDS)
+        consumer = Consumer(consumer_settings(settings, target))
+        consumer.subscribe([source])
+        while inside.going():
+            batch = [each for each in consumer.consume(BATCH, 0.5) if not each.error()]
+            if not batch:
+                continue
+            if transactional:
+                producer.begin_transaction()
+            for message in batch:
+                producer.produce(target, message.value(), partition=0)
+            producer.flush(ANSWER_SECONDS)
+            inside.ask("written", len(batch))
+            if transactional:
+                positions = consumer.position(consumer.assignment())
+                member = consumer.consumer_group_metadata()
+                producer.send_offsets_to_transaction(positions, member, ANSWER_SECONDS)
+                producer.commit_transaction(ANSWER_SECONDS)
+            else:
+                consumer.commit(asynchronous=False)
+            inside.tell("committed", len(batch))
+        consumer.close()
+
+    return body
+
+
+def exactly_once(
+    connection: Connection,
+    topic: str,
+    assignment: Sequence[Sequence[int]],
+    config: Mapping[str, str],
+    keep: bool = False,
+) -> Dict[str, Any]:
+    """Copy a topic twice, with transactions and without; returns what was seen.
+
+    `keep`: the topics stay, for the judge. AdminError where nothing can be read or written.
+    """
+    settings = librdkafka_settings(connection)
+    pairs = [Pair(settings, topic, f"{topic}-{kind}", kind) for kind in (TRANSACTIONAL, PLAIN)]
+    topics = {topic: assignment, **{each.target: assignment for each in pairs}}
+    try:
+        with own_topics(connection, topics, config, keep):
+            try:
+                ticker = Ticker(settings, topic, interval=0.001)
+                wait_until(lambda: len(ticker.acknowledged) >= RECORDS, 2 * ANSWER_SECONDS)
+                ticker.stop()
+                sent = ticker.sent_and_acknowledged
+                _copied(pairs, topic, len(sent))
+                found = {each.kind: _found(settings, each.target, sent, {}) for each in pairs}
+                aborted = len(
+                    _found(settings, pairs[0].target, sent, UNCOMMITTED, "-uncommitted")
+                ) - len(found[TRANSACTIONAL])
+            finally:
+                _ended(pairs)
+    finally:
+        _ended(pairs)
+    pauses = [each.resumed_ms - each.killed_ms for each in pairs if each.resumed_ms]
+    return Seen(
+        sent=len(ticker.sent),
+        acknowledged=len(sent),
+        refused=dict(ticker.refused),
+        pause_ms=max(pauses, default=None),
+        groups=tuple(group_seen(each.target, sent, found[each.kind]) for each in pairs),
+        timeline=per_bucket(ticker.acknowledged.values()),
+        measured={"kinds": [each.kind for each in pairs], "aborted": aborted, "batch": BATCH},
+    ).to_dict()
+
+
+def _copied(pairs: Sequence[Pair], topic: str, records: int) -> None:
+    """Let the first of each pair work and be killed, and the second go on until nothing more comes."""
+    for pair in pairs:
+        pair.first.begin()
+    if not wait_until(lambda: all(each.killed_ms for each in pairs), 2 * ANSWER_SECONDS):
+        raise failed(topic, "not every process has written in time")
+    for pair in pairs:
+        pair.second.begin()
+    # the batch that was killed before its commit is committed by the second
+    wait_until(
+        lambda: all(sum(each.committed) >= records for each in pairs),
+        SESSION_SECONDS + 2 * ANSWER_SECONDS,
+    )
+    for pair in pairs:
+        pair.second.end(kill=False)
+
+
+def _ended(pairs: Sequence[Pair]) -> None:
+    """A group with members cannot be removed."""
+    for pair in pairs:
+        for each in (pair.first, pair.second):
+            each.end(kill=True)
+
+
+def _found(
+    settings: Settings,
+    topic: str,
+    sent: Mapping[str, int],
+    extra: Settings,
+    suffix: str = "",
+) -> Any:
+    """(record, when) of each record of a topic, as a new group reads it."""
+    reader = Reader(settings, topic, f"{topic}-check{suffix}", extra={**TO_THE_END, **extra})
+    try:
+        wait_until(lambda: reader.has(sent) and reader.at_end, ANSWER_SECONDS)
+        return list(reader.came)
+    finally:
+        reader.close()

@@ -1,0 +1,222 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is expected of the drills that hit no broker, against the numbers that they have measured. Pure.
+
+Private to this collection. For each kind of drill `broken` says what is not as expected, and `told` what
+was seen, in a few words each.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Iterator, Mapping, Optional
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
+    AFTER,
+    AUTOMATIC,
+    BEFORE,
+    BROADCAST,
+    COMMITS,
+    GROW,
+    ONCE,
+    PLAIN,
+    QUEUE,
+    QUORUM,
+    TRANSACTIONAL,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
+    GroupSeen,
+    Seen,
+)
+
+
+def broken(fault: str, seen: Seen) -> Iterator[str]:
+    """What is not as expected, of a drill of this kind."""
+    yield from _BROKEN.get(fault, lambda _seen: iter(()))(seen)
+
+
+def told(fault: str, seen: Seen) -> Iterator[str]:
+    """What was measured, of a drill of this kind."""
+    yield from _TOLD.get(fault, lambda _seen: iter(()))(seen)
+
+
+def by_word(seen: Seen) -> Dict[str, GroupSeen]:
+    """Groups by the last word of their names."""
+    return {each.name.rpartition("-")[2]: each for each in seen.groups}
+
+
+# ---------------------------------------------------------------- several groups
+
+
+def _broadcast_broken(seen: Seen) -> Iterator[str]:
+    for group in seen.groups:
+        if group.repeated:
+            yield f"{group.repeated} records came to {group.name} twice"
+
+
+def _broadcast_told(seen: Seen) -> Iterator[str]:
+    delays = ", ".join(f"{each.p50_ms} / {each.p99_ms}" for each in seen.groups)
+    yield f"{len(seen.groups)} groups; delay p50 / p99 {delays} ms"
+
+
+# ---------------------------------------------------------------- a queue of tasks
+
+
+def _queue_broken(seen: Seen) -> Iterator[str]:
+    measured = seen.measured
+    grew = {int(each): rate for each, rate in measured["growth"].items()}
+    count, consumers = measured["partitions"], measured["consumers"]
+    if not _more(grew[1], 0):
+        yield "the backlog did not grow with one consumer"
+    if not _more(0, grew[count]):
+        yield f"the backlog did not drain with {count} consumers"
+    if measured["idle"] != consumers - count:
+        yield f"{measured['idle']} of {consumers} consumers were idle, with {count} partitions"
+    for group in seen.groups:
+        if group.repeated:
+            yield f"{group.repeated} tasks were done twice"
+    if measured["keys_split"]:
+        yield f"records of {measured['keys_split']} keys lay in more than one partition"
+    if measured["keys_disordered"]:
+        yield f"records of {measured['keys_disordered']} keys came out of order"
+
+
+def _queue_told(seen: Seen) -> Iterator[str]:
+    measured = seen.measured
+    rates = [f"{each}: {_rate(rate)}" for each, rate in measured["growth"].items()]
+    yield f"backlog a second with {', '.join(rates)}; {measured['idle']} idle"
+    lay = " / ".join(map(str, measured["unkeyed"]))
+    yield f"{measured['keys']} keys, each in one partition; without keys {lay}"
+
+
+# ---------------------------------------------------------------- commits
+
+
+def _commits_broken(seen: Seen) -> Iterator[str]:
+    found = by_word(seen)
+    after, before = found[AFTER], found[BEFORE]
+    if after.missing:
+        yield f"{len(after.missing)} records were never worked at, although committed afterwards"
+    if not after.repeated:
+        yield "nothing came twice where it is committed afterwards, so nothing was tried"
+    if before.repeated:
+        yield f"{before.repeated} records were worked at twice, although committed before"
+    if not before.missing:
+        yield "nothing was lost where it is committed before, so nothing was tried"
+
+
+def _commits_told(seen: Seen) -> Iterator[str]:
+    found = by_word(seen)
+    for mode in (AUTOMATIC, AFTER, BEFORE):
+        yield f"{mode}: {len(found[mode].missing)} lost, {found[mode].repeated} twice"
+    yield f"of {seen.acknowledged}, in batches of {seen.measured['batch']}"
+
+
+# ---------------------------------------------------------------- transactions
+
+
+def _once_broken(seen: Seen) -> Iterator[str]:
+    found = by_word(seen)
+    exact, plain = found[TRANSACTIONAL], found[PLAIN]
+    if exact.repeated:
+        yield f"{exact.repeated} records were written twice in spite of transactions"
+    if not seen.measured["aborted"]:
+        yield "no transaction was aborted, so nothing was tried"
+    if not plain.repeated:
+        yield "nothing came twice without transactions, so nothing was tried"
+
+
+def _once_told(seen: Seen) -> Iterator[str]:
+    found = by_word(seen)
+    for kind in (TRANSACTIONAL, PLAIN):
+        yield f"{kind}: {len(found[kind].missing)} lost, {found[kind].repeated} twice"
+    yield f"of {seen.acknowledged}; {seen.measured['aborted']} aborted ones nobody sees"
+
+
+# ---------------------------------------------------------------- more partitions
+
+
+def _grow_broken(seen: Seen) -> Iterator[str]:
+    measured = seen.measured
+    if seen.pause_ms is None:
+        yield "the new partitions were not worked at"
+    if not _more(measured["growth_before"], measured["growth_after"]):
+        yield "the backlog did not go better with more partitions"
+    if not _more(0, measured["growth_after"]):
+        yield "the backlog did not drain with more partitions"
+
+
+def _grow_told(seen: Seen) -> Iterator[str]:
+    measured = seen.measured
+    before, after = measured["partitions"]
+    rates = f"{_rate(measured['growth_before'])}, then {_rate(measured['growth_after'])}"
+    yield f"{before}, then {after} partitions: backlog a second {rates}; it was {measured['lag']}"
+    split, disordered = measured["keys_split"], measured["keys_disordered"]
+    yield f"{split} of {measured['keys']} keys moved, {disordered} were worked at out of order"
+
+
+# ---------------------------------------------------------------- without ZooKeeper
+
+
+def _quorum_broken(seen: Seen) -> Iterator[str]:
+    stages = seen.measured["stages"]
+    if not stages:
+        yield "no change was asked for, so nothing was tried"
+    for stage in stages:
+        last = stage is stages[-1]
+        back = stage["back_ms"]
+        for key, what in (("topic_ms", "a topic"), ("leader_ms", "a leader change")):
+            took = stage[key]
+            if took is None:
+                yield f"{what} never happened that was asked for with {stage['away']} away"
+            elif last and (back is None or took < back):
+                yield f"{what} happened with {stage['away']} away, so there was a quorum"
+            elif not last and back is not None and took >= back:
+                yield f"{what} waited although a quorum was there, with {stage['away']} away"
+
+
+def _quorum_told(seen: Seen) -> Iterator[str]:
+    stages = seen.measured["stages"]
+    for stage in stages:
+        made, led = _seconds(stage["topic_ms"]), _seconds(stage["leader_ms"])
+        if stage is not stages[-1]:
+            yield f"{stage['away']} away: new topic {made}, leader {led}"
+        elif stage["back_ms"] is not None:
+            after = [
+                _seconds(None if stage[key] is None else stage[key] - stage["back_ms"])
+                for key in ("topic_ms", "leader_ms")
+            ]
+            yield (
+                f"{stage['away']} away: both waited {_seconds(stage['back_ms'])}; once one was back"
+                f" new topic {after[0]}, leader {after[1]}"
+            )
+
+
+def _seconds(milliseconds: Optional[int]) -> str:
+    return "never" if milliseconds is None else f"{milliseconds / 1000:.1f} s"
+
+
+def _more(one: Optional[float], other: Optional[float]) -> bool:
+    return one is not None and other is not None and one > other
+
+
+def _rate(per_second: Optional[float]) -> str:
+    return "-" if per_second is None else f"{per_second:+.1f}"
+
+
+_BROKEN: Mapping[str, Callable[[Seen], Iterator[str]]] = {
+    BROADCAST: _broadcast_broken,
+    QUEUE: _queue_broken,
+    COMMITS: _commits_broken,
+    ONCE: _once_broken,
+    GROW: _grow_broken,
+    QUORUM: _quorum_broken,
+}
+_TOLD: Mapping[str, Callable[[Seen], Iterator[str]]] = {
+    BROADCAST: _broadcast_told,
+    QUEUE: _queue_told,
+    COMMITS: _commits_told,
+    ONCE: _once_told,
+    GROW: _grow_told,
+    QUORUM: _quorum_told,
+}
