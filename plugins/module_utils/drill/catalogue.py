@@ -266,8 +266,9 @@ DRILLS: Tuple[Drill, ...] = (
         "ZooKeeper servers are away, one more after the other, until there is no quorum",
         QUORUM,
         "",
-        "data flow; without a quorum a new topic and a leader change wait, and happen when one is back",
+        "nothing lost; without a quorum a new topic and a leader change wait, and happen when one is back",
         10.0,
+        proven=True,
         min_brokers=2,
     ),
 )
