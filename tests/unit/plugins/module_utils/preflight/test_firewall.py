@@ -120,6 +120,11 @@ LISTENER = {"name": "ONLY", "port": 9092, "advertised": "{{ ansible_host }}"}
             *("kafka-1", {9093: ["192.0.2.11", "192.0.2.12", "192.0.2.22", ADMIN]}),
         ),
         (
+            # brokers are let in where they talk, also if nobody has said so
+            of_brokers(kafka_listeners=[{**LISTENER, "audience": ["clients"]}]),
+            *("kafka-1", {9092: ["192.0.2.22", "192.0.2.31", ADMIN]}),
+        ),
+        (
             of_brokers(kafka_config={"control.plane.listener.name": "CLIENTS"}),
             *("kafka-1", {9093: ["192.0.2.22", "192.0.2.31", ADMIN]}),
         ),
