@@ -67,6 +67,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
     names_to_resolve,
     read_member,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.metadata import (
+    fresh_cluster_id,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network_facts import (
     resolve_names,
 )
@@ -150,6 +153,7 @@ class ActionModule(ActionBase):
                 "resize": {"type": "bool", "default": False},
                 "topics": {"type": "bool", "default": True},
                 "leaving": {"type": "list", "elements": "str", "default": []},
+                "fit_for_kraft": {"type": "bool", "default": True},
             }
         )
         inventory = Inventory(self._templar, self._loader, task_vars)
@@ -180,6 +184,7 @@ class ActionModule(ActionBase):
             "tls": gathered["tls"],
             "is_broker": gathered["is_broker"],
             "is_server": gathered["is_server"],
+            "controllers": gathered["controllers"],
             "siblings": gathered["siblings"],
             "facts": None,
             "unreachable_reason": "",
@@ -308,6 +313,8 @@ class ActionModule(ActionBase):
             replaced=int(arguments["replaced"]) if arguments["replaced"].isdigit() else None,
             leaving=frozenset(arguments["leaving"]) - {""} if arguments["resize"] else None,
             reconciles=arguments["topics"],
+            fit_for_kraft=arguments["fit_for_kraft"],
+            fresh_cluster_id=fresh_cluster_id(os.urandom(16)),
         )
         findings = in_order(list(verdict.findings) + _not_asked(asked))
         result = dict(verdict.result)
@@ -483,7 +490,10 @@ def _groups(gathered: Mapping[str, Any], absent: bool = False) -> Dict[str, List
         return {"kafkaops_run": ["all"]}
     products = [("kafka", gathered["is_broker"]), ("zookeeper", gathered["is_server"])]
     parents = ["kafkaops_members", "kafkaops_run"]
-    return {f"kafkaops_{name}": parents for name, has in products if has}
+    groups = {f"kafkaops_{name}": parents for name, has in products if has}
+    if gathered["is_broker"] and gathered["settings"].get("kafka_metadata") == "kraft":
+        groups["kafkaops_kraft"] = parents
+    return groups
 
 
 def _facts_of(

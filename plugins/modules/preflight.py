@@ -82,6 +82,10 @@ options:
     type: list
     elements: str
     default: []
+  fit_for_kraft:
+    description: Whether what the run does is fit for clusters in KRaft mode, which are refused otherwise.
+    type: bool
+    default: true
 attributes:
   check_mode:
     description: It only reads, so check mode makes no difference but for the report.
@@ -206,6 +210,16 @@ versions:
       state: ["Mixed versions of Kafka: 3.8.1: kafka-2, kafka-3; 3.9.2: kafka-1."]
       before: ["Kafka 3.8.1 -> 3.9.2: kafka-2, kafka-3; one at a time."]
       after: ["Kafka: every member of this run runs 3.9.2."]
+quorums:
+  description: By broker, its part in the quorum of its cluster, null in ZooKeeper mode.
+  returned: with phase judge
+  type: dict
+  sample: {kafka-1: null}
+storage:
+  description: By cluster, the cluster id and the first voters by which nodes are formatted, null in ZooKeeper mode.
+  returned: with phase judge
+  type: dict
+  sample: {local: null}
 in_effect:
   description:
     - Where the brokers of each cluster are to be asked now, by the configuration that each has in force. Differs from

@@ -131,7 +131,8 @@ class LocalCluster:
         (self.overlay / "hosts.yml").write_text("all: {}\n")
         hosts = yaml.safe_load((self.inventory / "hosts.yml").read_text())["all"]
         self.name = hosts.get("vars", {}).get("local_cluster_name", "local")
-        self.zookeepers = list(hosts["children"]["zookeeper"]["hosts"])
+        # none in KRaft mode
+        self.zookeepers = list(hosts["children"].get("zookeeper", {}).get("hosts", ()))
         self.brokers = {
             name: values["kafka_broker_id"]
             for name, values in hosts["children"]["kafka"]["hosts"].items()

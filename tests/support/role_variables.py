@@ -38,6 +38,7 @@ FACTS = {
                 }
             ]
         },
+        "quorums": {"one": None},
         "brokers": {"kafka": [{"host": "one", "id": 1, "listeners": []}]},
         "ensembles": {"kafka": {"state": "new", "unstarted": ["one"]}},
     },

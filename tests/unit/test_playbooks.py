@@ -348,7 +348,7 @@ def test_only_where_there_is_known_to_be_nothing_to_do_nothing_is_asked(product,
     (idle,) = [
         play["vars"]["kafkaops_idle"]
         for play in plays
-        if play.get("hosts") == f"kafkaops_{product}" and "kafkaops_idle" in play["vars"]
+        if f"{product}_staged" in play.get("vars", {}).get("kafkaops_idle", "")
     ]
     staged = f"{product}_staged"
     hostvars = {"a": {staged: IDLE}, "b": {} if second is None else {staged: second}}

@@ -33,6 +33,10 @@ OWNED_KEYS = {
     "log.dir": "kafka_log_dirs",
     "log.dirs": "kafka_log_dirs",
     "zookeeper.connect": "kafka_zookeeper_chroot and the zookeeper group",
+    "process.roles": "kafka_metadata and the groups of brokers and controllers",
+    "controller.listener.names": "kafka_metadata",
+    "controller.quorum.bootstrap.servers": "kafka_controller_port and the group of controllers",
+    "controller.quorum.voters": "kafka_controller_port and the group of controllers",
     "broker.rack": "kafka_rack",
     "authorizer.class.name": "kafka_authorizer",
     "super.users": "kafka_super_users",
@@ -45,11 +49,20 @@ OWNED_KEYS = {
     "ssl.client.auth": "kafka_ssl",
 }
 
+# Computed settings that only ZooKeeper mode has.
+ZOOKEEPER_MODE_KEYS = (
+    "broker.id",
+    "broker.id.generation.enable",
+    "zookeeper.connect",
+    "zookeeper.session.timeout.ms",
+)
 _LOGIN_MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 AUTHORIZER_CLASS = "kafka.security.authorizer.AclAuthorizer"
+# The listener of the controllers in KRaft mode. Brokers know it, and no client does.
+CONTROLLER_LISTENER = "CONTROLLER"
 
 
 def property_value(value: Any) -> str:
@@ -174,6 +187,34 @@ def _sasl_properties(
     return properties
 
 
+def _quorum_properties(
+    node_id: Any, broker: Mapping[str, Any], quorum: Mapping[str, Any]
+) -> Dict[str, Any]:
+    """Return what KRaft mode adds to or changes in the properties of a `broker`.
+
+    `quorum`: dict of `roles` (list of broker, controller), `bind`, `address` and `port` of its controller
+    listener, and `controllers`, the list of all controllers as dicts of `address port`. The quorum is a
+    dynamic one: its voters stand in the metadata, where the format of the storage has put them.
+    """
+    properties = {
+        "process.roles": list(quorum["roles"]),
+        "node.id": node_id,
+        "controller.listener.names": CONTROLLER_LISTENER,
+        "controller.quorum.bootstrap.servers": [
+            endpoint(each["address"], each["port"]) for each in quorum["controllers"]
+        ],
+        "listener.security.protocol.map": [
+            *broker["listener.security.protocol.map"],
+            f"{CONTROLLER_LISTENER}:PLAINTEXT",
+        ],
+    }
+    if "controller" in quorum["roles"]:
+        for key, host in (("listeners", "bind"), ("advertised.listeners", "address")):
+            own = f"{CONTROLLER_LISTENER}://{endpoint(quorum[host] or '', quorum['port'])}"
+            properties[key] = [*broker[key], own]
+    return properties
+
+
 def broker_properties(
     broker_id: Any,
     listeners: Sequence[Mapping[str, Any]],
@@ -188,6 +229,7 @@ def broker_properties(
     authorizer: bool = False,
     super_users: Sequence[str] = (),
     protocol: str = "",
+    quorum: Optional[Mapping[str, Any]] = None,
     config: Optional[Mapping[str, Any]] = None,
     host_config: Optional[Mapping[str, Any]] = None,
 ) -> Dict[str, str]:
@@ -197,7 +239,8 @@ def broker_properties(
     `brokers`: number of brokers of the cluster; `config_dir`: the instance's configuration directory,
     where PEM files are found below `current`; `ssl`: dict `certificate key ca client_auth`; `sasl`: dict
     `mechanisms inter_broker_mechanism inter_broker_user inter_broker_password users`; `protocol`: the
-    protocol version to pin (see configuration.protocol), "" for the release's own.
+    protocol version to pin (see configuration.protocol), "" for the release's own; `quorum`: in KRaft mode
+    a dict `roles bind address port controllers` (see _quorum_properties), None in ZooKeeper mode.
     The input must have passed the preflight: a missing key raises KeyError.
     """
     replication, min_isr = shrink_to_fit(brokers)
@@ -232,7 +275,11 @@ def broker_properties(
         "log.retention.hours": 168,
         "zookeeper.session.timeout.ms": 18000,
     }
-    if protocol:
+    if quorum:
+        for key in ZOOKEEPER_MODE_KEYS:
+            del properties[key]
+        properties.update(_quorum_properties(broker_id, properties, quorum))
+    elif protocol:
         properties[PROTOCOL_KEY] = protocol
     if rack:
         properties["broker.rack"] = rack

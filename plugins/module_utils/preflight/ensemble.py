@@ -39,7 +39,7 @@ def check_ensemble(world: World) -> Iterator[Problem]:
             "no ZooKeeper server of the inventory has this name",
         )
     for cluster in world.clusters:
-        if not cluster.brokers and not cluster.servers:
+        if cluster.kraft or not (cluster.brokers or cluster.servers):
             continue
         yield from _size(cluster)
         yield from _data(cluster)

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
@@ -28,6 +28,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import whol
 
 # Variables that mean the whole cluster; the chroot has a check of its own.
 UNIFORM_BROKER_VARIABLES = (
+    "kafka_metadata",
     "kafka_version",
     "kafka_scala_version",
     "kafka_inter_broker_listener",
@@ -44,10 +45,16 @@ def broker_claims(cluster: Cluster) -> List[Claim]:
         ids = {whole_number(meta.get("broker.id", meta.get("node.id"))) for meta in _metas(member)}
         on_disk = tuple(sorted(each for each in ids if each is not None))
         facts = member.product_facts("kafka")
-        ran_as = whole_number((facts.get("answered") or {}).get("broker.id"))
-        staged = whole_number((facts.get("staged") or facts.get("current") or {}).get("broker.id"))
+        ran_as = id_of(facts.get("answered"))
+        staged = id_of(facts.get("staged") or facts.get("current"))
         claims.append(Claim(member.name, member.broker_id, on_disk, ran_as, staged))
     return claims
+
+
+def id_of(properties: Optional[Mapping[str, Any]]) -> Optional[int]:
+    """The id in a server.properties, of either mode."""
+    given = properties or {}
+    return whole_number(given.get("broker.id", given.get("node.id")))
 
 
 def server_claims(cluster: Cluster) -> List[Claim]:
@@ -269,7 +276,7 @@ def _cluster_ids(cluster: Cluster) -> Iterator[Problem]:
             if value:
                 on_disk.setdefault(value, []).append((member.name, each["path"]))
     expected = cluster.snapshot.cluster_id if cluster.snapshot else None
-    source = "the ensemble's"
+    source = "the quorum's" if cluster.kraft else "the ensemble's"
     if expected is None and len(on_disk) > 1:
         # No broker answers: the id on most disks counts as the cluster's, of equals the first by name.
         expected = max(sorted(on_disk), key=lambda value: len(on_disk[value]))

@@ -9,7 +9,7 @@ The brokers' own configuration files say what is in force, so a stopped cluster 
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, Iterator, List, Mapping, Tuple
+from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
@@ -24,6 +24,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_val
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.dangers import dangers
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import HIDDEN
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import id_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     Listener,
     Member,
@@ -327,17 +328,30 @@ def _records(member: Member, brokers: int, versions: Versions) -> Iterator[Probl
 # ---------------------------------------------------------------- overrides
 
 
+def _from_the_first_format(cluster: Cluster, key: str, value: Optional[str]) -> bool:
+    """Whether Kafka itself has made an override of what its controllers' configuration says.
+
+    Since 4.1 they do so with min.insync.replicas when a cluster begins, for eligible leader replicas.
+    """
+    if not cluster.kraft or key != MIN_INSYNC:
+        return False
+    brokers = len(cluster.brokers)
+    return all(effective_properties(each, brokers).get(key) == value for each in cluster.brokers)
+
+
 def _overrides(cluster: Cluster) -> Iterator[Problem]:
     """Settings that somebody has set in the cluster: they beat what the inventory says, also after a restart."""
     if cluster.snapshot is None:
         return
     # By the id that each has now: the inventory need not name one.
-    members = {whole_number(_current(each).get("broker.id")): each for each in cluster.brokers}
+    members = {id_of(_current(each)): each for each in cluster.brokers}
     places = [each for addresses in cluster.snapshot.brokers.values() for each in addresses]
     for broker, key, value in cluster.snapshot.overrides:
         if key in THROTTLES or (broker is not None and broker not in members):
             continue
         concerned = [members[broker]] if broker is not None else list(cluster.brokers)
+        if broker is None and _from_the_first_format(cluster, key, value):
+            continue
         known = [each.product_facts("kafka").get("overrides") for each in concerned]
         # Of a broker whose host did not answer, nobody knows what we have set.
         if broker is not None and (known[0] is None or value in known[0].get(key, ())):

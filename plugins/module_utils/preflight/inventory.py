@@ -125,7 +125,7 @@ class Inventory:
         return str(templar.template(variables.get(name, product)))
 
     def gather(self, host: str, extra: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
-        """{settings, errors, faults, tls, is_broker, is_server, siblings} of one host, plain data."""
+        """{settings, errors, faults, tls, is_broker, is_server, controllers, siblings} of a host, plain data."""
         templar, variables = self._templar_for(host, extra)
         settings: Dict[str, Any] = {}
         errors: Dict[str, str] = {}
@@ -149,6 +149,11 @@ class Inventory:
                 read(name)
             group = str(settings.get(name) or product)
             members[product] = list(self._task_vars["groups"].get(group, []))
+        if "kafka_controllers_group" in variables:
+            read("kafka_controllers_group")
+        controllers = self._task_vars["groups"].get(
+            str(settings.get("kafka_controllers_group") or "controllers"), []
+        )
         is_broker, is_server = host in members["kafka"], host in members["zookeeper"]
         if is_broker or is_server:
             addresses = {name for name in variables if str(name).endswith(ADDRESS_SUFFIXES)}
@@ -169,6 +174,7 @@ class Inventory:
             "is_server": is_server,
             "brokers": members["kafka"],
             "servers": members["zookeeper"],
+            "controllers": sorted(plain(controllers)),
             "siblings": sorted(set(members["kafka"]) | set(members["zookeeper"])),
         }
 
@@ -250,6 +256,7 @@ def raw_of(host: str, gathered: Mapping[str, Any], **more: Any) -> Raw:
         errors=gathered["errors"],
         faults=gathered["faults"],
         tls=gathered["tls"],
+        controllers=tuple(gathered["controllers"]),
         **more,
     )
 

@@ -37,6 +37,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import 
     jvm,
     lost_data,
     machines,
+    metadata,
     network,
     retention,
     security,
@@ -79,6 +80,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
 CHECKS = (
     identity.check_inventory,
     identity.check_identity,
+    metadata.check_metadata,
     ensemble.check_ensemble,
     network.check_listeners,
     network.check_ports,
@@ -143,6 +145,14 @@ NEVER_ACCEPTED = frozenset(
         "identity.duplicate_myid",
         "identity.foreign_cluster",
         "listeners.duplicate",
+        "metadata.changed",
+        "metadata.mixed",
+        "metadata.not_yet",
+        "quorum.changed",
+        "quorum.foreign_format",
+        "quorum.separate",
+        "quorum.size",
+        "quorum.unformatted",
         "settings.undefined",
         # Consent would make an unpinned upgrade of it, or a start of what cannot read the data.
         "version.finalize_early",
@@ -188,6 +198,8 @@ def judge(
     replaced: Optional[int] = None,
     leaving: Optional[AbstractSet[str]] = None,
     reconciles: bool = True,
+    fit_for_kraft: bool = True,
+    fresh_cluster_id: str = "",
 ) -> Verdict:
     """The verdict over all members of an inventory.
 
@@ -196,7 +208,8 @@ def judge(
     what the run is for, one of world.PURPOSES; `commands`: see upgrades.after_lines; `replaced`: id of
     a broker whose directories may be empty, once no broker of this id is registered; `leaving`: hosts of
     ZooKeeper servers that leave, where the list of servers may change at all, else None; `reconciles`:
-    whether the run brings the declared topics into effect, too.
+    whether the run brings the declared topics into effect, too; `fit_for_kraft`: whether what it does is
+    fit for a cluster in KRaft mode; `fresh_cluster_id`: the id of a KRaft cluster that this run begins.
     """
     findings: List[Problem] = []
     members = []
@@ -215,6 +228,7 @@ def judge(
         purpose=purpose,
         reconciles=reconciles,
         leaving=None if leaving is None else frozenset(leaving),
+        fit_for_kraft=fit_for_kraft,
     )
     for check in CHECKS:
         findings += list(check(world))
@@ -263,7 +277,8 @@ def judge(
             _as_warning(each, "the host is left out") if _of_hosts_alone(each) else each
             for each in findings
         ]
-    return Verdict(tuple(merged(in_order(findings))), result_of(world, commands, left))
+    result = result_of(world, commands, left, fresh_cluster_id)
+    return Verdict(tuple(merged(in_order(findings))), result)
 
 
 def _of_hosts_alone(finding: Problem) -> bool:
@@ -368,6 +383,7 @@ def result_of(
     world: World,
     commands: Optional[Mapping[str, str]] = None,
     left: Optional[Mapping[str, str]] = None,
+    fresh_cluster_id: str = "",
 ) -> Dict[str, Any]:
     """What later plays need: ids, lists of servers and brokers, who is first, who runs, who is left out."""
     left = left or {}
@@ -392,6 +408,10 @@ def result_of(
         "protocols": {},
         "versions": {},
         "in_effect": {},
+        # host -> its part in the quorum of its cluster, None in ZooKeeper mode
+        "quorums": {},
+        # cluster -> by which its nodes are formatted, None in ZooKeeper mode
+        "storage": {},
     }
     for cluster in world.clusters:
         broker_ids, server_ids = identity.identities(cluster)
@@ -423,6 +443,8 @@ def result_of(
         result["cluster_ids"][cluster.name] = (
             cluster.snapshot.cluster_id if cluster.snapshot else None
         )
+        result["quorums"].update(metadata.quorums(cluster))
+        result["storage"][cluster.name] = metadata.storage_of(cluster, fresh_cluster_id)
         result["protocols"].update(upgrades.protocols(cluster, world.purpose))
         result["versions"][cluster.name] = upgrades.told(
             cluster, world.purpose, commands or NO_COMMANDS

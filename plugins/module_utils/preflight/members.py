@@ -74,6 +74,8 @@ class Raw:
     clock_uncertainty_seconds: float = 0.0
     # What tls.examine returned.
     tls: Optional[Mapping[str, Any]] = None
+    # The hosts of the group of controllers, of whichever cluster.
+    controllers: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,16 @@ class Member(Raw):
     def production(self) -> bool:
         """Whether this host's profile is production (also if it is misspelt)."""
         return self.text("kafkaops_profile") != "development"
+
+    @property
+    def kraft(self) -> bool:
+        """Whether its cluster keeps its metadata in a quorum of controllers, and not in ZooKeeper."""
+        return self.is_broker and self.text("kafka_metadata") == "kraft"
+
+    @property
+    def is_controller(self) -> bool:
+        """Whether it is a voter of that quorum."""
+        return self.kraft and self.name in self.controllers
 
     @property
     def data_dir(self) -> str:
@@ -176,7 +188,10 @@ class Member(Raw):
 
 
 # Variables that every member reads, whichever product owns them: they say to which cluster it belongs.
-SHARED_VARIABLES = ("kafka_cluster_name", "kafka_group", "zookeeper_group", "kafka_admin_host")
+SHARED_VARIABLES = (
+    *("kafka_cluster_name", "kafka_group", "kafka_controllers_group", "zookeeper_group"),
+    "kafka_admin_host",
+)
 
 
 def is_wanted(variable: str, is_broker: bool, is_server: bool) -> bool:

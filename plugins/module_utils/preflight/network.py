@@ -51,6 +51,9 @@ def wanted_sockets(member: Member, servers: int) -> List[Socket]:
         sockets.append(
             _socket(member, "kafka", f"kafka_listeners[{index}].port", each.port, each.bind)
         )
+    if member.is_controller and member.get("kafka_controller_port"):
+        variable, bind = "kafka_controller_port", member.text("kafka_controller_bind")
+        sockets.append(_socket(member, "kafka", variable, member.get(variable), bind))
     if member.is_server:
         bind = member.text("zookeeper_bind")
         ports = [("zookeeper_client_port", member.client_port, bind)]

@@ -37,6 +37,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
 
 RELEASE_VERSION = re.compile(r"-(\d+\.\d+\.\d+)$")
 ZOOKEEPER_MODE_ENDS = (4, 0, 0)
+# The oldest release with a quorum whose voters can change (KIP-853).
+KRAFT_MODE_BEGINS = (3, 9, 0)
 # Kafka 3.9 brings a ZooKeeper client of 3.8.4 and asks for servers of 3.8.3 or newer.
 OLDEST_ZOOKEEPER = (3, 8, 3)
 FINALIZE = "kafka_finalize"
@@ -103,7 +105,7 @@ def _path(purpose: str, cluster: Cluster, member: Member, product: str) -> Itera
     running, wanted = running_version(member, product), member.text(variable)
     if not running or running == wanted or not VERSION.match(wanted):
         return
-    if parts(wanted) >= ZOOKEEPER_MODE_ENDS:
+    if parts(wanted) >= ZOOKEEPER_MODE_ENDS and not cluster.kraft:
         return  # its own finding
     state = (
         f"the host {'runs' if member.alive(product) else 'was installed and has data of'} {running}"

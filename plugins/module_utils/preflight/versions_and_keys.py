@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.advice.bounds import (
     KIP_578,
@@ -45,6 +45,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.storage
     planned_replicas,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.upgrades import (
+    KRAFT_MODE_BEGINS,
     OLDEST_ZOOKEEPER,
     ZOOKEEPER_MODE_ENDS,
     parts,
@@ -79,7 +80,16 @@ def check_versions(world: World) -> Iterator[Problem]:
         for member in cluster.brokers:
             yield from _product(member, "kafka", world.versions)
             version = member.text("kafka_version")
-            if VERSION.match(version) and parts(version) >= ZOOKEEPER_MODE_ENDS:
+            if VERSION.match(version) and cluster.kraft and not of_mode(member, version):
+                yield found(
+                    "version.illegal_path",
+                    member.name,
+                    "kafka_version",
+                    version,
+                    "in KRaft mode the oldest release is 3.9, whose voters can change",
+                    f"use {_offered(member, world.versions.kafka)}",
+                )
+            elif VERSION.match(version) and not of_mode(member, version):
                 yield found(
                     "version.illegal_path",
                     member.name,
@@ -102,6 +112,17 @@ def check_versions(world: World) -> Iterator[Problem]:
                 )
 
 
+def of_mode(member: Member, version: str) -> bool:
+    """Whether a release has the mode of this broker's cluster; of ZooKeeper itself, any below 4."""
+    if member.kraft:
+        return parts(version) >= KRAFT_MODE_BEGINS
+    return parts(version) < ZOOKEEPER_MODE_ENDS
+
+
+def _offered(member: Member, released: Sequence[str]) -> str:
+    return " or ".join(each for each in released if of_mode(member, each)) or "a newer version"
+
+
 def _product(member: Member, product: str, versions: Versions) -> Iterator[Problem]:
     variable = f"{product}_version"
     version = member.text(variable)
@@ -112,7 +133,7 @@ def _product(member: Member, product: str, versions: Versions) -> Iterator[Probl
         yield found("version.known_bad", member.name, variable, version, reason, bad["remedy"])
         return
     # What the next check refuses is not offered.
-    known = [each for each in released if parts(each) < ZOOKEEPER_MODE_ENDS]
+    known = [each for each in released if product != "kafka" or of_mode(member, each)]
     if not version:
         return
     if not VERSION.match(version):
@@ -128,7 +149,7 @@ def _product(member: Member, product: str, versions: Versions) -> Iterator[Probl
         return
     # With an archive of their own people bring what we have no lock for.
     own_archive = member.of_product("distribution_source", product) == "archive"
-    legal_line = parts(version) < ZOOKEEPER_MODE_ENDS
+    legal_line = product != "kafka" or of_mode(member, version)
     if known and legal_line and version not in known and not own_archive:
         yield found(
             "version.unknown",
@@ -173,7 +194,7 @@ def _unchecked(member: Member) -> Iterator[Problem]:
     version = member.text("kafka_version")
     # What has neither a table nor an archive is refused anyway.
     own_archive = member.of_product("distribution_source", "kafka") == "archive"
-    if own_archive and VERSION.match(version) and parts(version) < ZOOKEEPER_MODE_ENDS:
+    if own_archive and VERSION.match(version) and of_mode(member, version):
         reason = "keys not checked: this release of the collection has no table of its keys"
         yield found("config.unchecked", member.name, "kafka_version", version, reason)
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, FrozenSet, Mapping, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Topic
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
@@ -125,6 +125,31 @@ class Cluster:
     snapshot: Optional[Snapshot] = None
     # The hosts whose servers leave in this run; None where the ensemble stays as it is.
     leaving: Optional[FrozenSet[str]] = None
+    # The brokers of every cluster of the inventory.
+    all_brokers: FrozenSet[str] = frozenset()
+
+    @property
+    def kraft(self) -> bool:
+        """Whether the metadata is kept by controllers of Kafka: the one place where the mode decides.
+
+        That all brokers say the same is another check.
+        """
+        return any(each.kraft for each in self.brokers)
+
+    @property
+    def controllers(self) -> Tuple[Member, ...]:
+        """The voters of the quorum; none in ZooKeeper mode."""
+        return tuple(each for each in self.brokers if each.is_controller)
+
+    @property
+    def controllers_elsewhere(self) -> FrozenSet[str]:
+        """Hosts of the group of controllers that are no brokers, of no cluster of the inventory."""
+        return frozenset(
+            name
+            for each in self.brokers
+            for name in each.controllers
+            if name not in self.all_brokers
+        )
 
     @property
     def staying(self) -> Tuple[Member, ...]:
@@ -168,6 +193,8 @@ class World:
     reconciles: bool = True
     # As of each Cluster.
     leaving: Optional[FrozenSet[str]] = None
+    # Whether what the run does is fit for a cluster in KRaft mode.
+    fit_for_kraft: bool = True
 
     @property
     def clusters(self) -> Tuple[Cluster, ...]:
@@ -179,8 +206,16 @@ class World:
                 brokers.append(member)
             if member.is_server:
                 servers.append(member)
+        names = frozenset(member.name for member in self.members if member.is_broker)
         return tuple(
-            Cluster(name, tuple(brokers), tuple(servers), self.snapshots.get(name), self.leaving)
+            Cluster(
+                name,
+                tuple(brokers),
+                tuple(servers),
+                self.snapshots.get(name),
+                self.leaving,
+                names,
+            )
             for name, (brokers, servers) in sorted(grouped.items())
         )
 
@@ -207,11 +242,31 @@ def effective_properties(member: Member, brokers: int) -> Dict[str, str]:
         log_dirs=member.log_dirs,
         zookeeper_connect="",
         brokers=brokers,
+        quorum=quorum_of(member, (member,)),
         rack=member.text("kafka_rack") or None,
         inter_broker_listener=member.text("kafka_inter_broker_listener") or None,
         config={str(key): value for key, value in member.mapping("kafka_config").items()},
         host_config={str(key): value for key, value in member.mapping("kafka_host_config").items()},
     )
+
+
+def quorum_of(member: Member, controllers: Iterable[Member]) -> Optional[Dict[str, Any]]:
+    """The part of a broker in the quorum of these controllers, as broker_properties takes it.
+
+    None in ZooKeeper mode.
+    """
+    if not member.kraft:
+        return None
+    return {
+        "roles": ["broker", "controller"] if member.is_controller else ["broker"],
+        "bind": member.text("kafka_controller_bind"),
+        "address": member.text("kafka_address"),
+        "port": member.get("kafka_controller_port"),
+        "controllers": [
+            {"address": each.text("kafka_address"), "port": each.get("kafka_controller_port")}
+            for each in controllers
+        ],
+    }
 
 
 def variable_of(member: Member, key: str) -> str:

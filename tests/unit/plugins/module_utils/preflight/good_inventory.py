@@ -47,9 +47,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
 )
 
 GIB = 2**30
+# Of a KRaft cluster that a run begins.
+FRESH_CLUSTER_ID = "wJ9ZqC3bT1mC4ZlYb3dM2g"
 VERSIONS = load_versions(ROLES)
 
-UNPROTECTED = ("security.plaintext", "security.zookeeper_open")
+UNPROTECTED = ("security.plaintext", "security.zookeeper_open", "security.controller_open")
 
 GOOD = """
 all:
@@ -245,6 +247,7 @@ def verdict_of(
     replaced=None,
     leaving=None,
     reconciles=True,
+    fit_for_kraft=True,
 ):
     """The verdict over an inventory document.
 
@@ -265,6 +268,7 @@ def verdict_of(
         replaced,
         leaving,
         reconciles,
+        fit_for_kraft,
     )
 
 
@@ -280,6 +284,7 @@ def judge_gathered(
     replaced=None,
     leaving=None,
     reconciles=True,
+    fit_for_kraft=True,
 ):
     """The verdict over what `gather` or `gather_files` returned; see `verdict_of`."""
     raws, inventory, groups = gathered
@@ -312,6 +317,8 @@ def judge_gathered(
         replaced=replaced,
         leaving=leaving,
         reconciles=reconciles,
+        fit_for_kraft=fit_for_kraft,
+        fresh_cluster_id=FRESH_CLUSTER_ID,
     )
     if unprotected:
         return verdict

@@ -1,0 +1,124 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""The storage of a KRaft node on this host: formatted once, and compared ever after."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import subprocess
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
+    parse_properties,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.files import read_text
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
+
+META = "meta.properties"
+# A JVM that lives for a second.
+JVM_FLAGS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+FORMAT_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node as it is to be formatted.
+
+    `initial_controllers`: the first voters, "" for a node that is no controller; `account`: the user who
+    owns the directories, "" for the one who runs this.
+    """
+
+    cluster_id: str
+    node_id: int
+    log_dirs: Sequence[str]
+    initial_controllers: str = ""
+    account: str = ""
+
+
+def metas(log_dirs: Sequence[str]) -> Dict[str, Optional[Mapping[str, str]]]:
+    """directory -> what its meta.properties says, None where there is none."""
+    found: Dict[str, Optional[Mapping[str, str]]] = {}
+    for path in log_dirs:
+        text = read_text(os.path.join(path, META))
+        found[path] = None if text is None else parse_properties(text)
+    return found
+
+
+def unformatted(node: Node, found: Mapping[str, Optional[Mapping[str, str]]]) -> List[str]:
+    """The directories that are left to format. ProblemError where one is formatted for somebody else.
+
+    Kafka tells a foreign cluster id by a stack trace, or by a node that lives on and serves nobody.
+    """
+    wanted = {"cluster.id": node.cluster_id, "node.id": str(node.node_id)}
+    left = []
+    for path, meta in found.items():
+        if meta is None:
+            left.append(path)
+            continue
+        unlike = [
+            f"{key}={meta.get(key, '')}, and the node's is {value}"
+            for key, value in wanted.items()
+            if meta.get(key) != value
+        ]
+        if unlike:
+            raise ProblemError(
+                Problem(
+                    "storage.unlike",
+                    f"it was formatted with {'; '.join(unlike)}",
+                    "run the playbook again; if it says the same, the directory belongs to another node",
+                    (path,),
+                )
+            )
+    return left
+
+
+def command(node: Node, java_home: str, release: str, properties: str, some: bool) -> List[str]:
+    """The command that formats a node; `some`: whether a directory of it is formatted already."""
+    words = [os.path.join(java_home, "bin", "java"), *JVM_FLAGS]
+    words += ["-cp", os.path.join(release, "libs", "*"), "kafka.tools.StorageTool", "format"]
+    # As one word: whatever an id begins with, it is no option.
+    words += [f"--cluster-id={node.cluster_id}", "--config", properties]
+    if node.initial_controllers:
+        words += ["--initial-controllers", node.initial_controllers]
+    return words + (["--ignore-formatted"] if some else [])
+
+
+def format_node(node: Node, java_home: str, release: str, properties: str) -> None:
+    """Format what is left to format, as the account. ProblemError with Kafka's own words."""
+    found = metas(node.log_dirs)
+    some = any(meta is not None for meta in found.values())
+    become: Dict[str, Any] = {}
+    if node.account and os.geteuid() == 0:
+        entry = pwd.getpwnam(node.account)
+        become = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+    try:
+        done = subprocess.run(
+            command(node, java_home, release, properties, some),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=FORMAT_SECONDS,
+            check=False,
+            cwd="/",
+            umask=0o027,
+            **become,
+        )
+        said, code = done.stdout.decode("utf-8", "replace"), done.returncode
+    except (OSError, subprocess.SubprocessError) as error:
+        said, code = str(error), 1
+    # The exit code alone tells too little: a controller that is not among the voters is no failure to Kafka.
+    left = [path for path, meta in metas(node.log_dirs).items() if meta is None]
+    if code or left:
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        raise ProblemError(
+            Problem(
+                "storage.not_formatted",
+                f"kafka-storage.sh format ended with {code}: {' '.join(lines[-3:])[:600]}",
+                "make room or correct the inventory, as Kafka says, and run again; nothing was started",
+                tuple(left or node.log_dirs),
+            )
+        )

@@ -1,0 +1,339 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""Checks of where a cluster keeps its metadata: in ZooKeeper, or in a quorum of controllers (KRaft).
+
+Of KRaft, what Kafka itself does not notice or tells by a process that lives on without serving. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, Mapping, Optional, Set
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
+    CONTROLLER_LISTENER,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.storage import (
+    as_uuid,
+    directory_id,
+    initial_controllers,
+    is_uuid,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
+    is_wildcard,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import identities
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    WRITING,
+    Cluster,
+    World,
+    quorum_of,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+
+CONTROLLERS_MAX = 7
+# Version of a meta.properties that a broker in ZooKeeper mode has written.
+OF_ZOOKEEPER_MODE = "0"
+
+
+def check_metadata(world: World) -> Iterator[Problem]:
+    """The mode of each cluster, its controllers, and what is on the disks of a KRaft cluster."""
+    for cluster in world.clusters:
+        yield from _mode_in_force(cluster)
+        if not cluster.kraft:
+            yield from _controllers_of_zookeeper_mode(cluster)
+            continue
+        yield from _not_yet(world, cluster)
+        yield from _zookeeper_servers(cluster)
+        yield from _quorum(cluster)
+        yield from _controller_listener(cluster)
+        yield from _quorum_in_force(cluster)
+        if world.purpose in WRITING:
+            yield from _unformatted(cluster)
+        yield from _half_formatted(cluster)
+
+
+# ---------------------------------------------------------------- the mode
+
+
+def _mode_in_force(cluster: Cluster) -> Iterator[Problem]:
+    """A broker whose configuration in force, or whose disk, is of the other mode."""
+    for member in cluster.brokers:
+        current = member.product_facts("kafka").get("current") or {}
+        here = ""
+        if current:
+            here = "kraft" if current.get("process.roles") else "zookeeper"
+        for each in member.log_directories:
+            version = (each.get("meta") or {}).get("version")
+            # A broker that has begun to migrate writes the other version while it is in ZooKeeper mode.
+            if not here and version == OF_ZOOKEEPER_MODE:
+                here = "zookeeper"
+        if here and here != ("kraft" if member.kraft else "zookeeper"):
+            yield found(
+                "metadata.changed",
+                member.name,
+                "kafka_metadata",
+                member.text("kafka_metadata"),
+                f"what is installed on the host is a broker in {_called(here)} mode",
+                f"set kafka_metadata: {here}; there is no playbook yet that migrates a cluster",
+            )
+
+
+def _called(mode: str) -> str:
+    return "KRaft" if mode == "kraft" else "ZooKeeper"
+
+
+def _controllers_of_zookeeper_mode(cluster: Cluster) -> Iterator[Problem]:
+    hosts = [each.name for each in cluster.brokers if each.name in each.controllers]
+    if hosts:
+        yield found(
+            "metadata.mixed",
+            hosts,
+            "kafka_metadata",
+            "zookeeper",
+            f"the hosts are in the group of controllers as well, and cluster {cluster.name} has its"
+            " metadata in ZooKeeper",
+            "set kafka_metadata: kraft for a new cluster, or take the hosts out of the group",
+        )
+
+
+def _zookeeper_servers(cluster: Cluster) -> Iterator[Problem]:
+    if cluster.servers:
+        yield found(
+            "metadata.mixed",
+            [each.name for each in cluster.servers],
+            "kafka_metadata",
+            "kraft",
+            f"cluster {cluster.name} has controllers, and the inventory has ZooKeeper servers for it",
+            "take the servers out of the inventory of this cluster",
+        )
+
+
+def _not_yet(world: World, cluster: Cluster) -> Iterator[Problem]:
+    if not world.fit_for_kraft:
+        yield found(
+            "metadata.not_yet",
+            [each.name for each in cluster.brokers],
+            "kafka_metadata",
+            "kraft",
+            "this playbook changes a running cluster in a way that is not fit for KRaft mode yet",
+        )
+    for member in cluster.brokers:
+        secured = {
+            "kafka_authorizer": member.get("kafka_authorizer"),
+            "kafka_sasl.mechanisms": member.mapping("kafka_sasl").get("mechanisms"),
+            "kafka_ssl.certificate": member.mapping("kafka_ssl").get("certificate") and "...",
+        }
+        for variable, value in secured.items():
+            if value:
+                reason = "nodes that log in, encrypt or authorise are not set up yet"
+                yield found("metadata.not_yet", member.name, variable, value, reason)
+        for index, each in enumerate(member.listeners):
+            if each.protocol not in ("", "PLAINTEXT"):
+                variable = f"kafka_listeners[{index}].protocol"
+                reason = "in KRaft mode listeners other than PLAINTEXT are not set up yet"
+                yield found("metadata.not_yet", member.name, variable, each.protocol, reason)
+
+
+# ---------------------------------------------------------------- the quorum
+
+
+def _group(cluster: Cluster) -> str:
+    return cluster.brokers[0].text("kafka_controllers_group") or "controllers"
+
+
+def _quorum(cluster: Cluster) -> Iterator[Problem]:
+    brokers = [each.name for each in cluster.brokers]
+    elsewhere = cluster.controllers_elsewhere
+    if elsewhere:
+        yield found(
+            "quorum.separate",
+            sorted(elsewhere),
+            "kafka_controllers_group",
+            _group(cluster),
+            "a controller that is no broker is not set up yet",
+        )
+        return
+    size, hosts = len(cluster.controllers), [each.name for each in cluster.controllers]
+    if size == 0:
+        reason = (
+            f"the group has no broker of cluster {cluster.name}, and in KRaft mode controllers vote"
+        )
+        remedy = f"put one, three or five brokers into the group {_group(cluster)}"
+    elif size > CONTROLLERS_MAX:
+        reason, remedy = f"{size} voters: every change waits for a majority of them", "use five"
+    elif size % 2 == 0:
+        reason = (
+            f"{size} voters: an even number tolerates no more failures than {size - 1} and needs one"
+            " vote more"
+        )
+        remedy = f"use {size - 1} or {size + 1}"
+    else:
+        if size == 1 and any(each.production for each in cluster.brokers):
+            reason = "one voter: when it stops, nothing can change in the cluster"
+            yield found("quorum.single", hosts, "kafka_controllers_group", _group(cluster), reason)
+        return
+    yield found(
+        "quorum.size", hosts or brokers, "kafka_controllers_group", _group(cluster), reason, remedy
+    )
+
+
+def _controller_listener(cluster: Cluster) -> Iterator[Problem]:
+    for member in cluster.brokers:
+        for index, each in enumerate(member.listeners):
+            if each.name.upper() == CONTROLLER_LISTENER:
+                yield found(
+                    "listeners.duplicate",
+                    member.name,
+                    f"kafka_listeners[{index}].name",
+                    each.name,
+                    "the controllers' listener has this name",
+                    "give the listener another name",
+                )
+    for member in cluster.controllers:
+        bind = member.text("kafka_controller_bind")
+        if member.production and is_wildcard(bind):
+            reason = (
+                "the controllers listen on all addresses without a login, and whoever reaches them may"
+                " change everything"
+            )
+            yield found(
+                "security.controller_open", member.name, "kafka_controller_bind", bind, reason
+            )
+
+
+def _quorum_in_force(cluster: Cluster) -> Iterator[Problem]:
+    """Voters stand in the metadata since the first format: another group does not change them."""
+    wanted = sorted(
+        endpoint(each.text("kafka_address"), each.get("kafka_controller_port"))
+        for each in cluster.controllers
+    )
+    for member in cluster.brokers:
+        current = member.product_facts("kafka").get("current") or {}
+        roles = current.get("process.roles")
+        if not roles:
+            continue
+        known = sorted(current.get("controller.quorum.bootstrap.servers", "").split(","))
+        role = "broker,controller" if member.is_controller else "broker"
+        if known != wanted or roles != role:
+            yield found(
+                "quorum.changed",
+                member.name,
+                "kafka_controllers_group",
+                _group(cluster),
+                f"the node is {roles} and knows the controllers {', '.join(known)}; the inventory makes"
+                f" it {role} with {', '.join(wanted) or 'none'}",
+            )
+
+
+# ---------------------------------------------------------------- storage
+
+
+def formatted(member: Member) -> Optional[bool]:
+    """Whether any log directory of a member is formatted; None where nobody has looked."""
+    if member.facts is None:
+        return None
+    return any(each.get("meta") or each.get("meta_broken") for each in member.log_directories)
+
+
+def _has_begun(cluster: Cluster) -> bool:
+    """Whether a node of the cluster was ever started, or one that nobody has looked at may have been."""
+    return bool(cluster.snapshot) or any(
+        each.facts is None or each.product_facts("kafka").get("current") for each in cluster.brokers
+    )
+
+
+def _unformatted(cluster: Cluster) -> Iterator[Problem]:
+    """A disk without its metadata beside nodes that have begun, whether it was lost or is new.
+
+    Formatted as the first ones were, an empty voter would vote for a past that it does not know.
+    """
+    bare = [each for each in cluster.brokers if formatted(each) is False]
+    if bare and not _has_begun(cluster):
+        outside = [each.name for each in cluster.brokers if not each.in_play]
+        if outside:
+            told = ", ".join(outside)
+            reason = f"a new cluster begins with all of its nodes, and this run is without {told}"
+            remedy = "run it without --limit"
+            yield found("quorum.unformatted", outside, "kafka_log_dirs", "...", reason, remedy)
+        return
+    for member in bare:
+        yield found(
+            "quorum.unformatted",
+            member.name,
+            "kafka_log_dirs",
+            ",".join(member.log_dirs),
+            f"the node has no formatted directory, and cluster {cluster.name} has begun",
+        )
+
+
+def _half_formatted(cluster: Cluster) -> Iterator[Problem]:
+    """Disks that were formatted before any start, by somebody else: with other voters, or another id."""
+    if _has_begun(cluster):
+        return
+    ids, _servers = identities(cluster)
+    for member in cluster.brokers:
+        for each in member.log_directories[:1]:
+            meta: Mapping[str, Any] = each.get("meta") or {}
+            cluster_id = meta.get("cluster.id", "")
+            if not cluster_id:
+                continue
+            reason = ""
+            if not is_uuid(cluster_id):
+                reason = f"it has the cluster id {cluster_id}, which Kafka did not make"
+            elif member.is_controller and meta.get("directory.id") != directory_id(
+                cluster_id, ids[member.name]
+            ):
+                reason = "it was formatted by somebody else, and the voters in it are not known"
+            if reason:
+                yield found(
+                    "quorum.foreign_format", member.name, "kafka_log_dirs", each["path"], reason
+                )
+
+
+def fresh_cluster_id(drawn: bytes) -> str:
+    """The id of a new cluster, of bytes that were drawn at random."""
+    return as_uuid(drawn)
+
+
+def storage_of(cluster: Cluster, fresh_id: str) -> Optional[Dict[str, Any]]:
+    """{cluster_id, initial_controllers, unformatted: hosts} by which nodes are formatted; None in ZooKeeper mode.
+
+    `fresh_id`: the id of a cluster of which no disk knows any.
+    """
+    if not cluster.kraft:
+        return None
+    ids, _servers = identities(cluster)
+    known: Set[str] = set()
+    for member in cluster.brokers:
+        for each in member.log_directories:
+            known.add((each.get("meta") or {}).get("cluster.id") or "")
+    known.discard("")
+    controllers = [
+        {
+            "id": ids[each.name],
+            "address": each.text("kafka_address"),
+            "port": each.get("kafka_controller_port"),
+        }
+        for each in cluster.controllers
+    ]
+    # Several are refused as identity.foreign_cluster.
+    cluster_id = min(known, default=fresh_id)
+    return {
+        "cluster_id": cluster_id,
+        "initial_controllers": initial_controllers(cluster_id, controllers),
+        "unformatted": [
+            each.name
+            for each in cluster.brokers
+            if any(not one.get("meta") for one in each.product_facts("kafka").get("log_dirs") or ())
+        ],
+    }
+
+
+def quorums(cluster: Cluster) -> Dict[str, Optional[Dict[str, Any]]]:
+    """host -> its part in the quorum, as broker_properties takes it; None in ZooKeeper mode."""
+    return {each.name: quorum_of(each, cluster.controllers) for each in cluster.brokers}

@@ -1,0 +1,129 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Module kafka_storage."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_storage
+short_description: Format the log directories of a node in KRaft mode
+description:
+  - Formats each directory that has no C(meta.properties) by Kafka's own tool, and never one that has.
+  - A directory that is formatted with another cluster id or node id is refused. Kafka would start there, and serve nobody.
+version_added: 0.1.0
+author:
+  - kafkaops.cluster contributors (@kafkaops)
+options:
+  cluster_id:
+    description: The cluster's id, 22 characters of base64, the same on all nodes.
+    type: str
+    required: true
+  node_id:
+    description: The node's id.
+    type: int
+    required: true
+  log_dirs:
+    description: The node's log directories.
+    type: list
+    elements: path
+    required: true
+  initial_controllers:
+    description: The first voters, C(ID@HOST:PORT:DIRECTORY_ID), separated by commas. Empty for a node that is no controller.
+    type: str
+    default: ""
+  properties:
+    description: The node's C(server.properties).
+    type: path
+    required: true
+  release:
+    description: Directory of the release of Kafka.
+    type: path
+    required: true
+  java_home:
+    description: Directory of the Java that runs the tool.
+    type: path
+    required: true
+  account:
+    description: User who owns the directories. Empty for the user who runs the module.
+    type: str
+    default: ""
+attributes:
+  check_mode:
+    description: Formats nothing, and says what it would format.
+    support: full
+  diff_mode:
+    description: There are no files to show.
+    support: none
+"""
+
+EXAMPLES = r"""
+- name: Format the node
+  kafkaops.cluster.kafka_storage:
+    cluster_id: wJ9ZqC3bT1mC4ZlYb3dM2g
+    node_id: 1
+    log_dirs: [/var/lib/kafka/data]
+    initial_controllers: 1@192.0.2.11:9093:7Q0jI2gXQz2x6m0o9cK0bA
+    properties: /etc/kafka/next/server.properties
+    release: /opt/kafka/releases/kafka_2.13-4.3.1
+    java_home: /usr/lib/jvm/default-java
+    account: kafka
+"""
+
+RETURN = r"""
+formatted:
+  description: The directories that were formatted, in check mode those that would be.
+  type: list
+  elements: str
+  returned: always
+  sample: [/var/lib/kafka/data]
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.kraft_storage import (
+    Node,
+    format_node,
+    metas,
+    unformatted,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "cluster_id": {"type": "str", "required": True},
+            "node_id": {"type": "int", "required": True},
+            "log_dirs": {"type": "list", "elements": "path", "required": True},
+            "initial_controllers": {"type": "str", "default": ""},
+            "properties": {"type": "path", "required": True},
+            "release": {"type": "path", "required": True},
+            "java_home": {"type": "path", "required": True},
+            "account": {"type": "str", "default": ""},
+        },
+        supports_check_mode=True,
+    )
+    params = module.params
+    node = Node(
+        params["cluster_id"],
+        params["node_id"],
+        params["log_dirs"],
+        params["initial_controllers"],
+        params["account"],
+    )
+    try:
+        left = unformatted(node, metas(node.log_dirs))
+        if left and not module.check_mode:
+            format_node(node, params["java_home"], params["release"], params["properties"])
+    except ProblemError as error:
+        module.fail_json(msg=str(error), problem=error.problem.to_dict())
+    except OSError as error:
+        module.fail_json(msg=f"{', '.join(node.log_dirs)}: {error}")
+    module.exit_json(changed=bool(left), formatted=left)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is left to format of a node, and what is refused. That Kafka formats it is seen in tests/local/test_kraft.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.kraft_storage import (
+    Node,
+    command,
+    format_node,
+    metas,
+    unformatted,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
+
+CLUSTER = "wJ9ZqC3bT1mC4ZlYb3dM2g"
+
+
+def node_with(folder, **contents):
+    """(a node with a directory for each item, those with a text formatted)."""
+    for name, text in contents.items():
+        (folder / name).mkdir()
+        if text:
+            (folder / name / "meta.properties").write_text(text)
+    return Node(CLUSTER, 1, [str(folder / name) for name in contents])
+
+
+OWN = f"version=1\nnode.id=1\ncluster.id={CLUSTER}\n"
+
+
+@pytest.mark.parametrize(
+    ("contents", "left"),
+    [
+        ({"a": ""}, ["a"]),
+        ({"a": OWN}, []),
+        ({"a": OWN, "b": ""}, ["b"]),
+    ],
+)
+def test_what_was_formatted_is_never_formatted_again(tmp_path, contents, left):
+    node = node_with(tmp_path, **contents)
+    assert unformatted(node, metas(node.log_dirs)) == [str(tmp_path / name) for name in left]
+
+
+def test_a_directory_that_is_not_there_is_left_to_format(tmp_path):
+    node = Node(CLUSTER, 1, [str(tmp_path / "new")])
+    assert unformatted(node, metas(node.log_dirs)) == list(node.log_dirs)
+
+
+@pytest.mark.parametrize(
+    "text", [OWN.replace(CLUSTER, "another"), OWN.replace("node.id=1", "node.id=2"), "version=0\n"]
+)
+def test_what_was_formatted_for_somebody_else_is_refused(tmp_path, text):
+    node = node_with(tmp_path, a="", b=text)
+    with pytest.raises(ProblemError, match=r"\[storage.unlike\] .*/b: "):
+        unformatted(node, metas(node.log_dirs))
+
+
+def test_no_id_is_taken_for_an_option():
+    words = command(Node("-id", 1, ["/d"], "1@a:1:x"), "/java", "/release", "/conf", some=True)
+    assert "--cluster-id=-id" in words and words[-1] == "--ignore-formatted"
+    assert words[words.index("--initial-controllers") + 1] == "1@a:1:x"
+
+
+def test_a_tool_that_formats_nothing_is_a_failure_whatever_its_exit_code(tmp_path):
+    """Kafka ends with 0 where it has made something else than what was meant."""
+    node = node_with(tmp_path, a="")
+    java = tmp_path / "java" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text("#!/bin/sh\necho what Kafka says\n")
+    java.chmod(0o755)
+    with pytest.raises(ProblemError, match=r"\[storage.not_formatted\].* 0: what Kafka says"):
+        format_node(node, str(tmp_path / "java"), "/release", "/conf")

@@ -1,0 +1,290 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""KRaft mode: each trap that Kafka does not tell, or tells by a process that lives on, is a refusal."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.storage import (
+    directory_id,
+)
+from tests.unit.plugins.module_utils.preflight.good_inventory import (
+    FRESH_CLUSTER_ID,
+    good,
+    merge,
+    verdict_of,
+)
+
+NODES = ["kafka-1", "kafka-2", "kafka-3"]
+OTHER_ID = "Zm9yZWlnbi1jbHVzdGVyLQ"
+CONTROLLERS = ",".join(f"kafka-{number}.example.com:9093" for number in (1, 2, 3))
+CURRENT = {
+    "process.roles": "broker,controller",
+    "controller.quorum.bootstrap.servers": CONTROLLERS,
+    "advertised.listeners": "INTERNAL://kafka-1.example.com:9092",
+}
+
+
+def kraft(more=None):
+    """The good inventory as a cluster of three combined nodes of Kafka 4.3.1."""
+    document = good()
+    del document["all"]["children"]["zookeeper"]
+    document["all"]["vars"].update(kafka_metadata="kraft", kafka_version="4.3.1")
+    document["all"]["children"]["controllers"] = {"hosts": {name: {} for name in NODES}}
+    return merge(document, more or {})
+
+
+def group(name, hosts):
+    """An overlay that gives a group these hosts, and no others."""
+    return {"all": {"children": {name: {"=hosts": {host: {} for host in hosts}}}}}
+
+
+def variables(**values):
+    """An overlay of the variables of all hosts."""
+    return {"all": {"vars": values}}
+
+
+def meta(node, cluster_id=FRESH_CLUSTER_ID, **more):
+    """Facts of a directory that was formatted for a node."""
+    found = {
+        "version": "1",
+        "node.id": str(node),
+        "cluster.id": cluster_id,
+        "directory.id": directory_id(cluster_id, node),
+        **more,
+    }
+    return {"kafka/log_dirs/0/meta": found, "kafka/log_dirs/0/exists": True}
+
+
+def begun(**more):
+    """Facts of a cluster that has begun, with those of single nodes laid over."""
+    facts = {f"kafka-{node}": {**meta(node), "kafka/current": CURRENT} for node in (1, 2, 3)}
+    for name, changes in more.items():
+        facts[name.replace("_", "-")].update(changes)
+    return facts
+
+
+def told(verdict):
+    """check id -> hosts of all findings."""
+    hosts: dict = {}
+    for each in verdict.findings:
+        hosts.setdefault(each.check, []).extend(each.subjects)
+    return {check: sorted(set(names)) for check, names in hosts.items()}
+
+
+def test_a_new_cluster(tmp_path):
+    """Nothing is wrong with it: all nodes are formatted, with one id and the same voters."""
+    verdict = verdict_of(kraft(), tmp_path)
+    assert not told(verdict)
+    storage = verdict.result["storage"]["orders-prod"]
+    assert storage["cluster_id"] == FRESH_CLUSTER_ID and storage["unformatted"] == NODES
+    assert storage["initial_controllers"] == ",".join(
+        f"{node}@kafka-{node}.example.com:9093:{directory_id(FRESH_CLUSTER_ID, node)}"
+        for node in (1, 2, 3)
+    )
+    assert verdict.result["quorums"]["kafka-2"]["roles"] == ["broker", "controller"]
+
+
+def test_zookeeper_mode_has_nothing_of_it(tmp_path):
+    result = verdict_of(good(), tmp_path).result
+    assert result["storage"] == {"orders-prod": None}
+    assert result["quorums"] == dict.fromkeys(NODES)
+
+
+def test_a_format_that_was_killed_goes_on_with_its_id(tmp_path):
+    """Of three nodes one is formatted, and none was ever started."""
+    verdict = verdict_of(kraft(), tmp_path, facts={"kafka-2": meta(2, OTHER_ID)})
+    assert not told(verdict)
+    storage = verdict.result["storage"]["orders-prod"]
+    assert storage["cluster_id"] == OTHER_ID and storage["unformatted"] == ["kafka-1", "kafka-3"]
+
+
+def test_brokers_that_do_not_vote(tmp_path):
+    """A node beside the quorum is a broker only, and knows the same controllers."""
+    verdict = verdict_of(kraft(group("controllers", ["kafka-1"])), tmp_path)
+    assert told(verdict) == {"quorum.single": ["kafka-1"]}
+    parts = verdict.result["quorums"]
+    assert [parts[name]["roles"] for name in NODES] == [
+        ["broker", "controller"],
+        ["broker"],
+        ["broker"],
+    ]
+    assert len(parts["kafka-3"]["controllers"]) == 1
+
+
+SERVERS = {"all": {"children": {"zookeeper": {"hosts": {"zookeeper-1": {}}}}}}
+SECURED = {"kafka_listeners": [{"name": "A", "port": 9092, "protocol": "SSL"}]}
+WRONG = {
+    "two voters": (group("controllers", NODES[:2]), {}, {"quorum.size": NODES[:2]}),
+    "no voters": (group("controllers", []), {}, {"quorum.size": NODES}),
+    "a controller that is no broker": (
+        group("controllers", [*NODES, "c-1"]),
+        {},
+        {"quorum.separate": ["c-1"]},
+    ),
+    "ZooKeeper servers beside controllers": (SERVERS, {}, {"metadata.mixed": ["zookeeper-1"]}),
+    "one broker in the other mode": (
+        {"all": {"children": {"kafka": {"hosts": {"kafka-3": {"kafka_metadata": "zookeeper"}}}}}},
+        {},
+        # Kafka 4 for it, and no voter
+        {
+            "settings.not_uniform": ["kafka-3"],
+            "version.illegal_path": ["kafka-3"],
+            "quorum.size": ["kafka-1", "kafka-2"],
+        },
+    ),
+    "a release without voters that can change": (
+        variables(kafka_version="3.8.1"),
+        {},
+        {"version.illegal_path": NODES},
+    ),
+    "a release that nobody knows": (
+        variables(kafka_version="4.9.9"),
+        {},
+        {"version.unknown": NODES},
+    ),
+    "a key that the quorum owns": (
+        variables(kafka_config={"controller.quorum.voters": "1@a:1"}),
+        {},
+        {"config.owned_key": NODES},
+    ),
+    "two ports in one": (
+        variables(kafka_controller_port=9092),
+        {},
+        {"listeners.duplicate": NODES},
+    ),
+    "a listener with the controllers' name": (
+        variables(kafka_listeners=[{"name": "CONTROLLER", "port": 9092, "advertised": "a"}]),
+        {},
+        {"listeners.duplicate": NODES},
+    ),
+    "an authorizer": (
+        variables(kafka_authorizer=True),
+        {},
+        {"metadata.not_yet": NODES, "security.super_users": NODES},
+    ),
+    "two nodes with one id": (
+        {
+            "all": {
+                "children": {
+                    "kafka": {
+                        "hosts": {
+                            "kafka-1": {"kafka_broker_id": 4},
+                            "kafka-2": {"kafka_broker_id": 4},
+                        }
+                    }
+                }
+            }
+        },
+        {},
+        {"identity.duplicate_broker_id": ["kafka-1", "kafka-2"]},
+    ),
+    "an id that is not the one on the disk": (
+        {"all": {"children": {"kafka": {"hosts": {"kafka-2": {"kafka_broker_id": 7}}}}}},
+        begun(),
+        {"identity.contradicts_disk": ["kafka-2"]},
+    ),
+    "one disk with a foreign cluster id": (
+        {},
+        begun(kafka_3=meta(3, OTHER_ID)),
+        {"identity.foreign_cluster": ["kafka-3"]},
+    ),
+    "an empty disk beside nodes that have begun": (
+        {},
+        begun(kafka_3={"kafka/log_dirs/0/meta": None}),
+        {"quorum.unformatted": ["kafka-3"]},
+    ),
+    "a new node of a cluster that has begun": (
+        {
+            "all": {
+                "children": {
+                    "kafka": {"hosts": {"kafka-4": {"ansible_host": "kafka-4.example.com"}}}
+                }
+            }
+        },
+        begun(),
+        {"quorum.unformatted": ["kafka-4"]},
+    ),
+    "another group of controllers than at the beginning": (
+        group("controllers", ["kafka-1"]),
+        begun(),
+        {"quorum.changed": NODES, "quorum.single": ["kafka-1"]},
+    ),
+    "an id of the cluster that Kafka did not make": (
+        {},
+        {"kafka-1": meta(1, "mycluster")},
+        {"quorum.foreign_format": ["kafka-1"]},
+    ),
+    "a directory that somebody else has formatted": (
+        {},
+        {"kafka-1": meta(1, **{"directory.id": "AAAAAAAAAAAAAAAAAAAAAA"})},
+        {"quorum.foreign_format": ["kafka-1"]},
+    ),
+    "a cluster of ZooKeeper mode": (
+        {},
+        {
+            name: {"kafka/current": {"broker.id": name[-1], "zookeeper.connect": "a:2181/kafka"}}
+            for name in NODES
+        },
+        # and nothing is formatted there
+        {"metadata.changed": NODES, "quorum.unformatted": NODES},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_refused(name, tmp_path):
+    overlay, facts, expected = WRONG[name]
+    assert told(verdict_of(kraft(overlay), tmp_path, facts=copy.deepcopy(facts))) == expected
+
+
+def test_a_cluster_of_kraft_mode_stays_one(tmp_path):
+    """The inventory of ZooKeeper mode for hosts on which a KRaft cluster is."""
+    found = told(verdict_of(good(), tmp_path, facts=begun()))
+    assert found["metadata.changed"] == NODES
+
+
+def test_controllers_in_zookeeper_mode(tmp_path):
+    document = good()
+    document["all"]["children"]["controllers"] = {"hosts": {name: {} for name in NODES}}
+    assert told(verdict_of(document, tmp_path)) == {"metadata.mixed": NODES}
+
+
+def test_a_cluster_that_has_begun_is_in_order(tmp_path):
+    verdict = verdict_of(kraft(), tmp_path, facts=begun())
+    assert not told(verdict)
+    assert verdict.result["storage"]["orders-prod"]["unformatted"] == []
+
+
+def test_playbooks_that_are_not_fit_for_it_yet(tmp_path):
+    assert told(verdict_of(kraft(), tmp_path, facts=begun(), fit_for_kraft=False)) == {
+        "metadata.not_yet": NODES
+    }
+    assert not told(verdict_of(good(), tmp_path, fit_for_kraft=False))
+
+
+def test_a_new_cluster_begins_with_all_of_its_nodes(tmp_path):
+    verdict = verdict_of(kraft(), tmp_path, raw={"kafka-3": {"in_play": False}})
+    assert told(verdict) == {"quorum.unformatted": ["kafka-3"]}
+
+
+def test_an_open_port_of_controllers_is_told_in_production(tmp_path):
+    found = told(verdict_of(kraft(), tmp_path, unprotected=True))
+    assert found["security.controller_open"] == NODES
+    bound = kraft(variables(kafka_controller_bind="192.0.2.1"))
+    assert "security.controller_open" not in told(verdict_of(bound, tmp_path, unprotected=True))
+
+
+@pytest.mark.parametrize(("value", "warned"), [("2", False), ("1", True)])
+def test_the_setting_that_kafka_itself_makes_of_its_configuration(value, warned, tmp_path):
+    """Kafka 4.1 and later begin a cluster with min.insync.replicas as a setting of the cluster."""
+    snapshot = {
+        "cluster_id": FRESH_CLUSTER_ID,
+        "brokers": {node: ((f"kafka-{node}.example.com", 9092),) for node in (1, 2, 3)},
+        "overrides": ((None, "min.insync.replicas", value),),
+    }
+    found = told(verdict_of(kraft(), tmp_path, facts=begun(), snapshot=snapshot))
+    assert ("config.dynamic_override" in found) == warned, found
