@@ -98,7 +98,11 @@ def _members(
             remedy = "define what the expression needs, or write the value plainly"
             problems.append(Problem("settings.undefined", reason, remedy, (name,)))
             continue
-        raw = Raw(name, name in names["kafka"], name in names["zookeeper"], settings)
+        quorum = task_vars["groups"].get(str(settings.get("kafka_controllers_group")), [])
+        raw = Raw(
+            *(name, name in names["kafka"], name in names["zookeeper"], settings),
+            controllers=tuple(map(str, quorum)),
+        )
         member, findings = read_member(raw)
         problems += findings
         members.append(member)

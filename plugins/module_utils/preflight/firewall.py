@@ -42,8 +42,14 @@ VARIABLES = (
     *("ansible_connection", "ansible_host", "ansible_port", "flow_validation"),
     *("flow_validation_audiences", "host_baseline_firewall", "host_baseline_firewall_addresses"),
     *("host_baseline_firewall_sources", "jvm_service_manager", "kafka_address", "kafka_admin_host"),
-    *("kafka_admin_listener", "kafka_cluster_name", "kafka_config", "kafka_inter_broker_listener"),
-    *("kafka_listeners", "zookeeper_address", "zookeeper_bind", "zookeeper_client_port"),
+    *("kafka_admin_listener", "kafka_cluster_name", "kafka_config", "kafka_controller_port"),
+    *(
+        "kafka_controllers_group",
+        "kafka_inter_broker_listener",
+        "kafka_listeners",
+        "kafka_metadata",
+    ),
+    *("zookeeper_address", "zookeeper_bind", "zookeeper_client_port"),
     *("zookeeper_election_port", "zookeeper_peer_port"),
 )
 CHOICE = "host_baseline_firewall"
@@ -136,6 +142,9 @@ class _Reader:
         member = self._member
         for index, each in enumerate(member.listeners):
             yield each.port, f"listener {each.name}", self._of_listener(index, each)
+        if member.is_controller and isinstance(member.get("kafka_controller_port"), int):
+            words = [(ADDRESSES, each) for each in self._addresses(self._cluster.brokers)]
+            yield member.get("kafka_controller_port"), "KRaft, controllers", words
         if not member.is_server:
             return
         servers = [(ADDRESSES, address) for address in self._addresses(self._cluster.servers)]

@@ -70,6 +70,17 @@ def told(openings, host):
     return {each.port: sorted(each.sources) for each in openings[host]}
 
 
+def test_the_port_of_controllers_is_open_to_the_other_brokers(tmp_path):
+    overlay = {
+        "vars": {"kafka_metadata": "kraft", "kafka_controller_port": 9095},
+        "children": {"controllers": {"hosts": {"kafka-1": {}}}},
+    }
+    openings, problems, _members, _callers = read(tmp_path, overlay)
+    assert problems == []
+    assert told(openings, "kafka-1")[9095] == ["192.0.2.22"]
+    assert 9095 not in told(openings, "kafka-2")
+
+
 def test_each_port_is_open_to_those_that_need_it_and_to_nobody_else(tmp_path):
     openings, problems, _members, _callers = read(tmp_path)
     assert problems == []
