@@ -16,6 +16,7 @@ from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.firewall.openings import order
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.callers import callers_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.firewall import (
     VARIABLES,
     openings_of,
@@ -28,9 +29,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
     Member,
     Raw,
     read_member,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_controller import (
-    callers_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem

@@ -34,6 +34,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import FOR_SPARK
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import find as find_java
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.callers import callers_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
     found,
     in_order,
@@ -74,7 +75,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network
     resolve_names,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_controller import (
-    callers_of,
     is_here,
     too_old,
     why_no_answer,

@@ -22,6 +22,7 @@ LISTS = (*BLOCKS, "tasks", "pre_tasks", "post_tasks", "handlers")
 # They look at all clusters of the inventory at once, and stand below no condition of one cluster.
 ONCE_FOR_ALL = {
     "roles/preflight/tasks/main.yml",
+    "roles/host_baseline/tasks/firewall.yml",
     "roles/jvm_service/tasks/obtain.yml",
     "roles/kafka/tasks/obtain_plugins.yml",
     "roles/flow_validation/tasks/fetch.yml",

@@ -8,29 +8,13 @@ Runs on the controller only: a module costs about 0.4 s a host, and locally it w
 
 from __future__ import annotations
 
-import socket
 import sys
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
-    bare,
-    is_address,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.firewall import (
-    ADDRESSES,
-    addresses_of,
-    is_wanted,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
-    Inventory,
-    first_line,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import Callers
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import first_line
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
-CONTROLLER = ("localhost", "127.0.0.1", "::1")
 OLDEST = (2, 19)  # as in meta/runtime.yml: from here on Ansible marks what may be a template
 
 
@@ -74,52 +58,3 @@ def why_no_answer(answer: Mapping[str, Any]) -> str:
     if any(line.startswith("Traceback") for line in lines):
         lines = lines[-1:]
     return masked_text(" ".join(lines[:3]))[:300]
-
-
-def callers_of(
-    inventory: Inventory, members: Sequence[Member], groups: Mapping[str, Sequence[str]]
-) -> Callers:
-    """Who connects to the members that have a firewall; nobody is looked up where none has.
-
-    Raises AnsibleError where the variables of a client's host cannot be evaluated.
-    """
-    wanting = [each for each in members if is_wanted(each)]
-    if not wanting:
-        return Callers()
-    known = {each.name: addresses_of(each) for each in members}
-    clients = {
-        name: _client(inventory, name, known.get(name, ()))
-        for name in groups.get("kafka_clients", ())
-    }
-    admin = {}
-    for member in wanting:
-        name = member.text("kafka_admin_host") or CONTROLLER[0]
-        if name in CONTROLLER:
-            targets = known[member.name] or (member.text("ansible_host") or member.name,)
-            admin[member.name] = seen_by(targets[0])
-        else:
-            admin[member.name] = _client(inventory, name, known.get(name, ()))[1]
-    return Callers(clients, admin)
-
-
-def _client(inventory: Inventory, name: str, known: Sequence[str]) -> Tuple[str, Tuple[str, ...]]:
-    """(the cluster that it uses, its addresses) of a host that need not be a member."""
-    told = inventory.evaluated(name, (ADDRESSES, "ansible_host", "kafka_clients_of"))
-    stated = told.get(ADDRESSES) or known or [told.get("ansible_host") or name]
-    usable = tuple(bare(str(each)) for each in stated if is_address(str(each)))
-    return str(told.get("kafka_clients_of") or ""), usable
-
-
-def seen_by(target: str) -> Tuple[str, ...]:
-    """The address from which this machine would connect to another; nothing is sent.
-
-    What translates addresses on the way is not seen.
-    """
-    try:
-        answers = socket.getaddrinfo(target, 9, type=socket.SOCK_DGRAM)
-        family, kind, protocol, _name, address = answers[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.connect(address)
-            return (str(probe.getsockname()[0]),)
-    except OSError:
-        return ()

@@ -7,6 +7,10 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.callers import (
+    callers_of,
+    seen_by,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.firewall import (
     VARIABLES,
     addresses_of,
@@ -15,10 +19,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.firewal
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     Raw,
     read_member,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_controller import (
-    callers_of,
-    seen_by,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     Callers,
