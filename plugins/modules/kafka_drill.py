@@ -121,7 +121,8 @@ RETURN = r"""
 seen:
   description:
     - What was seen. C(sent), C(acknowledged), C(refused) (by the broker's word), C(lost), C(pause_ms), C(groups) with what each has
-      received, C(measured) numbers of its own, C(moments) at which leader, ISR or controller changed, and acknowledgements for each tenth of a second as C(timeline).
+      received, C(measured) numbers of its own, C(moments) at which leader, ISR or controller changed, and acknowledgements for each
+      tenth of a second as C(timeline).
   returned: with each O(part) but V(clean) and V(coordinators)
   type: dict
   sample:
