@@ -29,16 +29,31 @@ options:
       - How to log in; needed with C(SASL_PLAINTEXT) and C(SASL_SSL).
       - If not given, the environment variable E(KAFKA_SASL_MECHANISM) is used.
     type: str
-    choices: [PLAIN, SCRAM-SHA-256, SCRAM-SHA-512]
+    choices: [PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER]
   sasl_username:
     description:
-      - User name. Not a secret, so it may appear in output.
+      - User name. Not a secret, so it may appear in output. With C(OAUTHBEARER) the client's id at the OpenID provider.
       - If not given, the environment variable E(KAFKA_SASL_USERNAME) is used.
     type: str
   sasl_password:
     description:
-      - Password of O(sasl_username).
+      - Password of O(sasl_username). With C(OAUTHBEARER) the client's secret.
       - If not given, the environment variable E(KAFKA_SASL_PASSWORD) is used.
+    type: str
+  sasl_token_url:
+    description:
+      - With C(OAUTHBEARER), the token endpoint of the OpenID provider. It is asked by the client credentials grant.
+      - If not given, the environment variable E(KAFKA_SASL_TOKEN_URL) is used.
+    type: str
+  sasl_token_ca:
+    description:
+      - Certificates that the provider's certificate is checked against, as PEM text or as a path.
+      - If not given, the environment variable E(KAFKA_SASL_TOKEN_CA) is used, then the system's own.
+    type: str
+  sasl_scope:
+    description:
+      - With C(OAUTHBEARER), the scope that is asked for; several are separated by spaces.
+      - If not given, the environment variable E(KAFKA_SASL_SCOPE) is used.
     type: str
   ssl_ca:
     description:

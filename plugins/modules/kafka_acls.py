@@ -149,7 +149,7 @@ options:
     description:
       - The user that runs this module, as brokers see it.
       - By default C(User:) and O(sasl_username), or C(User:ANONYMOUS) without a login. It cannot be known for a
-        client certificate; then every user counts as this one when O(allow) is asked for V(lockout).
+        client certificate or a token; then every user counts as this one when O(allow) is asked for V(lockout).
     type: str
   operation_timeout:
     description:

@@ -149,6 +149,7 @@ ONE_WAY = {
             "admin/records/client.py",
             "admin/moves/disks.py",
             "admin/client/reach.py",
+            "admin/client/token.py",
             "admin/moves/reassignment.py",
             "admin/runner.py",
             "admin/client/until_quiet.py",

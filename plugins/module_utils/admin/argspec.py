@@ -9,21 +9,24 @@ Private to this collection. The texts are in the doc fragment `kafka`; a unit te
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, Dict, Mapping, Optional
 
 from ansible.module_utils.basic import env_fallback
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import (
+    OAUTHBEARER,
     TIMEOUT_MAX_SECONDS,
     Connection,
     parse_addresses,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import checked_seconds
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTHBEARER)
 
 
 def kafka_argument_spec(**options: Any) -> Dict[str, Any]:
@@ -50,6 +53,9 @@ def kafka_argument_spec(**options: Any) -> Dict[str, Any]:
         sasl_password=dict(
             type="str", no_log=True, fallback=(env_fallback, ["KAFKA_SASL_PASSWORD"])
         ),
+        sasl_token_url=dict(type="str", fallback=(env_fallback, ["KAFKA_SASL_TOKEN_URL"])),
+        sasl_token_ca=dict(type="str", fallback=(env_fallback, ["KAFKA_SASL_TOKEN_CA"])),
+        sasl_scope=dict(type="str", fallback=(env_fallback, ["KAFKA_SASL_SCOPE"])),
         ssl_ca=dict(type="str", fallback=(env_fallback, ["KAFKA_SSL_CA"])),
         ssl_certificate=dict(type="str", fallback=(env_fallback, ["KAFKA_SSL_CERTIFICATE"])),
         ssl_key=dict(type="str", no_log=True, fallback=(env_fallback, ["KAFKA_SSL_KEY"])),
@@ -74,6 +80,7 @@ KAFKA_RULES: Dict[str, Any] = dict(
             ("sasl_mechanism", "sasl_username", "sasl_password"),
         ),
         ("security_protocol", "SASL_SSL", ("sasl_mechanism", "sasl_username", "sasl_password")),
+        ("sasl_mechanism", OAUTHBEARER, ("sasl_token_url",)),
     ],
     required_together=[("ssl_certificate", "ssl_key")],
 )
@@ -96,14 +103,33 @@ def _check_file(option: str, value: Optional[str]) -> None:
     )
 
 
+def _check_url(value: str) -> None:
+    """Refuse what is no address of a token endpoint."""
+    if re.match(r"https?://[^\s/]+", value):
+        return
+    raise AdminError(
+        Problem(
+            "options.url",
+            "not an address of a token endpoint",
+            "write it with https://, as the provider's discovery document names token_endpoint",
+            setting="sasl_token_url",
+            value=masked_text(value)[:200],
+        )
+    )
+
+
 def connection_from(params: Mapping[str, Any]) -> Connection:
     """The Connection of a module's parameters; AdminError for what cannot be one."""
     checked_seconds("timeout", params["timeout"], TIMEOUT_MAX_SECONDS)
     if params["security_protocol"].endswith("SSL"):
         for option in ("ssl_ca", "ssl_certificate", "ssl_key"):
             _check_file(option, params[option])
+    if params["sasl_mechanism"] == OAUTHBEARER:
+        _check_file("sasl_token_ca", params["sasl_token_ca"])
+        _check_url(str(params["sasl_token_url"]))
     same = (
         *("security_protocol", "sasl_mechanism", "sasl_username", "sasl_password", "ssl_ca"),
+        *("sasl_token_url", "sasl_token_ca", "sasl_scope"),
         *("ssl_certificate", "ssl_key", "ssl_key_password", "ssl_check_hostname"),
         *("timeout", "cluster_id"),
     )

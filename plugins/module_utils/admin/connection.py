@@ -16,6 +16,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
+OAUTHBEARER = "OAUTHBEARER"  # the mechanism whose passwords are tokens of an OpenID provider
 # What the client library accepts for one request.
 TIMEOUT_MAX_SECONDS = 3600
 # host:port, [v6]:port
@@ -38,6 +39,9 @@ class Connection:
     ssl_check_hostname: bool = True
     timeout: float = 30.0
     cluster_id: Optional[str] = None
+    sasl_token_url: Optional[str] = None
+    sasl_token_ca: Optional[str] = None
+    sasl_scope: Optional[str] = None
 
     @property
     def bootstrap(self) -> str:

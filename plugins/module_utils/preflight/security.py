@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Mapping, Sequence
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import OAUTHBEARER
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     is_wildcard,
 )
@@ -101,6 +102,10 @@ def _client_security(member: Member, mechanisms: Sequence[str]) -> Iterator[Prob
         variable = "kafka_client_security.sasl_mechanism"
         reason = f"the brokers take {', '.join(str(each) for each in mechanisms)}"
         remedy = f"set {variable} to one of these, with sasl_username and sasl_password"
+        yield found("listeners.client_security", member.name, variable, mechanism, reason, remedy)
+    if mechanism == OAUTHBEARER and member.text("flow_validation") != "never":
+        variable = "kafka_client_security.sasl_mechanism"
+        reason, remedy = "the validation does not log in by tokens", "set flow_validation: never"
         yield found("listeners.client_security", member.name, variable, mechanism, reason, remedy)
     certificate, key = (str(security.get(f"ssl_{part}") or "") for part in ("certificate", "key"))
     path = next((each for each in (key, certificate) if each[:1] in ("/", "~")), "")

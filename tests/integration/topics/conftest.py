@@ -23,6 +23,7 @@ sys.path.insert(0, str(CHECKOUT))
 from tests.support import collection_finder  # noqa: E402
 from tests.support.bare_cluster import BareCluster  # noqa: E402
 from tests.support.run_module import Modules  # noqa: E402
+from tests.support.token_provider import TokenProvider  # noqa: E402
 
 collection_finder.install()
 
@@ -84,8 +85,17 @@ def certificate():
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory, certificate):
-    """Three ZooKeepers, three brokers of the ZooKeeper line; one SASL and one TLS listener."""
+def tokens(tmp_path_factory, certificate):
+    """The OpenID provider whose tokens the listeners TOKEN take."""
+    provider = TokenProvider(tmp_path_factory.mktemp("tokens"), certificate)
+    yield provider
+    provider.close()
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory, certificate, tokens):
+    """Three ZooKeepers, three brokers of the ZooKeeper line; listeners with passwords, TLS and tokens."""
+    of_tokens, flags = tokens.of_brokers("TOKEN")
 
     def one_line(pem):
         return pem.replace("\n", "\\n")
@@ -93,8 +103,10 @@ def cluster(tmp_path_factory, certificate):
     with BareCluster(
         directory=tmp_path_factory.mktemp("cluster"),
         port_base=PORT_BASE,
-        extra_listeners={"LOGIN": "SASL_PLAINTEXT", "TLS": "SSL"},
+        extra_listeners={"LOGIN": "SASL_PLAINTEXT", "TLS": "SSL", "TOKEN": "SASL_PLAINTEXT"},
+        kafka_flags=flags,
         broker_config={
+            **of_tokens,
             # A new controller gives leadership back after 5 s: what gives it back here is our module.
             "auto.leader.rebalance.enable": "false",
             # Retention acts within a second here, not within minutes.
@@ -118,13 +130,17 @@ def cluster(tmp_path_factory, certificate):
 
 
 @pytest.fixture(scope="session")
-def kraft(tmp_path_factory):
-    """One combined KRaft node of the 4.x line."""
+def kraft(tmp_path_factory, tokens):
+    """One combined KRaft node of the 4.x line, with a listener that takes tokens."""
+    of_tokens, flags = tokens.of_brokers("TOKEN")
     with BareCluster(
         directory=tmp_path_factory.mktemp("kraft"),
         port_base=PORT_BASE + 200,
         brokers=1,
         kraft=True,
+        extra_listeners={"TOKEN": "SASL_PLAINTEXT"},
+        kafka_flags=flags,
+        broker_config=of_tokens,
     ) as running:
         yield running
 

@@ -34,7 +34,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.plan i
     chosen,
     plan_acls,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import (
+    OAUTHBEARER,
+    Connection,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     AdminError,
     Change,
@@ -67,7 +70,9 @@ def policy_from(params: Mapping[str, Any], connection: Connection) -> AclPolicy:
 
 
 def own_principal(connection: Connection) -> Optional[str]:
-    """Who a connection is for the brokers; None with a certificate, whose name they may map."""
+    """Who a connection is for the brokers; None with a certificate or a token, whose name they may map."""
+    if connection.sasl_mechanism == OAUTHBEARER:
+        return None
     if connection.security_protocol.startswith("SASL"):
         return f"User:{connection.sasl_username}"
     if connection.security_protocol == "SSL" and connection.ssl_certificate:

@@ -28,7 +28,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reac
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settings import (
     librdkafka_settings,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.token import fetch_token
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import (
+    OAUTHBEARER,
+    Connection,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     AdminError,
     FinalError,
@@ -81,6 +85,8 @@ class ClusterConnection:
         """Reach the cluster within `timeout`, or raise an AdminError that says what is wrong."""
         deadline = self._clock() + self.connection.timeout
         probe_addresses(self.connection.addresses, self.connection.timeout, self._clock)
+        if self.connection.sasl_mechanism == OAUTHBEARER:
+            fetch_token(self.connection)
         self._renew()
         # Several addresses: one of them may be right although another is wrong.
         patience = 0 if len(self.connection.addresses) == 1 else 3

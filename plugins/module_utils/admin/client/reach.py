@@ -21,6 +21,7 @@ from typing import Any, Callable, Counter, List, Optional, Sequence, Tuple, cast
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint, endpoints
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import (
+    OAUTHBEARER,
     Connection,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
@@ -75,7 +76,11 @@ def connection_problem(connection: Connection, verdict: Optional[str], detail: s
             CREDENTIALS,
             f"wrong credentials: it refuses user {connection.sasl_username} by "
             f"{connection.sasl_mechanism}{because}",
-            "correct sasl_username or sasl_password",
+            (
+                "ask for the scope and the audience that the brokers expect, by sasl_scope and at the provider"
+                if connection.sasl_mechanism == OAUTHBEARER
+                else "correct sasl_username or sasl_password"
+            ),
         ),
         "certificate": (
             CERTIFICATE,

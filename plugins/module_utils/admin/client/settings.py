@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A Connection as the settings of each client library.
 
-Private to this collection. Imports neither library.
+Private to this collection. Imports neither library; `client.token` makes what kafka-python wants for tokens.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ import ssl
 import tempfile
 from typing import Any, Dict, Optional
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.token import (
+    encoded,
+    provider,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import (
+    OAUTHBEARER,
+    Connection,
+)
 
 
 def librdkafka_settings(connection: Connection) -> Dict[str, Any]:
@@ -28,8 +35,11 @@ def librdkafka_settings(connection: Connection) -> Dict[str, Any]:
     }
     if connection.security_protocol.startswith("SASL"):
         settings["sasl.mechanism"] = connection.sasl_mechanism
-        settings["sasl.username"] = connection.sasl_username
-        settings["sasl.password"] = connection.sasl_password
+        if connection.sasl_mechanism == OAUTHBEARER:
+            settings.update(_oidc(connection))
+        else:
+            settings["sasl.username"] = connection.sasl_username
+            settings["sasl.password"] = connection.sasl_password
     if connection.security_protocol.endswith("SSL"):
         for value, pem, location in (
             (connection.ssl_ca, "ssl.ca.pem", "ssl.ca.location"),
@@ -42,6 +52,22 @@ def librdkafka_settings(connection: Connection) -> Dict[str, Any]:
             settings["ssl.key.password"] = connection.ssl_key_password
         if not connection.ssl_check_hostname:
             settings["ssl.endpoint.identification.algorithm"] = "none"
+    return settings
+
+
+def _oidc(connection: Connection) -> Dict[str, Any]:
+    user, password = encoded(connection)  # librdkafka joins them as they are
+    settings = {
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.client.id": user,
+        "sasl.oauthbearer.client.secret": password,
+        "sasl.oauthbearer.token.endpoint.url": connection.sasl_token_url,
+    }
+    if connection.sasl_scope:
+        settings["sasl.oauthbearer.scope"] = connection.sasl_scope
+    if connection.sasl_token_ca:
+        text = "-----BEGIN" in connection.sasl_token_ca
+        settings["https.ca.pem" if text else "https.ca.location"] = connection.sasl_token_ca
     return settings
 
 
@@ -66,8 +92,11 @@ class kafka_python_settings:  # pylint: disable=invalid-name
         }
         if connection.security_protocol.startswith("SASL"):
             settings["sasl_mechanism"] = connection.sasl_mechanism
-            settings["sasl_plain_username"] = connection.sasl_username
-            settings["sasl_plain_password"] = connection.sasl_password
+            if connection.sasl_mechanism == OAUTHBEARER:
+                settings["sasl_oauth_token_provider"] = provider(connection)
+            else:
+                settings["sasl_plain_username"] = connection.sasl_username
+                settings["sasl_plain_password"] = connection.sasl_password
         if connection.security_protocol.endswith("SSL"):
             settings["ssl_context"] = self._context()
         return settings

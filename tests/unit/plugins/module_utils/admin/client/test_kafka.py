@@ -66,6 +66,22 @@ def test_pem_text_stays_in_memory_and_paths_stay_paths():
     assert settings["ssl.endpoint.identification.algorithm"] == "none"
 
 
+def test_what_the_provider_gets_is_encoded_once():
+    """librdkafka joins id and secret as they are, and a colon would end the id."""
+    login = ("SASL_SSL", "OAUTHBEARER", "team:a", "s%cret & more")
+    where = {"sasl_token_url": "https://a/t", "sasl_token_ca": "/p.pem", "sasl_scope": "kafka"}
+    settings = librdkafka_settings(Connection(HERE, *login, **where))
+    given = {key[17:]: value for key, value in settings.items() if "oauthbearer" in key}
+    assert given == {
+        "method": "oidc",
+        "client.id": "team%3Aa",
+        "client.secret": "s%25cret+%26+more",
+        "token.endpoint.url": "https://a/t",
+        "scope": "kafka",
+    }
+    assert settings["https.ca.location"] == "/p.pem" and "sasl.username" not in settings
+
+
 def test_secrets_of_the_second_client_leave_no_file(certificate_files, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     certificate, key = (path.read_text() for path in certificate_files)
