@@ -53,8 +53,12 @@ def kafka_argument_spec(**options: Any) -> Dict[str, Any]:
         sasl_password=dict(
             type="str", no_log=True, fallback=(env_fallback, ["KAFKA_SASL_PASSWORD"])
         ),
-        sasl_token_url=dict(type="str", fallback=(env_fallback, ["KAFKA_SASL_TOKEN_URL"])),
-        sasl_token_ca=dict(type="str", fallback=(env_fallback, ["KAFKA_SASL_TOKEN_CA"])),
+        sasl_token_url=dict(
+            type="str", no_log=False, fallback=(env_fallback, ["KAFKA_SASL_TOKEN_URL"])
+        ),
+        sasl_token_ca=dict(
+            type="str", no_log=False, fallback=(env_fallback, ["KAFKA_SASL_TOKEN_CA"])
+        ),
         sasl_scope=dict(type="str", fallback=(env_fallback, ["KAFKA_SASL_SCOPE"])),
         ssl_ca=dict(type="str", fallback=(env_fallback, ["KAFKA_SSL_CA"])),
         ssl_certificate=dict(type="str", fallback=(env_fallback, ["KAFKA_SSL_CERTIFICATE"])),
