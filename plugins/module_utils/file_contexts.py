@@ -15,9 +15,12 @@ import re
 from dataclasses import dataclass
 from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.commands import (
+    Run,
+    run_or_refuse,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
 
-Run = Callable[[List[str]], Tuple[int, str, str]]
 # What a directory is for -> the type of its context
 TYPES = {"data": "var_lib_t", "logs": "var_log_t", "releases": "usr_t"}
 # Everything below a directory, as the policy writes it.
@@ -141,10 +144,4 @@ def apply(planned: Plan, run: Run, semanage: Optional[str]) -> None:
 
 
 def _must(run: Run, words: List[str]) -> str:
-    code, out, err = run(words)
-    if code != 0:
-        told = " ".join((err or out).split())[:300] or f"exit code {code}"
-        reason = f"{os.path.basename(words[0])}: {told}"
-        remedy = "repair what it says, then run it again"
-        raise ProblemError(Problem("host.selinux", reason, remedy, (), "jvm_service_selinux"))
-    return out
+    return run_or_refuse(run, words, "host.selinux", "jvm_service_selinux")

@@ -82,10 +82,10 @@ stale:
 """
 
 import re
-from typing import List, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.commands import runner
 from ansible_collections.kafkaops.cluster.plugins.module_utils.firewall.bring import KINDS, bring
 from ansible_collections.kafkaops.cluster.plugins.module_utils.firewall.firewalld import Firewalld
 from ansible_collections.kafkaops.cluster.plugins.module_utils.firewall.nftables import Nftables
@@ -122,10 +122,7 @@ def main() -> None:
     )
     params = module.params
 
-    def run(words: List[str]) -> Tuple[int, str, str]:
-        code, out, err = module.run_command(words, environ_update={"LC_ALL": "C.UTF-8"})
-        return int(code), str(out), str(err)
-
+    run = runner(module)
     name, label = params["name"], params["label"] or params["name"]
     if not NAME.fullmatch(name):
         module.fail_json(msg=f"name={name}: not kafkaops- and 8 hexadecimal digits")

@@ -54,10 +54,9 @@ enabled:
   sample: true
 """
 
-from typing import List, Tuple
-
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.commands import runner
 from ansible_collections.kafkaops.cluster.plugins.module_utils.file_contexts import (
     TYPES,
     Directory,
@@ -79,10 +78,7 @@ def main() -> None:
     if not is_enabled():
         module.exit_json(changed=False, enabled=False)
 
-    def run(words: List[str]) -> Tuple[int, str, str]:
-        code, out, err = module.run_command(words, environ_update={"LC_ALL": "C.UTF-8"})
-        return int(code), str(out), str(err)
-
+    run = runner(module)
     semanage = module.get_bin_path("semanage", opt_dirs=["/usr/sbin", "/sbin"])
     wanted = [Directory(path, TYPES[name]) for name in TYPES for path in module.params[name]]
     try:

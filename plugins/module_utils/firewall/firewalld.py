@@ -13,9 +13,13 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 from xml.sax.saxutils import escape
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.commands import (
+    Run,
+    run_or_refuse,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     remove,
     write_atomically,
@@ -32,7 +36,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.firewall.openings
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
 
-Run = Callable[[List[str]], Tuple[int, str, str]]
+# Reason and remedy.
+ABSENT = ("firewalld is not installed", "install and start the package firewalld")
+STOPPED = ("firewalld does not run", "systemctl enable --now firewalld")
 POLICIES_DIR = "/etc/firewalld/policies"
 # Before the zones' own rules; of those that come with firewalld, -15000 lets IPv6 find its neighbours.
 PRIORITY = -100
@@ -188,10 +194,7 @@ class Firewalld:
         """Why it cannot be used on this host, None where it can."""
         if self._is_running():
             return None
-        reason, remedy = "firewalld does not run", "systemctl enable --now firewalld"
-        if not self._cmd:
-            reason, remedy = "firewalld is not installed", "install and start the package firewalld"
-        return Problem("host.firewall", reason, remedy, (), *_SETTING)
+        return Problem("host.firewall", *(STOPPED if self._cmd else ABSENT), (), *_SETTING)
 
     def state(self) -> State:
         """What holds now, and after a boot."""
@@ -287,13 +290,8 @@ class Firewalld:
         return self._run([str(self._cmd), *words])
 
     def _must(self, *words: str) -> str:
-        code, out, err = self._try(*words)
-        if code != 0:
-            told = " ".join((err or out).split())[:300] or f"exit code {code}"
-            reason = f"firewall-cmd {words[0]}: {told}"
-            remedy = "repair what it says, then run it again"
-            raise ProblemError(Problem("host.firewall_failed", reason, remedy, (), *_SETTING))
-        return out
+        command, called = [str(self._cmd), *words], f"firewall-cmd {words[0]}"
+        return run_or_refuse(self._run, command, "host.firewall_failed", *_SETTING, called=called)
 
 
 _SETTING = ("host_baseline_firewall", "firewalld")

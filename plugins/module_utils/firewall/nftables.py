@@ -14,8 +14,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.commands import (
+    Run,
+    run_or_refuse,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     read_text,
     remove,
@@ -30,9 +34,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.firewall.openings
     is_ipv6,
     order,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
-Run = Callable[[List[str]], Tuple[int, str, str]]
+# Reason and remedy.
+ABSENT = ("there is no program nft", "install the package nftables")
 RULES_DIR = "/etc/kafkaops"
 UNIT_DIR = "/etc/systemd/system"
 FAMILY, CHAIN = "inet", "input"
@@ -203,8 +208,7 @@ class Nftables:
         """Why it cannot be used on this host, None where it can."""
         if self._nft:
             return None
-        reason, remedy = "there is no program nft", "install the package nftables"
-        return Problem("host.firewall", reason, remedy, (), *_SETTING)
+        return Problem("host.firewall", *ABSENT, (), *_SETTING)
 
     def state(self) -> State:
         """What holds now, and after a boot."""
@@ -263,15 +267,10 @@ class Nftables:
         return unit_text(self._name, self._label, str(self._nft), self._rules)
 
     def _must(self, words: List[str]) -> None:
-        code, out, err = self._run(words)
-        if code != 0:
-            told = " ".join((err or out).split())[:300] or f"exit code {code}"
-            reason = f"{os.path.basename(words[0])}: {told}"
-            raise ProblemError(Problem("host.firewall_failed", reason, _AGAIN, (), *_SETTING))
+        run_or_refuse(self._run, words, "host.firewall_failed", *_SETTING)
 
 
 _SETTING = ("host_baseline_firewall", "nftables")
-_AGAIN = "repair what it says, then run it again"
 
 
 def _without_comments(text: str) -> List[str]:

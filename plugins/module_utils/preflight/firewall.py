@@ -14,6 +14,10 @@ from __future__ import annotations
 import ipaddress
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.firewall import (
+    firewalld,
+    nftables,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.firewall.openings import (
     Opening,
     canonical,
@@ -339,12 +343,10 @@ def _tools(member: Member) -> Iterator[Problem]:
             member.name,
             CHOICE,
             chosen,
-            "firewalld does not run" if stopped else "firewalld is not installed",
-            "systemctl enable --now firewalld" if stopped else "",
+            *(firewalld.STOPPED if stopped else firewalld.ABSENT),
         )
     if chosen == "nftables" and not known["nft"]:
-        reason, remedy = "there is no program nft", "install the package nftables"
-        yield found("host.firewall", member.name, CHOICE, chosen, reason, remedy)
+        yield found("host.firewall", member.name, CHOICE, chosen, *nftables.ABSENT)
     if chosen == "nftables" and known["firewalld"] == "running":
         reason = "firewalld runs on this host, and refuses what it has not opened itself"
         yield found("host.two_firewalls", member.name, CHOICE, chosen, reason)
