@@ -20,7 +20,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue i
     AFTER,
     AUTOMATIC,
     BEFORE,
-    SESSION_SECONDS,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import (
     Settings,
@@ -31,11 +30,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_processes import (
     Inside,
-    Process,
+    Pair,
+    ended,
+    longest_pause_ms,
+    take_over,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
-    failed,
     own_topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
@@ -57,17 +58,14 @@ WORK_SECONDS, INTERVAL_MS = 0.02, 5000
 BATCHES = 5
 
 
-class Pair:
-    """Two consumers of a group: the first is killed, the second goes on. `done`: (record, when)."""
+class Consumers(Pair):
+    """Two consumers of a group. `done`: (record, when)."""
 
     def __init__(self, settings: Settings, topic: str, group: str, mode: str):
         self.group, self.mode = group, mode
         self.done: List[Tuple[str, int]] = []
-        self.killed_ms = 0
-        self.resumed_ms = 0
         self._batches, self._committed = 0, False
-        body = _working(settings, topic, group, mode)
-        self.first, self.second = Process(body, self._of_first), Process(body, self._of_second)
+        super().__init__(_working(settings, topic, group, mode))
 
     def _of_first(self, what: str, told: Any = "") -> None:
         if what == "done":
@@ -80,8 +78,7 @@ class Pair:
             self._batches += 1
             enough = self._batches >= BATCHES and (self.mode != AUTOMATIC or self._committed)
             if enough and not self.killed_ms:
-                self.killed_ms = now_ms()
-                self.first.kill()
+                self.kill_first()
             else:
                 self.first.go_on()
 
@@ -138,43 +135,20 @@ def commit_modes(
     AdminError where none reads.
     """
     settings = librdkafka_settings(connection)
-    pairs = [Pair(settings, topic, groups[mode], mode) for mode in (AUTOMATIC, AFTER, BEFORE)]
-    processes = [each for pair in pairs for each in (pair.first, pair.second)]
-    try:
-        with own_topics(connection, {topic: assignment}, config):
-            try:
-                ticker = Ticker(settings, topic, interval=0.001)
-                wait_until(lambda: len(ticker.acknowledged) >= RECORDS, 2 * ANSWER_SECONDS)
-                ticker.stop()
-                sent = ticker.sent_and_acknowledged
-                last = max(sent, key=int)
-                for pair in pairs:
-                    pair.first.begin()
-                if not wait_until(
-                    lambda: all(each.killed_ms for each in pairs), 2 * ANSWER_SECONDS
-                ):
-                    raise failed(topic, "not every consumer has worked in time")
-                for pair in pairs:
-                    pair.second.begin()
-                wait_until(
-                    lambda: all(each.has(last) for each in pairs),
-                    SESSION_SECONDS + 2 * ANSWER_SECONDS,
-                )
-                for pair in pairs:
-                    pair.second.end(kill=False)
-            finally:
-                # a group with members cannot be removed
-                for each in processes:
-                    each.end(kill=True)
-    finally:
-        for each in processes:
-            each.end(kill=True)
-    pauses = [each.resumed_ms - each.killed_ms for each in pairs if each.resumed_ms]
+    pairs = [Consumers(settings, topic, groups[mode], mode) for mode in (AUTOMATIC, AFTER, BEFORE)]
+    with ended(pairs), own_topics(connection, {topic: assignment}, config), ended(pairs):
+        ticker = Ticker(settings, topic, interval=0.001)
+        wait_until(lambda: len(ticker.acknowledged) >= RECORDS, 2 * ANSWER_SECONDS)
+        ticker.stop()
+        sent = ticker.sent_and_acknowledged
+        last = max(sent, key=int)
+        unmet = "not every consumer has worked in time"
+        take_over(pairs, lambda each: each.has(last), topic, unmet)
     return Seen(
         sent=len(ticker.sent),
         acknowledged=len(sent),
         refused=dict(ticker.refused),
-        pause_ms=max(pauses, default=None),
+        pause_ms=longest_pause_ms(pairs),
         groups=tuple(group_seen(each.group, sent, each.done) for each in pairs),
         timeline=per_bucket(ticker.acknowledged.values()),
         measured={"modes": [each.mode for each in pairs], "batch": BATCH},

@@ -4,7 +4,7 @@
 """Processes of a drill's own, which can be killed as a client can; what they tell comes by a pipe.
 
 Private to this collection. They are forked before there is any client: librdkafka's threads do not
-survive a fork.
+survive a fork. A pair of them: the first is killed in the midst of its work, and the second takes it over.
 """
 
 from __future__ import annotations
@@ -14,12 +14,17 @@ import multiprocessing
 import os
 import signal
 import threading
-from typing import Any, Callable
+from typing import Any, Callable, Iterator, Optional, Sequence, TypeVar
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
+    SESSION_SECONDS,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import now_ms
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
+    failed,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 GO = "go"
 
@@ -99,6 +104,66 @@ class Process:
             os.kill(self._process.pid, signal.SIGTERM)
         self._process.join(ANSWER_SECONDS)
         return at_ms
+
+
+class Pair:
+    """Two processes with the same work. `killed_ms`: when the first was killed; `resumed_ms`: when the second
+    had done something.
+    """
+
+    def __init__(self, body: Callable[[Inside], None]):
+        self.killed_ms = 0
+        self.resumed_ms = 0
+        self.first, self.second = Process(body, self._of_first), Process(body, self._of_second)
+
+    def _of_first(self, what: str, told: Any = None) -> None:
+        """Hear the first one; kill it when it has done enough."""
+        raise NotImplementedError
+
+    def _of_second(self, what: str, told: Any = None) -> None:
+        """Hear the second one."""
+        raise NotImplementedError
+
+    def kill_first(self) -> None:
+        """Kill it, and note when."""
+        self.killed_ms = self.killed_ms or now_ms()
+        self.first.kill()
+
+
+P = TypeVar("P", bound=Pair)
+
+
+def take_over(pairs: Sequence[P], whole: Callable[[P], bool], topic: str, unmet: str) -> None:
+    """Let the first of each pair work and be killed, and the second go on until the work is `whole`.
+
+    AdminError with the words `unmet` where a first one has not worked in time.
+    """
+    for pair in pairs:
+        pair.first.begin()
+    if not wait_until(lambda: all(each.killed_ms for each in pairs), 2 * ANSWER_SECONDS):
+        raise failed(topic, unmet)
+    for pair in pairs:
+        pair.second.begin()
+    wait_until(lambda: all(whole(each) for each in pairs), SESSION_SECONDS + 2 * ANSWER_SECONDS)
+    for pair in pairs:
+        pair.second.end(kill=False)
+
+
+@contextlib.contextmanager
+def ended(pairs: Sequence[Pair]) -> Iterator[None]:
+    """Whatever comes, no process is left: a group with members cannot be removed."""
+    try:
+        yield
+    finally:
+        for pair in pairs:
+            for each in (pair.first, pair.second):
+                each.end(kill=True)
+
+
+def longest_pause_ms(pairs: Sequence[Pair]) -> Optional[int]:
+    """The longest time from a kill until somebody went on; None where nobody did."""
+    pauses = [each.resumed_ms - each.killed_ms for each in pairs if each.resumed_ms]
+    return max(pauses, default=None)
 
 
 def _run(pipe: Any, body: Callable[[Inside], None]) -> None:

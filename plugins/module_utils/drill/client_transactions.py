@@ -16,7 +16,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.sett
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
     PLAIN,
-    SESSION_SECONDS,
     TRANSACTIONAL,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import (
@@ -28,11 +27,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_processes import (
     Inside,
-    Process,
+    Pair,
+    ended,
+    longest_pause_ms,
+    take_over,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
-    failed,
     own_topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
@@ -54,18 +55,15 @@ TO_THE_END = {"enable.partition.eof": True}
 UNCOMMITTED = {"isolation.level": "read_uncommitted"}
 
 
-class Pair:
-    """Two processes that copy from one topic to another, the second when the first was killed."""
+class Copiers(Pair):
+    """Two processes that copy from one topic to another."""
 
     def __init__(self, settings: Settings, source: str, target: str, kind: str):
         self.kind, self.target = kind, target
-        self.killed_ms = 0
-        self.resumed_ms = 0
         # batches whose commit was answered, by either
         self.committed: List[int] = []
         self._written = 0
-        body = _copying(settings, source, target, kind == TRANSACTIONAL)
-        self.first, self.second = Process(body, self._of_first), Process(body, self._of_second)
+        super().__init__(_copying(settings, source, target, kind == TRANSACTIONAL))
 
     def _of_first(self, what: str, told: int = 0) -> None:
         if what == "committed":
@@ -73,8 +71,7 @@ class Pair:
         elif what == "written":
             self._written += 1
             if self._written >= BATCHES:
-                self.killed_ms = self.killed_ms or now_ms()
-                self.first.kill()
+                self.kill_first()
             else:
                 self.first.go_on()
 
@@ -137,58 +134,28 @@ def exactly_once(
     `keep`: the topics stay, for the judge. AdminError where nothing can be read or written.
     """
     settings = librdkafka_settings(connection)
-    pairs = [Pair(settings, topic, f"{topic}-{kind}", kind) for kind in (TRANSACTIONAL, PLAIN)]
+    pairs = [Copiers(settings, topic, f"{topic}-{kind}", kind) for kind in (TRANSACTIONAL, PLAIN)]
     topics = {topic: assignment, **{each.target: assignment for each in pairs}}
-    try:
-        with own_topics(connection, topics, config, keep):
-            try:
-                ticker = Ticker(settings, topic, interval=0.001)
-                wait_until(lambda: len(ticker.acknowledged) >= RECORDS, 2 * ANSWER_SECONDS)
-                ticker.stop()
-                sent = ticker.sent_and_acknowledged
-                _copied(pairs, topic, len(sent))
-                found = {each.kind: _found(settings, each.target, sent, {}) for each in pairs}
-                aborted = len(
-                    _found(settings, pairs[0].target, sent, UNCOMMITTED, "-uncommitted")
-                ) - len(found[TRANSACTIONAL])
-            finally:
-                _ended(pairs)
-    finally:
-        _ended(pairs)
-    pauses = [each.resumed_ms - each.killed_ms for each in pairs if each.resumed_ms]
+    with ended(pairs), own_topics(connection, topics, config, keep), ended(pairs):
+        ticker = Ticker(settings, topic, interval=0.001)
+        wait_until(lambda: len(ticker.acknowledged) >= RECORDS, 2 * ANSWER_SECONDS)
+        ticker.stop()
+        sent = ticker.sent_and_acknowledged
+        # the batch that was killed before its commit is committed by the second
+        unmet = "not every process has written in time"
+        take_over(pairs, lambda each: sum(each.committed) >= len(sent), topic, unmet)
+        found = {each.kind: _found(settings, each.target, sent, {}) for each in pairs}
+        everything = _found(settings, pairs[0].target, sent, UNCOMMITTED, "-uncommitted")
+        aborted = len(everything) - len(found[TRANSACTIONAL])
     return Seen(
         sent=len(ticker.sent),
         acknowledged=len(sent),
         refused=dict(ticker.refused),
-        pause_ms=max(pauses, default=None),
+        pause_ms=longest_pause_ms(pairs),
         groups=tuple(group_seen(each.target, sent, found[each.kind]) for each in pairs),
         timeline=per_bucket(ticker.acknowledged.values()),
         measured={"kinds": [each.kind for each in pairs], "aborted": aborted, "batch": BATCH},
     ).to_dict()
-
-
-def _copied(pairs: Sequence[Pair], topic: str, records: int) -> None:
-    """Let the first of each pair work and be killed, and the second go on until nothing more comes."""
-    for pair in pairs:
-        pair.first.begin()
-    if not wait_until(lambda: all(each.killed_ms for each in pairs), 2 * ANSWER_SECONDS):
-        raise failed(topic, "not every process has written in time")
-    for pair in pairs:
-        pair.second.begin()
-    # the batch that was killed before its commit is committed by the second
-    wait_until(
-        lambda: all(sum(each.committed) >= records for each in pairs),
-        SESSION_SECONDS + 2 * ANSWER_SECONDS,
-    )
-    for pair in pairs:
-        pair.second.end(kill=False)
-
-
-def _ended(pairs: Sequence[Pair]) -> None:
-    """A group with members cannot be removed."""
-    for pair in pairs:
-        for each in (pair.first, pair.second):
-            each.end(kill=True)
 
 
 def _found(
