@@ -54,9 +54,10 @@ def fetch_token(connection: Connection, clock: Callable[[], float] = time.monoto
         },
     )
     try:
-        with urllib.request.urlopen(  # the option allows http and https only
-            request, timeout=connection.timeout, context=_context(connection.sasl_token_ca)
-        ) as answer:
+        # Not Ansible's open_url: it reads authorities from files only, and PEM text stays in memory.
+        https = urllib.request.HTTPSHandler(context=_context(connection.sasl_token_ca))
+        opener = urllib.request.build_opener(https)
+        with opener.open(request, timeout=connection.timeout) as answer:
             told = json.loads(answer.read(_LONGEST_ANSWER))
     except urllib.error.HTTPError as error:
         with error:
