@@ -150,14 +150,6 @@ def start_of(admin, topic, partition=0):
     return admin.list_offsets({part: OffsetSpec.earliest()})[part].result(30).offset
 
 
-def parameters(secured, user="admin"):
-    """Connection options with the defaults that Ansible would fill in."""
-    none = ("ssl_ca", "ssl_certificate", "ssl_key", "ssl_key_password", "cluster_id")
-    given = secured.arguments(user)
-    given["bootstrap_servers"] = given["bootstrap_servers"].split(",")
-    return {**dict.fromkeys(none), "ssl_check_hostname": True, **given}
-
-
 def allow(secured, *rights):
     """Give `team` rights, each (kind of resource, name, operation); every broker knows them afterwards."""
     acls = [

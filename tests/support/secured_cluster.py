@@ -12,8 +12,15 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support import collection_finder
 from tests.support.bare_cluster import BareCluster
 from tests.support.run_module import Result, run_module
+
+collection_finder.install()
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (  # noqa: E402
+    kafka_argument_spec,
+)
 
 PASSWORDS = {"admin": "correct horse", "team": "battery staple", "nobody": "tr0ub4dor"}
 LISTENER = "LOGIN"
@@ -45,6 +52,13 @@ class SecuredCluster:
             "sasl_password": password or PASSWORDS[user],
             "timeout": 20,
         }
+
+    def parameters(self, user: str = "admin") -> dict:
+        """The same as a module sees them: with every option that was not given, as the spec says."""
+        given = self.arguments(user)
+        given["bootstrap_servers"] = given["bootstrap_servers"].split(",")
+        spec = kafka_argument_spec()
+        return {**{name: option.get("default") for name, option in spec.items()}, **given}
 
     def run(self, module: str, check: bool = False, user: str = "admin", **options) -> Result:
         """Run one of our modules as a user."""

@@ -262,14 +262,7 @@ def test_what_a_broker_refuses_is_named_and_the_rest_is_done(on_zookeeper, name)
 
 def requests_for(secured, number, state, name):
     """How many requests creating or removing this many ACLs took, by what they are."""
-    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
-        kafka_argument_spec,
-    )
-
-    spec = kafka_argument_spec()
-    params = {key: option.get("default") for key, option in spec.items()}
-    params.update(secured.arguments(), bootstrap_servers=[secured.bootstrap_servers])
-    client = AclClient(connection_from(params))
+    client = AclClient(connection_from(secured.parameters()))
     topics = [f"{name}-{each}" for each in range(number)]
     item = {"topic": topics, "principal": "a", "operations": "read", "state": state}
     options = {

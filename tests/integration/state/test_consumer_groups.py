@@ -14,7 +14,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups.clie
     GroupsClient,
 )
 from tests.support.outside import wait_until
-from tests.support.readers import Reader, allow, commit, create, parameters, told_by_kafka, write
+from tests.support.readers import Reader, allow, commit, create, told_by_kafka, write
 
 ALL = ["reread", "skip", "delete"]
 TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
@@ -147,7 +147,7 @@ def test_a_group_that_is_read_with_is_refused_and_its_members_are_named(
             assert refused.failed and refused.checks == [("groups.active", stopped)]
             assert f"reader-{stopped} at 127.0.0.1" in refused.msg and not refused.changed
         # who joins between plan and change makes the broker refuse
-        client = GroupsClient(connection_from(parameters(secured)))
+        client = GroupsClient(connection_from(secured.parameters()))
         client.connect()
         key = (stopped, 0)
         late = client.alter_offsets({stopped: {key: 1}}, time.monotonic() + 20)

@@ -22,7 +22,6 @@ from tests.support.readers import (
     allow,
     commit,
     create,
-    parameters,
     start_of,
     told_by_kafka,
     write,
@@ -111,7 +110,7 @@ def test_status_by_trend_of_real_readers(secured, admin, name):
                 super().pause(seconds)
 
         params = {"groups": [slow, swift, still, gone, back], "match": None, "sample_seconds": 3.0}
-        client = Rewinding(connection_from(parameters(secured)))
+        client = Rewinding(connection_from(secured.parameters()))
         client.connect()
         told = groups_info.gather(params, client)
     status = {group["name"]: group["partitions"][0]["status"] for group in told["groups"]}
@@ -266,7 +265,7 @@ def test_requests_do_not_depend_on_the_number_of_groups_and_partitions(
         for group in range(number):
             commit(settings, f"{topic}-{group}", {(topic, part): 1 for part in range(number)})
         sent.clear()
-        client = GroupsClient(connection_from(parameters(secured)))
+        client = GroupsClient(connection_from(secured.parameters()))
         client.connect()
         params = {"groups": None, "match": f"^{topic}-", "sample_seconds": 0.0}
         told = groups_info.gather(params, client)

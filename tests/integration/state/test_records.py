@@ -13,7 +13,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.records.cli
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.records.resource import Records
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import reconcile
 from tests.support.outside import wait_until
-from tests.support.readers import allow, commit, create, parameters, start_of, write
+from tests.support.readers import allow, commit, create, start_of, write
 
 CONSENT = ["delete_records"]
 
@@ -127,7 +127,7 @@ def test_requests_do_not_depend_on_the_number_of_partitions(secured, admin, name
         topic = f"{name}-{number}"
         create(secured, admin, topic, number)
         write(secured.client_settings(), topic, dict.fromkeys(range(number), 2))
-        client = RecordsClient(connection_from(parameters(secured)))
+        client = RecordsClient(connection_from(secured.parameters()))
         item = {"name": topic, "before_offset": 1, "all": False}
         item.update(before_time=None, partitions=None)
         resource = Records(client, {"topics": [item], "allow": CONSENT, "allow_internal": []})

@@ -14,7 +14,6 @@ from kafka.protocol.admin import DescribeLogDirsRequest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
     connection_from,
-    kafka_argument_spec,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
     PythonClient,
@@ -133,12 +132,7 @@ def test_what_cannot_be_asked(secured):
 
 def test_a_request_that_brokers_do_not_have_is_named_with_the_kafka_that_has_it(on_zookeeper):
     """Version 5 of this one came with Kafka 4.3; `tests/unit` has the other words."""
-    spec = kafka_argument_spec()
-    params = {key: option.get("default") for key, option in spec.items()}
-    params.update(
-        on_zookeeper.arguments(), bootstrap_servers=on_zookeeper.bootstrap_servers.split(",")
-    )
-    client = PythonClient(connection_from(params))
+    client = PythonClient(connection_from(on_zookeeper.parameters()))
     request = DescribeLogDirsRequest(topics=None, min_version=5)
     with pytest.raises(FinalError) as caught:
         client.ask("reading disks", lambda admin: send(admin, request))
