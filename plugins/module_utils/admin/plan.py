@@ -14,6 +14,10 @@ from typing import Any, Dict, Mapping, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
 
+# The code of a failure of ours: somebody else has changed the subject since the plan, and what was
+# planned for it would undo that.
+CHANGED = "changed"
+
 
 class AdminError(ProblemError):
     """A problem that ends a module; `details` are extra return values.

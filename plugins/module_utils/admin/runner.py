@@ -74,6 +74,10 @@ class Resource:
         """Make the changes; a change that is not among the failures was made, by this very call."""
         raise NotImplementedError
 
+    def as_made(self, changes: Sequence[Change]) -> Tuple[Change, ...]:
+        """The changes as they were made, where somebody else has changed something since the plan."""
+        return tuple(changes)
+
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """Changes that cannot be seen yet: subject to a few words."""
         return {}
@@ -112,7 +116,9 @@ def reconcile(
 
     failures = resource.apply(plan.changes, deadline)
     failed = {(failure.subject, failure.kind) for failure in failures}
-    made = tuple(change for change in plan.changes if (change.subject, change.kind) not in failed)
+    made = resource.as_made(
+        [change for change in plan.changes if (change.subject, change.kind) not in failed]
+    )
     outcome = replace(outcome, changed=made, failures=[each for each in failures if not each.moot])
     try:
         # Read back at least once, however long applying took.
@@ -142,4 +148,5 @@ def _prepare(resource: Resource, deadline: float) -> Tuple[Outcome, bool]:
 def _look(resource: Resource, outcome: Outcome) -> Dict[str, str]:
     """Note in the outcome which of its changes cannot be seen yet."""
     outcome.unsettled = resource.unsettled(outcome.changed) if outcome.changed else {}
+    outcome.changed = resource.as_made(outcome.changed)
     return outcome.unsettled

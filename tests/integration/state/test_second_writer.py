@@ -13,6 +13,7 @@ from confluent_kafka.admin import (
     AclBindingFilter,
     AclOperation,
     AclPermissionType,
+    AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
@@ -27,6 +28,8 @@ from confluent_kafka.admin import (
 )
 
 from tests.support.outside import wait_until
+from tests.support.readers import start_of, write
+from tests.support.second_writer import before_writing
 
 ADMIN = "ansible_collections.kafkaops.cluster.plugins.module_utils.admin"
 
@@ -37,13 +40,7 @@ def between(monkeypatch):
 
     def arrange(package, name, act):
         kind = getattr(importlib.import_module(f"{ADMIN}.{package}.resource"), name)
-        really = kind.apply
-
-        def apply(resource, changes, deadline):
-            act()
-            return really(resource, changes, deadline)
-
-        monkeypatch.setattr(kind, "apply", apply)
+        before_writing(monkeypatch, kind, act)
 
     yield arrange
     monkeypatch.undo()
@@ -289,3 +286,172 @@ def test_a_group_that_begins_to_read(secured, admin, name, between):
     assert done.failed and done.changed is False, done.values
     assert done.msg.startswith("nothing was changed; refused by the cluster:"), done.msg
     assert "not empty" in done.msg
+
+
+THREADS, ROLL, AGE = "num.io.threads", "log.roll.ms", "log.retention.ms"
+
+
+@pytest.fixture
+def defaults(secured, admin):
+    """Set defaults of all brokers as somebody else, None takes one away; all are gone after the test."""
+
+    def change(**settings):
+        named = {key.replace("_", "."): value for key, value in settings.items()}
+        done = secured.run(
+            "kafka_configs",
+            configs=[{"scope": "cluster", "settings": named}],
+            allow=["retention_cut"],
+        )
+        assert not done.failed, done.msg
+
+    yield change
+    change(num_io_threads=None, log_roll_ms=None, log_retention_ms=None)
+
+
+def test_settings(secured, defaults, between):
+    """What the other one has set already is not ours, and what it was before is what it was then."""
+    defaults(num_io_threads=5)
+
+    def act():
+        defaults(num_io_threads=7, log_roll_ms="6d")
+
+    others = [act]
+    between("configs", "Configs", lambda: others.pop()() if others else None)
+    settings = {THREADS: 6, ROLL: "6d", "log.segment.bytes": None}
+    done = secured.run("kafka_configs", configs=[{"scope": "cluster", "settings": settings}])
+    assert not done.failed and done.changed, done.msg
+    assert done.diff == {
+        "before": {"cluster default": {THREADS: "7"}},
+        "after": {"cluster default": {THREADS: "6"}},
+    }
+    told = {each["name"]: each["value"] for each in done.settings if each["broker"] == 1}
+    assert (told[THREADS], told[ROLL]) == ("6", "518400000")
+
+
+def test_settings_that_are_as_wanted_already(secured, defaults, between):
+    others = [lambda: defaults(log_roll_ms="6d")]
+    between("configs", "Configs", lambda: others.pop()() if others else None)
+    done = secured.run("kafka_configs", configs=[{"scope": "cluster", "settings": {ROLL: "6d"}}])
+    assert not done.failed and done.changed is False and not done.diff["after"], done.values
+    told = {each["name"]: each["value"] for each in done.settings if each["broker"] == 1}
+    assert told[ROLL] == "518400000", "as it is now"
+
+
+def test_a_default_that_the_other_one_has_raised_is_not_cut_without_consent(
+    secured, admin, name, defaults, between
+):
+    """More was asked for than there was, so nobody was asked for consent; now it would be less."""
+    create(admin, (name, 1))
+    defaults(log_retention_ms="1d")
+    others = [lambda: defaults(log_retention_ms="90d")]
+    between("configs", "Configs", lambda: others.pop()() if others else None)
+    settings = {AGE: "30d", ROLL: "6d"}
+    configs = [
+        {"scope": "cluster", "settings": settings},
+        {"scope": "broker", "brokers": [1], "settings": {"background.threads": 11}},
+    ]
+    done = secured.run("kafka_configs", configs=configs)
+    gone = {"scope": "broker", "brokers": [1], "settings": {"background.threads": None}}
+    assert secured.run("kafka_configs", configs=[gone]).changed
+    assert done.failed and done.changed, done.values
+    assert list(done.diff["after"]) == ["broker 1"], "the rest is done"
+    (failure,) = done.failed_items
+    assert failure["name"] == "cluster default" and failure["code"] == "changed"
+    assert failure["error"].startswith(
+        "somebody else has changed settings meanwhile: [retention.cut]"
+    )
+    assert "allow: [retention_cut]" in failure["error"]
+    found = secured.run("kafka_configs_info", names=[AGE], brokers=[1]).settings
+    assert [each["value"] for each in found] == [str(90 * 86_400_000)], "the other's, untouched"
+
+
+def test_records(secured, admin, name, between):
+    """What the other one has deleted already is not counted as ours."""
+    part, whole = f"{name}.part", f"{name}.whole"
+    create(admin, (part, 1), (whole, 1))
+    for topic in (part, whole):
+        write(secured.client_settings(), topic, {0: 100})
+
+    def act():
+        asked = [TopicPartition(part, 0, 20), TopicPartition(whole, 0, 60)]
+        for future in admin.delete_records(asked).values():
+            future.result(30)
+
+    between("records", "Records", act)
+    topics = [{"name": each, "before_offset": 50} for each in (part, whole)]
+    done = secured.run("kafka_records", topics=topics, allow=["delete_records"])
+    assert not done.failed and done.changed, done.msg
+    assert done.records == 30 and len(done.plan["changes"]) == 2
+    assert done.diff["before"] == {f"{part}-0": {"first_offset": 20}}
+    after = done.diff["after"][f"{part}-0"]
+    assert after["first_offset"] == 50 and after["at stake"].startswith("30 records")
+    assert (start_of(admin, part), start_of(admin, whole)) == (50, 60)
+
+
+def test_records_of_a_topic_that_was_made_anew(secured, admin, name, between):
+    """Its records are others, nobody has asked for their deletion."""
+    again, other = f"{name}.again", f"{name}.other"
+    create(admin, (again, 1), (other, 1))
+    for topic in (again, other):
+        write(secured.client_settings(), topic, {0: 9})
+
+    def act():
+        """Any broker may be asked, and all of them know the new topic afterwards."""
+        new = {"partitions": 1, "replication_factor": secured.bare.brokers}
+        for item in ({"state": "absent"}, new):
+            item["name"] = again
+            changed = secured.run("kafka_topics", topics=[item], allow=["delete"])
+            assert changed.changed, changed.msg
+        write(secured.client_settings(), again, {0: 12})
+
+    between("records", "Records", act)
+    topics = [{"name": each, "all": True} for each in (again, other)]
+    done = secured.run("kafka_records", topics=topics, allow=["delete_records"])
+    assert done.failed and done.changed and done.records == 9, done.values
+    (failure,) = done.failed_items
+    assert (failure["name"], failure["code"]) == (f"{again}-0", "changed")
+    assert "was made anew" in failure["error"]
+    fresh = AdminClient(secured.client_settings())  # the old one asks who has led before
+    assert (start_of(fresh, again), start_of(fresh, other)) == (0, 9)
+
+
+def keep(admin, name, **config):
+    """Set what a topic keeps, as somebody else; the brokers tell it."""
+    entries = [
+        ConfigEntry(key.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
+        for key, value in config.items()
+    ]
+    resource = ConfigResource("topic", name, incremental_configs=entries)
+    for future in admin.incremental_alter_configs([resource]).values():
+        future.result(30)
+    wait_until(lambda: retention(admin, name) == config["retention_ms"], 30, "it is told")
+
+
+def test_retention(secured, admin, name, between):
+    """Raised further by the other one: not cut without consent. As wanted: not ours. Gone: told."""
+    day = 86_400_000
+    more, same, mine, gone = (f"{name}.{word}" for word in "more same mine gone".split())
+    create(admin, (more, 1), (same, 1), (mine, 1), (gone, 1))
+    for topic in (more, same, mine, gone):
+        keep(admin, topic, retention_ms=str(day))
+
+    def act():
+        keep(admin, more, retention_ms=str(90 * day))
+        keep(admin, same, retention_ms=str(30 * day))
+        admin.delete_topics([gone])[gone].result(30)
+        wait_until(lambda: not partitions(admin, gone), 30, "deleted")
+
+    between("retention", "Retention", act)
+    policies = [{"match": rf"{name}\..*", "keep_for": "30d"}]
+    done = secured.run("kafka_retention", policies=policies, operation_timeout=15)
+    assert done.failed and done.changed, done.values
+    assert list(done.diff["after"]) == [mine]
+    found = {each["name"]: each for each in done.failed_items}
+    assert sorted(found) == sorted([more, gone]), done.msg
+    assert found[more]["code"] == "changed" and "90d" in found[more]["error"]
+    assert found[gone]["code"] == "UNKNOWN_TOPIC_OR_PART"
+    assert [retention(admin, each) for each in (more, same, mine)] == [
+        str(days * day) for days in (90, 30, 30)
+    ]
+    told = {each["name"]: each["after"]["retention.ms"]["means"] for each in done.topics}
+    assert told == {more: "90d", same: "30d", mine: "30d"}

@@ -254,12 +254,14 @@ class KafkaClient(ReadingClient):
         """Elect the preferred leader of each partition; those that failed, with text and code.
 
         With `unclean` any replica that is alive, where a partition has no leader. One request for
-        BATCH partitions. What needs no election any more has not failed.
+        BATCH partitions. What needs no election any more is among them, as ELECTION_NOT_NEEDED, unless it
+        may have been an attempt of ours whose answer was lost.
         """
         kind = ElectionType.UNCLEAN if unclean else ElectionType.PREFERRED
         failed: Dict[Key, Tuple[str, str]] = {}
         for start in range(0, len(partitions), BATCH):
             pending = list(partitions[start : start + BATCH])
+            repeated = False
             while pending:
                 self.requests["elect_leaders"] += 1
                 try:
@@ -280,14 +282,15 @@ class KafkaClient(ReadingClient):
                     found = dict.fromkeys(pending, error.args[0])
                 again = []
                 for key, answer in found.items():
-                    fine = (KafkaError.NO_ERROR, KafkaError.ELECTION_NOT_NEEDED)
-                    if answer is None or answer.code() in fine:
+                    if answer is None or answer.code() == KafkaError.NO_ERROR:
+                        continue
+                    if repeated and answer.code() == KafkaError.ELECTION_NOT_NEEDED:
                         continue
                     if passing(answer) and self._clock() < deadline:
                         again.append(key)
                     else:
                         failed[key] = (self._explained(answer), answer.name())
-                pending = again
+                pending, repeated = again, True
                 if pending:
                     self._renew()
                     self._sleep(POLL_SECONDS)

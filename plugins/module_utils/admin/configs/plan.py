@@ -40,7 +40,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     topic_default,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import did_you_mean
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
+    CHANGED,
+    Change,
+    Failure,
+    Plan,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
     same_value,
 )
@@ -282,6 +287,32 @@ def _settings_change(each: DesiredScope, state: ConfigsSnapshot, policy: Configs
         elif value is not None and (key not in own or policy.always_set_secrets):
             before[key], after[key] = now(key), HIDDEN
     return before, after
+
+
+def left_of(changes: Sequence[Change], now: Plan) -> Tuple[List[Change], List[Failure]]:
+    """(what is left of planned changes, the failures), by the plan that is made of what there is now.
+
+    What somebody else has set to the same meanwhile is left out: a scope without anything else is moot. What
+    needs consent now, and has none, fails. A key that was not planned is not touched.
+    """
+    refusals = {subject: each for each in now.refusals for subject in each.subjects}
+    fresh = {change.subject: change for change in now.changes}
+    left: List[Change] = []
+    failures: List[Failure] = []
+    for change in changes:
+        subject, found = change.subject, fresh.get(change.subject)
+        keys = [key for key in change.after if found and key in found.after]
+        if subject in refusals:
+            words = f"somebody else has changed settings meanwhile: {refusals[subject].line()}"
+            failures.append(Failure(subject, words, change.kind, CHANGED))
+        elif found is None or not keys:
+            words = "somebody else has set it"
+            failures.append(Failure(subject, words, change.kind, moot=True))
+        else:
+            before = {key: found.before[key] for key in keys}
+            after = {key: found.after[key] for key in keys}
+            left.append(replace(found, before=before, after=after))
+    return left, failures
 
 
 def apply_to(snapshot: ConfigsSnapshot, changes: Sequence[Change]) -> ConfigsSnapshot:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs.client import (
     ConfigsClient,
@@ -29,6 +29,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs.pla
     cuts_of,
     describe,
     is_secret_setting,
+    left_of,
     own_settings,
     plan_configs,
     scope_of,
@@ -73,6 +74,9 @@ class Configs(Resource):
             plugin_prefixes=tuple(params["plugin_prefixes"]),
         )
         self._desired: Dict[Scope, DesiredScope] = {}
+        # What there was when the changes were made, and the changes as they were made.
+        self._found: Optional[ConfigsSnapshot] = None
+        self._made: Dict[str, Change] = {}
 
     def read(self) -> ConfigsSnapshot:
         """All live brokers: one request each, beside the metadata."""
@@ -126,8 +130,19 @@ class Configs(Resource):
         return self._alter(changes, deadline, validate_only=True)
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
-        """Make the changes."""
-        return self._alter(changes, deadline, validate_only=False)
+        """Make what is left of the changes.
+
+        Brokers do not tell what a setting was that they overwrite. So they are read once more: what somebody
+        else has set to the same is not ours, and what has become dangerous by it needs consent.
+        """
+        self._found = self.read()
+        left, failures = left_of(changes, self.plan(self._found))
+        self._made = {change.subject: change for change in left}
+        return failures + self._alter(left, deadline, validate_only=False)
+
+    def as_made(self, changes: Sequence[Change]) -> Tuple[Change, ...]:
+        """With what there was when they were made."""
+        return tuple(self._made.get(change.subject, change) for change in changes)
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """What not every live broker shows yet."""
@@ -145,7 +160,7 @@ class Configs(Resource):
 
     def results(self, outcome: Outcome) -> Dict[str, Any]:
         """What the module returns about the declared settings: as they are now, or would be."""
-        after = apply_to(outcome.snapshot, outcome.changed)
+        after = apply_to(self._found or outcome.snapshot, outcome.changed)
         named = {
             (broker, key)
             for scope, said in self._desired.items()

@@ -9,7 +9,8 @@ which does.
 
 from __future__ import annotations
 
-from typing import Any, Collection, Dict, List, Optional, Sequence
+from dataclasses import replace
+from typing import Any, Collection, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import KafkaClient
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.log_dirs import (
@@ -40,6 +41,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
 
+# Somebody else has elected them since the plan.
+_NOT_NEEDED = "ELECTION_NOT_NEEDED"
+
 
 class PreferredLeaders(Resource):
     """The leaders of all topics, or of some."""
@@ -47,6 +51,10 @@ class PreferredLeaders(Resource):
     def __init__(self, client: KafkaClient, topics: Optional[Collection[str]]):
         self.client = client
         self._topics = topics
+        # Elections that gave leadership to another broker than was planned, and those of somebody else.
+        self._made: Dict[str, Change] = {}
+        self._moot: List[Change] = []
+        self._seen: Optional[Snapshot] = None
 
     def read(self) -> Snapshot:
         """All partitions, without settings: one request."""
@@ -58,23 +66,37 @@ class PreferredLeaders(Resource):
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
         """Elect, in batches."""
-        return _elected(self.client, changes, deadline)
+        failures = _elected(self.client, changes, deadline)
+        self._moot = _moot(changes, failures)
+        return failures
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """Partitions of which the leader has not moved yet, or has moved on, as any broker sees it.
 
-        Brokers learn of it one after another: who asks next may ask one that knows of nothing yet.
+        Brokers learn of it one after another: who asks next may ask one that knows of nothing yet. Where
+        somebody else has changed the order of replicas since the plan, the one that is preferred now leads.
         """
-        snapshot = self.client.fetch_metadata()
-        found = _led_by_others(snapshot, changes)
+        snapshot = self._seen = self.client.fetch_metadata()
+        self._made = {
+            change.subject: replace(change, after={"leader": leader})
+            for change, leader in _preferred_anew(snapshot, changes)
+        }
+        found = _led_by_others(snapshot, self.as_made(changes))
         for broker, view in {} if found else self.client.fetch_every_view(snapshot).items():
-            for subject, text in _led_by_others(view, changes).items() if view else ():
+            for subject, text in (
+                _led_by_others(view, self.as_made(changes)).items() if view else ()
+            ):
                 found[subject] = f"broker {broker} still says: {text}"
         return found
 
+    def as_made(self, changes: Sequence[Change]) -> Tuple[Change, ...]:
+        """With the leaders that were elected."""
+        return tuple(self._made.get(change.subject, change) for change in changes)
+
     def results(self, outcome: Outcome) -> Dict[str, Any]:
         """What the module returns beside the plan."""
-        return _counted(outcome.snapshot, outcome)
+        snapshot = self._seen or outcome.snapshot
+        return _counted(snapshot, [*self._moot, *outcome.changed])
 
 
 class UncleanLeaders(Resource):
@@ -84,6 +106,7 @@ class UncleanLeaders(Resource):
         self.client: LogDirsClient = client
         self._topics = topics
         self._allow = allow
+        self._moot: List[Change] = []
 
     def read(self) -> Leaderless:
         """All partitions, and the bytes of the replicas that are left of those without a leader."""
@@ -109,7 +132,9 @@ class UncleanLeaders(Resource):
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
         """Elect, in batches."""
-        return _elected(self.client, changes, deadline, unclean=True)
+        failures = _elected(self.client, changes, deadline, unclean=True)
+        self._moot = _moot(changes, failures)
+        return failures
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """Partitions that have no leader yet, as any broker sees it. Who leads is the controller's choice."""
@@ -133,7 +158,7 @@ class UncleanLeaders(Resource):
         except AdminError:
             pass  # the elections were made, and that is what counts
         return {
-            **_counted(outcome.snapshot.cluster, outcome),
+            **_counted(outcome.snapshot.cluster, [*self._moot, *outcome.changed]),
             "elected": [
                 {"partition": partition_name(*key), "end_offset": ends.get(key)} for key in made
             ],
@@ -143,30 +168,53 @@ class UncleanLeaders(Resource):
 def _elected(
     client: KafkaClient, changes: Sequence[Change], deadline: float, unclean: bool = False
 ) -> List[Failure]:
-    """Elect the leaders of changes; those of which the cluster refused it."""
+    """Elect the leaders of changes; those of which the cluster refused it, or which others have elected."""
     partitions = [partition_of(change.subject) for change in changes]
     failed = client.elect_leaders(partitions, deadline, unclean)
     return [
-        Failure(partition_name(*key), text, ELECT, code)
+        Failure(partition_name(*key), text, ELECT, code, moot=code == _NOT_NEEDED)
         for key, (text, code) in sorted(failed.items())
     ]
 
 
-def _counted(snapshot: Snapshot, outcome: Outcome) -> Dict[str, Any]:
-    """How many partitions there are, and with which leaders afterwards."""
+def _moot(changes: Sequence[Change], failures: Sequence[Failure]) -> List[Change]:
+    """The changes that somebody else has made."""
+    moot = {failure.subject for failure in failures if failure.moot}
+    return [change for change in changes if change.subject in moot]
+
+
+def _counted(snapshot: Snapshot, elected: Sequence[Change]) -> Dict[str, Any]:
+    """How many partitions there are, and with which leaders after these elections."""
     partitions = {
         partition_name(name, part.id): part
         for name, topic in snapshot.topics.items()
         for part in topic.partitions
     }
     leaders = {name: part.leader for name, part in partitions.items()}
-    leaders.update({change.subject: change.after["leader"] for change in outcome.changed})
+    leaders.update(
+        {change.subject: change.after["leader"] for change in elected if change.subject in leaders}
+    )
     return {
         "cluster_id": snapshot.cluster_id,
         "partition_count": len(partitions),
         "not_preferred": sum(preferred(part) != leaders[name] for name, part in partitions.items()),
         "without_leader": sum(leader is None for leader in leaders.values()),
     }
+
+
+def _preferred_anew(
+    snapshot: Snapshot, changes: Sequence[Change]
+) -> Iterator[Tuple[Change, Optional[int]]]:
+    """Changes of partitions that are led by their preferred leader, which is not the one of the plan."""
+    parts = {
+        partition_name(name, part.id): part
+        for name, topic in snapshot.topics.items()
+        for part in topic.partitions
+    }
+    for change in changes:
+        part = parts.get(change.subject)
+        if part and part.leader == preferred(part) != change.after["leader"]:
+            yield change, part.leader
 
 
 def _led_by_others(snapshot: Snapshot, changes: Sequence[Change]) -> Dict[str, str]:

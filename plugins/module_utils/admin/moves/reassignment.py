@@ -60,6 +60,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.plan_
     useful,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
+    CHANGED,
     AdminError,
     Change,
     Failure,
@@ -300,6 +301,31 @@ def _removals(throttles: Throttles) -> Removals:
     return brokers, topics
 
 
+def _partitions(snapshot: Snapshot) -> Dict[Key, Partition]:
+    """All partitions, by topic and number."""
+    return {
+        (name, part.id): part
+        for name, topic in snapshot.topics.items()
+        for part in topic.partitions
+    }
+
+
+def _given_up(move: Move, where: str) -> Failure:
+    """The failure of a move that would undo somebody else's."""
+    words = f"it {where} and was on {list(move.before)}"
+    words = f"somebody else has changed its replicas: {words}; run the task again to plan anew"
+    return Failure(_name(move.key), words, _kind(move), CHANGED)
+
+
+@dataclass(frozen=True)
+class _End:
+    """Where a partition must be at the end, and the kind of change that says so."""
+
+    key: Key
+    replicas: Tuple[int, ...]
+    kind: str
+
+
 class Reassignment(Moving):
     """The replicas of one cluster, for one task. `tell` gets a line now and then."""
 
@@ -314,6 +340,8 @@ class Reassignment(Moving):
         self._found = Found(Snapshot())
         # What removes the throttles that this run has set.
         self._throttled: Removals = ({}, {})
+        # Reassignments that were over, or others, when they were to be cancelled.
+        self._over: Set[Key] = set()
 
     # ------------------------------------------------------------ the runner's questions
 
@@ -409,8 +437,16 @@ class Reassignment(Moving):
             room = max(0, batch - len(waiting))
             chosen = []
             for move in [pending.popleft() for each in range(min(room, len(pending)))]:
-                # Somebody's reassignment of the same partition: ours comes after it.
-                (pending if move.key in running else chosen).append(move)
+                theirs = running.get(move.key)
+                if theirs is None:
+                    chosen.append(move)
+                elif move.key in self._found.running or theirs.target == move.after:
+                    # It was planned for, or is the same: what is left then comes after it.
+                    pending.append(move)
+                else:
+                    failures.append(_given_up(move, f"moves to {list(theirs.target)}"))
+            chosen, others = self._as_planned(chosen) if chosen else (chosen, [])
+            failures += others
             if chosen:
                 refused = self.client.alter({move.key: move.after for move in chosen})
                 for move in chosen:
@@ -430,6 +466,35 @@ class Reassignment(Moving):
             # What is done at once need not be waited for; the first look comes soon.
             self._sleep(self.POLL_SECONDS)
         return failures
+
+    def _as_planned(self, moves: Sequence[Move]) -> Tuple[List[Move], List[Failure]]:
+        """(moves of partitions that are where they were, what became of the others).
+
+        Not even Kafka compares before it moves: replicas that somebody else has added or moved since the plan
+        would go back. A broker that has not heard of an earlier move yet is waited for a little.
+        """
+        now: Dict[Key, Partition] = {}
+
+        def is_as_planned(move: Move) -> bool:
+            # Of a topic that is gone the controller says so.
+            return move.key not in now or now[move.key].replicas == move.before
+
+        def seen() -> bool:
+            nonlocal now
+            now = _partitions(self.client.fetch_metadata())
+            return all(map(is_as_planned, moves))
+
+        wait_until(seen, KNOWN_SECONDS, self._clock, self._sleep, self.POLL_SECONDS)
+        others = [
+            (
+                _given_up(move, f"is on {list(now[move.key].replicas)}")
+                if now[move.key].replicas != move.after
+                else Failure(_name(move.key), "somebody else has moved it", _kind(move), moot=True)
+            )
+            for move in moves
+            if not is_as_planned(move)
+        ]
+        return [move for move in moves if is_as_planned(move)], others
 
     def _line(
         self,
@@ -453,19 +518,26 @@ class Reassignment(Moving):
 
     def differences(self, failures: Sequence[Failure]) -> List[Failure]:
         """Moves that cannot be seen at the end; partitions go to their preferred leaders."""
+        if self.cancelling:
+            return self._not_back(failures)
         known = {failure.subject for failure in failures}
         moves = [move for move in self.moves.moves if _name(move.key) not in known]
-        if not moves:
+        ends = [_End(move.key, move.after, _kind(move)) for move in moves]
+        further = {move.key for move in moves}
+        ends += [
+            _End(key, running.target, FINISH)
+            for key, running in sorted(self._found.running.items())
+            if key not in further
+        ]
+        if not ends:
             return []
         now: Dict[Key, Partition] = {}
-        wrong: List[Move] = []
+        wrong: List[_End] = []
 
         def seen() -> bool:
             nonlocal now, wrong
-            topics = self.client.fetch_metadata().topics
-            now = {(name, part.id): part for name in topics for part in topics[name].partitions}
-            # A topic that was deleted meanwhile has nothing to be moved.
-            wrong = [m for m in moves if m.key in now and now[m.key].replicas != m.after]
+            now = _partitions(self.client.fetch_metadata())
+            wrong = [e for e in ends if e.key in now and now[e.key].replicas != e.replicas]
             return not wrong
 
         wait_until(seen, SETTLE_SECONDS, self._clock, self._sleep, self.POLL_SECONDS)
@@ -479,22 +551,64 @@ class Reassignment(Moving):
         if wanted:
             # Kafka itself would do it within minutes: what is refused here is no failure.
             self.client.elect_leaders(wanted, self._clock() + SETTLE_SECONDS)
-        return [
+        # A topic that was deleted meanwhile has nothing to be moved.
+        gone = [
+            Failure(_name(end.key), "somebody else has deleted it", end.kind, CHANGED, moot=True)
+            for end in ends
+            if end.key not in now
+        ]
+        return gone + [
             Failure(
-                _name(move.key),
-                f"its replicas are {list(now[move.key].replicas)} and not {list(move.after)}: "
+                _name(end.key),
+                f"its replicas are {list(now[end.key].replicas)} and not {list(end.replicas)}: "
                 "somebody else has changed them",
-                _kind(move),
-                "changed",
+                end.kind,
+                CHANGED,
             )
-            for move in wrong
+            for end in wrong
         ]
 
     def turn_back(self) -> Tuple[Mapping[Key, str], Set[Key]]:
-        """Cancel every reassignment that is under way."""
-        running = self.client.fetch_running()
-        refused = self.client.alter(dict.fromkeys(running)) if running else {}
-        return refused, set(running) - set(refused)
+        """Cancel the reassignments that were planned to be, as far as they are under way still.
+
+        What somebody has begun since is not among them: nobody was told that it would be cancelled.
+        """
+        running, planned = self.client.fetch_running(), self._found.running
+        own = {
+            key
+            for key, each in planned.items()
+            if key in running and running[key].target == each.target
+        }
+        self._over = set(planned) - own
+        refused = self.client.alter(dict.fromkeys(own)) if own else {}
+        return refused, own - set(refused)
+
+    def _not_back(self, failures: Sequence[Failure]) -> List[Failure]:
+        """What ended before it could be cancelled. That nothing is under way is no failure."""
+        known = {failure.subject for failure in failures}
+        cancelled = {
+            key: set(each.origin)
+            for key, each in self._found.running.items()
+            if key not in self._over and _name(key) not in known
+        }
+        now: Dict[Key, Partition] = {}
+
+        def is_back(key: Key) -> bool:
+            # Kafka puts those that stay before those that come back.
+            return key in now and set(now[key].replicas) == cancelled[key]
+
+        def seen() -> bool:
+            nonlocal now
+            now = _partitions(self.client.fetch_metadata())
+            return all(map(is_back, cancelled))
+
+        if cancelled:
+            wait_until(seen, SETTLE_SECONDS, self._clock, self._sleep, self.POLL_SECONDS)
+        over = self._over.union(key for key in cancelled if not is_back(key))
+        return [
+            Failure(_name(key), "it was over already", CANCEL, CHANGED, moot=True)
+            for key in sorted(over)
+        ]
 
     def still_going_back(self, keys: Set[Key]) -> Set[Key]:
         """Those that the controller still tells of."""

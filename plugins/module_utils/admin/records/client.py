@@ -8,7 +8,7 @@ Private to this collection. librdkafka sends one request to each leader, for all
 
 from __future__ import annotations
 
-from typing import Dict, Mapping, Tuple
+from typing import Collection, Dict, Mapping, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.connection import (
     POLL_SECONDS,
@@ -25,7 +25,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Key
 
 try:
-    from confluent_kafka import KafkaError, TopicPartition
+    from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 except ImportError:
     pass  # require_kafka of client_connection says so
 
@@ -38,6 +38,28 @@ class RecordsClient(KafkaClient):
     def now_ms(self) -> int:
         """Milliseconds since 1970."""
         return int(self._wall_clock() * 1000)
+
+    def fetch_topic_ids(self, names: Collection[str]) -> Dict[str, str]:
+        """The ids of topics; those that do not exist are left out. One request."""
+        if not names:
+            return {}
+
+        def call(timeout: float) -> Dict[str, str]:
+            self.requests["topic_ids"] += 1
+            futures = self._admin.describe_topics(
+                TopicCollection(sorted(names)), request_timeout=timeout
+            )
+            self._await(futures.values())
+            found = {}
+            for name, future in futures.items():
+                error = error_of(future)
+                if error is None:
+                    found[name] = str(future.result().topic_id)
+                elif error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise KafkaException(error)
+            return found
+
+        return self._read("reading ids of topics", call)
 
     def delete_records(
         self, offsets: Mapping[Key, int], deadline: float

@@ -65,6 +65,8 @@ class Extent:
     moments: Mapping[Key, int] = field(default_factory=dict)
     sizes: Mapping[Key, int] = field(default_factory=dict)
     unknown: str = ""
+    # Ids of topics: one that was deleted and made again has another one.
+    ids: Mapping[str, str] = field(default_factory=dict)
 
 
 def _refuse(

@@ -9,13 +9,16 @@ does.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Snapshot,
     partition_name,
     partition_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
+    CHANGED,
     Change,
     Failure,
     Plan,
@@ -41,10 +44,14 @@ class Records(Resource):
         self._desired, self._refusals = parse_cuts(params["topics"], client.now_ms())
         self._allow = frozenset(params["allow"])
         self._allow_internal = frozenset(params["allow_internal"])
+        self._found = Extent(Snapshot())
+        self._made: Dict[str, Change] = {}
 
     def read(self) -> Extent:
         """The topics with their settings, both ends of their partitions, and offsets of moments."""
         cluster = self.client.fetch_topics([cut.topic for cut in self._desired])
+        present = {cut.topic for cut in self._desired}.intersection(cluster.topics)
+        ids = self.client.fetch_topic_ids(present)
         led = cluster.led
         keys = {
             cut: [key for key in cut.keys(cluster.topics.get(cut.topic)) if key in led]
@@ -61,21 +68,52 @@ class Records(Resource):
         moments = {key: told[0] for key, told in self.client.fetch_since(asked).items()}
         names = sorted({key[0] for key in everything})
         sizes, unknown = self.client.fetch_sizes(names) if names else ({}, "")
-        return Extent(cluster, starts, ends, moments, sizes, unknown)
+        return Extent(cluster, starts, ends, moments, sizes, unknown, ids)
 
     def plan(self, snapshot: Extent) -> Plan:
         """The plan, and every item that could not be read."""
+        self._found = snapshot
         plan = plan_records(self._desired, snapshot, self._allow, self._allow_internal)
         return plan.refusing(self._refusals)
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
-        """Delete, in batches."""
-        offsets = {partition_of(change.subject): change.after["first_offset"] for change in changes}
+        """Delete what is left, in batches.
+
+        A topic that was made anew since the plan has other records, at the same offsets. And brokers do not
+        tell whether somebody else has deleted records before: they are asked where partitions begin now.
+        """
+        places = {change.subject: partition_of(change.subject) for change in changes}
+        ids = self.client.fetch_topic_ids({name for name, _partition in places.values()})
+        failures: List[Failure] = []
+        same: List[Change] = []
+        for change in changes:
+            name = places[change.subject][0]
+            if ids.get(name) == self._found.ids.get(name):
+                same.append(change)
+                continue
+            what = "was made anew" if name in ids else "was deleted"
+            words = f"the topic {what} meanwhile, and none of its records was touched"
+            failures.append(Failure(change.subject, words, change.kind, CHANGED))
+        starts, _ends = self.client.fetch_both_ends([places[each.subject] for each in same])
+        found = replace(self._found, starts={**self._found.starts, **starts})
+        plan = plan_records(self._desired, found, self._allow, self._allow_internal)
+        fresh = {each.subject: each for each in plan.changes}
+        self._made = {each.subject: fresh[each.subject] for each in same if each.subject in fresh}
+        failures += [
+            Failure(each.subject, "somebody else has deleted them", each.kind, moot=True)
+            for each in same
+            if each.subject not in fresh
+        ]
+        offsets = {places[name]: each.after["first_offset"] for name, each in self._made.items()}
         refused = self.client.delete_records(offsets, deadline)
-        return [
+        return failures + [
             Failure(partition_name(*key), text, DELETE_RECORDS, code)
             for key, (text, code) in sorted(refused.items())
         ]
+
+    def as_made(self, changes: Sequence[Change]) -> Tuple[Change, ...]:
+        """With the first offsets at which they were made."""
+        return tuple(self._made.get(change.subject, change) for change in changes)
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """Partitions that still begin with an earlier record."""

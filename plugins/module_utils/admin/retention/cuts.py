@@ -14,15 +14,20 @@ from dataclasses import dataclass, replace
 from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    ConfigEntry,
     Key,
     Snapshot,
     Stake,
     Topic,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention.plan import (
     RETENTION_BYTES,
     RETENTION_MS,
     SEGMENT_BYTES,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
+    same_value,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.items import (
     DesiredTopic,
@@ -254,3 +259,30 @@ def _least_ages(
             else:
                 low[name] = age
     return {name: (low[name], high[name]) for name in ranges}
+
+
+def left_of(
+    change: Change, then: Topic, now: Mapping[str, ConfigEntry]
+) -> Tuple[Optional[Change], Dict[str, ConfigEntry]]:
+    """(what is left of a planned change of settings, the settings that are others than they were then).
+
+    What somebody else has set to the same is left out; None if that is everything.
+    """
+    left, others = [], {}
+    for key, value in change.after["config"].items():
+        old, new = (then.config or {}).get(key), now.get(key)
+        own = new.value if new is not None and new.source == "topic" else None
+        if same_value(key, value, own):
+            continue
+        left.append(key)
+        if new is not None and (old is None or (old.value, old.source) != (new.value, new.source)):
+            others[key] = new
+    if not left:
+        return None, {}
+    before, after = change.before["config"], change.after["config"]
+    kept = replace(
+        change,
+        before={**change.before, "config": {key: before[key] for key in left}},
+        after={**change.after, "config": {key: after[key] for key in left}},
+    )
+    return kept, others

@@ -10,16 +10,29 @@ Private to this collection. The glue between `plan`, `cuts` and `budget`, which 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    FrozenSet,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     CONFIGURE,
+    ConfigEntry,
     Directory,
     Key,
     Snapshot,
     Topic,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
+    CHANGED,
     AdminError,
     Change,
     Failure,
@@ -45,6 +58,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention.c
     Cut,
     Step,
     large_cuts,
+    left_of,
     plan_steps,
     refuse_large,
     stepped,
@@ -169,6 +183,11 @@ class Retention(Resource):
         self._disks: List[Disk] = []
         self._unbounded: List[str] = []
         self._assumed = False
+        # The cluster that was planned for; settings at the moment of the changes, and these as they were made.
+        self._planned = Snapshot()
+        self._asked: List[str] = []
+        self._now: Optional[Mapping[str, Mapping[str, ConfigEntry]]] = None
+        self._made: Dict[str, Change] = {}
 
     @property
     def _internal(self) -> FrozenSet[str]:
@@ -223,6 +242,7 @@ class Retention(Resource):
 
     def plan(self, snapshot: Holdings) -> Plan:
         """The plan, with what is at stake. Refusals are those of the whole cut, also of one in steps."""
+        self._planned = snapshot.cluster
         names = snapshot.cluster.topics
         self._matching = match_policies(self.policies, names, self._internal)
         desired = wishes(self._matching, snapshot.cluster)
@@ -347,8 +367,38 @@ class Retention(Resource):
         return self.client.validate(changes, deadline)
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
-        """Make the changes, in batches."""
-        return self.client.apply(changes, deadline)
+        """Make what is left of the changes, in batches.
+
+        What is at stake was counted for the settings of the plan. So the topics are read once more: what
+        somebody else has set to the same is not ours, and what he has set to something else is left to him.
+        """
+        self._asked = [change.subject for change in changes]
+        now = self._now = self.client.fetch_configs(self._asked)
+        failures: List[Failure] = []
+        for change in changes:
+            # Of a topic that is gone the brokers say so.
+            left: Optional[Change] = change
+            others: Dict[str, ConfigEntry] = {}
+            if change.subject in now:
+                topic = self._planned.topics[change.subject]
+                left, others = left_of(change, topic, now[change.subject])
+            if others:
+                words = ", ".join(
+                    f"{key} to {value_told(key, entry.value)} ({entry.source})"
+                    for key, entry in sorted(others.items())
+                )
+                words = f"somebody else has set {words} meanwhile; run the task again to plan anew"
+                failures.append(Failure(change.subject, words, change.kind, CHANGED))
+            elif left is None:
+                words = "somebody else has set it"
+                failures.append(Failure(change.subject, words, change.kind, moot=True))
+            else:
+                self._made[change.subject] = left
+        return failures + self.client.apply(list(self._made.values()), deadline)
+
+    def as_made(self, changes: Sequence[Change]) -> Tuple[Change, ...]:
+        """Without the settings that somebody else has set to the same."""
+        return tuple(self._made.get(change.subject, change) for change in changes)
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """What not every live broker shows yet."""
@@ -359,7 +409,7 @@ class Retention(Resource):
     def results(self, outcome: Outcome) -> Dict[str, Any]:
         """What the module returns beside the plan."""
         found: Holdings = outcome.snapshot
-        after = apply_to(found.cluster, Plan(outcome.changed))
+        after = apply_to(self._at_the_changes(found.cluster), Plan(outcome.changed))
         stakes = self._full.stakes
         sizes = found.sizes
         matching = self._matching
@@ -397,12 +447,26 @@ class Retention(Resource):
             "without_policy": len(matching.without),
             "disks": told(self._disks, self.rules.budget),
             "not_bounded": self._unbounded,
-            "report": self._report(topics),
+            "report": self._report(topics, {change.subject for change in outcome.changed}),
         }
 
-    def _report(self, topics: Sequence[Mapping[str, Any]]) -> List[str]:
+    def _at_the_changes(self, planned: Snapshot) -> Snapshot:
+        """The cluster with the settings that there were when it was changed; without topics that were gone."""
+        now = self._now
+        if now is None:
+            return planned
+        topics = {
+            name: replace(topic, config=now[name]) if name in now else topic
+            for name, topic in planned.topics.items()
+            if name in now or name not in self._asked
+        }
+        return replace(planned, topics=topics)
+
+    def _report(self, topics: Sequence[Mapping[str, Any]], made: Collection[str]) -> List[str]:
         """For people: one line for each topic that changes, most records first, and a line in all."""
-        changing = [each for each in topics if each["before"] != each["after"]]
+        changing = [
+            each for each in topics if each["name"] in made and each["before"] != each["after"]
+        ]
         changing.sort(
             key=lambda each: (-((each["deletable"] or {}).get("bytes") or 0), each["name"])
         )

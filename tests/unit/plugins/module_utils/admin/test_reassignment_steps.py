@@ -254,3 +254,43 @@ def test_a_throttle_of_somebody_else_is_left(state):
     assert not run(model, **asked).failures
     assert model.rates == {1: {"leader.replication.throttled.rate": "9999"}}
     assert model.lists["t"] == {"leader.replication.throttled.replicas": "*"}
+
+
+def meddled(model, act, **options):
+    """Run with somebody else who acts after the plan, before the first write."""
+    resource = Reassignment(model, parameters(**options), str, model.clock, model.sleep)
+    apply = resource.apply
+
+    def meddle(changes, deadline):
+        act()
+        return apply(changes, deadline)
+
+    resource.apply = meddle
+    return reconcile(resource, False, 1000.0, model.clock, model.sleep)
+
+
+def subjects(outcome):
+    """(what was changed; code of each failure by subject)."""
+    changed = {change.subject for change in outcome.changed}
+    return changed, {failure.subject: failure.code for failure in outcome.failures}
+
+
+def test_a_move_that_somebody_else_begins_meanwhile():
+    """One that goes elsewhere is left alone, the same one is waited for and not ours."""
+    model = Model([(1, 2)] * 3, brokers=(1, 2, 3))
+
+    def act():
+        model.alter({("t", 0): (2, 3), ("t", 1): (1, 3)})
+
+    changed, failed = subjects(meddled(model, act, drain=[2]))
+    assert changed == {"t-2"} and failed == {"t-0": "changed"}
+    assert model.replicas == {("t", 0): (2, 3), ("t", 1): (1, 3), ("t", 2): (1, 3)}
+
+
+def test_what_is_under_way_and_is_cancelled_by_somebody_else_is_not_told_to_be_finished():
+    model = Model([(1, 2)] * 2, brokers=(1, 2, 3), seconds=50.0)
+    run(model, seconds=1.0, drain=[2], batch=2)
+    outcome = meddled(model, lambda: model.alter({("t", 0): None}), drain=[2])
+    changed, failed = subjects(outcome)
+    assert changed == {"t-1"} and failed == {"t-0": "changed"}
+    assert model.replicas == {("t", 0): (1, 2), ("t", 1): (1, 3)}

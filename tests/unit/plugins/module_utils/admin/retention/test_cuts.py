@@ -17,10 +17,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Stake,
     Topic,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention.cuts import (
     Step,
     large_cuts,
     least_limit,
+    left_of,
     plan_steps,
     refuse_large,
     share_of,
@@ -237,3 +239,46 @@ def test_steps_lead_there_and_none_lets_go_more_than_its_share(
         if idle > 2 or at_once.draw(st.booleans()):
             log.delete()
     raise AssertionError("it never ends")
+
+
+def settings_of(**config):
+    """Settings of a topic: (value, source) by name, `_` for each dot."""
+    return {
+        key.replace("_", "."): ConfigEntry(key.replace("_", "."), *each)
+        for key, each in config.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "now, left, others",
+    [
+        (("1", "topic"), "9", []),
+        (("9", "topic"), None, []),
+        (("5", "topic"), "9", ["retention.ms"]),
+        (("1", "default"), "9", ["retention.ms"]),
+        # As wanted, but only as long as nobody changes the brokers' default.
+        (("9", "default"), "9", ["retention.ms"]),
+    ],
+)
+def test_what_is_left_of_a_change_when_it_is_made(now, left, others):
+    then = Topic("t", (), settings_of(retention_ms=("1", "topic"), segment_ms=("3", "topic")))
+    found = settings_of(retention_ms=now, segment_ms=("7", "topic"))
+    change = Change(
+        "configure", "t", {"config": {"retention.ms": "1"}}, {"config": {"retention.ms": "9"}}
+    )
+    kept, changed = left_of(change, then, found)
+    assert (kept and kept.after["config"]["retention.ms"]) == left and sorted(changed) == others
+
+
+def test_what_somebody_else_has_taken_away_is_not_taken_away_again():
+    then = Topic("t", (), settings_of(retention_ms=("1", "topic"), segment_ms=("3", "topic")))
+    change = Change(
+        "configure",
+        "t",
+        {"config": {"retention.ms": "1", "segment.ms": "3"}},
+        {"config": {"retention.ms": "9", "segment.ms": None}},
+    )
+    now = settings_of(retention_ms=("1", "topic"), segment_ms=("8", "default"))
+    kept, others = left_of(change, then, now)
+    assert not others and kept.before == {"config": {"retention.ms": "1"}}
+    assert kept.after == {"config": {"retention.ms": "9"}}
