@@ -12,6 +12,8 @@ version_added: 0.1.0
 description:
   - Returns the ACLs of a cluster in the form in which M(kafkaops.cluster.kafka_acls) takes them. Applied to the same
     cluster, they change nothing.
+  - Every live broker is asked. In ZooKeeper mode one hears of a change after another; brokers that differ are waited for until
+    O(timeout) is over. What only some of them have then is returned, with a warning and RV(differing).
 options:
   principals:
     description:
@@ -74,6 +76,12 @@ binding_count:
   returned: success
   type: int
   sample: 2
+differing:
+  description: Brokers that lack some of the ACLs, with these. Empty where all of them have the same.
+  returned: success
+  type: list
+  elements: dict
+  sample: []
 cluster_id:
   description: Id of the cluster.
   returned: success

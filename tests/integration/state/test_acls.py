@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import threading
@@ -21,6 +22,7 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
+from kazoo.client import KazooClient
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls import (
     client as acl_client,
@@ -452,3 +454,48 @@ def test_what_another_tool_writes_is_left_alone(secured, admin, name):
     assert secured.run("kafka_acls", acls=acls).changed
     assert secured.run("kafka_acls", acls=[{**acls[0], "state": "absent"}]).changed
     assert listed(admin, name) == [(name, "User:other")]
+
+
+@pytest.mark.soak  # a broker is started anew
+def test_brokers_that_differ_are_waited_for_and_named(on_zookeeper, name):
+    """One has read an ACL at its start of which the others have never been told."""
+    acl = {"principal": "User:late", "permissionType": "Allow", "operation": "Read", "host": "*"}
+    broker = on_zookeeper.bare.broker_instances[3]
+    zookeeper = KazooClient(on_zookeeper.bare.zookeeper_connect)
+    zookeeper.start(30)
+
+    def tell():
+        """All brokers read the ACLs of the topic again."""
+        path, text = "/kafka-acl-changes/acl_changes_", f"Topic:{name}".encode()
+        zookeeper.create(path, text, sequence=True)
+
+    broker.stop()
+    try:
+        text = json.dumps({"version": 1, "acls": [acl]}).encode()
+        zookeeper.create(f"/kafka-acl/Topic/{name}", text)
+        broker.start()
+        ready = on_zookeeper.run("kafka_cluster_info", wait={"brokers": [1, 2, 3]})
+        assert not ready.failed, ready.msg
+        chosen = {"resources": [f"topic:{name}"]}
+        found = on_zookeeper.run("kafka_acls_info", **{**chosen, "timeout": 5})
+        assert not found.failed and found.binding_count == 1, found.values
+        lacking = [(each["broker"], each["lacks"]) for each in found.differing]
+        assert lacking == [(1, found.acls), (2, found.acls)]
+        assert "not known to broker 1, 2, but to others: allow User:late" in str(found.warnings)
+        others = on_zookeeper.run("kafka_acls_info", resources=["topic:other"], timeout=5)
+        assert others.differing == [] and not others.values.get("warnings")
+
+        heard = threading.Timer(1, tell)
+        heard.start()
+        found = on_zookeeper.run("kafka_acls_info", **chosen)
+        heard.join()
+        assert found.differing == [] and found.binding_count == 1, found.values
+    finally:
+        if not broker.running():
+            broker.start()
+        tell()
+        late = {"topic": name, "principal": "late", "operations": "read", "state": "absent"}
+        gone = on_zookeeper.run("kafka_acls", acls=[late])
+        zookeeper.stop()
+        zookeeper.close()
+    assert gone.changed and not gone.failed, gone.values

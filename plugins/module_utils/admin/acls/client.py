@@ -93,20 +93,21 @@ class AclClient(PythonClient):
             "Describe on the cluster",
         )
 
-    def fetch_views(self, concerned: Collection[Binding]) -> Views:
-        """Which of these bindings each live broker that answers has; the errors of fetch_bindings."""
+    def fetch_views(self, concerned: Optional[Collection[Binding]]) -> Views:
+        """Which of these bindings (None: of all) each live broker that answers has; the errors of fetch_bindings."""
         brokers = [broker.id for broker in self.fetch_metadata().brokers]
 
         def call(admin: Any) -> Views:
             self.requests["reading ACLs"] += len(brokers) - 1  # one is counted by ask
             views: Views = {}
             silent: Optional[Exception] = None
-            request = functools.partial(_description, concerned)
+            request = functools.partial(_description, concerned or ())
             for broker, answer in send_to_each(admin, request, brokers).items():
                 try:
                     if isinstance(answer, Exception):
                         raise answer
-                    views[broker] = _bindings(answer).intersection(concerned)
+                    found = _bindings(answer)
+                    views[broker] = found if concerned is None else found.intersection(concerned)
                 except (OtherError, OSError) as error:
                     silent = error
             if not views and silent is not None:
@@ -116,9 +117,12 @@ class AclClient(PythonClient):
         return self.ask("reading ACLs", call, "Describe on the cluster")
 
     def fetch_agreed_views(
-        self, concerned: Collection[Binding], deadline: float = math.inf
+        self,
+        concerned: Optional[Collection[Binding]],
+        deadline: float = math.inf,
+        select: Callable[[FrozenSet[Binding]], FrozenSet[Binding]] = frozenset,
     ) -> Views:
-        """The views, once they are the same.
+        """The views, or what `select` takes of each, once they are the same.
 
         In ZooKeeper mode each broker answers by what it has heard so far: one that has not heard of a
         removal would even say that it has just made it. They are waited for until the deadline, as long
@@ -126,13 +130,18 @@ class AclClient(PythonClient):
         """
         least, since = math.inf, 0.0
         while True:
-            views = self.fetch_views(concerned)
+            told = self.fetch_views(concerned)
+            views = {broker: select(view) for broker, view in told.items()}
             number, now = len(in_dispute(views)), self._clock()
             if number < least:
                 least, since = number, now
             if not number or now >= min(deadline, since + STALE_SECONDS):
                 return views
             self._sleep(POLL_SECONDS)
+
+    def look(self, select: Callable[[FrozenSet[Binding]], FrozenSet[Binding]]) -> Views:
+        """All views of what `select` takes, once they are the same or the connection's timeout is over."""
+        return self.fetch_agreed_views(None, self._clock() + self.connection.timeout, select)
 
     def create(self, bindings: Sequence[Binding], deadline: float) -> List[Failure]:
         """Create bindings, BATCH in a request; those that the cluster refused, or did not reach in time."""

@@ -15,6 +15,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.client
     GONE,
     THERE,
     AclClient,
+    Views,
+    in_dispute,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.items import (
     ACL_ITEM,
@@ -46,6 +48,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.purge import checked_patterns
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import some
 
 ANONYMOUS = "User:ANONYMOUS"
 
@@ -164,22 +167,34 @@ def _binding(change: Change) -> Binding:
 
 
 def read_acls(client: AclClient, params: Mapping[str, Any]) -> Dict[str, Any]:
-    """What kafka_acls_info returns."""
+    """What kafka_acls_info returns: what brokers have, with who lacks what of it."""
     principals = patterns_from("principals", params["principals"])
     resources = patterns_from("resources", params["resources"])
     client.connect()
     metadata = client.fetch_metadata()
-    bindings: FrozenSet[Binding] = frozenset()
+    views: Views = {}
     try:
-        bindings = client.fetch_bindings()
+        views = client.look(lambda bindings: frozenset(chosen(bindings, principals, resources)))
     except AdminError as error:
         if error.problem != NO_AUTHORIZER or not params["missing_ok"]:
             raise
-    found = chosen(bindings, principals, resources)
+    found: FrozenSet[Binding] = frozenset().union(*views.values())
+    differing = [
+        {"broker": broker, "lacks": items_of(found - view)}
+        for broker, view in sorted(views.items())
+        if found - view
+    ]
+    warnings = []
+    if differing:
+        subjects = sorted(each.subject for each in in_dispute(views))
+        brokers = ", ".join(str(each["broker"]) for each in differing)
+        warnings.append(f"not known to broker {brokers}, but to others: {some(subjects)}")
     return {
         "cluster_id": metadata.cluster_id,
         "acls": items_of(found),
         "binding_count": len(found),
+        "differing": differing,
+        "warnings": warnings,
     }
 
 

@@ -103,6 +103,17 @@ def test_views_that_differ_are_read_again_until_they_do_not():
     assert in_dispute(client.fetch_agreed_views(BINDINGS)) and 30 <= client.now < 31, "no closer"
 
 
+def test_who_only_looks_waits_for_what_it_has_chosen_and_as_long_as_for_an_answer():
+    chosen = frozenset(BINDINGS[:3])
+    client = Views((3, 6))
+    views = client.look(lambda bindings: bindings & chosen)
+    assert not in_dispute(views) and client.now == 0, "the rest may differ"
+    client = Views((2, 6))
+    seconds = client.connection.timeout
+    views = client.look(lambda bindings: bindings & chosen)
+    assert in_dispute(views) == {BINDINGS[2]} and seconds <= client.now < seconds + 1
+
+
 def test_brokers_are_asked_for_what_bindings_have_in_common():
     request = _description(BINDINGS[:2])
     assert (request.resource_type_filter, request.resource_name_filter) == (2, None)
