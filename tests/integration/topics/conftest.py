@@ -22,6 +22,7 @@ sys.path.insert(0, str(CHECKOUT))
 
 from tests.support import collection_finder  # noqa: E402
 from tests.support.bare_cluster import BareCluster  # noqa: E402
+from tests.support.by_hand import ByHand  # noqa: E402
 from tests.support.run_module import Modules  # noqa: E402
 from tests.support.token_provider import TokenProvider  # noqa: E402
 
@@ -181,3 +182,33 @@ def counted(monkeypatch):
 
     monkeypatch.setattr(kafka_topics, "KafkaClient", Counted)
     return made
+
+
+@pytest.fixture(scope="module")
+def three_kraft(tmp_path_factory):
+    """Three KRaft nodes, of which each has records."""
+    with BareCluster(
+        tmp_path_factory.mktemp("three"),
+        port_base=PORT_BASE + 300,
+        kraft=True,
+        broker_config={"auto.leader.rebalance.enable": "false"},
+    ) as running:
+        ready = Modules(running.bootstrap_servers).info(wait={"brokers": [1, 2, 3]})
+        assert not ready.failed, ready.msg
+        yield running
+
+
+@pytest.fixture(params=["zookeeper", pytest.param("kraft", marks=pytest.mark.soak)])
+def both(request):
+    """Three brokers, in each mode; that of KRaft takes time to start."""
+    return request.getfixturevalue("three_kraft" if request.param == "kraft" else "cluster")
+
+
+@pytest.fixture
+def other(both):
+    """Somebody else; what he has left under way is cancelled, with all throttles."""
+    found = ByHand(both)
+    yield found
+    cancelled = found.reassign(state="cancelled")
+    assert not cancelled.failed, cancelled.msg
+    found.python.close()

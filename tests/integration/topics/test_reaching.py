@@ -138,6 +138,12 @@ def test_tls_with_text_and_with_a_path(modules, cluster, certificate, name, tmp_
     assert modules.topics([{"name": name}], **options).changed
     gone = modules.topics([{"name": name, "state": "absent"}], allow=["delete"], **options)
     assert gone.changed and "0 B" in gone.plan["changes"][0]["note"]
+    # All of this module goes through it.
+    quota = {"user": name, "client_id": name, "limits": {"producer_byte_rate": 104101}}
+    for changed in (True, False):
+        assert run_module("kafka_quotas", {**options, "quotas": [quota]}).changed is changed
+    absent = {"user": name, "client_id": name, "state": "absent"}
+    assert run_module("kafka_quotas", {**options, "quotas": [absent]}).changed
 
 
 def test_settings_that_cannot_be(modules, cluster, name):

@@ -108,6 +108,8 @@ class Model:
     def alter(self, wanted):
         self._request()
         for key, target in wanted.items():
+            if key not in self.replicas:
+                continue  # the topic is gone
             before = self.replicas[key]
             if target is None:
                 self.running.pop(key, None)
@@ -294,3 +296,26 @@ def test_what_is_under_way_and_is_cancelled_by_somebody_else_is_not_told_to_be_f
     changed, failed = subjects(outcome)
     assert changed == {"t-1"} and failed == {"t-0": "changed"}
     assert model.replicas == {("t", 0): (1, 2), ("t", 1): (1, 3)}
+
+
+def test_what_is_over_before_it_can_be_cancelled_is_not_told_to_be():
+    """And what somebody has begun since the plan goes on."""
+    model = Model([(1, 2)] * 3, brokers=(1, 2, 3), seconds=50.0)
+    run(model, seconds=1.0, drain=[2], batch=2)
+    assert set(model.running) == {("t", 0), ("t", 1)}
+
+    def act():
+        model.ends[("t", 0)] = model.now
+        model.fetch_running()
+        model.alter({("t", 2): (2, 3)})
+
+    changed, failed = subjects(meddled(model, act, state="cancelled"))
+    assert {each for each in changed if each.startswith("t-")} == {"t-1"} and not failed
+    assert set(model.running) == {("t", 2)}
+    assert set(model.replicas[("t", 0)]) == {1, 3} and model.replicas[("t", 1)] == (1, 2)
+
+
+def test_a_topic_that_is_deleted_meanwhile_is_not_moved():
+    model = Model([(1, 2)] * 2, brokers=(1, 2, 3))
+    changed, failed = subjects(meddled(model, lambda: model.replicas.pop(("t", 1)), drain=[2]))
+    assert changed == {"t-0"} and not failed
