@@ -15,6 +15,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection 
     Connection,
     parse_addresses,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves import reassignment
 from tests.support.outside import wait_until
 from tests.support.run_module import run_module
 
@@ -83,7 +84,10 @@ def topics_of_both_sizes(cluster, admin, name):
         future.result(30)
 
 
-def test_moves(cluster, topics, requests):
+def test_moves(cluster, topics, requests, monkeypatch):
+    monkeypatch.setattr(
+        reassignment, "TELL_SECONDS", 600.0
+    )  # each line about progress asks for sizes
     asked = {}
     for number, topic in topics.items():
         result, asked[number] = requests(
