@@ -48,6 +48,12 @@ options:
       - Also ask every live broker how it sees the others, and return RV(in_sync). One that lost touch tells what was.
     type: bool
     default: false
+  quorum:
+    description:
+      - Also ask for the quorum of controllers of a KRaft cluster, and return RV(quorum). Needs kafka-python.
+      - With O(missing_ok) a leader that does not answer is no error.
+    type: bool
+    default: false
   zookeeper:
     description:
       - Connect string of the ensemble, with the chroot, as in C(zookeeper.connect). Its contents are
@@ -89,6 +95,12 @@ options:
             they lead are not waited for, as nobody can follow there.
         type: list
         elements: int
+      voters:
+        description:
+          - Ids of controllers of a KRaft quorum. Each must have fetched from the leader once more, all that there was when the waiting began.
+          - The leader goes on listing a dead voter as one that lacks nothing. Needs kafka-python.
+        type: list
+        elements: int
       controller:
         description: Whether there must be a controller, and it must be alive.
         type: bool
@@ -118,7 +130,7 @@ attributes:
     support: full
 notes:
   - On KRaft clusters RV(controller) is the broker that answers for the controller, as Kafka tells all
-    clients.
+    clients. RV(quorum) has the one that is.
   - After a broker was killed, the others keep it in metadata until its session expires. What this
     module waits for can be true meanwhile.
 seealso:
@@ -373,6 +385,61 @@ in_sync:
   type: list
   elements: int
   sample: [1, 3]
+quorum:
+  description: The quorum of controllers, as its leader tells it.
+  returned: with O(quorum), when a broker answered
+  type: dict
+  contains:
+    leader:
+      description: Id of the active controller, V(null) if there is none.
+      type: int
+    epoch:
+      description: Number of its election.
+      type: int
+    voters:
+      description: The controllers that vote, sorted by id.
+      type: list
+      elements: dict
+      contains: &replica
+        id:
+          description: Id of the node.
+          type: int
+        lag:
+          description: How many metadata records it lacks, V(null) if that is not known.
+          type: int
+        fetched_ms_ago:
+          description: Milliseconds since its last fetch, by the leader's clock; V(null) for the leader, and if that is not known.
+          type: int
+        caught_up_ms_ago:
+          description: Milliseconds since it had all of the leader's records.
+          type: int
+        keeps_up:
+          description: Whether it counts for a majority. It leads, or has fetched and was caught up within the last seconds.
+          type: bool
+    observers:
+      description: Brokers, and controllers without a vote, that follow.
+      type: list
+      elements: dict
+      contains: *replica
+    problem:
+      description: Why the leader did not tell, empty if it did.
+      type: str
+  sample:
+    leader: 2
+    epoch: 5
+    voters:
+      - id: 1
+        lag: 0
+        fetched_ms_ago: 112
+        caught_up_ms_ago: 112
+        keeps_up: true
+      - id: 2
+        lag: 0
+        fetched_ms_ago: null
+        caught_up_ms_ago: 0
+        keeps_up: true
+    observers: []
+    problem: ""
 zookeeper:
   description: What Kafka has registered below the chroot.
   returned: with O(zookeeper)
@@ -431,6 +498,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.conn
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
     KafkaClient,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reading import (
+    require_kafka_python,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.info import (
     OPTIONS,
     gather,
@@ -448,8 +518,10 @@ def describe(connection: Connection, module: AnsibleModule) -> Dict[str, Any]:
 
 
 def require_clients(module: AnsibleModule) -> None:
-    """confluent-kafka, and kazoo where ZooKeeper is to be read."""
+    """confluent-kafka; kafka-python for a quorum, and kazoo where ZooKeeper is to be read."""
     require_kafka(module)
+    if module.params["quorum"] or (module.params["wait"] or {}).get("voters"):
+        require_kafka_python(module)
     if module.params["zookeeper"] and client_zookeeper.KAZOO_IMPORT_ERROR:
         module.fail_json(
             msg=missing_required_lib("kazoo", reason="to read ZooKeeper"),

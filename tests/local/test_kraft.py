@@ -16,6 +16,8 @@ from tests.local.support import LocalCluster
 INVENTORY = "inventories/local-kraft"
 # Kafka reads it at its start only.
 KEY = "group.initial.rebalance.delay.ms"
+# A node of the quorum as the status shows it: id, part, records behind, last fetch.
+QUORUM_LINE = r"(\d)  +(leader|voter)  +\d+  +(?:-|[\d.]+ s ago)"
 # They change a cluster that runs, in ways that are not fit for a quorum yet.
 REFUSED = (
     *("rolling_restart", "rolling_upgrade", "rollback", "scale_out", "scale_in"),
@@ -76,6 +78,10 @@ def test_from_an_inventory_to_a_proven_quorum_and_back(kraft):
     kraft.play("start.yml")
     run = kraft.play("status.yml", "-e", "status_strict=true")
     assert "All 3 instances run." in run.text, run.text
+    shown = {int(node): part for node, part in re.findall(QUORUM_LINE, run.text)}
+    leader = quorum(kraft)["leader"]
+    assert shown == {each: "leader" if each == leader else "voter" for each in (1, 2, 3)}, run.text
+    assert re.findall(r"(kafka-\d) +kafka .* controller ", run.text) == [kraft.name_of(leader)]
     assert metas(kraft) == formatted and quorum(kraft)["voters"] == [1, 2, 3]
 
 

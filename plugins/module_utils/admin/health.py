@@ -30,6 +30,7 @@ class Goal:
     """What to wait for. `brokers`: ids that must be registered; `in_sync`: ids whose replicas must all
     be in sync; `full_isr`: those of all brokers; `gone`: ids that must not be registered;
     `unmended`: ids of brokers that are sick and still to be mended, from which nothing is expected;
+    `voters`: ids of controllers of a KRaft quorum that must follow its leader;
     `quiet_seconds`: for how long all of it must hold.
     """
 
@@ -38,6 +39,7 @@ class Goal:
     full_isr: bool = False
     gone: Tuple[int, ...] = ()
     unmended: Tuple[int, ...] = ()
+    voters: Tuple[int, ...] = ()
     controller: bool = False
     quiet_seconds: float = 0.0
     timeout: float = 120.0

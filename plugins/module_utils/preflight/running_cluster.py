@@ -64,6 +64,7 @@ def question(
         "missing_ok": True,
         "overrides": True,
         "every_view": True,
+        "quorum": cluster.kraft,
     }
     if topics:
         declared, _refusals = parse_topics(cluster.brokers[0].items("kafka_topics"))
@@ -90,7 +91,10 @@ def question(
 
 
 def snapshot_of(answer: Mapping[str, Any]) -> Tuple[Optional[Snapshot], Optional[int]]:
-    """(Snapshot or None, controller) of what kafka_cluster_info returned."""
+    """(Snapshot or None, controller) of what kafka_cluster_info returned.
+
+    Of a quorum the controller is its leader: metadata name any broker. None where nobody knows.
+    """
     ensemble = answer.get("zookeeper") or {}
     # An ensemble that answers and knows of no cluster is an answer, too: nobody holds replicas.
     if not (answer.get("reachable") or ensemble.get("exists") or ensemble.get("reachable")):
@@ -118,5 +122,5 @@ def snapshot_of(answer: Mapping[str, Any]) -> Tuple[Optional[Snapshot], Optional
             ),
             topics={each["name"]: topic_of(each) for each in answer.get("topics") or []},
         ),
-        answer.get("controller"),
+        (answer.get("quorum") or answer).get("leader" if answer.get("quorum") else "controller"),
     )

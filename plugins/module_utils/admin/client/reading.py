@@ -58,6 +58,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
     AdminError,
     FinalError,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quorum import (
+    Quorum,
+    quorum_of,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.stakes import estimate_stake
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
@@ -69,6 +73,7 @@ except ImportError:
     pass  # require_kafka of client_connection says so
 
 C = TypeVar("C", bound="ReadingClient")
+T = TypeVar("T")
 
 METADATA_SECONDS = 2.0
 VIEW_ATTEMPTS = 25
@@ -86,7 +91,9 @@ def require_kafka_python(module: Any) -> None:
         import kafka  # noqa: F401  pylint: disable=unused-import
     except ImportError:
         module.fail_json(
-            msg=missing_required_lib("kafka-python", reason="to learn of reassignments"),
+            msg=missing_required_lib(
+                "kafka-python", reason="to learn of reassignments and of the quorum"
+            ),
             exception=traceback.format_exc(),
         )
 
@@ -188,28 +195,69 @@ class ReadingClient(ClusterConnection):
 
         librdkafka has no call for it, metadata show added replicas as any other, and ZooKeeper would
         have to be asked for every topic: since Kafka 2.6 the state is in the topics' nodes. So
-        kafka-python asks; its connection stays open until `close`. AdminError if the controller does
-        not answer.
+        kafka-python asks. AdminError if the controller does not answer.
+        """
+        return self._asked_otherwise(
+            "listing the reassignments",
+            "list_reassignments",
+            places,
+            lambda admin: sorted(
+                (key.topic, key.partition) for key in admin.list_partition_reassignments()
+            ),
+        )
+
+    def fetch_quorum(self, places: Sequence[Tuple[str, int]]) -> Quorum:
+        """The quorum of controllers of a KRaft cluster, as its leader tells it; one request.
+
+        Any broker hands the question on to the leader: `places` are addresses of some that are to be
+        asked. Metadata name any broker as the controller. AdminError if the leader does not answer,
+        FinalError where the user may not ask, or the cluster has no quorum.
+        """
+        from kafka.errors import UnsupportedVersionError
+
+        def call(admin: Any) -> Quorum:
+            try:
+                return quorum_of(admin.describe_metadata_quorum()["topics"][0]["partitions"][0])
+            except UnsupportedVersionError as error:
+                raise FinalError(
+                    Problem(
+                        "cluster.read",
+                        "these brokers have no quorum: their cluster keeps its metadata in ZooKeeper",
+                        "ask for the quorum of a cluster in KRaft mode only",
+                        (self.connection.bootstrap,),
+                    )
+                ) from error
+
+        return self._asked_otherwise("describing the quorum", "describe_quorum", places, call)
+
+    def _asked_otherwise(
+        self,
+        doing: str,
+        counter: str,
+        places: Sequence[Tuple[str, int]],
+        call: Callable[[Any], T],
+    ) -> T:
+        """Have kafka-python ask at one of these places, where there are none at those of the connection.
+
+        It stays connected until `close`.
         """
         from kafka import KafkaAdminClient
         from kafka.errors import ClusterAuthorizationFailedError
         from kafka.errors import KafkaError as OtherError
 
-        self.requests["list_reassignments"] += 1
-        doing = "listing the reassignments"
+        self.requests[counter] += 1
         try:
             if self._kafka_python is None:
-                there = replace(self.connection, addresses=tuple(places))
+                there = replace(
+                    self.connection, addresses=tuple(places) or self.connection.addresses
+                )
                 with kafka_python_settings(there) as settings:
                     seconds = min(self.connection.timeout, OTHER_SECONDS)
                     settings["bootstrap_timeout_ms"] = settings["request_timeout_ms"] = int(
                         seconds * 1000
                     )
                     self._kafka_python = KafkaAdminClient(**settings)
-            return sorted(
-                (key.topic, key.partition)
-                for key in self._kafka_python.list_partition_reassignments()
-            )
+            return call(self._kafka_python)
         except ClusterAuthorizationFailedError as error:
             raise FinalError(
                 Problem(

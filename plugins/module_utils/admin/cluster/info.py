@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import health
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.answers import (
@@ -29,6 +29,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import collision_key
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quorum import Quorum, Return
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import chooser
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
@@ -51,6 +52,7 @@ def goal_from(params: Optional[Mapping[str, Any]]) -> Optional[Goal]:
         full_isr=params["full_isr"],
         gone=tuple(params["gone"] or ()),
         unmended=tuple(params["unmended"] or ()),
+        voters=tuple(params["voters"] or ()),
         controller=params["controller"],
         quiet_seconds=params["quiet_seconds"],
         timeout=params["timeout"],
@@ -73,6 +75,7 @@ def wait_for(
     changes one after another and the next module may ask any of them.
     """
     seen: List[Snapshot] = []
+    back = Return(goal.voters)
 
     def left() -> Optional[int]:
         return health.lagging(seen[0], goal) if seen else None
@@ -81,7 +84,11 @@ def wait_for(
         # A sick broker may know nothing any more, or only what was.
         unmended = goal.unmended
         seen[:] = [client.fetch_view_of_others(*unmended) if unmended else client.fetch_metadata()]
-        return health.unmet(seen[0], goal)
+        reasons = health.unmet(seen[0], goal)
+        if goal.voters and not reasons:
+            asked = [each for each in seen[0].brokers if each.id not in goal.unmended]
+            reasons = back.unmet(client.fetch_quorum([(each.host, each.port) for each in asked]))
+        return reasons
 
     waited = until_quiet(
         make_client,
@@ -104,6 +111,21 @@ def wait_for(
         "polls": waited.polls,
         "not_waited_for": health.not_waited_for(seen[0], goal),
     }
+
+
+def described_quorum(
+    client: KafkaClient, places: Sequence[Tuple[str, int]], missing_ok: bool = False
+) -> Dict[str, Any]:
+    """What the module returns about the quorum of a KRaft cluster; brokers at `places` are asked.
+
+    With `missing_ok` a leader that does not answer is no error, and `problem` says why.
+    """
+    try:
+        return {**client.fetch_quorum(places).to_dict(), "problem": ""}
+    except AdminError as error:
+        if not missing_ok:
+            raise
+        return {**Quorum().to_dict(), "problem": error.problem.reason}
 
 
 def _dissent(client: KafkaClient, snapshot: Snapshot, goal: Goal) -> List[str]:
@@ -235,8 +257,8 @@ def gather(
     if goal:
         results["wait"] = wait_for(make_client, goal, clock, sleep, log)
     lenient = params["missing_ok"]
+    client = make_client()
     try:
-        client = make_client()
         client.connect()
         results.update(describe_cluster(client, params["topics"], params["topic_patterns"]))
         if params["every_view"]:
@@ -244,11 +266,16 @@ def gather(
         if params["overrides"]:
             ids = [broker["id"] for broker in results["brokers"]]
             results["overrides"] = overrides_of(client.fetch_broker_configs(ids)[0])
+        if params["quorum"]:
+            places = [(broker["host"], broker["port"]) for broker in results["brokers"]]
+            results["quorum"] = described_quorum(client, places, lenient)
     except AdminError as error:
         if not lenient or error.reachable:
             raise
         nothing = described(Snapshot(), {}, reachable=False)
         results.update(nothing, unreachable_reason=error.message)
+    finally:
+        client.close()
     if params["zookeeper"]:
         try:
             seconds = params["zookeeper_timeout"] or params["timeout"]
@@ -279,6 +306,7 @@ OPTIONS = dict(
     topics=dict(type="list", elements="str", default=[]),
     topic_patterns=dict(type="list", elements="str", default=[]),
     every_view=dict(type="bool", default=False),
+    quorum=dict(type="bool", default=False),
     zookeeper=dict(type="str"),
     zookeeper_timeout=dict(type="float"),
     wait=dict(
@@ -288,6 +316,7 @@ OPTIONS = dict(
             in_sync=dict(type="list", elements="int"),
             gone=dict(type="list", elements="int"),
             unmended=dict(type="list", elements="int"),
+            voters=dict(type="list", elements="int"),
             full_isr=dict(type="bool", default=False),
             controller=dict(type="bool", default=True),
             quiet_seconds=dict(type="float", default=0.0),

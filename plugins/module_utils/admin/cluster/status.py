@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
+QUORUM_COLUMNS = ("NODE", "PART", "RECORDS BEHIND", "LAST FETCH")
 COLUMNS = ("INSTANCE", "ROLE", "ID", "UP SINCE", "VERSION", "STATE", "PENDING")
 PARTITIONS_SHOWN = 20
 NOT_ASKED = "not asked"
@@ -48,9 +49,10 @@ def status(
 
     `instances`: dicts `name role id asked process`. `process` is the result of jvm_instance, without
     `running` where the host could not be asked; `asked` is false for hosts outside of the run.
-    `servers`: the result list of zookeeper_info; `cluster`: the result of kafka_cluster_info, or None;
+    `servers`: the result list of zookeeper_info; `cluster`: the result of kafka_cluster_info, with the
+    quorum in KRaft mode, or None;
     `notes`: lines about an upgrade that is not over (see preflight.upgrades), and who holds the lock.
-    The last line sums up; `good` is whether every instance runs and every partition is in sync.
+    The last line sums up; `good` is whether every instance runs, every partition is in sync and every voter keeps up.
     """
     cluster = cluster or {}
     rows: List[List[Any]] = []
@@ -94,12 +96,16 @@ def status(
         else ["No broker answers."]
     )
     lines += idle_brokers(cluster.get("brokers") or ())
-    good = not amiss and not partitions and bool(cluster.get("reachable"))
+    quorum = cluster.get("quorum") or {}
+    troubles = _quorum_troubles(quorum)
+    lines += quorum_lines(quorum)
+    good = not amiss and not partitions and not troubles and bool(cluster.get("reachable"))
     if good:
         summary = f"All {len(rows)} instances run."
     else:
         told = [f"{problem}: {', '.join(names)}" for problem, names in sorted(amiss.items())]
         told += ["partitions not in sync"] if partitions else []
+        told += troubles
         told += ["no broker answers"] if not cluster.get("reachable") and not amiss else []
         summary = f"ATTENTION: {'; '.join(told)}."
     return {"lines": lines + ["", summary], "good": good}
@@ -116,6 +122,47 @@ def idle_brokers(brokers: Iterable[Mapping[str, Any]]) -> List[str]:
         f"Broker {', '.join(idle)} {verb} no replica: {they} part with ansible-playbook"
         " playbooks/scale_out.yml."
     ]
+
+
+def quorum_lines(quorum: Mapping[str, Any]) -> List[str]:
+    """Return the quorum of kafka_cluster_info as lines, an empty list if there is none.
+
+    By the leader's clock: who votes and leads, how many records each node lacks, and when it fetched last.
+    """
+    if not quorum:
+        return []
+    if quorum.get("leader") is None:
+        return ["", f"Quorum of controllers: {quorum.get('problem') or 'no leader'}."]
+    rows = []
+    for part in ("voter", "observer"):
+        for each in quorum[f"{part}s"]:
+            leads = each["id"] == quorum["leader"]
+            fetched = each["fetched_ms_ago"]
+            rows.append(
+                [
+                    each["id"],
+                    "leader" if leads else part,
+                    "unknown" if each["lag"] is None else each["lag"],
+                    (
+                        "-"
+                        if leads
+                        else "unknown" if fetched is None else f"{fetched / 1000:.1f} s ago"
+                    ),
+                ]
+            )
+    return ["", f"Quorum of controllers, epoch {quorum['epoch']}:"] + [
+        f"  {line}" for line in table(QUORUM_COLUMNS, rows)
+    ]
+
+
+def _quorum_troubles(quorum: Mapping[str, Any]) -> List[str]:
+    """What the last line says of a quorum, an empty list where it is in order, or there is none."""
+    if not quorum:
+        return []
+    if quorum.get("leader") is None:
+        return ["the quorum has no leader"]
+    behind = [str(each["id"]) for each in quorum["voters"] if not each["keeps_up"]]
+    return [f"voters behind: {', '.join(behind)}"] if behind else []
 
 
 def _seen(

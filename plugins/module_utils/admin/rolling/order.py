@@ -15,8 +15,9 @@ def roll_order(members: Iterable[Mapping[str, Any]]) -> List[str]:
     """Return host names in the order of their turns.
 
     `members`: dicts `host`, `id`, `healthy` (serves, all its replicas in sync), `last` (ZooKeeper's
-    leader, Kafka's controller). What is not healthy comes first: it has the least to lose, and may be
-    waiting for just this restart. Then by id; the leader last, so that it moves once and not with every
+    leader, Kafka's controller), `votes` (in a KRaft quorum). What is not healthy comes first: it has
+    the least to lose, and may be waiting for just this restart. Then who does not vote, and by id; the
+    leader last, so that it moves once and not with every
     restart. Source: Strimzi's ZooKeeperRoller and KafkaRoller.
     """
     ordered = sorted(
@@ -24,6 +25,7 @@ def roll_order(members: Iterable[Mapping[str, Any]]) -> List[str]:
         key=lambda member: (
             bool(member.get("healthy", True)),
             bool(member.get("last")),
+            bool(member.get("votes")),
             int(member["id"]),
         ),
     )

@@ -251,6 +251,9 @@ def test_the_snapshot_of_an_answer():
         frozenset({1, 7}),
     )
     assert snapshot.on_default_min_isr == {2: (7, ("orders",))}
+    for leader in (3, None):
+        quorum = {"leader": leader}
+        assert snapshot_of({**answer, "quorum": quorum})[1] == leader, "metadata name any broker"
     assert snapshot_of({"reachable": False, "brokers": []}) == (None, None)
     silent = {"reachable": False, "exists": False}
     assert snapshot_of({"reachable": False, "zookeeper": silent}) == (None, None)

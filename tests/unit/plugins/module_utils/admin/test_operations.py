@@ -45,8 +45,8 @@ Node count: 25
 """
 
 
-def member(host, number, healthy=True, last=False):
-    return {"host": host, "id": number, "healthy": healthy, "last": last}
+def member(host, number, healthy=True, last=False, **more):
+    return {"host": host, "id": number, "healthy": healthy, "last": last, **more}
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,16 @@ def member(host, number, healthy=True, last=False):
         ([member("a", 1), member("b", 2, healthy=False)], ["b", "a"]),
         ([member("a", 1), member("b", 2, healthy=False, last=True)], ["b", "a"]),
         ([member("a", 10), member("b", 9)], ["b", "a"]),
+        (
+            [
+                member("a", 1, votes=True),
+                member("b", 2, votes=True, last=True),
+                member("c", 3, votes=True),
+                member("d", 4, votes=False),
+                member("e", 5, votes=True, healthy=False),
+            ],
+            ["e", "d", "a", "c", "b"],
+        ),
         ([], []),
     ],
 )
@@ -328,6 +338,38 @@ def test_the_last_line_of_the_status_sums_up(servers, cluster, last, good):
     ]
     told = status(rows, servers, cluster)
     assert (told["lines"][-1], told["good"]) == (last, good)
+
+
+def in_quorum(number, leads=False, keeps_up=True):
+    fetched = None if leads else 240
+    return {"id": number, "lag": 0, "fetched_ms_ago": fetched, "keeps_up": keeps_up}
+
+
+@pytest.mark.parametrize(
+    "quorum, line, last",
+    [
+        (
+            {"leader": 1, "epoch": 7, "voters": [in_quorum(1, True), in_quorum(2)], "observers": [in_quorum(4)]},
+            "  1     leader    0               -",
+            "All 1 instances run.",
+        ),
+        (
+            {"leader": 1, "epoch": 7, "voters": [in_quorum(1, True), in_quorum(2, keeps_up=False)], "observers": []},
+            "  2     voter   0               0.2 s ago",
+            "ATTENTION: voters behind: 2.",
+        ),
+        (
+            {"leader": None, "voters": [], "observers": [], "problem": "no answer"},
+            "Quorum of controllers: no answer.",
+            "ATTENTION: the quorum has no leader.",
+        ),
+    ],
+)  # fmt: skip
+def test_the_status_shows_the_quorum(quorum, line, last):
+    rows = [instance("k1", "kafka", 1, running())]
+    seen = {"reachable": True, "controller": 1, "brokers": [{"id": 1}], "quorum": quorum}
+    lines = status(rows, [], seen)["lines"]
+    assert line in lines and lines[-1] == last, lines
 
 
 def test_the_status_tells_of_an_upgrade_that_is_not_over():

@@ -1,0 +1,222 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The quorum of controllers that keeps the metadata of a KRaft cluster, and questions about it.
+
+Private to this collection. Pure: no I/O, no clock. All times are of the leader's clock, in ms since
+1970: it alone writes them, its own time included, so that no clocks are compared.
+
+May voter v be stopped now? The rule:
+
+| state                                                        | verdict                       |
+|--------------------------------------------------------------|-------------------------------|
+| the leader is not known                                      | wait                          |
+| the voters are not those that are expected                   | never: nobody waits for that  |
+| v does not fetch, or is far behind                           | go: its stop takes no vote    |
+| without v a majority of the voters is caught up              | go                            |
+| one voter, which is v                                        | go, and it is said            |
+| otherwise                                                    | wait                          |
+
+The leader goes on listing a dead voter, with lag 0 and its last fetch: so a voter counts only while
+its fetches are recent. It fetches at least every half second (`controller.quorum.fetch`), and two
+seconds without a fetch are what Kafka itself takes for its absence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Collection, Dict, List, Mapping, Optional, Tuple
+
+FETCHED_MS = 2000
+CAUGHT_UP_MS = 3000
+NOBODY = -1
+
+
+@dataclass(frozen=True)
+class Replica:
+    """A node that keeps the metadata. `end`: its log end offset, -1 unknown; `fetched` and `caught_up`: when
+
+    it did so last, -1 unknown. Of the leader `fetched` is unknown, and `caught_up` is the present time.
+    """
+
+    id: int
+    end: int = -1
+    fetched: int = -1
+    caught_up: int = -1
+
+
+@dataclass(frozen=True)
+class Quorum:
+    """The quorum as its leader tells it; `leader` is NOBODY while there is none."""
+
+    leader: int = NOBODY
+    epoch: int = 0
+    voters: Tuple[Replica, ...] = ()
+    observers: Tuple[Replica, ...] = ()
+
+    @property
+    def head(self) -> Optional[Replica]:
+        """The leader among the voters, None where it is not known."""
+        return next((each for each in self.voters if each.id == self.leader), None)
+
+    @property
+    def now(self) -> int:
+        """The leader's time when it answered, -1 where it is not known."""
+        return self.head.caught_up if self.head else -1
+
+    def lag(self, replica: Replica) -> Optional[int]:
+        """How many metadata records a node lacks, None where that is not known."""
+        if self.head is None or replica.end < 0 or self.head.end < 0:
+            return None
+        return max(0, self.head.end - replica.end)
+
+    def keeps_up(self, replica: Replica) -> bool:
+        """Whether a voter counts: it leads, or has fetched and was caught up a moment ago."""
+        if replica.id == self.leader:
+            return True
+        if self.now < 0 or replica.fetched < 0 or replica.caught_up < 0:
+            return False
+        return (
+            self.now - replica.fetched <= FETCHED_MS
+            and self.now - replica.caught_up <= CAUGHT_UP_MS
+        )
+
+    def to_dict(self) -> Dict[str, Any]:
+        """As returned to the playbook; ages in ms, None where they are not known."""
+        return {
+            "leader": None if self.leader == NOBODY else self.leader,
+            "epoch": self.epoch,
+            "voters": [self._told(each) for each in self.voters],
+            "observers": [self._told(each) for each in self.observers],
+        }
+
+    def _told(self, replica: Replica) -> Dict[str, Any]:
+        return {
+            "id": replica.id,
+            "lag": self.lag(replica),
+            "fetched_ms_ago": None if replica.id == self.leader else self._age(replica.fetched),
+            "caught_up_ms_ago": self._age(replica.caught_up),
+            "keeps_up": self.keeps_up(replica),
+        }
+
+    def _age(self, moment: int) -> Optional[int]:
+        return None if moment < 0 or self.now < 0 else max(0, self.now - moment)
+
+
+def quorum_of(answer: Mapping[str, Any]) -> Quorum:
+    """The Quorum of one partition of a DescribeQuorum answer. ValueError where it has an error."""
+    if answer.get("error"):
+        raise ValueError(str(answer["error"]))
+
+    def replicas(key: str) -> Tuple[Replica, ...]:
+        found = [
+            Replica(
+                int(each["replica_id"]),
+                int(each["log_end_offset"]),
+                int(each.get("last_fetch_timestamp", -1)),
+                int(each.get("last_caught_up_timestamp", -1)),
+            )
+            for each in answer.get(key) or ()
+        ]
+        return tuple(sorted(found, key=lambda each: each.id))
+
+    leader = int(answer["leader_id"])
+    return Quorum(
+        leader if leader >= 0 else NOBODY,
+        int(answer["leader_epoch"]),
+        replicas("current_voters"),
+        replicas("observers"),
+    )
+
+
+# ---------------------------------------------------------------- may a voter stop
+
+
+def other_voters(quorum: Quorum, expected: Collection[int]) -> str:
+    """In words, how the voters differ from those that are expected; "" if they do not."""
+    there = {each.id for each in quorum.voters}
+    if there == set(expected):
+        return ""
+    return f"the voters of the quorum are {_ids(there)}, and the inventory has {_ids(expected)}"
+
+
+def held_back(quorum: Quorum, node: int) -> List[str]:
+    """Why this node may not be stopped for the quorum's sake; an empty list if it may.
+
+    A node without a vote is held back only while there is no leader.
+    """
+    if quorum.head is None:
+        return ["the quorum of controllers has no leader"]
+    own = next((each for each in quorum.voters if each.id == node), None)
+    if own is None or not quorum.keeps_up(own) or len(quorum.voters) == 1:
+        return []
+    others = [each for each in quorum.voters if each.id != node]
+    behind = [each for each in others if not quorum.keeps_up(each)]
+    needed = len(quorum.voters) // 2 + 1
+    if len(others) - len(behind) >= needed:
+        return []
+    told = ", ".join(f"{each.id} ({_why_behind(quorum, each)})" for each in behind)
+    return [
+        f"without node {node} {len(others) - len(behind)} of {len(quorum.voters)} voters keep up, and"
+        f" {needed} are a majority{': ' if told else ''}{told}"
+    ]
+
+
+def without_quorum(quorum: Quorum, node: int) -> str:
+    """In words, that nothing in the cluster changes while this node is away; "" where others decide."""
+    if [each.id for each in quorum.voters] != [node]:
+        return ""
+    return f"nothing in the cluster changes while node {node} restarts: it is the only voter"
+
+
+def _why_behind(quorum: Quorum, replica: Replica) -> str:
+    fetched, lag = quorum.now - replica.fetched, quorum.lag(replica)
+    if replica.fetched < 0:
+        return "it has not fetched"
+    if fetched > FETCHED_MS:
+        return f"its last fetch was {fetched / 1000:.1f} s ago"
+    return f"it lacks {lag} records" if lag else "it was not caught up lately"
+
+
+def _ids(ids: Collection[int]) -> str:
+    return ", ".join(map(str, sorted(ids))) or "none"
+
+
+# ---------------------------------------------------------------- is a voter back
+
+
+class Return:
+    """Whether voters are back: each has fetched, after the first look, all that there was at that look.
+
+    The caller makes it after the start of the last of them. The moment is the leader's own, so it is
+    taken anew where another one leads: what a former leader has written is of another clock.
+    """
+
+    def __init__(self, voters: Collection[int]):
+        self._voters = sorted(voters)
+        self._term: Tuple[int, int] = (NOBODY, -1)
+        self._since = self._end = 0
+
+    def unmet(self, quorum: Quorum) -> List[str]:
+        """What is missing as of this look, in sentences."""
+        head = quorum.head
+        if head is None:
+            return ["the quorum of controllers has no leader"]
+        if (quorum.leader, quorum.epoch) != self._term:
+            self._term = (quorum.leader, quorum.epoch)
+            self._since, self._end = quorum.now, head.end
+        voters = {each.id: each for each in quorum.voters}
+        reasons = []
+        for node in self._voters:
+            voter = voters.get(node)
+            if voter is None:
+                reasons.append(f"node {node} is no voter of the quorum")
+            elif node == quorum.leader:
+                continue
+            elif voter.fetched <= self._since:
+                reasons.append(f"voter {node} has not fetched from leader {quorum.leader} yet")
+            elif voter.end < self._end:
+                reasons.append(
+                    f"voter {node} lacks {self._end - voter.end} records of leader {quorum.leader}"
+                )
+        return reasons
