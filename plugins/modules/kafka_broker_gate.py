@@ -17,6 +17,7 @@ description:
     it, another broker is missing, or partitions are being reassigned.
   - It protects the other replicas and never waits for the broker itself. One that is not registered,
     or that is in sync with no other broker, may be stopped at once.
+  - In KRaft mode it also waits until a majority of the controllers keeps up without this one.
   - Changes nothing.
 options:
   broker:
@@ -31,6 +32,13 @@ options:
     elements: int
   expected_brokers:
     description: Ids of all brokers of the cluster. All of them but O(broker) must be there.
+    type: list
+    elements: int
+    default: []
+  voters:
+    description:
+      - Ids of all voters of the quorum of a KRaft cluster. Other voters than these are refused. Leave it out where the
+        metadata are in ZooKeeper.
     type: list
     elements: int
     default: []
@@ -68,7 +76,7 @@ attributes:
   idempotent:
     support: full
 notes:
-  - Needs confluent-kafka, and kafka-python to learn of reassignments.
+  - Needs confluent-kafka, and kafka-python to learn of reassignments and of the quorum.
   - The user needs Describe and DescribeConfigs on all topics, and Describe on the cluster. With
     DescribeConfigs on the cluster it also sees brokers whose defaults differ.
   - The last thing that it does is to read the cluster once more. Stop the broker right afterwards.
@@ -165,7 +173,7 @@ verdicts:
 controller:
   description:
     - Id of the broker that was the controller at the last look; -1 if there was none, or nobody could
-      be asked. It moves with each of its restarts, so a roll restarts it last.
+      be asked. With O(voters) the leader of the quorum. It moves with each of its restarts, so a roll restarts it last.
   returned: always
   type: int
   sample: 3
@@ -219,6 +227,7 @@ OPTIONS = dict(
     brokers=dict(type="list", elements="int"),
     expected_brokers=dict(type="list", elements="int", default=[]),
     accept_unavailable=dict(type="list", elements="str", default=[]),
+    voters=dict(type="list", elements="int", default=[]),
     quiet_seconds=dict(type="float", default=3.0),
     wait_seconds=dict(type="float", default=300.0),
 )
@@ -243,6 +252,7 @@ def main() -> None:
         accepted=gate.parse_accepted(params["accept_unavailable"]),
         quiet_seconds=params["quiet_seconds"],
         wait_seconds=params["wait_seconds"],
+        voters=tuple(params["voters"]),
     )
     keeper = Gatekeeper(question)
     waited = {}
@@ -266,6 +276,8 @@ def main() -> None:
         looked_ms = int(time.time() * 1000)
         for sentence in keeper.unsure:
             module.warn(f"The gate does not know everything: {sentence}.")
+        if keeper.alone:
+            module.warn(f"{keeper.alone}.")
         refusal = gate.refusal(verdicts, question.accepted)
         told = [verdict.to_dict() for verdict in verdicts]
         result = {**told[0], **waited} if alone else {"verdicts": told}

@@ -38,6 +38,7 @@ BY_HAND = {
     "finalising": 1.36,
     "two ZooKeeper servers more": 1.60,  # the roll of the brokers that follows
     "two ZooKeeper servers less": 1.51,
+    "rolling restart in KRaft mode": 1.16,  # reference/kraft-measured.md, section 2: combined nodes of 4.3.1
     "servers of ZooKeeper alone": 0.60,  # none of 14 restarts showed; no partition waited longer
 }
 # What is done by the steps of another one, or begins or ends with them.

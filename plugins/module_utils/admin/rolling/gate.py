@@ -16,7 +16,8 @@ partition's effective min.insync.replicas:
 | b out of sync, otherwise                           | go: its stop takes nothing away            |
 
 Besides, for the whole cluster: a partition is offline, there is no controller, another broker is
-missing, a reassignment runs: wait.
+missing, a reassignment runs: wait. In KRaft mode also while the quorum cannot spare b, by the rule of
+`admin/quorum.py`.
 
 The gate protects the *other* replicas and never waits for the broker that is about to be mended: one
 that is not registered, or that is alone (with a wrong password, certificate or listener it is up and
@@ -26,7 +27,7 @@ back, and nothing that it has to catch up with.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import (
     Any,
     Collection,
@@ -312,7 +313,29 @@ def _why_doomed(part: Partition, least: int) -> str:
     return f"{count} replicas, {MIN_INSYNC} {least}"
 
 
+def also_for(verdict: Verdict, reasons: Sequence[str]) -> Verdict:
+    """The verdict where something besides the partitions holds the broker back: nothing passes that waits.
+
+    It holds for a broker that is to be mended, too: its vote counts while it is in sync with nobody.
+    """
+    if not reasons:
+        return verdict
+    kind = WAIT if verdict.verdict == GO else verdict.verdict
+    return replace(verdict, verdict=kind, reasons=(*verdict.reasons, *reasons))
+
+
 # ---------------------------------------------------------------- for people
+
+
+def other_voters(brokers: Iterable[int], others: str) -> Problem:
+    """`gate.other_voters`: the quorum is not that of the inventory. `others`: how they differ."""
+    return Problem(
+        "gate.other_voters",
+        f"{others}; which of them may be spared is not known, and nothing was stopped",
+        "make the group of controllers what the quorum is, or add and remove voters with Kafka's"
+        " kafka-metadata-quorum.sh",
+        tuple(f"broker {each}" for each in brokers),
+    )
 
 
 def refusal(verdicts: Iterable[Verdict], accepted: Accepted = NOTHING) -> Optional[Problem]:

@@ -4,8 +4,8 @@
 """Asks a cluster whether brokers may be stopped: reads, lets `gate` judge, waits.
 
 Private to this collection. Clock and sleep are handed in. Nothing here changes anything. A look costs
-a constant number of requests, whatever the number of partitions: metadata, reassignments, and the
-settings of topics that were not seen before.
+a constant number of requests, whatever the number of partitions: metadata, reassignments, the
+settings of topics that were not seen before, and in KRaft mode the quorum.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import health
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import quorum as controllers
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.until_quiet import (
     until_quiet,
 )
@@ -43,13 +44,17 @@ SETTLING = 3
 
 @dataclass(frozen=True)
 class Question:
-    """Which brokers shall stop, each for itself; `expected`: ids of all brokers of the cluster."""
+    """Which brokers shall stop, each for itself; `expected`: ids of all brokers of the cluster.
+
+    `voters`: ids of all voters of the quorum, none where the cluster has its metadata in ZooKeeper.
+    """
 
     brokers: Tuple[int, ...]
     expected: Tuple[int, ...] = ()
     accepted: Accepted = gate.NOTHING
     quiet_seconds: float = 0.0
     wait_seconds: float = 300.0
+    voters: Tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,7 @@ class Gatekeeper:
     def __init__(self, question: Question):
         self.question = question
         self.unsure: List[str] = []
+        self.alone = ""  # that nothing changes in the cluster meanwhile, as there is one voter
         self.controller = -1  # as the last look saw it
         self.lagging: Optional[int] = None  # replicas out of sync, as the last look saw them
         self._configs: Configs = {}
@@ -91,9 +97,12 @@ class Gatekeeper:
             for _name, part in health.under_replicated(snapshot)
             if not set(self.question.brokers).isdisjoint(part.replicas)
         )
+        if self.question.voters:
+            verdicts = self._with_quorum(client, snapshot, verdicts)
         if unknown and any(not each.mending for each in verdicts.values()):
             # It matters, unless the controller is who shall be restarted, perhaps for not answering.
-            if snapshot.controller not in self.question.brokers:
+            # In KRaft mode any broker knows.
+            if self.question.voters or snapshot.controller not in self.question.brokers:
                 raise unknown
             self.unsure = [
                 f"broker {snapshot.controller} is the controller and does not say whether"
@@ -116,9 +125,7 @@ class Gatekeeper:
     ) -> Tuple[List[Tuple[str, int]], Optional[AdminError]]:
         """(partitions that are being reassigned, why that is not known); only the controller knows."""
         self.unsure = []
-        places = [
-            (each.host, each.port) for each in snapshot.brokers if each.id == snapshot.controller
-        ]
+        places = self._places(snapshot)
         if not places:
             return [], None
         try:
@@ -127,6 +134,43 @@ class Gatekeeper:
             if error.final:
                 raise
             return [], error
+
+    def _places(self, snapshot: Snapshot) -> List[Tuple[str, int]]:
+        """Where kafka-python asks: at the controller; in KRaft mode at any broker that does not stop."""
+        brokers = [each for each in snapshot.brokers if each.id == snapshot.controller]
+        if self.question.voters:
+            own = self.question.brokers if len(self.question.brokers) == 1 else ()
+            brokers = [each for each in snapshot.brokers if each.id not in own]
+            brokers = brokers or list(snapshot.brokers)
+        return [(each.host, each.port) for each in brokers]
+
+    def _with_quorum(
+        self, client: KafkaClient, snapshot: Snapshot, verdicts: Dict[int, Verdict]
+    ) -> Dict[int, Verdict]:
+        """The verdicts, with what the quorum has to say; the active controller as it tells it.
+
+        A leader that does not answer holds everybody back. FinalError where the voters are not those of
+        the question: waiting brings nobody.
+        """
+        try:
+            found = client.fetch_quorum(self._places(snapshot))
+        except AdminError as error:
+            if error.final:
+                raise
+            self.controller = -1
+            why = [error.problem.reason]
+            return {broker: gate.also_for(each, why) for broker, each in verdicts.items()}
+        self.controller = found.leader
+        others = controllers.other_voters(found, self.question.voters) if found.head else ""
+        if others:
+            raise FinalError(gate.other_voters(self.question.brokers, others))
+        self.alone = "; ".join(
+            filter(None, (controllers.without_quorum(found, each) for each in verdicts))
+        )
+        return {
+            broker: gate.also_for(each, controllers.held_back(found, broker))
+            for broker, each in verdicts.items()
+        }
 
     def _know(self, client: KafkaClient, snapshot: Snapshot) -> bool:
         """Read the settings of topics on these brokers that are not known; whether all are, then."""
@@ -245,7 +289,7 @@ class Gatekeeper:
         """What other brokers see differently. The one that shall stop is not asked: it may be sick."""
         broker, strict = found.broker, not found.mending
         reasons: List[str] = []
-        controllers = set()
+        named = set()
         views = client.fetch_every_view(self._snapshot(client), besides=(broker,))
         for other, view in sorted(views.items()):
             if view is None:
@@ -255,13 +299,14 @@ class Gatekeeper:
             # What came after the settings were read is looked at once more by the caller.
             topics = {name: view.topics[name] for name in view.topics if name in self._configs}
             seen = self._judged(replace(view, topics=topics), [])[broker]
-            controllers.add(view.controller)
+            named.add(view.controller)
             told = _reasons(seen)
             if strict and seen.mending:
                 told.append(f"broker {broker}: {seen.mending}")
             reasons += [f"broker {other} still sees: {text}" for text in told]
-        if len(controllers) > 1 and strict:
-            ids = ", ".join(sorted(str(each) for each in controllers))
+        # In KRaft mode metadata name any broker.
+        if len(named) > 1 and strict and not self.question.voters:
+            ids = ", ".join(sorted(str(each) for each in named))
             reasons.append(f"the brokers disagree about the controller: {ids}")
         return reasons
 

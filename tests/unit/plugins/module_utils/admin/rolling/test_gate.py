@@ -18,6 +18,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Topic,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quorum import Quorum, Replica
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling import gate
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.gate import (
     CANNOT_PASS,
@@ -378,10 +379,20 @@ class World:
     def sleep(self, seconds):
         self.now += seconds
 
-    def wait(self, broker=1, accepted=(), quiet=0.0, seconds=60.0, expected=ALL):
-        question = Question((broker,), expected, parse_accepted(accepted), quiet, seconds)
-        keeper = Gatekeeper(question)
+    def fetch_quorum(self, places):
+        self.asked_at = places
+        return self._at(self.quorums)
+
+    def wait(self, broker=1, accepted=(), quiet=0.0, seconds=60.0, expected=ALL, voters=()):
+        question = Question((broker,), expected, parse_accepted(accepted), quiet, seconds, voters)
+        keeper = self.keeper = Gatekeeper(question)
         return keeper.wait(lambda: self, lambda: self.now, self.sleep, self.log.append)
+
+
+def quorum(*ages, leads=1):
+    """Voter 1 leads; of the next ones the ms since their last fetch."""
+    others = [Replica(number, 9, 10**6 - age, 10**6 - age) for number, age in enumerate(ages, 2)]
+    return Quorum(leads, 1, (Replica(1, 9, -1, 10**6), *others))
 
 
 GOOD = cluster(FINE, FINE)
@@ -528,3 +539,64 @@ def test_where_nobody_can_be_asked_only_consent_to_everything_helps():
     assert "certificate not trusted" in World((0, refused())).wait(accepted=["all"]).verdict.mending
     with pytest.raises(AdminError, match="connection.certificate"):
         World((0, refused())).wait(accepted=["t0"])
+
+
+# ---------------------------------------------------------------- the quorum of controllers
+
+
+def in_kraft(*quorums, states=((0, GOOD),)):
+    world = World(*states)
+    world.quorums = quorums
+    return world
+
+
+def test_a_voter_that_the_quorum_needs_is_waited_for():
+    world = in_kraft((0, quorum(100, 60000)), (9, quorum(100, 200)))
+    assert 9 <= world.wait(voters=ALL).waited_seconds < 10
+    assert any("1 of 3 voters keep up, and 2 are a majority: 3" in line for line in world.log)
+    with pytest.raises(AdminError, match=r"gate.waiting\] broker 2: .*3 \(its last fetch was 60"):
+        in_kraft((0, quorum(100, 60000))).wait(broker=2, voters=ALL, seconds=5)
+
+
+def test_the_leader_of_the_quorum_is_the_controller_and_not_that_of_the_metadata():
+    """Metadata name any broker, each view another one; and the broker that stops is not asked."""
+    views = {2: [replace(GOOD, controller=2)], 3: [replace(GOOD, controller=3)]}
+    world = in_kraft((0, replace(quorum(100, 200), leader=1)), states=((0, GOOD),))
+    world.views = views
+    assert world.wait(broker=1, voters=ALL).verdict.verdict == GO
+    assert world.keeper.controller == 1 and len(world.asked_at) == 2
+
+
+def test_a_quorum_without_a_leader_is_waited_for():
+    with pytest.raises(AdminError, match="gate.waiting.*the quorum of controllers has no leader"):
+        in_kraft((0, Quorum())).wait(voters=ALL, seconds=5)
+    silent = AdminError(Problem("cluster.read", "no answer", "wait", ("h:1",)))
+    with pytest.raises(AdminError, match="gate.waiting.*no answer"):
+        in_kraft((0, silent)).wait(voters=ALL, seconds=5)
+
+
+def test_other_voters_than_those_of_the_inventory_are_refused_at_once():
+    world = in_kraft((0, quorum(100)))
+    with pytest.raises(AdminError, match=r"gate.other_voters\] broker 2: .* are 1, 2, and the"):
+        world.wait(broker=2, voters=ALL, seconds=300)
+    assert world.now == 0
+
+
+def test_a_sick_broker_with_a_vote_that_counts_is_held_back_all_the_same():
+    """In sync with nobody, it may stop for the partitions' sake; not for the quorum's."""
+    alone = cluster(((1, 2, 3), (2, 3)), ((1, 3, 2), (3, 2)))
+    assert in_kraft((0, quorum(100, 200)), states=((0, alone),)).wait(voters=ALL).verdict.mending
+    with pytest.raises(AdminError, match="voters keep up"):
+        world = in_kraft((0, quorum(100, 60000)), states=((0, alone),))
+        world.wait(voters=ALL, seconds=5)
+
+
+def test_the_only_voter_may_stop_and_it_is_said():
+    world = in_kraft((0, quorum()))
+    assert world.wait(voters=(1,)).verdict.verdict == GO
+    assert "it is the only voter" in world.keeper.alone
+    assert in_kraft((0, quorum())).wait(broker=2, voters=(1,)).verdict.verdict == GO
+
+
+def test_in_zookeeper_mode_nobody_asks_for_a_quorum():
+    assert in_kraft().wait().verdict.verdict == GO
