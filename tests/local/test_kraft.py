@@ -14,6 +14,7 @@ import pytest
 from tests.local.support import LocalCluster
 from tests.local.watching import led_by_others
 from tests.support.load import Load
+from tests.support.watching import Watch
 
 INVENTORY = "inventories/local-kraft"
 TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
@@ -181,7 +182,7 @@ def test_a_deployment_that_ended_between_two_formats_goes_on(next_offset):
 
 @pytest.mark.soak
 def test_the_older_release_and_a_broker_that_does_not_vote(next_offset):
-    """Kafka 3.9.2, one controller and two brokers only."""
+    """Kafka 3.9.2, one controller and two brokers only, which restart before it."""
     with LocalCluster(next_offset(), inventory=INVENTORY) as cluster:
         (cluster.overlay / "hosts.yml").write_text(
             "all: {children: {voters: {hosts: {kafka-1: {}}}}}\n"
@@ -191,4 +192,12 @@ def test_the_older_release_and_a_broker_that_does_not_vote(next_offset):
         run = cluster.deploy("-e", "flow_validation_records=3000", validation="always")
         assert "PASS: 3,000 acknowledged records came back" in run.text, run.text
         assert quorum(cluster) == {"leader": 1, "voters": [1]}
+        assert cluster.deploy().changed() == 0
+
+        cluster.set_brokers({KEY: 3001})
+        with Watch(cluster) as watch:
+            run = cluster.deploy()
+        assert watch.check() == ["kafka-2", "kafka-3", "kafka-1"], watch.events
+        told = " ".join(run.text.split())
+        assert "nothing in the cluster changes while node 1 restarts: it is the only voter" in told
         assert cluster.deploy().changed() == 0

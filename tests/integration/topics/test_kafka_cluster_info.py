@@ -29,6 +29,8 @@ def test_a_healthy_cluster(modules, cluster, name):
     registered = info.zookeeper
     assert registered["exists"] and registered["cluster_id"] == info.cluster_id
     assert registered["controller"]["id"] == info.controller
+    quorum = modules.info(quorum=True)
+    assert quorum.failed and "have no quorum: their cluster keeps its metadata" in quorum.msg
     assert [broker["id"] for broker in registered["brokers"]] == [1, 2, 3]
     assert all(broker["czxid"] and broker["ephemeral_owner"] for broker in registered["brokers"])
     assert (

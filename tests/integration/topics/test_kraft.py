@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.run_module import Modules
+from tests.support.run_module import Modules, run_module
 
 
 @pytest.fixture
@@ -61,3 +61,25 @@ def test_info(modules, name):
     info = modules.info(wait={"brokers": [1], "full_isr": True})
     assert [broker["id"] for broker in info.brokers] == [1] and info.controller == 1
     assert info.brokers[0]["rack"] == "rack-1" and info.under_replicated == []
+
+
+def test_the_quorum_as_its_leader_tells_it(modules, kraft):
+    """One voter, which may stop: nobody else could ever decide. Others than the asker knows are refused."""
+    info = modules.info(wait={"voters": [1]}, quorum=True)
+    assert info.quorum["leader"] == 1 and info.quorum["problem"] == ""
+    (voter,) = info.quorum["voters"]
+    assert (voter["id"], voter["lag"], voter["keeps_up"]) == (1, 0, True)
+    assert (voter["fetched_ms_ago"], voter["caught_up_ms_ago"]) == (None, 0)
+
+    def gate(voters):
+        asked = {"bootstrap_servers": kraft.bootstrap_servers, "voters": voters, "brokers": [1]}
+        return run_module("kafka_broker_gate", {**asked, "accept_unavailable": ["all"]})
+
+    alone = gate([1])
+    assert alone.controller == 1 and alone.lines[0].endswith("may stop now"), alone.lines
+    assert "it is the only voter" in str(alone.warnings)
+    other = gate([1, 2, 3])
+    assert (
+        other.failed
+        and "[gate.other_voters] broker 1: the voters of the quorum are 1," in other.msg
+    )
