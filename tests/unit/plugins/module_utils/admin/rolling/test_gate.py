@@ -561,10 +561,12 @@ def test_a_voter_that_the_quorum_needs_is_waited_for():
 def test_the_leader_of_the_quorum_is_the_controller_and_not_that_of_the_metadata():
     """Metadata name any broker, each view another one; and the broker that stops is not asked."""
     views = {2: [replace(GOOD, controller=2)], 3: [replace(GOOD, controller=3)]}
-    world = in_kraft((0, replace(quorum(100, 200), leader=1)), states=((0, GOOD),))
+    told = [Replica(each, 9, 10**6 - 100, 10**6 - 100) for each in (1, 2)]
+    world = in_kraft((0, Quorum(3, 1, (*told, Replica(3, 9, -1, 10**6)))))
     world.views = views
-    assert world.wait(broker=1, voters=ALL).verdict.verdict == GO
-    assert world.keeper.controller == 1 and len(world.asked_at) == 2
+    passed = world.wait(broker=1, voters=ALL)
+    assert (passed.verdict.verdict, passed.polls) == (GO, 1), "the views do not disagree"
+    assert world.keeper.controller == 3 and len(world.asked_at) == 2
 
 
 def test_a_quorum_without_a_leader_is_waited_for():
