@@ -1,0 +1,218 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Guarantees: the verdict on each row, log files cut to a flush, and whose directory and processes are whose."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+import sys
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.guarantees import (
+    ALL_KILLED,
+    ALL_POWER,
+    EVERY,
+    LEADER,
+    LEADER_KILLED,
+    LEADER_POWER,
+    NONE,
+    end_offset,
+    flushed_bytes,
+    ranges,
+    recovery_points,
+    row_of,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
+    GroupSeen,
+    Seen,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.throwaway import (
+    MARKER,
+    PORTS,
+    belongs,
+    free_offset,
+    prepare,
+    removed,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
+
+HOME = "/home/me/kafkaops/throwaway"
+
+
+def seen(acks, loss, lost=0, written=100, cut=0, led_by=2, acknowledged=100):
+    """What was seen of a leader 1 that had acknowledged 100 records."""
+    missing = tuple(str(each) for each in range(lost))
+    measured = {"acks": acks, "loss": loss, "leader": 1, "led_by": led_by}
+    measured.update(answered=100, written=written, cut=cut)
+    group = GroupSeen("mine", acknowledged - lost, missing)
+    return Seen(120, acknowledged, pause_ms=900, groups=(group,), measured=measured)
+
+
+@pytest.mark.parametrize(
+    "acks, loss, numbers, wrong",
+    [
+        (NONE, LEADER_KILLED, {"lost": 7}, ""),
+        (NONE, LEADER_KILLED, {"lost": 7, "written": 90}, ""),
+        (NONE, LEADER_KILLED, {}, "nothing was tried"),
+        (LEADER, LEADER_KILLED, {"lost": 7}, ""),
+        (LEADER, LEADER_KILLED, {"lost": 7, "written": 90}, "files had 90 of 100"),
+        (LEADER, LEADER_KILLED, {"lost": 7, "led_by": 1}, "nobody else has led"),
+        (EVERY, LEADER_KILLED, {}, ""),
+        (EVERY, LEADER_KILLED, {"lost": 2}, "2 acknowledged records are lost: 0-1"),
+        (LEADER, ALL_KILLED, {}, ""),
+        (LEADER, ALL_KILLED, {"lost": 3}, ""),
+        (EVERY, ALL_KILLED, {}, ""),
+        (EVERY, ALL_KILLED, {"lost": 1}, "1 acknowledged records are lost: 0"),
+        (LEADER, LEADER_POWER, {"cut": 40, "lost": 1}, ""),
+        (EVERY, LEADER_POWER, {"cut": 40}, ""),
+        (EVERY, LEADER_POWER, {"cut": 40, "lost": 1}, "are lost"),
+        (EVERY, LEADER_POWER, {}, "no record was cut off"),
+        (EVERY, ALL_POWER, {"cut": 40, "lost": 40}, ""),
+        (EVERY, ALL_POWER, {"cut": 40}, "nothing was lost although nothing was flushed"),
+        (EVERY, ALL_KILLED, {"acknowledged": 0}, "no record was acknowledged"),
+    ],
+)
+def test_a_row_is_judged_by_what_its_acks_promise(acks, loss, numbers, wrong):
+    row = row_of(acks, loss, seen(acks, loss, **numbers)).to_dict()
+    assert row["verdict"] == ("NOT as expected" if wrong else "as expected"), row
+    assert wrong in "; ".join(row["wrong"]) and row["case"] == f"acks={acks}, {loss}"
+    assert row["pause_ms"] == 900 and f"{numbers.get('lost', 0)} lost" in row["observed"]
+
+
+def test_a_row_that_could_not_be_measured_is_open_and_says_why():
+    row = row_of(EVERY, ALL_KILLED, None, "nobody leads it").to_dict()
+    assert (row["verdict"], row["open"]) == ("open", ["nobody leads it"])
+
+
+@pytest.mark.parametrize(
+    "records, told",
+    [
+        ([], ""),
+        (["3"], "3"),
+        (["9", "7", "8", "3"], "3, 7-9"),
+        (["10", "9"], "9-10"),
+        (["1", "3", "5", "7", "8", "10"], "1, 3, 5 and 2 more"),
+    ],
+)
+def test_numbers_are_told_as_ranges(records, told):
+    assert ranges(records) == told
+
+
+def batch(first, records):
+    """A batch whose body is of no interest."""
+    body = bytes(11) + struct.pack(">i", records - 1) + bytes(40)
+    return struct.pack(">qi", first, len(body)) + body
+
+
+def test_a_log_is_cut_before_the_first_batch_that_was_not_flushed():
+    log = batch(100, 5) + batch(105, 10) + batch(115, 1)
+    one = len(batch(0, 1))
+    assert end_offset(log, 100) == 116 and end_offset(b"", 100) == 100
+    # what is torn off, and the zeros of a mapped file, are no batch
+    assert end_offset(log[:-1], 100) == 115 and end_offset(log + bytes(100), 100) == 116
+    points = {0: 0, 105: one, 106: 2 * one, 115: 2 * one, 116: 3 * one}
+    assert {point: flushed_bytes(log, point) for point in points} == points
+
+
+def test_the_checkpoint_says_how_far_each_partition_is_flushed():
+    assert recovery_points("0\n2\nmy-topic 0 17\nother 12 0\n") == {"my-topic-0": 17, "other-12": 0}
+    with pytest.raises(ValueError):
+        recovery_points("1\n0\n")
+
+
+@pytest.mark.parametrize(
+    "words, variables, expected",
+    [
+        (["/usr/bin/java", "-cp", f"{HOME}/opt/kafka/libs/*", "kafka.Kafka"], [], True),
+        (["python", "-m", "supervisor.supervisord", "-c", f"{HOME}/c.conf"], [], True),
+        (["/bin/sh", f"{HOME}/clusters/throwaway/kafka-1/conf/current/launch"], [], True),
+        (["python3", "-m", "ansible"], [f"KAFKAOPS_THROWAWAY={HOME}"], True),
+        (["python3", "-m", "ansible"], [f"KAFKAOPS_THROWAWAY={HOME}2"], False),
+        (["vim", f"{HOME}/throwaway.json"], [], False),
+        (["bash", "-c", f"tail -f {HOME}/log"], [], False),
+        (["python3", "ansible-playbook", "-e", f"x={HOME}/"], [f"KAFKAOPS_HOME={HOME}"], False),
+        (["/usr/bin/java", "-cp", f"{HOME}2/opt/kafka/libs/*"], [], False),
+        ([""], [], False),
+    ],
+)
+def test_a_process_is_the_clusters_by_what_it_runs_or_by_who_started_it(words, variables, expected):
+    assert belongs(words, variables, HOME) is expected
+
+
+def test_an_offset_is_taken_if_all_of_its_ports_are_free():
+    taken = {10000 + PORTS[0], 10020 + PORTS[-1]}
+    assert free_offset((10000, 10020, 10040), lambda port: port not in taken) == 10040
+    assert free_offset((10000, 10020), lambda port: port not in taken) is None
+
+
+def gone():
+    """The pid of a process that is over."""
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    return process.pid
+
+
+def test_what_a_killed_run_has_left_is_ended_and_removed(tmp_path):
+    home = str(tmp_path / "throwaway")
+    variables = tmp_path / "group_vars"
+    variables.mkdir()
+    room = prepare(home, os.getpid(), str(variables))
+    assert json.loads((tmp_path / "throwaway/inventory/hosts.yml").read_text())["all"]
+    # somebody else's run is not disturbed
+    with pytest.raises(ProblemError, match="drill.throwaway_busy"):
+        removed(home, gone())
+    mark = {"pid": gone(), "start_ticks": 1, "directory": home}
+    (tmp_path / "throwaway" / MARKER).write_text(json.dumps(mark))
+    sleep = [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)"]
+    # a bystander has the directory's name among its words
+    other = subprocess.Popen([*sleep, f"{home}/"], stdout=subprocess.PIPE)
+    left = subprocess.Popen(
+        sleep, stdout=subprocess.PIPE, env={**os.environ, "KAFKAOPS_THROWAWAY": home}
+    )
+    try:
+        assert other.stdout.readline() and left.stdout.readline()
+        again = prepare(home, os.getpid(), str(variables))
+        assert again["ended"] == [left.pid] and again["inventory"] == room["inventory"]
+        assert wait_until(lambda: start_ticks(left.pid) is None, 30)
+        assert start_ticks(other.pid) is not None
+        assert removed(home, os.getpid()) == [] and not os.path.exists(home)
+        assert variables.is_dir()
+    finally:
+        for each in (other, left):
+            each.kill()
+            each.communicate()
+
+
+@pytest.mark.parametrize("name", ["", ".partial-throwaway.json.x1", MARKER])
+def test_a_directory_that_was_only_begun_is_removed(tmp_path, name):
+    home = tmp_path / "throwaway"
+    home.mkdir()
+    if name == MARKER:
+        (home / name).write_text(
+            json.dumps({"pid": gone(), "start_ticks": 1, "directory": str(home)})
+        )
+    elif name:
+        (home / name).write_text("")
+    assert removed(str(home), os.getpid()) == [] and not home.exists()
+
+
+@pytest.mark.parametrize("mark", [None, "{}", '{"directory": "/somewhere/else"}'])
+def test_a_directory_that_no_run_has_made_is_refused(tmp_path, mark):
+    home = tmp_path / "throwaway"
+    home.mkdir()
+    (home / "mine").write_text("precious")
+    if mark is not None:
+        (home / MARKER).write_text(mark)
+    with pytest.raises(ProblemError, match="drill.throwaway_foreign"):
+        removed(str(home), os.getpid())
+    assert (home / "mine").read_text() == "precious"
+    link = tmp_path / "link"
+    link.symlink_to(home)
+    with pytest.raises(ProblemError, match="drill.throwaway_foreign"):
+        removed(str(link), os.getpid())
