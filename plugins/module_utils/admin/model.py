@@ -221,14 +221,18 @@ class Snapshot:
     answered_by: Optional[int] = None
 
     @property
-    def led(self) -> FrozenSet[Key]:
-        """The partitions that have a leader."""
-        return frozenset(
-            (name, part.id)
+    def partitions(self) -> Dict[Key, Partition]:
+        """All partitions, by topic and number."""
+        return {
+            (name, part.id): part
             for name, topic in self.topics.items()
             for part in topic.partitions
-            if part.leader is not None
-        )
+        }
+
+    @property
+    def led(self) -> FrozenSet[Key]:
+        """The partitions that have a leader."""
+        return frozenset(key for key, part in self.partitions.items() if part.leader is not None)
 
 
 def partition_name(topic: str, partition: int) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     AdminError,
@@ -46,6 +46,8 @@ class Resource:
     """What `reconcile` needs to know about a kind of thing; implemented once per module."""
 
     client: Any
+    # Changes that `apply` has made otherwise than planned, by their subjects; a resource that does so replaces it.
+    made: Mapping[str, Change] = {}
 
     def connect(self) -> None:
         """Reach the cluster, or raise an AdminError that says what is wrong."""
@@ -76,7 +78,7 @@ class Resource:
 
     def as_made(self, changes: Sequence[Change]) -> Tuple[Change, ...]:
         """The changes as they were made, where somebody else has changed something since the plan."""
-        return tuple(changes)
+        return tuple(self.made.get(change.subject, change) for change in changes)
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """Changes that cannot be seen yet: subject to a few words."""

@@ -18,6 +18,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.sett
     librdkafka_settings,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Partition
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import PREFIX
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import (
@@ -25,6 +26,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
     Ticker,
     now_ms,
     record_of,
+    value_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
@@ -170,7 +172,9 @@ class _Burst:
             else:
                 self.acknowledged[str(number)] = at_ms
 
-        self._producer.produce(self._topic, f"{number} {at_ms}", partition=0, on_delivery=told)
+        self._producer.produce(
+            self._topic, value_of(str(number), at_ms), partition=0, on_delivery=told
+        )
         self._producer.poll(0)
 
 
@@ -259,13 +263,17 @@ def _cut(data: str, topic: str) -> int:
     return before - _written(data, topic)
 
 
-def _led(client: DrillClient, topic: str) -> Optional[int]:
+def _seen(client: DrillClient, topic: str) -> Optional[Partition]:
+    """The topic's first partition; None while nobody tells of it."""
     with contextlib.suppress(AdminError):
-        found = client.fetch_metadata().topics.get(topic)
-        if found is not None and found.partitions:
-            leader: Optional[int] = found.partitions[0].leader
-            return leader
+        found: Optional[Partition] = client.fetch_metadata().partitions.get((topic, 0))
+        return found
     return None
+
+
+def _led(client: DrillClient, topic: str) -> Optional[int]:
+    part = _seen(client, topic)
+    return part.leader if part else None
 
 
 def _another(client: DrillClient, topic: str, leader: int, loss: str) -> Optional[int]:
@@ -276,12 +284,8 @@ def _another(client: DrillClient, topic: str, leader: int, loss: str) -> Optiona
 
 
 def _whole(client: DrillClient, topic: str, replicas: Sequence[int]) -> bool:
-    with contextlib.suppress(AdminError):
-        found = client.fetch_metadata().topics.get(topic)
-        if found is not None and found.partitions:
-            part = found.partitions[0]
-            return part.leader is not None and set(part.isr) == set(replicas)
-    return False
+    part = _seen(client, topic)
+    return part is not None and part.leader is not None and set(part.isr) == set(replicas)
 
 
 def _reach(topic: str, acknowledged: Mapping[str, int], count: int) -> None:

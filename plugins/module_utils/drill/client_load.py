@@ -108,7 +108,7 @@ class Ticker:
             else:
                 self.acknowledged[record] = now_ms()
 
-        value = SEPARATOR.join([record.encode(), str(self.sent[record]).encode()])
+        value = value_of(record, self.sent[record])
         with contextlib.suppress(BufferError):
             self._producer.produce(
                 self._topic,
@@ -141,6 +141,11 @@ def consumer_settings(settings: Settings, group: str) -> Dict[str, Any]:
         "session.timeout.ms": SESSION_SECONDS * 1000,
         "heartbeat.interval.ms": 1000,
     }
+
+
+def value_of(record: str, sent_ms: int) -> bytes:
+    """The value of a record: its number, and when it was sent."""
+    return SEPARATOR.join([record.encode(), str(sent_ms).encode()])
 
 
 def record_of(value: Optional[bytes]) -> str:

@@ -147,12 +147,7 @@ def _watched(
         alive = ", ".join(str(each.id) for each in snapshot.brokers)
         reason = f"no such broker is alive; alive are {alive}"
         raise out_of_range("watch.broker", option["broker"], reason, "correct the id")
-    led = frozenset(
-        (name, part.id)
-        for name, topic in snapshot.topics.items()
-        for part in topic.partitions
-        if part.leader == broker.id
-    )
+    led = frozenset(key for key, part in snapshot.partitions.items() if part.leader == broker.id)
     watch = Watch(broker.id, led)
     client.observe(broker, watch, option["timeout"])
     if watch.died is None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs.client import (
     ConfigsClient,
@@ -74,9 +74,8 @@ class Configs(Resource):
             plugin_prefixes=tuple(params["plugin_prefixes"]),
         )
         self._desired: Dict[Scope, DesiredScope] = {}
-        # What there was when the changes were made, and the changes as they were made.
+        # What there was when the changes were made.
         self._found: Optional[ConfigsSnapshot] = None
-        self._made: Dict[str, Change] = {}
 
     def read(self) -> ConfigsSnapshot:
         """All live brokers: one request each, beside the metadata."""
@@ -137,12 +136,8 @@ class Configs(Resource):
         """
         self._found = self.read()
         left, failures = left_of(changes, self.plan(self._found))
-        self._made = {change.subject: change for change in left}
+        self.made = {change.subject: change for change in left}
         return failures + self._alter(left, deadline, validate_only=False)
-
-    def as_made(self, changes: Sequence[Change]) -> Tuple[Change, ...]:
-        """With what there was when they were made."""
-        return tuple(self._made.get(change.subject, change) for change in changes)
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """What not every live broker shows yet."""

@@ -28,6 +28,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.leaders.pla
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Key,
+    Partition,
     Place,
     Snapshot,
     partition_name,
@@ -51,8 +52,7 @@ class PreferredLeaders(Resource):
     def __init__(self, client: KafkaClient, topics: Optional[Collection[str]]):
         self.client = client
         self._topics = topics
-        # Elections that gave leadership to another broker than was planned, and those of somebody else.
-        self._made: Dict[str, Change] = {}
+        # Elections of somebody else, and the cluster as it was seen after ours.
         self._moot: List[Change] = []
         self._seen: Optional[Snapshot] = None
 
@@ -77,7 +77,7 @@ class PreferredLeaders(Resource):
         somebody else has changed the order of replicas since the plan, the one that is preferred now leads.
         """
         snapshot = self._seen = self.client.fetch_metadata()
-        self._made = {
+        self.made = {
             change.subject: replace(change, after={"leader": leader})
             for change, leader in _preferred_anew(snapshot, changes)
         }
@@ -88,10 +88,6 @@ class PreferredLeaders(Resource):
             ):
                 found[subject] = f"broker {broker} still says: {text}"
         return found
-
-    def as_made(self, changes: Sequence[Change]) -> Tuple[Change, ...]:
-        """With the leaders that were elected."""
-        return tuple(self._made.get(change.subject, change) for change in changes)
 
     def results(self, outcome: Outcome) -> Dict[str, Any]:
         """What the module returns beside the plan."""
@@ -183,13 +179,14 @@ def _moot(changes: Sequence[Change], failures: Sequence[Failure]) -> List[Change
     return [change for change in changes if change.subject in moot]
 
 
+def _by_subject(snapshot: Snapshot) -> Dict[str, Partition]:
+    """All partitions, by the subjects of changes."""
+    return {partition_name(*key): part for key, part in snapshot.partitions.items()}
+
+
 def _counted(snapshot: Snapshot, elected: Sequence[Change]) -> Dict[str, Any]:
     """How many partitions there are, and with which leaders after these elections."""
-    partitions = {
-        partition_name(name, part.id): part
-        for name, topic in snapshot.topics.items()
-        for part in topic.partitions
-    }
+    partitions = _by_subject(snapshot)
     leaders = {name: part.leader for name, part in partitions.items()}
     leaders.update(
         {change.subject: change.after["leader"] for change in elected if change.subject in leaders}
@@ -206,11 +203,7 @@ def _preferred_anew(
     snapshot: Snapshot, changes: Sequence[Change]
 ) -> Iterator[Tuple[Change, Optional[int]]]:
     """Changes of partitions that are led by their preferred leader, which is not the one of the plan."""
-    parts = {
-        partition_name(name, part.id): part
-        for name, topic in snapshot.topics.items()
-        for part in topic.partitions
-    }
+    parts = _by_subject(snapshot)
     for change in changes:
         part = parts.get(change.subject)
         if part and part.leader == preferred(part) != change.after["leader"]:
@@ -219,11 +212,7 @@ def _preferred_anew(
 
 def _led_by_others(snapshot: Snapshot, changes: Sequence[Change]) -> Dict[str, str]:
     """Partitions that another broker leads than they were to get, with words that name it."""
-    leaders = {
-        partition_name(name, part.id): part.leader
-        for name, topic in snapshot.topics.items()
-        for part in topic.partitions
-    }
+    leaders = {name: part.leader for name, part in _by_subject(snapshot).items()}
     return {
         change.subject: f"led by broker {leaders[change.subject]}"
         for change in changes

@@ -100,12 +100,10 @@ class Found:
     def layout(self, settled: Callable[[Running], Tuple[int, ...]]) -> Layout:
         """The layout once what is under way has been settled, by Running.target or Running.origin."""
         replicas, in_sync = {}, {}
-        for name, topic in self.snapshot.topics.items():
-            for part in topic.partitions:
-                key = (name, part.id)
-                running = self.running.get(key)
-                replicas[key] = settled(running) if running else part.replicas
-                in_sync[key] = part.isr
+        for key, part in self.snapshot.partitions.items():
+            running = self.running.get(key)
+            replicas[key] = settled(running) if running else part.replicas
+            in_sync[key] = part.isr
         alive = tuple(sorted(broker.id for broker in self.snapshot.brokers))
         return Layout(replicas, alive, self.racks, self.sizes, in_sync)
 
@@ -241,12 +239,8 @@ def _kind(move: Move) -> str:
 def _unable(found: Found, moves: Moves) -> List[Problem]:
     """Moves that could not end, or after which nobody could write."""
     problems = []
-    led = {
-        (name, part.id): part.leader is not None
-        for name, topic in found.snapshot.topics.items()
-        for part in topic.partitions
-    }
-    dark = [move.key for move in moves.moves if move.adding and not led[move.key]]
+    led = found.snapshot.led
+    dark = [move.key for move in moves.moves if move.adding and move.key not in led]
     if dark:
         problems.append(
             Problem(
@@ -299,15 +293,6 @@ def _removals(throttles: Throttles) -> Removals:
     if not foreign:
         brokers = {broker: dict.fromkeys(keys) for broker, keys in throttles.brokers.items()}
     return brokers, topics
-
-
-def _partitions(snapshot: Snapshot) -> Dict[Key, Partition]:
-    """All partitions, by topic and number."""
-    return {
-        (name, part.id): part
-        for name, topic in snapshot.topics.items()
-        for part in topic.partitions
-    }
 
 
 def _given_up(move: Move, where: str) -> Failure:
@@ -481,7 +466,7 @@ class Reassignment(Moving):
 
         def seen() -> bool:
             nonlocal now
-            now = _partitions(self.client.fetch_metadata())
+            now = self.client.fetch_metadata().partitions
             return all(map(is_as_planned, moves))
 
         wait_until(seen, KNOWN_SECONDS, self._clock, self._sleep, self.POLL_SECONDS)
@@ -536,7 +521,7 @@ class Reassignment(Moving):
 
         def seen() -> bool:
             nonlocal now, wrong
-            now = _partitions(self.client.fetch_metadata())
+            now = self.client.fetch_metadata().partitions
             wrong = [e for e in ends if e.key in now and now[e.key].replicas != e.replicas]
             return not wrong
 
@@ -599,7 +584,7 @@ class Reassignment(Moving):
 
         def seen() -> bool:
             nonlocal now
-            now = _partitions(self.client.fetch_metadata())
+            now = self.client.fetch_metadata().partitions
             return all(map(is_back, cancelled))
 
         if cancelled:

@@ -10,7 +10,7 @@ does.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Snapshot,
@@ -45,7 +45,6 @@ class Records(Resource):
         self._allow = frozenset(params["allow"])
         self._allow_internal = frozenset(params["allow_internal"])
         self._found = Extent(Snapshot())
-        self._made: Dict[str, Change] = {}
 
     def read(self) -> Extent:
         """The topics with their settings, both ends of their partitions, and offsets of moments."""
@@ -98,22 +97,18 @@ class Records(Resource):
         found = replace(self._found, starts={**self._found.starts, **starts})
         plan = plan_records(self._desired, found, self._allow, self._allow_internal)
         fresh = {each.subject: each for each in plan.changes}
-        self._made = {each.subject: fresh[each.subject] for each in same if each.subject in fresh}
+        self.made = {each.subject: fresh[each.subject] for each in same if each.subject in fresh}
         failures += [
             Failure(each.subject, "somebody else has deleted them", each.kind, moot=True)
             for each in same
             if each.subject not in fresh
         ]
-        offsets = {places[name]: each.after["first_offset"] for name, each in self._made.items()}
+        offsets = {places[name]: each.after["first_offset"] for name, each in self.made.items()}
         refused = self.client.delete_records(offsets, deadline)
         return failures + [
             Failure(partition_name(*key), text, DELETE_RECORDS, code)
             for key, (text, code) in sorted(refused.items())
         ]
-
-    def as_made(self, changes: Sequence[Change]) -> Tuple[Change, ...]:
-        """With the first offsets at which they were made."""
-        return tuple(self._made.get(change.subject, change) for change in changes)
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """Partitions that still begin with an earlier record."""

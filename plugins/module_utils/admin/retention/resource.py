@@ -183,11 +183,10 @@ class Retention(Resource):
         self._disks: List[Disk] = []
         self._unbounded: List[str] = []
         self._assumed = False
-        # The cluster that was planned for; settings at the moment of the changes, and these as they were made.
+        # The cluster that was planned for, and settings at the moment of the changes.
         self._planned = Snapshot()
         self._asked: List[str] = []
         self._now: Optional[Mapping[str, Mapping[str, ConfigEntry]]] = None
-        self._made: Dict[str, Change] = {}
 
     @property
     def _internal(self) -> FrozenSet[str]:
@@ -375,6 +374,7 @@ class Retention(Resource):
         self._asked = [change.subject for change in changes]
         now = self._now = self.client.fetch_configs(self._asked)
         failures: List[Failure] = []
+        made: Dict[str, Change] = {}
         for change in changes:
             # Of a topic that is gone the brokers say so.
             left: Optional[Change] = change
@@ -393,12 +393,9 @@ class Retention(Resource):
                 words = "somebody else has set it"
                 failures.append(Failure(change.subject, words, change.kind, moot=True))
             else:
-                self._made[change.subject] = left
-        return failures + self.client.apply(list(self._made.values()), deadline)
-
-    def as_made(self, changes: Sequence[Change]) -> Tuple[Change, ...]:
-        """Without the settings that somebody else has set to the same."""
-        return tuple(self._made.get(change.subject, change) for change in changes)
+                made[change.subject] = left
+        self.made = made
+        return failures + self.client.apply(list(made.values()), deadline)
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """What not every live broker shows yet."""
