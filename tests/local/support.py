@@ -15,7 +15,9 @@ looked up in /proc. What a test starts is stopped at its end, and nothing else i
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import json
 import os
 import re
@@ -101,11 +103,24 @@ def start_ticks(pid):
     return None if stat[0] in "ZX" else int(stat[19])
 
 
+@functools.cache
+def shared_software():
+    """The folder where this session's clusters have their releases and class data; gone with the session.
+
+    A release is unpacked once, and after the first stop every JVM starts with class data.
+    """
+    folder = tempfile.mkdtemp(prefix="kto-", dir="/tmp")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
 class LocalCluster:
     """Runs playbooks on a local inventory and looks at what they have made.
 
     `offset`: of all ports; `inventory`: a folder, relative to the checkout; `checkout`: where the
-    playbooks are; `python`: the interpreter of the environment whose ansible-playbook is used.
+    playbooks are; `python`: the interpreter of the environment whose ansible-playbook is used;
+    `own_software`: releases below its home, as a user has them, and not the session's. So it is in
+    another checkout, too.
     """
 
     def __init__(
@@ -115,6 +130,7 @@ class LocalCluster:
         checkout=CHECKOUT,
         python=sys.executable,
         home=None,
+        own_software=False,
     ):
         self.offset = offset
         self.moved = 0  # how far a test has moved the brokers' ports
@@ -125,6 +141,8 @@ class LocalCluster:
         self.python = Path(python)
         # Short: the logs of a JVM and a socket lie below it.
         self.home = Path(home or tempfile.mkdtemp(prefix="ktl-", dir="/tmp"))
+        shared = self.checkout == CHECKOUT and not (own_software or home)
+        self.software = shared_software() if shared else self.home / "opt"
         self.overlay = Path(tempfile.mkdtemp(prefix="kti-", dir="/tmp"))
         (self.overlay / "group_vars").mkdir()
         (self.overlay / "host_vars").mkdir()
@@ -181,10 +199,19 @@ class LocalCluster:
     def command(self, playbook, *arguments):
         """Return the command line that runs a playbook (`site.yml`, `stop.yml`...) on this cluster."""
         path = self.checkout / "playbooks" / playbook
+        places = {
+            "zookeeper_install_dir": self.software / "zookeeper",
+            "kafka_install_dir": self.software / "kafka",
+            "jvm_service_class_data_dir": self.software / "class-data",
+        }
+        if self.software == self.home / "opt":
+            places = {}  # the inventory says the same
         return [
             *(str(self.python.with_name("ansible-playbook")), str(path)),
             *("-i", str(self.inventory), "-i", str(self.overlay)),
-            *("-e", f"local_port_offset={self.offset}", *map(str, arguments)),
+            *("-e", f"local_port_offset={self.offset}"),
+            *(word for name, place in places.items() for word in ("-e", f"{name}={place}")),
+            *map(str, arguments),
         ]
 
     def play(self, playbook, *arguments, code=0, timeout=PLAY_TIMEOUT):
@@ -260,7 +287,7 @@ class LocalCluster:
     def release(self, version="3.9.2", product="kafka"):
         """The folder of an installed release."""
         name = f"kafka_2.13-{version}" if product == "kafka" else f"{product}-{version}"
-        return self.home / "opt" / product / "releases" / name
+        return self.software / product / "releases" / name
 
     @property
     def names(self):

@@ -22,7 +22,7 @@ def everything_below(folder):
 
 def test_nothing_there(next_offset):
     """On an empty machine --check fails nowhere, creates nothing, and does not say `unchanged`."""
-    with LocalCluster(next_offset()) as cluster:
+    with LocalCluster(next_offset(), own_software=True) as cluster:
         run = cluster.play("site.yml", "--check", "--diff")
         assert not everything_below(cluster.home)
         assert not cluster.stray()
@@ -37,7 +37,7 @@ def test_nothing_there(next_offset):
 
 def test_what_was_never_installed_can_be_stopped_and_removed(next_offset):
     """A run that ended before it made the accounts: there is nothing to do, and that is no failure."""
-    with LocalCluster(next_offset()) as cluster:
+    with LocalCluster(next_offset(), own_software=True) as cluster:
         accounts = ("-e", "kafka_account=nobody-yet", "-e", "zookeeper_account=nobody-yet")
         for playbook in ("status.yml", "stop.yml", "teardown.yml"):
             run = cluster.play(playbook, *accounts, "-e", f"confirm={cluster.name}")

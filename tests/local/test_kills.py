@@ -31,7 +31,10 @@ DECLARED = {"orders": 6, "payments": 6, "clicks": 12, "customers": 3}  # invento
 
 
 class OwnCache(LocalCluster):
-    """A local cluster whose controller has a cache of its own, below its home."""
+    """A local cluster whose controller has a cache of its own, below its home; and its own releases."""
+
+    def __init__(self, offset):
+        super().__init__(offset, own_software=True)
 
     @property
     def cache(self):

@@ -244,7 +244,7 @@ def test_source_archive(cluster, tmp_path):
 
 def test_duplicate_id(next_offset):
     """Two hosts with one id: both named, before anything is changed."""
-    with LocalCluster(next_offset()) as fresh:
+    with LocalCluster(next_offset(), own_software=True) as fresh:
         fresh.configure("kafka-3", kafka_broker_id=2)
         run = fresh.play("site.yml", code=2)
         assert re.search(

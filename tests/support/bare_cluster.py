@@ -19,8 +19,10 @@ What it starts it stops, by process id; what it did not start it never touches.
 from __future__ import annotations
 
 import argparse
+import atexit
 import base64
 import contextlib
+import functools
 import json
 import logging
 import os
@@ -30,6 +32,7 @@ import socket
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 import uuid
 from dataclasses import dataclass, field
@@ -119,6 +122,14 @@ def unpack_release(product: str, version: str, directory: Path) -> Path:
             safe = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
             archive.extractall(directory, **safe)
     return release
+
+
+@functools.cache
+def shared_releases() -> Path:
+    """The folder of the releases that this process has unpacked, once for all of its clusters; it goes with it."""
+    folder = tempfile.mkdtemp(prefix="kbr-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 @dataclass
@@ -287,14 +298,13 @@ class BareCluster:
 
     def start(self) -> BareCluster:
         """Prepare, start everything together, and wait until every broker is registered."""
-        releases = self.directory / "releases"
         started = time.monotonic()
         self.kafka_release = self.kafka_release or unpack_release(
-            "kafka", self.kafka_version, releases
+            "kafka", self.kafka_version, shared_releases()
         )
         if not self.kraft:
             self.zookeeper_release = self.zookeeper_release or unpack_release(
-                "zookeeper", ZOOKEEPER_VERSION, releases
+                "zookeeper", ZOOKEEPER_VERSION, shared_releases()
             )
         self._refuse_used_ports()
         try:
