@@ -24,6 +24,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.validation import check_type_list
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.action import ActionBase
+from ansible.plugins.loader import filter_loader
 from ansible.release import __version__ as core_version
 from ansible.utils.display import Display
 
@@ -118,6 +119,8 @@ if refused := too_old(core_version):
 # Ansible imports this file before it forks: what is read here is read once, and not for each host.
 declared()
 role_defaults(DataLoader())
+# One filter brings all of the collection, and what they import.
+filter_loader.get("kafkaops.cluster.generation")
 
 # What is amiss with hosts that do not answer, and no matter to what is done without them.
 # Nor does it matter who gets which id where only what ran before is started.
