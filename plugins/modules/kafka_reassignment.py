@@ -27,7 +27,8 @@ options:
     description:
       - V(applied) brings replicas to where the other options want them.
       - V(cancelled) ends all reassignments that are under way, whoever began them, and removes the
-        throttles. Partitions that have been moved by then stay where they are.
+        throttles. Partitions that have been moved by then stay where they are. What somebody else begins
+        during the run goes on, and the throttles stay for it; that is told as a failure.
       - With O(disks), V(cancelled) ends the moves between the log directories of these brokers, and no
         others. Kafka 3.8 and 3.9 delete and compact nothing of these partitions until the broker
         restarts (KAFKA-19458); the module warns of it.

@@ -295,6 +295,12 @@ def _removals(throttles: Throttles) -> Removals:
     return brokers, topics
 
 
+def _subjects(removals: Removals) -> Set[str]:
+    """The subjects of changes that remove these throttles."""
+    brokers, topics = removals
+    return {*(f"broker {broker}" for broker in brokers), *(f"topic {topic}" for topic in topics)}
+
+
 def _given_up(move: Move, where: str) -> Failure:
     """The failure of a move that would undo somebody else's."""
     words = f"it {where} and was on {list(move.before)}"
@@ -323,8 +329,10 @@ class Reassignment(Moving):
         self.wish = Wish() if self.cancelling else wish_from(params)
         self.moves = Moves()
         self._found = Found(Snapshot())
-        # What removes the throttles that this run has set.
+        # What removes the throttles that this run has set; these throttles; and those that are left to others.
         self._throttled: Removals = ({}, {})
+        self._set = Throttles()
+        self._left: Removals = ({}, {})
         # Reassignments that were over, or others, when they were to be cancelled.
         self._over: Set[Key] = set()
 
@@ -504,7 +512,7 @@ class Reassignment(Moving):
     def differences(self, failures: Sequence[Failure]) -> List[Failure]:
         """Moves that cannot be seen at the end; partitions go to their preferred leaders."""
         if self.cancelling:
-            return self._not_back(failures)
+            return self._not_back(failures) + self._left_throttled()
         known = {failure.subject for failure in failures}
         moves = [move for move in self.moves.moves if _name(move.key) not in known]
         ends = [_End(move.key, move.after, _kind(move)) for move in moves]
@@ -595,6 +603,18 @@ class Reassignment(Moving):
             for key in sorted(over)
         ]
 
+    def _left_throttled(self) -> List[Failure]:
+        """Throttles that were to be removed, and stay for the moves of somebody else."""
+        words = (
+            "it holds for what somebody else has begun to move meanwhile; run the task again once that is over, or"
+            " to cancel that, too"
+        )
+        return [
+            Failure(each.subject, words, UNTHROTTLE, CHANGED)
+            for each in _unthrottling(self._found.throttles)
+            if each.subject in _subjects(self._left)
+        ]
+
     def still_going_back(self, keys: Set[Key]) -> Set[Key]:
         """Those that the controller still tells of."""
         return keys & set(self.client.fetch_running())
@@ -636,19 +656,61 @@ class Reassignment(Moving):
             dict.fromkeys(brokers, dict.fromkeys(RATES)),
             {topic: dict.fromkeys(keys) for topic, keys in topics.items()},
         )
+        self._set = Throttles(brokers, topics)
         self.client.set_throttles(brokers, topics)
+
+    def _begun_since(self) -> Set[str]:
+        """The topics in which somebody else has begun to move something since the plan."""
+        planned = self._found.running
+        return {
+            key[0]
+            for key, each in self.client.fetch_running().items()
+            if key not in planned or planned[key].target != each.target
+        }
+
+    def _ours(self, throttles: Throttles) -> Removals:
+        """What removes throttles, but those of others; what somebody else has begun since goes on under his.
+
+        Whose they are nobody can tell by then, unless this run has set just these: all others stay.
+        """
+        brokers, topics = _removals(throttles)
+        self._left = ({}, {})
+        # Looked at after the throttles, since everybody sets them before he begins.
+        begun = self._begun_since() if brokers or topics else set()
+        if begun:
+            rates, lists = self._set.brokers, self._set.topics
+            self._left = (
+                {
+                    each: keys
+                    for each, keys in brokers.items()
+                    if rates.get(each) != throttles.brokers[each]
+                },
+                {
+                    each: keys
+                    for each, keys in topics.items()
+                    if each in begun and lists.get(each) != throttles.topics[each]
+                },
+            )
+        left_brokers, left_topics = self._left
+        return (
+            {each: keys for each, keys in brokers.items() if each not in left_brokers},
+            {each: keys for each, keys in topics.items() if each not in left_topics},
+        )
 
     def limits_off(self) -> None:
         """Remove every throttle of ours, and see that it is gone."""
         found = self._found
         alive = [broker.id for broker in self.client.fetch_metadata().brokers]
         names = sorted(found.snapshot.topics)
-        brokers, topics = self._throttled
-        self._throttled = ({}, {})
+        (brokers, topics), self._throttled = self._throttled, ({}, {})
+        # A broker that is gone cannot be told; the next run finds what it still has.
+        brokers = {broker: keys for broker, keys in brokers.items() if broker in alive}
+        if (brokers or topics) and self._begun_since():
+            # What is to be removed is looked at first, since somebody may have set others.
+            brokers, topics = {}, {}
         lift(
-            # A broker that is gone cannot be told; the next run finds what it still has.
-            ({broker: keys for broker, keys in brokers.items() if broker in alive}, topics),
-            lambda: _removals(self.client.fetch_throttles(alive, names)),
+            (brokers, topics),
+            lambda: self._ours(self.client.fetch_throttles(alive, names)),
             lambda limits: self.client.set_throttles(*limits),
             lambda limits: "throttles could not be removed: "
             + ", ".join([*(f"broker {broker}" for broker in limits[0]), *limits[1]][:10]),

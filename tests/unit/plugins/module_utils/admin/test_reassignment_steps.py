@@ -227,7 +227,8 @@ def test_what_somebody_begins_meanwhile_is_not_waited_for():
     ours, others = model.fetch_running, {("t", 9): Running((1, 2, 4), (4,), ())}
     assert set(model.running).isdisjoint(others)
     model.fetch_running = lambda: ours() or others
-    assert not run(model, state="cancelled").failures
+    _changed, failed = subjects(run(model, state="cancelled"))
+    assert {each.split()[0] for each in failed} == {"broker", "topic"}, "their throttles stay"
     assert model.now < 100
 
 
@@ -258,7 +259,7 @@ def test_a_throttle_of_somebody_else_is_left(state):
     assert model.lists["t"] == {"leader.replication.throttled.replicas": "*"}
 
 
-def meddled(model, act, **options):
+def meddled(model, act, seconds=1000.0, **options):
     """Run with somebody else who acts after the plan, before the first write."""
     resource = Reassignment(model, parameters(**options), str, model.clock, model.sleep)
     apply = resource.apply
@@ -268,7 +269,7 @@ def meddled(model, act, **options):
         return apply(changes, deadline)
 
     resource.apply = meddle
-    return reconcile(resource, False, 1000.0, model.clock, model.sleep)
+    return reconcile(resource, False, seconds, model.clock, model.sleep)
 
 
 def subjects(outcome):
@@ -310,9 +311,60 @@ def test_what_is_over_before_it_can_be_cancelled_is_not_told_to_be():
         model.alter({("t", 2): (2, 3)})
 
     changed, failed = subjects(meddled(model, act, state="cancelled"))
-    assert {each for each in changed if each.startswith("t-")} == {"t-1"} and not failed
+    assert changed == {"t-1"}
     assert set(model.running) == {("t", 2)}
     assert set(model.replicas[("t", 0)]) == {1, 3} and model.replicas[("t", 1)] == (1, 2)
+    throttled = {"broker 1", "broker 2", "broker 3", "topic t"}
+    assert failed == dict.fromkeys(throttled, "changed") and not no_throttle(model)
+    again = run(model, state="cancelled")
+    assert not again.failures and no_throttle(model)
+
+
+THEIRS = {
+    "leader.replication.throttled.replicas": "2:1,2:2",
+    "follower.replication.throttled.replicas": "2:3",
+}
+
+
+@pytest.mark.parametrize("state", ["applied", "cancelled"])
+def test_throttles_of_what_somebody_else_begins_meanwhile_stay(state):
+    """They were not there when it was planned, so they are not told to be removed, and nothing has failed."""
+    model = Model([(1, 2)] * 3, brokers=(1, 2, 3), seconds=50.0)
+    run(model, seconds=1.0, drain=[2], batch=2, throttle="unlimited")
+    assert set(model.running) == {("t", 0), ("t", 1)} and no_throttle(model)
+    rates = {"leader.replication.throttled.rate": "7", "follower.replication.throttled.rate": "7"}
+
+    def act():
+        model.rates, model.lists = {1: rates, 3: rates}, {"t": THEIRS}
+        model.alter({("t", 2): (2, 3)})
+        model.ends[("t", 2)] = model.now + 500
+
+    asked = {"drain": [2], "topics": ["t"]} if state == "applied" else {"state": state}
+    options = {"throttle": "unlimited"} if state == "applied" else {}
+    outcome = meddled(model, act, seconds=100.0, **asked, **options)
+    assert {each.subject for each in outcome.failures} <= {"t-2"}
+    assert set(model.running) == {("t", 2)}
+    assert model.lists == {"t": THEIRS} and model.rates == {1: rates, 3: rates}
+
+
+def test_a_throttle_that_somebody_else_has_set_over_ours_stays_and_ours_go():
+    model = Model([(1, 2), (1, 3)], seconds=5.0)
+    theirs = {"leader.replication.throttled.rate": "7", "follower.replication.throttled.rate": "7"}
+    really, begun = model.set_throttles, []
+
+    def throttled(brokers, topics):
+        really(brokers, topics)
+        if not begun and brokers:
+            begun.append("once")
+            model.rates[3] = dict(theirs)
+            model.running[("t", 1)] = Running((1, 3, 4), (4,), ())
+            model.ends[("t", 1)] = 500.0
+
+    model.set_throttles = throttled
+    assert not run(model, drain=[2], throttle="1MiB").failures
+    assert 2 not in model.replicas[("t", 0)] and set(model.running) == {("t", 1)}
+    assert {key: keys for key, keys in model.rates.items() if keys} == {3: theirs}
+    assert not any(model.lists.values())
 
 
 def test_a_topic_that_is_deleted_meanwhile_is_not_moved():
