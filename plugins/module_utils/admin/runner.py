@@ -78,7 +78,11 @@ class Resource:
 
     def as_made(self, changes: Sequence[Change]) -> Tuple[Change, ...]:
         """The changes as they were made, where somebody else has changed something since the plan."""
-        return tuple(self.made.get(change.subject, change) for change in changes)
+        found = [(change, self.made.get(change.subject)) for change in changes]
+        return tuple(
+            made if made is not None and made.kind == change.kind else change
+            for change, made in found
+        )
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """Changes that cannot be seen yet: subject to a few words."""

@@ -128,6 +128,78 @@ def test_a_topic_whose_settings_both_write(secured, admin, name, between):
     assert secured.run("kafka_topics", topics=topics, check=True).changed is False
 
 
+DAY = 86_400_000
+
+
+def test_retention_of_topics_that_the_other_one_has_raised_is_not_cut_without_consent(
+    secured, admin, name, between
+):
+    """More was asked for than there was, so nobody was asked for consent; now it would be less."""
+    words = "more compacted same lower mine gone".split()
+    more, compacted, same, lower, mine, gone = (f"{name}.{word}" for word in words)
+    create(admin, *((f"{name}.{word}", 1) for word in words))
+    for topic in (more, same, lower, mine, gone):
+        keep(admin, topic, retention_ms=str(DAY))
+    keep(admin, compacted, retention_ms=str(90 * DAY), cleanup_policy="compact")
+
+    def act():
+        keep(admin, more, retention_ms=str(90 * DAY))
+        keep(admin, compacted, retention_ms=str(90 * DAY), cleanup_policy="delete")
+        keep(admin, same, retention_ms=str(30 * DAY))
+        keep(admin, lower, retention_ms=str(DAY // 2))
+        admin.delete_topics([gone])[gone].result(30)
+        wait_until(lambda: not partitions(admin, gone), 30, "deleted")
+
+    between("topics", "Topics", act)
+    topics = [{"name": f"{name}.{word}", "retention": "30d"} for word in words]
+    done = secured.run("kafka_topics", topics=topics, operation_timeout=15)
+    assert done.failed and done.changed, done.values
+    found = {each["name"]: each for each in done.failed_items}
+    assert sorted(found) == sorted([more, compacted, gone]), done.msg
+    for topic in (more, compacted):
+        assert found[topic]["code"] == "changed" and "down from 90d to 30d" in found[topic]["error"]
+        assert "[retention.cut]" in found[topic]["error"]
+        assert "allow: [retention_cut]" in found[topic]["error"]
+    assert sorted(done.diff["after"]) == sorted([lower, mine]), "the same is not ours"
+    assert done.diff["before"][lower]["config"] == {"retention.ms": str(DAY // 2)}
+    told = {each["name"]: each["config"]["retention.ms"] for each in done.topics}
+    for topic, days in ((more, 90), (compacted, 90), (same, 30), (lower, 30), (mine, 30)):
+        assert retention(admin, topic) == told[topic] == str(days * DAY)
+
+
+def test_settings_of_a_topic_that_grows_and_that_the_other_one_has_changed(
+    secured, admin, name, between
+):
+    """Growth has its own consent and is made; a setting that has become a danger is not."""
+    create(admin, (name, 1))
+    keep(admin, name, retention_ms=str(DAY))
+
+    between("topics", "Topics", lambda: keep(admin, name, retention_ms=str(90 * DAY)))
+    topics = [{"name": name, "partitions": 3, "retention": "30d"}]
+    done = secured.run("kafka_topics", topics=topics, allow=["partition_growth"])
+    assert done.failed and done.changed, done.values
+    (failure,) = done.failed_items
+    assert (failure["name"], failure["kind"], failure["code"]) == (name, "configure", "changed")
+    assert done.diff["after"][name]["partitions"] == 3 and "config" not in done.diff["after"][name]
+    assert (partitions(admin, name), retention(admin, name)) == (3, str(90 * DAY))
+
+
+def test_a_consent_that_was_given_holds_for_what_the_other_one_has_raised(
+    secured, admin, name, between
+):
+    """And what is at stake is counted anew."""
+    create(admin, (name, 1))
+    keep(admin, name, retention_ms=str(DAY))
+    write(secured.client_settings(), name, {0: 9})
+    between("topics", "Topics", lambda: keep(admin, name, retention_ms=str(90 * DAY)))
+    topics = [{"name": name, "retention": "30d"}]
+    done = secured.run("kafka_topics", topics=topics, allow=["retention_cut"])
+    assert not done.failed and done.changed, done.values
+    assert done.diff["before"][name]["config"] == {"retention.ms": str(90 * DAY)}
+    assert "down from 90d to 30d: 0 records" in done.diff["after"][name]["at stake"]
+    assert retention(admin, name) == str(30 * DAY)
+
+
 def binding(name, principal, operation=AclOperation.READ):
     """An ALLOW on a topic."""
     return AclBinding(

@@ -11,10 +11,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import KafkaClient
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reading import (
+    with_config,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    CONFIGURE,
     CREATE,
     Broker,
     Snapshot,
@@ -37,12 +41,15 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges impo
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.dangers import CONSENTS
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.items import (
+    DesiredTopic,
     parse_topics,
     parse_topics_text,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.plan import (
     TopicPolicy,
     apply_to,
+    asked_by,
+    left_of,
     plan_topics,
     subjects_at_stake,
 )
@@ -99,6 +106,9 @@ class Topics(Resource):
         self._check_mode = check_mode
         self._assumed: Optional[Snapshot] = None
         self._table = _known_keys(params.get("config_keys_file"))
+        # The cluster that was planned for, and as it was when the changes were made.
+        self._planned = Snapshot()
+        self._found: Optional[Snapshot] = None
 
     def connect(self) -> None:
         """Reach the cluster, unless it may be assumed empty."""
@@ -124,10 +134,8 @@ class Topics(Resource):
 
     def plan(self, snapshot: Snapshot) -> Plan:
         """The plan, with what is at stake; and every item that could not be read."""
-        cuts = subjects_at_stake(self.desired, snapshot, self.policy)
-        if cuts:
-            snapshot = replace(snapshot, stakes=self.client.fetch_stakes(snapshot, cuts))
-        plan = plan_topics(self.desired, snapshot, self.policy)
+        self._planned = snapshot
+        plan = self._with_stakes(self.desired, snapshot, self.policy)
         warnings = plan.warnings
         if snapshot.assumed:
             warnings += ("no broker can be reached; planned against an empty cluster",)
@@ -137,6 +145,15 @@ class Topics(Resource):
                 "what follows from their defaults is judged by the brokers alone",
             )
         return Plan(plan.changes, self.refusals + plan.refusals, warnings)
+
+    def _with_stakes(
+        self, desired: Sequence[DesiredTopic], snapshot: Snapshot, policy: TopicPolicy
+    ) -> Plan:
+        """The plan; the cluster is asked what is at stake where something is."""
+        cuts = subjects_at_stake(desired, snapshot, policy)
+        if cuts:
+            snapshot = replace(snapshot, stakes=self.client.fetch_stakes(snapshot, cuts))
+        return plan_topics(desired, snapshot, policy)
 
     def stale(self, failure: Failure) -> str:
         """A creation of what exists, or a change of what does not: brokers disagree for a while."""
@@ -152,8 +169,39 @@ class Topics(Resource):
         return [] if self._assumed else self.client.validate(changes, deadline)
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
-        """Make the changes, in batches."""
-        return self.client.apply(changes, deadline)
+        """Make what is left of the changes, in batches.
+
+        Brokers do not tell what a setting was that they overwrite. So the topics that get other settings are read
+        once more: what somebody else has set to the same is not ours, and what has become dangerous by it needs
+        consent.
+        """
+        left, failures = self._left_of(changes)
+        return failures + self.client.apply(left, deadline)
+
+    def _left_of(self, changes: Sequence[Change]) -> Tuple[List[Change], List[Failure]]:
+        """(what is left of the changes at this moment, failures of the rest)."""
+        configured = [change for change in changes if change.kind == CONFIGURE]
+        if not configured:
+            return list(changes), []
+        then, defaults = self._planned.topics, self._planned.broker_defaults
+        configs = self.client.fetch_configs([change.subject for change in configured])
+        # Of a topic that is gone the brokers say so.
+        now = {name: with_config(then[name], each, defaults) for name, each in configs.items()}
+        self._found = replace(self._planned, topics={**then, **now})
+        others = [
+            change
+            for change in configured
+            if change.subject in now and now[change.subject] != then[change.subject]
+        ]
+        policy = replace(self.policy, replace=False, purge=None)
+        plan = self._with_stakes(asked_by(others), self._found, policy)
+        made, failures = left_of(others, plan)
+        self.made = {change.subject: change for change in made}
+        failed = {failure.subject for failure in failures}
+        left = [
+            change for change in changes if change.kind != CONFIGURE or change.subject not in failed
+        ]
+        return list(self.as_made(left)), failures
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """What not every live broker shows yet."""
@@ -161,7 +209,7 @@ class Topics(Resource):
 
     def results(self, outcome: Outcome) -> Dict[str, Any]:
         """What the module returns about topics: as they are now, or would be."""
-        snapshot = outcome.snapshot
+        snapshot = self._found or outcome.snapshot
         after = apply_to(snapshot, Plan(outcome.changed))
         return {
             "cluster_id": snapshot.cluster_id,
