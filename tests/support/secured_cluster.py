@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.support import collection_finder
 from tests.support.bare_cluster import BareCluster
 from tests.support.run_module import Result, run_module
+from tests.support.self_signed import Certificate
 
 collection_finder.install()
 
@@ -23,7 +24,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec imp
 )
 
 PASSWORDS = {"admin": "correct horse", "team": "battery staple", "nobody": "tr0ub4dor"}
+_USERS = " ".join(f'user_{name}="{password}"' for name, password in PASSWORDS.items())
 LISTENER = "LOGIN"
+# Only with a certificate, whose name is COMMON_NAME.
+SAFE, MUTUAL = "SAFE", "MUTUAL"
+COMMON_NAME = "kafkaops test"
 AUTHORIZERS = {
     False: "kafka.security.authorizer.AclAuthorizer",
     True: "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -101,17 +106,34 @@ class SecuredCluster:
         return done.stdout
 
 
+def _with_tls(certificate: Certificate) -> dict:
+    """Properties of the listeners SAFE, with passwords, and MUTUAL, whose clients show this certificate."""
+    plain = f"org.apache.kafka.common.security.plain.PlainLoginModule required {_USERS};"
+    return {
+        **certificate.of_brokers(),
+        **certificate.of_clients(MUTUAL),
+        f"listener.name.{SAFE.lower()}.sasl.enabled.mechanisms": "PLAIN",
+        f"listener.name.{SAFE.lower()}.plain.sasl.jaas.config": plain,
+        "super.users": f"User:ANONYMOUS;User:admin;User:CN={COMMON_NAME}",
+    }
+
+
 def secured_cluster(
-    directory: Path, port_base: int, kraft: bool, brokers: int = 3, **config: object
+    directory: Path,
+    port_base: int,
+    kraft: bool,
+    brokers: int = 3,
+    certificate: Certificate | None = None,
+    **config: object,
 ) -> BareCluster:
     """Brokers with one ZooKeeper, or one combined KRaft node of the 4.x line; not started.
 
-    `config` is added to the brokers' properties, with `_` for each dot.
+    `config` is added to the brokers' properties, with `_` for each dot. With a `certificate` there are listeners
+    with TLS, too.
     """
     prefix = f"listener.name.{LISTENER.lower()}"
-    users = " ".join(f'user_{name}="{password}"' for name, password in PASSWORDS.items())
     scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-    plain = f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
+    plain = f"org.apache.kafka.common.security.plain.PlainLoginModule required {_USERS};"
     return BareCluster(
         directory=directory,
         port_base=port_base,
@@ -119,7 +141,10 @@ def secured_cluster(
         zookeepers=0 if kraft else 1,
         kraft=kraft,
         broker_heap="256m",
-        extra_listeners={LISTENER: "SASL_PLAINTEXT"},
+        extra_listeners={
+            LISTENER: "SASL_PLAINTEXT",
+            **({SAFE: "SASL_SSL", MUTUAL: "SSL"} if certificate else {}),
+        },
         broker_config={
             "authorizer.class.name": AUTHORIZERS[kraft],
             "super.users": "User:ANONYMOUS;User:admin",
@@ -137,6 +162,7 @@ def secured_cluster(
             "log.retention.check.interval.ms": 500,
             "log.initial.task.delay.ms": 500,
             "log.segment.delete.delay.ms": 200,
+            **(_with_tls(certificate) if certificate else {}),
             **{key.replace("_", "."): value for key, value in config.items()},
         },
     )

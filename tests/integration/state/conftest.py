@@ -26,7 +26,12 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(CHECKOUT))
 
 from tests.support import collection_finder  # noqa: E402
-from tests.support.secured_cluster import SecuredCluster, secured_cluster  # noqa: E402
+from tests.support.secured_cluster import (  # noqa: E402
+    COMMON_NAME,
+    SecuredCluster,
+    secured_cluster,
+)
+from tests.support.self_signed import self_signed  # noqa: E402
 
 collection_finder.install()
 
@@ -49,17 +54,25 @@ def whole(running):
 
 
 @pytest.fixture(scope="session")
-def on_zookeeper(tmp_path_factory):
+def certificate():
+    """Of the brokers, and of a client that may do everything."""
+    return self_signed(COMMON_NAME)
+
+
+@pytest.fixture(scope="session")
+def on_zookeeper(tmp_path_factory, certificate):
     """Three brokers of the ZooKeeper line."""
-    with secured_cluster(tmp_path_factory.mktemp("zookeeper"), PORT_BASE, False) as running:
+    folder = tmp_path_factory.mktemp("zookeeper")
+    with secured_cluster(folder, PORT_BASE, False, certificate=certificate) as running:
         RUNNING.append(whole(running))
         yield RUNNING[-1]
 
 
 @pytest.fixture(scope="session")
-def on_kraft(tmp_path_factory):
+def on_kraft(tmp_path_factory, certificate):
     """One combined KRaft node of the 4.x line."""
-    with secured_cluster(tmp_path_factory.mktemp("kraft"), PORT_BASE + 100, True) as running:
+    folder = tmp_path_factory.mktemp("kraft")
+    with secured_cluster(folder, PORT_BASE + 100, True, certificate=certificate) as running:
         RUNNING.append(whole(running))
         yield RUNNING[-1]
 

@@ -8,6 +8,8 @@ import pytest
 from confluent_kafka.admin import ConfigResource
 
 from tests.support.outside import wait_until
+from tests.support.run_module import run_module
+from tests.support.secured_cluster import MUTUAL, SAFE
 
 
 def topics(secured, *items, check=False, **options):
@@ -116,3 +118,76 @@ def test_one_limit_of_a_client_of_a_user_is_changed_and_another_added(secured, n
     wait_until(told, 30, "Kafka's own tool tells it")
     gone = [{"user": name, "client_id": quota["client_id"], "state": "absent"}]
     assert secured.run("kafka_quotas", quotas=gone).changed
+
+
+def by_certificate(secured, certificate, **files):
+    """Options for the listener whose clients show a certificate."""
+    return {
+        "bootstrap_servers": secured.bare.listener_address(MUTUAL),
+        "security_protocol": "SSL",
+        "ssl_ca": certificate.certificate,
+        "ssl_certificate": certificate.certificate,
+        "ssl_key": certificate.key,
+        **files,
+    }
+
+
+def by_password_and_tls(secured, certificate):
+    """Options for the listener with passwords and TLS."""
+    return {
+        **secured.arguments(),
+        "bootstrap_servers": secured.bare.listener_address(SAFE),
+        "security_protocol": "SASL_SSL",
+        "ssl_ca": certificate.certificate,
+    }
+
+
+@pytest.mark.parametrize("way", ["password", "certificate", "certificate in files"])
+def test_quotas_over_tls(secured, certificate, name, tmp_path, way):
+    """A limit, then a second one, unchanged, as Kafka's own tool tells them."""
+    if way == "password":
+        options = by_password_and_tls(secured, certificate)
+    elif way == "certificate":
+        options = by_certificate(secured, certificate)
+    else:
+        texts = {"ssl_ca": "certificate", "ssl_certificate": "certificate", "ssl_key": "key"}
+        files = {option: tmp_path / option for option in texts}
+        for option, which in texts.items():
+            files[option].write_text(getattr(certificate, which))
+        options = by_certificate(secured, certificate, **{o: str(p) for o, p in files.items()})
+    quota = {"user": name, "client_id": f"{name}-client", "limits": {"producer_byte_rate": 104101}}
+    assert run_module("kafka_quotas", {**options, "quotas": [quota]}).changed
+    quota["limits"]["consumer_byte_rate"] = 104101
+    for changed in (True, False):
+        done = run_module("kafka_quotas", {**options, "quotas": [quota]})
+        assert done.changed is changed and not done.failed, done.values
+        assert "PRIVATE KEY" not in str(done.values)
+    words = ("--entity-type", "users", "--entity-name", name)
+    words += ("--entity-type", "clients", "--entity-name", f"{name}-client")
+    told = secured.tool("kafka.admin.ConfigCommand", "--describe", *words)
+    assert "producer_byte_rate=104101.0" in told and "consumer_byte_rate=104101.0" in told
+    gone = {"user": name, "client_id": f"{name}-client", "state": "absent"}
+    assert run_module("kafka_quotas", {**options, "quotas": [gone]}).changed
+
+
+def test_whoever_shows_no_certificate_is_told_so(secured, certificate, name):
+    """By both clients."""
+    options = by_certificate(secured, certificate)
+    del options["ssl_certificate"], options["ssl_key"]
+    for module, item in (("kafka_topics", {"name": name}), ("kafka_quotas", {"user": name})):
+        said = {module.split("_")[1]: [item]}
+        refused = run_module(module, {**options, **said, "timeout": 10})
+        assert refused.failed and refused.changed is False
+        assert "ssl_certificate" in refused.msg, refused.msg
+
+
+def test_all_that_is_read_is_read_with_a_certificate(secured, certificate):
+    """Some of it by one client, some by the other."""
+    options = by_certificate(secured, certificate)
+    for module in (
+        *("kafka_topics_info", "kafka_configs_info", "kafka_acls_info", "kafka_users_info"),
+        *("kafka_quotas_info", "kafka_consumer_groups_info", "kafka_log_dirs_info"),
+        "kafka_cluster_info",
+    ):
+        found = run_module(module, options)
+        assert not found.failed and found.changed is False, found.values

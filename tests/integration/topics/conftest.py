@@ -7,12 +7,9 @@ Modules run in this process, through their own main(); a few tests go through an
 
 from __future__ import annotations
 
-import datetime
-import ipaddress
 import itertools
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -24,6 +21,7 @@ from tests.support import collection_finder  # noqa: E402
 from tests.support.bare_cluster import BareCluster  # noqa: E402
 from tests.support.by_hand import ByHand  # noqa: E402
 from tests.support.run_module import Modules  # noqa: E402
+from tests.support.self_signed import self_signed  # noqa: E402
 from tests.support.token_provider import TokenProvider  # noqa: E402
 
 collection_finder.install()
@@ -44,45 +42,10 @@ def name():
     return f"topic-{next(_numbers)}"
 
 
-@dataclass
-class Certificate:
-    """A self-signed certificate for 127.0.0.1 and its key, as PEM text."""
-
-    certificate: str
-    key: str
-
-
 @pytest.fixture(scope="session")
 def certificate():
     """Made anew in each session, so that none can expire in the repository."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import rsa
-
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "kafkaops test")])
-    now = datetime.datetime.now(datetime.timezone.utc)
-    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(days=2))
-        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    return Certificate(
-        certificate.public_bytes(serialization.Encoding.PEM).decode(),
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        ).decode(),
-    )
+    return self_signed("kafkaops test")
 
 
 @pytest.fixture(scope="session")
@@ -97,9 +60,6 @@ def tokens(tmp_path_factory, certificate):
 def cluster(tmp_path_factory, certificate, tokens):
     """Three ZooKeepers, three brokers of the ZooKeeper line; listeners with passwords, TLS and tokens."""
     of_tokens, flags = tokens.of_brokers("TOKEN")
-
-    def one_line(pem):
-        return pem.replace("\n", "\\n")
 
     with BareCluster(
         directory=tmp_path_factory.mktemp("cluster"),
@@ -119,9 +79,7 @@ def cluster(tmp_path_factory, certificate, tokens):
                 "org.apache.kafka.common.security.plain.PlainLoginModule required "
                 'user_admin="correct horse";'
             ),
-            "ssl.keystore.type": "PEM",
-            "ssl.keystore.certificate.chain": one_line(certificate.certificate),
-            "ssl.keystore.key": one_line(certificate.key),
+            **certificate.of_brokers(),
         },
     ) as running:
         # Registered is not yet known to all.
