@@ -59,6 +59,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.uni
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.zookeeper import (
     zookeeper_properties,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.listening import (
+    attempts_of,
+    ports_of,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.decision import (
     told_by_status,
@@ -131,6 +135,16 @@ def reach_targets(brokers: Iterable[Mapping[str, Any]]) -> List[Dict[str, Any]]:
     return [each.to_dict() for each in targets(list(brokers))]
 
 
+def port_attempts(
+    ports: Iterable[Mapping[str, Any]],
+    host: str,
+    kinds: Iterable[str],
+    standing: Mapping[str, List[int]],
+) -> List[Dict[str, Any]]:
+    """Return what the module port_probe takes on a host, from a cluster's ports of the preflight's `listening`."""
+    return attempts_of(list(ports), host, set(kinds), standing)
+
+
 def plugin_path(plugin: Mapping[str, Any], directory: str) -> str:
     """Return where a plug-in of `name sha512` lies below a directory; another digest, another path."""
     name = re.sub(r"[^\w.-]", "_", str(plugin["name"]))
@@ -156,6 +170,8 @@ class FilterModule:
             "logger_levels": logger_levels,
             "mount_units": mount_units,
             "plugin_path": plugin_path,
+            "port_attempts": port_attempts,
+            "ports_to_stand_in": ports_of,
             "properties_text": properties_text,
             "reach_targets": reach_targets,
             "roll_order": roll_order,

@@ -227,6 +227,12 @@ in_effect:
   returned: with phase judge
   type: dict
   sample: {local: ["127.0.0.1:9092", "127.0.0.1:9093", "127.0.0.1:9094"]}
+listening:
+  description: By cluster, the ports of what does not run yet, and who connects there.
+  returned: with phase judge
+  type: dict
+  sample:
+    local: [{host: kafka-1, what: listener LOCAL, bind: 127.0.0.1, port: 9092, address: 127.0.0.1, callers: [nodes, clients]}]
 report:
   description: Path of preflight.json by cluster.
   returned: with phase judge, where it was written

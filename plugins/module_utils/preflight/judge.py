@@ -54,6 +54,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.finding
     merged,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids import natural_key
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.listening import listening
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     Member,
     Raw,
@@ -412,6 +413,8 @@ def result_of(
         "quorums": {},
         # cluster -> by which its nodes are formatted, None in ZooKeeper mode
         "storage": {},
+        # cluster -> the ports of what does not run yet
+        "listening": {},
     }
     for cluster in world.clusters:
         broker_ids, server_ids = identity.identities(cluster)
@@ -444,6 +447,7 @@ def result_of(
             cluster.snapshot.cluster_id if cluster.snapshot else None
         )
         result["quorums"].update(metadata.quorums(cluster))
+        result["listening"][cluster.name] = listening(cluster)
         result["storage"][cluster.name] = metadata.storage_of(cluster, fresh_cluster_id)
         result["protocols"].update(upgrades.protocols(cluster, world.purpose))
         result["versions"][cluster.name] = upgrades.told(

@@ -18,6 +18,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.files import read
 TCP_LISTEN = "0A"
 RESOLVE_DEADLINE_SECONDS = 5.0
 
+# What the kernel calls a process of ours that holds a port until an instance is started; at most 15 characters.
+STAND_IN = "kafkaops-ports"
+
 
 def command_line(pid: int, proc: str = "/proc") -> str:
     """The process's command line, blanks between the arguments; empty where it is hidden."""
@@ -79,6 +82,11 @@ def socket_owners(inodes: Iterable[str], proc: str = "/proc") -> Dict[str, int]:
     return owners
 
 
+def is_stand_in(pid: int, proc: str = "/proc") -> bool:
+    """Whether a process listens in the place of an instance that does not run yet; see stand_in.py."""
+    return (read_text(os.path.join(proc, str(pid), "comm")) or "").strip() == STAND_IN
+
+
 def port_holders(
     our_pids: Iterable[int], our_paths: Iterable[str], proc: str = "/proc"
 ) -> List[Dict[str, Any]]:
@@ -98,6 +106,8 @@ def port_holders(
     holders = []
     for each in sockets:
         pid = owners.get(each["inode"])
+        if pid and is_stand_in(pid, proc):
+            continue  # a killed run has left it; it is ended as soon as its port is needed
         command = command_line(pid, proc) if pid else ""
         holders.append(
             {

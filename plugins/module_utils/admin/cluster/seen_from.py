@@ -9,7 +9,7 @@ Private to this collection. Pure.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.wire import Seen
@@ -91,6 +91,24 @@ _TOLD = Wrong(
     check="reach.advertised",
     remedy="run playbooks/site.yml, so that brokers say what the inventory has",
 )
+
+# What can be seen before a broker is there, where a stand-in listens in its place.
+BEFORE_START = {**_STEPS, "broker": _BROKER}
+
+
+def before_start(host: str, tried: Iterable[Tuple[Mapping[str, Any], str, str]]) -> List[Problem]:
+    """What is wrong with ports that `host` has tried, where stand-ins listen.
+
+    `tried`: (the attempt, a dict of `name what address port`; the step that failed, "" for none; words on it).
+    """
+    return [
+        Problem(
+            *(BEFORE_START[step].check, words, BEFORE_START[step].remedy, (host,)),
+            *(f"{each['what']} of {each['name']}", endpoint(each["address"], each["port"])),
+        )
+        for each, step, words in tried
+        if step
+    ]
 
 
 def problems(

@@ -1,0 +1,120 @@
+#!/usr/bin/python
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: port_probe
+short_description: See whether this host reaches ports of others, before anything listens there
+version_added: 0.1.0
+author: kafkaops.cluster contributors (@kafkaops)
+description:
+  - Connects to ports where P(kafkaops.cluster.port_stand_in#module) listens on other hosts. Checks that the name resolves, that the connection comes
+    about, and that it leads to that host and port. All at once, and nothing is changed.
+options:
+  host:
+    description: What to call this host in messages.
+    type: str
+    required: true
+  attempts:
+    description: The ports to try.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      name:
+        description: Name of the other host in the inventory.
+        type: str
+        required: true
+      what:
+        description: What will listen there, in words.
+        type: str
+        required: true
+      address:
+        description: Name or address to connect to.
+        type: str
+        required: true
+      port:
+        description: The port.
+        type: int
+        required: true
+  timeout:
+    description: Seconds that a connection may take to come about.
+    type: float
+    default: 5
+attributes:
+  check_mode:
+    description: It changes nothing anyway.
+    support: full
+  diff_mode:
+    description: There is nothing to show.
+    support: none
+seealso:
+  - module: kafkaops.cluster.port_stand_in
+  - module: kafkaops.cluster.listener_probe
+"""
+
+EXAMPLES = r"""
+- name: See whether this host would reach the broker
+  kafkaops.cluster.port_probe:
+    host: "{{ inventory_hostname }}"
+    attempts:
+      - {name: kafka-1, what: listener CLIENTS, address: kafka1.example.org, port: 9092}
+  register: probe
+  failed_when: probe.problems | length > 0
+"""
+
+RETURN = r"""
+problems:
+  description: What is wrong, one sentence each.
+  returned: always
+  type: list
+  elements: str
+  sample:
+    - "[reach.port] kafka-2: listener INTERNAL of kafka-1=10.0.0.11:9091: timed out. Remedy: let this host through firewall and port mapping, or correct
+      `advertised` and `port`."
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.seen_from import (
+    before_start,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.stand_in import tried
+
+ATTEMPT = dict(
+    name=dict(type="str", required=True),
+    what=dict(type="str", required=True),
+    address=dict(type="str", required=True),
+    port=dict(type="int", required=True),
+)
+ARGUMENTS = dict(
+    host=dict(type="str", required=True),
+    attempts=dict(type="list", elements="dict", required=True, options=ATTEMPT),
+    timeout=dict(type="float", default=5),
+)
+
+
+def main() -> None:
+    """Try all at once, judge, return."""
+    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+    attempts, timeout = module.params["attempts"], module.params["timeout"]
+    with ThreadPoolExecutor(max(1, min(32, len(attempts)))) as pool:
+        seen = list(
+            pool.map(
+                lambda each: (
+                    each,
+                    *tried(each["name"], each["address"], each["port"], timeout),
+                ),
+                attempts,
+            )
+        )
+    problems = before_start(module.params["host"], seen)
+    module.exit_json(changed=False, problems=[each.line() for each in problems])
+
+
+if __name__ == "__main__":
+    main()
