@@ -26,7 +26,8 @@ options:
       - V(commit_modes) kills consumers in the midst of their work. The last words of O(groups) say when each commits.
       - V(exactly_once) kills processes that read and write, with transactions and without, before they commit.
       - V(grow) doubles the partitions of the topic under a group that lags.
-      - V(clean) removes topics and groups that killed drills have left, with O(topic) those of this one.
+      - V(clean) removes topics and groups that killed drills have left, with O(topic) those of this one. Without it, also the
+        directories in which they met the playbook, an hour after the last word there.
     type: str
     choices: [observe, coordinators, hand_over, recreate, broadcast, task_queue, commit_modes, exactly_once, grow, clean]
     required: true
@@ -136,7 +137,7 @@ coordinators:
   type: dict
   sample: {"0": 2, "1": 3}
 removed:
-  description: Topics and groups that were removed.
+  description: Topics, groups and directories that were removed.
   returned: with O(part=clean)
   type: list
   elements: str

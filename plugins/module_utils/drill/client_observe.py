@@ -8,7 +8,10 @@ Private to this collection. The playbook does the rest; both tell each other by 
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
+import stat
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
@@ -16,6 +19,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.sett
     librdkafka_settings,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import PREFIX
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_changes import (
     Changes,
     prepare_leaders,
@@ -46,6 +50,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wa
 # What the playbook makes to end it, and what it looks at meanwhile.
 END, PROGRESS = "drill-end", "drill-progress.json"
 SAY_SECONDS = 0.3
+LEFT_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
@@ -70,8 +75,42 @@ class Watched:
 def observe(connection: Connection, asked: Watched, alive: Callable[[int], bool]) -> Dict[str, Any]:
     """Watch until the playbook says that it is over, or is gone; returns what was seen.
 
-    `alive(pid)` tells whether a process runs. AdminError where no record flows.
+    `alive(pid)` tells whether a process runs. AdminError where no record flows. The directory goes with a
+    playbook that was killed: otherwise the playbook removes it.
     """
+    try:
+        return _observed(connection, asked, alive)
+    finally:
+        if asked.beside and not alive(asked.beside):
+            remove_meeting(asked.directory)
+
+
+def remove_meeting(directory: str) -> None:
+    """Remove the directory where a playbook and the observer meet, if it has the name of one."""
+    if os.path.basename(directory).startswith(PREFIX):
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def remove_left_meetings(parent: str, now: float) -> List[str]:
+    """Remove such directories of this user that nobody has written to for an hour; returns their paths.
+
+    An observer writes there three times a second.
+    """
+    removed = []
+    for name in sorted(os.listdir(parent)):
+        path = os.path.join(parent, name)
+        with contextlib.suppress(OSError):
+            told = os.lstat(path)
+            ours = name.startswith(PREFIX) and told.st_uid == os.getuid()
+            if ours and stat.S_ISDIR(told.st_mode) and now - told.st_mtime > LEFT_SECONDS:
+                remove_meeting(path)
+                removed.append(path)
+    return removed
+
+
+def _observed(
+    connection: Connection, asked: Watched, alive: Callable[[int], bool]
+) -> Dict[str, Any]:
     settings = librdkafka_settings(connection)
     with own_topics(connection, {asked.topic: asked.assignment}, asked.config):
         watch = Watch(settings, asked.topic)

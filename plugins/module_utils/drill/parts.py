@@ -8,6 +8,8 @@ Private to this collection.
 
 from __future__ import annotations
 
+import tempfile
+import time
 from typing import Any, Dict, Mapping
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
@@ -25,6 +27,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_memb
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_observe import (
     Watched,
     observe,
+    remove_left_meetings,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_queue import (
     partitions_grown,
@@ -111,6 +114,8 @@ def play_part(
         return {}
     if params["part"] == "clean":
         removed = drill_client(connection).clean([params["topic"]] if params["topic"] else None)
+        if not params["topic"]:
+            removed += remove_left_meetings(tempfile.gettempdir(), time.time())
         return {"removed": removed, "changed": bool(removed)}
     if params["part"] == "coordinators":
         return {"coordinators": drill_client(connection).coordinators(make=not check)}

@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The directory where a playbook and the observer of its drill meet: who removes it when the playbook cannot."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_observe import (
+    LEFT_SECONDS,
+    Watched,
+    observe,
+    remove_left_meetings,
+)
+
+NOW = 2_000_000_000.0
+
+
+@pytest.mark.parametrize(
+    "alive, beside, there", [(False, 7, False), (True, 7, True), (False, 0, True)]
+)
+@pytest.mark.parametrize("name", ["kafkaops-drill-x1", "mine"])
+def test_an_observer_removes_it_when_its_playbook_is_gone(tmp_path, name, alive, beside, there):
+    place = tmp_path / name
+    place.mkdir()
+    (place / "drill-progress.json").write_text("{}")
+    # nobody listens there
+    nowhere = Connection((("127.0.0.1", 1),), timeout=0.2)
+    asked = Watched("kafkaops-drill-t", [[1]], {}, [], str(place), beside=beside)
+    with pytest.raises(AdminError):
+        observe(nowhere, asked, lambda pid: alive)
+    assert place.exists() is (there or name == "mine")
+
+
+def test_the_next_drill_removes_those_that_nobody_writes_to(tmp_path):
+    for name, age in (
+        ("kafkaops-drill-old", LEFT_SECONDS + 1),
+        ("kafkaops-drill-new", LEFT_SECONDS - 1),
+        ("somebody-old", LEFT_SECONDS + 1),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "drill-progress.json").write_text("{}")
+        os.utime(tmp_path / name, (NOW - age, NOW - age))
+    (tmp_path / "kafkaops-drill-link").symlink_to(tmp_path / "somebody-old")
+    (tmp_path / "kafkaops-drill-file").write_text("mine")
+    os.utime(tmp_path / "kafkaops-drill-file", (0, 0))
+    assert remove_left_meetings(str(tmp_path), NOW) == [str(tmp_path / "kafkaops-drill-old")]
+    assert sorted(os.listdir(tmp_path)) == [
+        "kafkaops-drill-file",
+        "kafkaops-drill-link",
+        "kafkaops-drill-new",
+        "somebody-old",
+    ]
+    assert os.listdir(tmp_path / "somebody-old") == ["drill-progress.json"]
