@@ -11,8 +11,9 @@ from __future__ import annotations
 import collections
 import contextlib
 import os
-import signal
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+import time
+from dataclasses import dataclass
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settings import (
     librdkafka_settings,
@@ -28,6 +29,15 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
     record_of,
     value_of,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_throwaway import (
+    DISK_SECONDS,
+    RETURN_SECONDS,
+    brokers_stopped,
+    end_without_directory,
+    end_without_room,
+    kill,
+    supervisor_stopped,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
     DrillClient,
@@ -35,11 +45,14 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
     own_topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.guarantees import (
-    ALL_KILLED,
-    ALL_POWER,
+    DISK,
+    DISK_GONE,
+    EACH_MESSAGE,
     EVERY,
+    LAST_IN_SYNC,
     LEADER_KILLED,
     POWER,
+    Case,
     end_offset,
     flushed_bytes,
     recovery_points,
@@ -55,13 +68,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.throwaway i
     BROKERS,
     data_dir,
     marked,
-    state_dir,
-    supervisor_pid,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import (
-    recorded,
-    start_ticks,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import row_kept
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import Steady, wait_until
 
 try:
@@ -71,60 +79,50 @@ except ImportError:
 
 # Before the fault as fast as one client can, so many; then about 500 a second.
 BURST, INTERVAL_SECONDS = 20000, 0.002
-# Brokers that all begin anew take long on a machine that has much else to do.
-RETURN_SECONDS = 8 * ANSWER_SECONDS
 # So long nothing comes when all has come.
 QUIET_SECONDS = 5.0
 # While the followers hang, and after the fault, so many are sent.
 HANGING, AFTER = 500, 500
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+# Brokers that are out of sync have told so long that they are there, and nobody has made one the leader.
+NOBODY_SECONDS = 3.0
 
 
-# Records of acks=all are then on two brokers, or refused.
-TOPIC_SETTINGS = {"min.insync.replicas": "2"}
-
-
-def measured_row(connection: Connection, home: str, acks: str, loss: str) -> Dict[str, Any]:
+def measured_row(connection: Connection, home: str, case: Case) -> Dict[str, Any]:
     """{row, seen} of one row of the table; what could not be measured is a row that says why."""
-    topic = f"{PREFIX}acks-{acks}-{loss.replace('_', '-')}"
     seen, why = None, ""
     try:
-        seen = guarantee(connection, topic, (BROKERS,), TOPIC_SETTINGS, home, acks, loss)
+        seen = guarantee(connection, home, case)
     except (AdminError, KafkaException, OSError, ValueError) as error:
         why = str(error)
-    row = row_of(acks, loss, seen, why)
-    return {"row": row.to_dict(), "seen": seen.to_dict() if seen else None, "changed": True}
+    row = row_of(case, seen, why)
+    return {"row": row_kept(row, seen), "changed": True}
 
 
-def guarantee(
-    connection: Connection,
-    topic: str,
-    assignment: Sequence[Sequence[int]],
-    config: Mapping[str, str],
-    home: str,
-    acks: str,
-    loss: str,
-) -> Seen:
-    """Lose what `loss` says under a producer with these acks; returns what was seen.
+def guarantee(connection: Connection, home: str, case: Case) -> Seen:
+    """Lose what the case says under a producer with its acks; returns what was seen.
 
     `home`: directory of the cluster. AdminError where it is no such cluster, or does not come back.
     """
     if not marked(home):
         raise failed(home, "no drill has made a cluster there")
+    topic, replicas = f"{PREFIX}{case.topic}", BROKERS[: case.replicas]
     settings = librdkafka_settings(connection)
-    extra = {"acks": acks, "enable.idempotence": acks == EVERY}
-    with own_topics(connection, {topic: assignment}, config) as client:
+    extra = {"acks": case.acks, "enable.idempotence": case.acks == EVERY}
+    with own_topics(connection, {topic: (replicas,)}, case.config) as client:
         burst = _Burst({**settings, **extra}, topic, BURST)
         ticker = Ticker(settings, topic, interval=INTERVAL_SECONDS, first=BURST, extra=extra)
         _reach(topic, ticker.acknowledged, HANGING)
         leader = _led(client, topic)
         if leader is None:
             raise failed(topic, "nobody leads it")
-        lost = _lose(home, topic, assignment[0], leader, loss, ticker)
+        lost = _lose(_Scene(home, topic, replicas, leader, client, ticker), case)
         answered = len(burst.acknowledged) + lost.answered
-        led_by = wait_until(lambda: _another(client, topic, leader, loss), RETURN_SECONDS)
+        led_by = lost.led_by
+        if case.loss != LAST_IN_SYNC:
+            led_by = wait_until(lambda: _another(client, topic, leader, case), RETURN_SECONDS)
         _reach(topic, ticker.acknowledged, len(ticker.acknowledged) + AFTER)
-        if not wait_until(lambda: _whole(client, topic, assignment[0]), RETURN_SECONDS):
+        if not wait_until(lambda: _whole(client, topic, replicas), RETURN_SECONDS):
             raise failed(topic, "its replicas are not in sync again")
         ticker.stop()
         sent = {**burst.acknowledged, **ticker.sent_and_acknowledged}
@@ -137,20 +135,27 @@ def guarantee(
         groups=(group_seen(topic, sent, came),),
         timeline=per_bucket(ticker.acknowledged.values()),
         measured={
-            "acks": acks,
-            "loss": loss,
+            "acks": case.acks,
+            "flush": case.flush,
+            "loss": case.loss,
             "leader": leader,
             "led_by": led_by,
+            "rate": burst.rate,
             "answered": answered,
             "written": lost.written,
             "cut": lost.cut,
+            "alone": lost.alone,
             "at_ms": lost.at_ms,
+            "ended_ms": lost.ended_ms,
         },
     )
 
 
 class _Burst:
-    """Records as fast as one client can. `acknowledged`: record to when it was sent."""
+    """Records as fast as one client can. `acknowledged`: record to when it was sent.
+
+    `rate`: so many a second were acknowledged.
+    """
 
     def __init__(self, settings: Dict[str, Any], topic: str, count: int):
         self.acknowledged: Dict[str, int] = {}
@@ -159,9 +164,11 @@ class _Burst:
         # the first one waits for connections
         self._send(0)
         self._producer.flush(ANSWER_SECONDS)
+        begun, first = time.monotonic(), len(self.acknowledged)
         for number in range(1, count):
             self._send(number)
         self._producer.flush(ANSWER_SECONDS)
+        self.rate = round((len(self.acknowledged) - first) / (time.monotonic() - begun))
 
     def _send(self, number: int) -> None:
         at_ms = now_ms()
@@ -178,57 +185,148 @@ class _Burst:
         self._producer.poll(0)
 
 
+@dataclass(frozen=True)
+class _Scene:
+    """On which cluster, and under which load, something is lost."""
+
+    home: str
+    topic: str
+    replicas: Sequence[int]
+    leader: int
+    client: DrillClient
+    ticker: Ticker
+
+    @property
+    def followers(self) -> List[int]:
+        """The replicas that do not lead."""
+        return [each for each in self.replicas if each != self.leader]
+
+    def written(self) -> int:
+        """How many records the leader's files have."""
+        return _written(data_dir(self.home, self.leader), self.topic)
+
+    def cut(self, brokers: Iterable[int]) -> int:
+        """Cut the logs of killed brokers; returns how many records of the topic went."""
+        return sum(_cut(data_dir(self.home, each), self.topic) for each in brokers)
+
+
+@dataclass(frozen=True)
 class _Lost:
-    """What was done: when, how many were acknowledged by then in this ticker, and what the files had."""
+    """What was done: when, how many records of the ticker were acknowledged by then, what the files had.
 
-    def __init__(self, at_ms: int, answered: int, written: int, cut: int):
-        self.at_ms, self.answered, self.written, self.cut = at_ms, answered, written, cut
+    `written` is None where there are no files any more. `alone`: how many one alone in sync has acknowledged,
+    `ended_ms`: how long a broker went on without its disk, `led_by`: who led before the leader was back.
+    """
+
+    at_ms: int
+    answered: int
+    written: Optional[int]
+    cut: int = 0
+    alone: int = 0
+    ended_ms: int = 0
+    led_by: Optional[int] = None
 
 
-def _lose(
-    home: str, topic: str, replicas: Sequence[int], leader: int, loss: str, ticker: Ticker
-) -> _Lost:
-    """Kill the leader or all, cut logs where power is lost; supervisord then starts them again."""
-    killed = list(replicas) if loss in (ALL_KILLED, ALL_POWER) else [leader]
-    hang = [each for each in replicas if each != leader] if loss == LEADER_KILLED else []
-    with _stopped([supervisor_pid(home)]):
-        with _stopped([_pid(home, each) for each in hang]):
+def _lose(scene: _Scene, case: Case) -> _Lost:
+    """Do what the case says; afterwards supervisord starts again what has ended."""
+    with supervisor_stopped(scene.home):
+        if case.loss in DISK:
+            return _without_disk(scene, case.loss)
+        if case.loss == LAST_IN_SYNC:
+            return _last_in_sync(scene, case)
+        hang = scene.followers if case.loss == LEADER_KILLED else []
+        with brokers_stopped(scene.home, hang):
             if hang:
                 # those of acks=all get no answer now
-                enough = len(ticker.sent) + HANGING
-                wait_until(lambda: len(ticker.sent) >= enough, ANSWER_SECONDS)
-            at_ms = now_ms()
-            for pid in [_pid(home, each) for each in killed]:
-                os.kill(pid, signal.SIGKILL)
-            wait_until(
-                lambda: all(recorded(state_dir(home, each)) is None for each in killed),
-                ANSWER_SECONDS,
-            )
-            answered = len(ticker.acknowledged)
-            written = _written(data_dir(home, leader), topic)
-            cut = sum(_cut(data_dir(home, each), topic) for each in killed if loss in POWER)
+                _send_more(scene.ticker)
+            killed = list(scene.replicas) if case.everybody else [scene.leader]
+            with contextlib.ExitStack() as held:
+                if case.loss in POWER and case.flush == EACH_MESSAGE:
+                    # Kafka notes what it has flushed only now and then
+                    held.enter_context(scene.ticker.held())
+                    _noted(scene.home, killed)
+                at_ms = kill(scene.home, killed)
+                answered = len(scene.ticker.acknowledged)
+                written = scene.written()
+                cut = scene.cut(killed) if case.loss in POWER else 0
     return _Lost(at_ms, answered, written, cut)
 
 
-@contextlib.contextmanager
-def _stopped(pids: Sequence[int]) -> Iterator[None]:
-    """Processes stand still (SIGSTOP) while the context is open."""
-    ticks = {pid: start_ticks(pid) for pid in pids}
+def _without_disk(scene: _Scene, loss: str) -> _Lost:
+    """Remove the leader's directory, or let it take no more; returns when the leader has ended by itself."""
+    end = end_without_directory if loss == DISK_GONE else end_without_room
+    at_ms = end(scene.home, scene.leader)
+    ended, answered = now_ms() - at_ms, len(scene.ticker.acknowledged)
+    written = None if loss == DISK_GONE else scene.written()
+    return _Lost(at_ms, answered, written, ended_ms=ended)
+
+
+def _last_in_sync(scene: _Scene, case: Case) -> _Lost:
+    """Hang the followers until they are out of sync, kill the leader, and let them go on without it."""
+    ticker, followers = scene.ticker, set(scene.followers)
+    with brokers_stopped(scene.home, sorted(followers)):
+        if not wait_until(lambda: _in_sync(scene) == {scene.leader}, RETURN_SECONDS):
+            raise failed(scene.topic, "its followers hang, and are not out of sync in time")
+        before = len(ticker.acknowledged)
+        _send_more(ticker)
+        if case.min_isr == 1:
+            _reach(scene.topic, ticker.acknowledged, before + HANGING)
+        at_ms = kill(scene.home, [scene.leader])
+        answered = len(ticker.acknowledged)
+        written = scene.written()
+    quiet = Steady(NOBODY_SECONDS)
+    led: List[int] = []
+
+    def over() -> bool:
+        with contextlib.suppress(AdminError):
+            told = scene.client.fetch_metadata()
+            part = told.partitions.get((scene.topic, 0))
+            if part and part.leader in followers:
+                led.append(part.leader)
+                return True
+            # with an unclean election, somebody leads in the end
+            there = part is not None and followers <= {each.id for each in told.brokers}
+            return quiet(there) and not case.unclean
+        return quiet(False)
+
+    if not wait_until(over, RETURN_SECONDS):
+        raise failed(scene.topic, "its followers did not come back")
+    return _Lost(at_ms, answered, written, alone=answered - before, led_by=led[0] if led else None)
+
+
+def _in_sync(scene: _Scene) -> Set[int]:
+    part = _seen(scene.client, scene.topic)
+    return set(part.isr) if part else set()
+
+
+def _send_more(ticker: Ticker) -> None:
+    enough = len(ticker.sent) + HANGING
+    wait_until(lambda: len(ticker.sent) >= enough, ANSWER_SECONDS)
+
+
+def _noted(home: str, brokers: Sequence[int]) -> None:
+    """Wait until brokers have begun and written a note of what they have flushed; they do it now and then."""
+    paths = [os.path.join(data_dir(home, each), RECOVERY_POINTS) for each in brokers]
+
+    # the first may have been begun before
+    if not (_made_anew(paths) and _made_anew(paths)):
+        raise failed(home, "its brokers do not note what they have flushed")
+
+
+def _made_anew(paths: Sequence[str]) -> bool:
+    """Wait until each of these files has been made anew; whether it was so in time."""
+    before = [_made_ns(path) for path in paths]
+    return wait_until(
+        lambda: all(_made_ns(path) > each for path, each in zip(paths, before)), DISK_SECONDS
+    )
+
+
+def _made_ns(path: str) -> int:
+    """When a file was made: each note is a new one, and there is none for a moment."""
     try:
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
-        yield
-    finally:
-        for pid in pids:
-            if start_ticks(pid) == ticks[pid]:
-                os.kill(pid, signal.SIGCONT)
-
-
-def _pid(home: str, broker: int) -> int:
-    process = recorded(state_dir(home, broker))
-    if process is None:
-        raise failed(f"broker {broker} of the drill's cluster", "it does not run")
-    return process.pid
+        return os.stat(path).st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def _segments(data: str, partition: str) -> List[Tuple[int, str]]:
@@ -276,11 +374,10 @@ def _led(client: DrillClient, topic: str) -> Optional[int]:
     return part.leader if part else None
 
 
-def _another(client: DrillClient, topic: str, leader: int, loss: str) -> Optional[int]:
-    """Who leads now; None while nobody does, or, of a leader that is gone alone, while it still does."""
+def _another(client: DrillClient, topic: str, leader: int, case: Case) -> Optional[int]:
+    """Who leads now; None while nobody does, or, where somebody else has to, while the leader still does."""
     found = _led(client, topic)
-    gone_alone = loss not in (ALL_KILLED, ALL_POWER)
-    return None if gone_alone and found == leader else found
+    return None if case.another_leads and found == leader else found
 
 
 def _whole(client: DrillClient, topic: str, replicas: Sequence[int]) -> bool:

@@ -12,7 +12,7 @@ import collections
 import contextlib
 import threading
 import time
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.answers import (
     snapshot_of,
@@ -80,7 +80,7 @@ class Ticker:
         self.wanting_ms: List[int] = []
         self._topic, self._partitions, self._interval = topic, partitions, interval
         self._first, self._keys = first, keys
-        self._stop = threading.Event()
+        self._stop, self._holds, self._rests = (threading.Event() for _each in range(3))
         self._producer = Producer({**settings, **safe, **(extra or {})})
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -88,6 +88,10 @@ class Ticker:
     def _run(self) -> None:
         number = self._first
         while not self._stop.is_set():
+            if self._holds.is_set():
+                self._rests.set()
+                self._stop.wait(LOOK_SECONDS)
+                continue
             if self._keys:
                 self.send(str(number), None, str(number % self._keys))
             else:
@@ -109,7 +113,7 @@ class Ticker:
                 self.acknowledged[record] = now_ms()
 
         value = value_of(record, self.sent[record])
-        with contextlib.suppress(BufferError):
+        try:
             self._producer.produce(
                 self._topic,
                 value,
@@ -117,7 +121,24 @@ class Ticker:
                 partition=PARTITION_ANY if partition is None else partition,
                 on_delivery=told,
             )
+        except BufferError:
+            pass
+        except KafkaException as error:
+            # brokers that have just started may not know the topic yet
+            told(error.args[0], None)
         self._producer.poll(0)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Send nothing while the context is open; what was sent before is answered."""
+        self._rests.clear()
+        self._holds.set()
+        try:
+            self._rests.wait(DELIVERY_SECONDS)
+            self._producer.flush(DELIVERY_SECONDS)
+            yield
+        finally:
+            self._holds.clear()
 
     def stop(self) -> None:
         """Send no more, and wait for what is under way."""

@@ -40,17 +40,27 @@ SUPERVISOR = "supervisor.supervisord"
 # Their script is their second word.
 SHELLS = ("python", "bash", "sh", "dash")
 END_SECONDS = 30.0
+# Settings that Kafka has, and tells nobody of, begin so.
+INTERNAL = "log.initial."
+SETTINGS = {
+    # a broker that hangs is out of sync soon, and one that was killed may soon register again
+    "zookeeper.session.timeout.ms": 6000,
+    # how far logs are flushed is noted often, and from the start; that a disk is gone is seen then, too
+    "log.flush.offset.checkpoint.interval.ms": 250,
+    f"{INTERNAL}task.delay.ms": 1000,
+}
 
 
 def inventory() -> Dict[str, Any]:
     """One ZooKeeper server, three brokers."""
     brokers = {f"kafka-{each}": {"kafka_broker_id": each} for each in BROKERS}
+    settings = {"kafka_config": SETTINGS, "kafka_plugin_prefixes": [INTERNAL]}
     return {
         "all": {
             "vars": {"local_cluster_name": NAME},
             "children": {
                 "zookeeper": {"hosts": {"zookeeper-1": {"zookeeper_myid": 1}}},
-                "kafka": {"hosts": brokers},
+                "kafka": {"hosts": brokers, "vars": settings},
             },
         }
     }

@@ -124,6 +124,16 @@ def judged(
     )
 
 
+def row_kept(row: Row, seen: Optional[Seen]) -> Dict[str, Any]:
+    """A row as JSON and the page have it: with what was seen, and when the fault was."""
+    told: Dict[str, Any] = {**row.to_dict(), "seen": seen.to_dict() if seen else None, "fault": {}}
+    if seen is not None:
+        at_ms = seen.measured["at_ms"]
+        to_ms = at_ms + seen.measured.get("ended_ms", 0)
+        told["fault"] = {"at_ms": at_ms, "to_ms": to_ms, "label": row.done}
+    return told
+
+
 def not_begun(drill: Drill, why: str) -> Row:
     """The row of a drill that this cluster cannot have."""
     return Row(drill.name, drill.row, "nothing", drill.expected, "nothing", None, (), (why,))
@@ -250,8 +260,11 @@ def _seconds(milliseconds: Optional[int]) -> str:
     return "-" if milliseconds is None else f"{milliseconds / 1000:.1f} s"
 
 
-def drill_table(rows: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
-    """The table of rows (as `to_dict` has them): {lines, good}. What is not as expected follows it."""
+def drill_table(rows: Sequence[Mapping[str, Any]], of: str = "drill") -> Dict[str, Any]:
+    """The table of rows (as `to_dict` has them): {lines, good}. What is not as expected follows it.
+
+    `of`: what a row is, in the last line.
+    """
     cells = [
         [
             each["case"],
@@ -267,12 +280,12 @@ def drill_table(rows: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
     more = [f"{each['case']}: {text}" for each in rows for text in [*each["wrong"], *each["open"]]]
     good = bool(rows) and all(each["verdict"] == AS_EXPECTED for each in rows)
     held = sum(each["verdict"] == AS_EXPECTED for each in rows)
-    noun = "drill" if len(rows) == 1 else "drills"
+    noun = of if len(rows) == 1 else f"{of}s"
     summary = (
         f"All {len(rows)} {noun} went as expected."
         if good and len(rows) > 1
         else (
-            "The drill went as expected."
+            f"The {of} went as expected."
             if good
             else f"ATTENTION: {held} of {len(rows)} {noun} went as expected."
         )

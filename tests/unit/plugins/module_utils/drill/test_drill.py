@@ -544,6 +544,9 @@ def test_the_table():
     told = drill_table(rows)
     assert not told["good"] and told["lines"][-1] == "ATTENTION: 2 of 3 drills went as expected."
     assert any(line.startswith("leader_stopped: 1 acknowledged") for line in told["lines"])
+    held = [{**each, "verdict": "as expected"} for each in rows] * 2
+    for count, last in ((1, "The case went as expected."), (2, "All 2 cases went as expected.")):
+        assert drill_table(held[:count], "case")["lines"][-1] == last
     assert not drill_table([])["good"], "nothing is not good"
 
 

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -13,14 +15,27 @@ import sys
 import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.guarantees import (
+    ACKS,
     ALL_KILLED,
     ALL_POWER,
+    DISK_FULL,
+    DISK_GONE,
+    EACH_MESSAGE,
+    EACH_TENTH,
     EVERY,
+    FAULTS,
+    FLUSHES,
+    KEPT,
+    LAST_IN_SYNC,
     LEADER,
     LEADER_KILLED,
     LEADER_POWER,
+    LOST,
+    MAYBE,
     NONE,
+    Case,
     end_offset,
+    expectation,
     flushed_bytes,
     ranges,
     recovery_points,
@@ -45,11 +60,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wa
 HOME = "/home/me/kafkaops/throwaway"
 
 
-def seen(acks, loss, lost=0, written=100, cut=0, led_by=2, acknowledged=100):
+def seen(lost=0, written=100, cut=0, led_by=2, acknowledged=100, alone=0):
     """What was seen of a leader 1 that had acknowledged 100 records."""
     missing = tuple(str(each) for each in range(lost))
-    measured = {"acks": acks, "loss": loss, "leader": 1, "led_by": led_by}
-    measured.update(answered=100, written=written, cut=cut)
+    measured = {"leader": 1, "led_by": led_by, "answered": 100, "written": written}
+    measured.update(cut=cut, alone=alone, rate=12345, ended_ms=1700)
     group = GroupSeen("mine", acknowledged - lost, missing)
     return Seen(120, acknowledged, pause_ms=900, groups=(group,), measured=measured)
 
@@ -79,14 +94,81 @@ def seen(acks, loss, lost=0, written=100, cut=0, led_by=2, acknowledged=100):
     ],
 )
 def test_a_row_is_judged_by_what_its_acks_promise(acks, loss, numbers, wrong):
-    row = row_of(acks, loss, seen(acks, loss, **numbers)).to_dict()
+    row = row_of(Case(acks, loss), seen(**numbers)).to_dict()
     assert row["verdict"] == ("NOT as expected" if wrong else "as expected"), row
     assert wrong in "; ".join(row["wrong"]) and row["case"] == f"acks={acks}, {loss}"
     assert row["pause_ms"] == 900 and f"{numbers.get('lost', 0)} lost" in row["observed"]
+    assert "12,345 a second" in row["observed"]
+
+
+ALONE = {"min_isr": 1, "loss": LAST_IN_SYNC}
+UNCLEAN = {**ALONE, "unclean": True}
+REFUSED = {**UNCLEAN, "min_isr": 2}
+
+
+@pytest.mark.parametrize(
+    "acks, more, numbers, expected, wrong",
+    [
+        # who flushes each message has lost nothing of acks=all when all lose power, and nothing was cut
+        (EVERY, {"loss": ALL_POWER, "flush": EACH_MESSAGE}, {}, KEPT, ""),
+        (EVERY, {"loss": ALL_POWER, "flush": EACH_MESSAGE}, {"lost": 1}, KEPT, "are lost: 0"),
+        (LEADER, {"loss": ALL_POWER, "flush": EACH_MESSAGE}, {"lost": 1}, MAYBE, ""),
+        (LEADER, {"loss": LEADER_KILLED, "flush": EACH_MESSAGE}, {"lost": 9}, LOST, ""),
+        (LEADER, {"loss": LEADER_KILLED, "flush": EACH_MESSAGE}, {}, LOST, "nothing was tried"),
+        # flush.ms does nothing of itself
+        (EVERY, {"loss": ALL_POWER, "flush": EACH_TENTH}, {"lost": 9, "cut": 9}, LOST, ""),
+        (EVERY, {"loss": ALL_POWER, "flush": EACH_TENTH}, {"cut": 9}, LOST, "nothing was lost"),
+        (EVERY, {"loss": DISK_GONE}, {"written": None}, KEPT, ""),
+        (EVERY, {"loss": DISK_GONE}, {"written": None, "lost": 1}, KEPT, "are lost: 0"),
+        (EVERY, {"loss": DISK_GONE}, {"written": None, "led_by": 1}, KEPT, "nobody else has led"),
+        (LEADER, {"loss": DISK_GONE}, {"written": None, "lost": 1}, MAYBE, ""),
+        (
+            EVERY,
+            {"loss": DISK_GONE, "replicas": 1},
+            {"written": None, "lost": 9, "led_by": 1},
+            LOST,
+            "",
+        ),
+        (EVERY, {"loss": DISK_GONE, "replicas": 1}, {"written": None}, LOST, "nobody else had it"),
+        (EVERY, {"loss": DISK_FULL}, {}, KEPT, ""),
+        (LEADER, {"loss": DISK_FULL}, {"written": 99}, MAYBE, "files had 99 of 100"),
+        (EVERY, ALONE, {"alone": 9, "led_by": None}, KEPT, ""),
+        (EVERY, ALONE, {"alone": 9, "led_by": None, "lost": 1}, KEPT, "are lost: 0"),
+        (EVERY, ALONE, {"alone": 9}, KEPT, "broker 2 has led, and was out of sync"),
+        (EVERY, ALONE, {"led_by": None}, KEPT, "by one alone in sync, so nothing was tried"),
+        (EVERY, UNCLEAN, {"alone": 9, "lost": 9}, LOST, ""),
+        (EVERY, UNCLEAN, {"alone": 9}, LOST, "nothing was lost"),
+        (EVERY, UNCLEAN, {"alone": 9, "lost": 9, "led_by": None}, LOST, "nobody else has led"),
+        (EVERY, REFUSED, {}, KEPT, ""),
+        (EVERY, REFUSED, {"lost": 2}, KEPT, "2 acknowledged records are lost: 0-1"),
+        (EVERY, REFUSED, {"alone": 3}, KEPT, "3 records were acknowledged by one alone"),
+    ],
+)
+def test_a_row_of_flushes_disks_and_elections_is_judged_by_what_kafka_promises(
+    acks, more, numbers, expected, wrong
+):
+    case = Case(acks, **more)
+    assert expectation(case)[0] == expected
+    row = row_of(case, seen(**numbers)).to_dict()
+    assert row["verdict"] == ("NOT as expected" if wrong else "as expected"), row
+    assert wrong in "; ".join(row["wrong"])
+
+
+def test_each_case_has_a_name_and_a_topic_of_its_own():
+    cases = [
+        Case(acks, loss, flush, replicas, min_isr, unclean)
+        for acks, loss, flush, replicas, min_isr, unclean in itertools.product(
+            ACKS, FAULTS, FLUSHES, (1, 3), (1, 2), (False, True)
+        )
+    ]
+    assert len({each.topic for each in cases}) == len(cases)
+    assert all(re.fullmatch(r"[a-z0-9-]{1,249}", each.topic) for each in cases)
+    assert Case(EVERY, ALL_POWER, EACH_MESSAGE).name == "acks=all, flush.messages=1, all_power_cut"
+    assert Case(EVERY, replicas=1, loss=DISK_GONE).config["min.insync.replicas"] == "1"
 
 
 def test_a_row_that_could_not_be_measured_is_open_and_says_why():
-    row = row_of(EVERY, ALL_KILLED, None, "nobody leads it").to_dict()
+    row = row_of(Case(EVERY, ALL_KILLED), None, "nobody leads it").to_dict()
     assert (row["verdict"], row["open"]) == ("open", ["nobody leads it"])
 
 
