@@ -8,6 +8,7 @@ import pytest
 from flow.judge import verdict
 from flow.prepare import history
 from flow.present import report
+from flow.present.drilled import drilled_page
 from flow.present.index import index_page
 
 from tests.support import reports, verdicts
@@ -246,16 +247,36 @@ def index(tmp_path):
     return index_page("local", history.runs_below(str(tmp_path)))
 
 
+def of_guarantees():
+    """The page of one run of guarantees."""
+    return drilled_page("Guarantees", "NOT as expected", "2 of 4", reports.guarantees())
+
+
 @WIDTHS
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_list_of_runs_is_read_everywhere(browser, index, width, scheme):
-    browser.show(index, width, scheme=scheme)
+@pytest.mark.parametrize("page", ["index", "guarantees"])
+def test_the_list_of_runs_and_a_page_of_rows_are_read_everywhere(
+    browser, index, page, width, scheme
+):
+    browser.show(index if page == "index" else of_guarantees(), width, scheme=scheme)
     assert browser.ask("document.documentElement.scrollWidth") <= width
     texts = browser.ask(TEXTS)
     assert len(texts) > 50
     for text in texts:
         assert text["size"] >= 13, text
         assert contrast(colour(text["colour"]), colour(text["ground"])) >= 4.5, text
+
+
+@WIDTHS
+def test_a_page_of_rows_shows_where_in_its_plots_the_fault_was(browser, width):
+    browser.show(of_guarantees(), width)
+    plots = browser.ask(PLOTS)
+    assert len(plots) == 3
+    for plot in plots:
+        assert 0 <= plot["left"] and plot["right"] <= width
+        # the band of the fault carries its number
+        assert "1" in [text["said"] for text in plot["texts"]]
+        assert all(text["size"] >= 11 for text in plot["texts"])
 
 
 @pytest.mark.parametrize("width", (PHONE, DESK))
@@ -268,7 +289,7 @@ def test_each_run_of_the_list_says_its_verdict_in_words_and_leads_to_its_page(
         " && [...[...document.querySelectorAll('table')].slice(-1)[0].querySelectorAll('tbody tr')]"
         ".map(r => [r.innerText, r.querySelector('a') && r.querySelector('a').getAttribute('href')])"
     )
-    assert len(rows) == 7
+    assert len(rows) == 8
     words = "pass|fail|as expected|NOT as expected|interrupted|not readable"
     assert all(re.search(rf"[✓✕?] ({words})", said) for said, _link in rows)
     assert [link for said, link in rows if "not readable" not in said].count(None) == 0

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 from flow.prepare import history
+from flow.present.drilled import RANGES, drilled_page, ranges
 from flow.present.index import TIMES, index_page
 
 from tests.support import verdicts
-from tests.support.reports import HOSTILE_CASE, drilled, kept_reports
+from tests.support.reports import HOSTILE_CASE, drilled, guarantees, kept_reports
 
 JOB = Path(__file__).resolve().parents[2] / "roles/flow_validation/files/job.py"
 
@@ -55,6 +56,7 @@ def test_every_run_is_found_with_verdict_pause_and_page(tmp_path):
         ("20261002T100001Z", "proof beside a drill"),
         ("20261102T100000Z", "drills"),
         ("20261103T100000Z", "drills"),
+        ("20261103T110000Z", "guarantees"),
         ("20261104T100000Z", "inspection"),
         ("20261105T100000Z", "validation"),
     ]
@@ -65,6 +67,7 @@ def test_every_run_is_found_with_verdict_pause_and_page(tmp_path):
         "fail",
         "NOT as expected",
         "interrupted",
+        "as expected",
         "pass",
         "not readable",
     ]
@@ -86,6 +89,57 @@ def test_the_page_compares_each_drill_with_the_time_before(tmp_path):
     ]
     assert "20261001T100000Z/report.html" in page.links
     assert all(not each.startswith(("/", "http")) for each in page.links)
+
+
+def test_guarantees_are_compared_with_the_time_before_as_drills_are(tmp_path):
+    (tmp_path / "guarantees").mkdir()
+    for day in (1, 2):
+        told = guarantees()
+        told["drills"][0]["pause_ms"] = 1000 * day
+        (tmp_path / "guarantees" / f"2026110{day}T100000Z.json").write_text(json.dumps(told))
+    page = Reader(index_page("throwaway", history.runs_below(str(tmp_path))))
+    rows = [row for row in page.rows if row and row[0] == "acks=all, all_power_cut"]
+    assert [(row[3], row[4]) for row in rows] == [("2 s", "1 s"), ("1 s", "–")]
+    assert page.rows[-1][1:3] == ["guarantees", "✕ NOT as expected"]
+
+
+def test_a_run_of_rows_gets_a_page_to_which_the_list_leads(tmp_path):
+    kept_reports(tmp_path)
+    assert "drills/20261102T100000Z.json" in [run.page for run in history.runs_below(str(tmp_path))]
+    before = {path for path, _run, _told in history.runs_of_rows(str(tmp_path))}
+    assert len(before) == 4
+    run_job("index", f"--output={tmp_path}")
+    assert all(os.path.isfile(each) for each in before)
+    assert not list(history.runs_of_rows(str(tmp_path))), "a page is made once"
+    links = Reader((tmp_path / "index.html").read_text()).links
+    for each in before:
+        assert os.path.relpath(each, tmp_path) in links
+    # a JSON that was written anew, as that of a run that goes on, gets its page anew
+    changed = tmp_path / "drills" / "20261102T100000Z.json"
+    os.utime(changed, (2_000_000_000, 2_000_000_000))
+    assert [path for path, _run, _told in history.runs_of_rows(str(tmp_path))] == [
+        str(changed.with_suffix(".html"))
+    ]
+
+
+def test_the_page_of_a_run_has_its_table_losses_and_plots():
+    text = drilled_page("Guarantees", "NOT as expected", "2 of 4 as expected", guarantees())
+    page = Reader(text)
+    assert not page.tags & {"script", "img", "link", "iframe", "object"}
+    rows = {row[0]: row[1:] for row in page.rows if row}
+    told = rows["acks=all, all_power_cut"]
+    assert told[3:7] == ["21,503", "4", "18,000", "1.23 s"] and told[7].endswith("as expected")
+    assert rows["acks=1, disk_gone"][3:7] == ["–"] * 4
+    assert (
+        "acks=all, all_power_cut: 7-9, 1,200" in text and "acks=1, disk_gone: nobody leads" in text
+    )
+    assert text.count("<figure>") == 3 and "1: all killed." in text
+    assert HOSTILE_CASE not in text
+
+
+def test_no_page_shows_more_losses_than_can_be_read():
+    assert ranges([str(2 * each) for each in range(RANGES + 5)]).endswith("and 5 more")
+    assert ranges(["12", "x", "10", "11"]) == "10-12, x"
 
 
 def test_it_loads_nothing_and_runs_nothing(tmp_path):
@@ -113,17 +167,20 @@ def test_what_cannot_be_read_is_a_run_without_a_good_verdict(tmp_path, content):
     assert run.verdict in (history.UNREADABLE, history.OPEN)
 
 
+def run_job(*arguments):
+    return subprocess.run(
+        [sys.executable, str(JOB), *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    ).stdout
+
+
 def test_the_mode_of_the_job_writes_it(tmp_path):
     where = tmp_path / "reports" / "mine"
     for _time in range(2):
-        done = subprocess.run(
-            [sys.executable, str(JOB), "index", f"--output={where}"],
-            check=True,
-            capture_output=True,
-            text=True,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-        )
-        assert "0 runs" in done.stdout
+        assert "0 runs" in run_job("index", f"--output={where}")
     assert "Runs of mine" in (where / "index.html").read_text(encoding="utf-8")
     done = subprocess.run([sys.executable, str(JOB), "index"], capture_output=True, check=False)
     assert done.returncode == 3

@@ -29,8 +29,46 @@ def drilled(rows, **more):
     return {"cluster": "local", "names": names, "next": "", "over": True, "drills": told, **more}
 
 
+def measured(case, verdict, missing=(), rate=None):
+    """A row of playbooks/guarantees.yml with what was seen."""
+    counts = [200, 180, 0, 0, 0, 0, 0, 40, 210, 190]
+    seen = {
+        "acknowledged": 21_503,
+        "lost": len(missing),
+        "groups": [{"name": "g", "missing": list(missing)}],
+        "timeline": {"start_ms": 1_790_000_000_000, "bucket_ms": 100, "records": counts},
+        "moments": [{"at_ms": 1_790_000_000_400}],
+        "measured": {"rate": rate, "at_ms": 1_790_000_000_200},
+    }
+    lost = f"{len(missing)} lost"
+    return {
+        "case": case,
+        "done": "all brokers killed, logs cut to the last flush",
+        "expected": "lost is what was not flushed, whatever acks",
+        "observed": f"21,503 acknowledged; {lost}; killed leader's files had 20,529 of 20,532",
+        "pause_ms": 1234,
+        "verdict": verdict,
+        "wrong": ["2 acknowledged records are lost"] if verdict.startswith("NOT") else [],
+        "open": [],
+        "seen": seen,
+        "fault": {"at_ms": 1_790_000_000_200, "to_ms": 1_790_000_000_700, "label": "all killed"},
+    }
+
+
+def guarantees(**more):
+    """What playbooks/guarantees.yml keeps."""
+    rows = [
+        measured("acks=all, all_power_cut", "as expected", ["7", "9", "8", "1200"], 18_000),
+        measured("acks=all, min ISR 1, unclean election off, last_in_sync_killed", "as expected"),
+        measured(HOSTILE_CASE, "NOT as expected", ["3", "4"]),
+        {"case": "acks=1, disk_gone", "verdict": "open", "open": ["nobody leads"], "seen": None},
+    ]
+    names = [each["case"] for each in rows]
+    return {"cluster": "throwaway", "names": names, "over": True, "drills": rows, **more}
+
+
 def kept_reports(directory):
-    """Seven runs of six weeks: good, bad, interrupted, and one whose verdict is cut off."""
+    """Eight runs of six weeks: good, bad, interrupted, and one whose verdict is cut off."""
     good, bad = verdicts.passing(), verdicts.failing()
     for where, document in (
         ("20261001T100000Z", good),
@@ -63,3 +101,6 @@ def kept_reports(directory):
     }
     for when, told in runs.items():
         (directory / "drills" / f"{when}.json").write_text(json.dumps(told))
+    (directory / "guarantees").mkdir()
+    told = json.dumps(guarantees(drills=guarantees()["drills"][:1]))
+    (directory / "guarantees" / "20261103T110000Z.json").write_text(told)

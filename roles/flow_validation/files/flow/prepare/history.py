@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""The runs that a directory of reports holds: validations, inspections, proofs beside drills, and drills.
+"""The runs that a directory of reports holds: validations, inspections, proofs beside drills, drills, and
+guarantees.
 
 Read from their JSON; what cannot be read is a run without a verdict.
 """
@@ -11,16 +12,20 @@ import json
 import os
 import re
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 VALIDATION, INSPECTION, PROOF, DRILLS = "validation", "inspection", "proof beside a drill", "drills"
+GUARANTEES = "guarantees"
 _RUN = re.compile(r"([0-9]{8}T[0-9]{6}Z)(\.json)?\Z")
 # Where runs of a kind lie below the reports, and what each has written, and its page.
 _PLACES = (
     ("", VALIDATION, "verdict.json", "report.html"),
     ("inspections", INSPECTION, "inspection.json", "inspection.html"),
     ("drills", PROOF, "verdict.json", "report.html"),
+    ("guarantees", GUARANTEES, "verdict.json", "report.html"),
 )
+# Where runs of rows lie, each a JSON with a page beside it.
+_OF_ROWS = {"drills": DRILLS, "guarantees": GUARANTEES}
 AS_EXPECTED, NOT_EXPECTED, OPEN = "as expected", "NOT as expected", "open"
 INTERRUPTED, UNREADABLE = "interrupted", "not readable"
 
@@ -61,8 +66,9 @@ def runs_below(directory: str) -> List[Run]:
             if not match or os.path.islink(path):
                 continue
             if match.group(2):
-                if place == "drills":
-                    found.append(_of_drills(match.group(1), _read(path), f"{place}/{name}"))
+                if place in _OF_ROWS:
+                    there = _beside(directory, f"{place}/{name}")
+                    found.append(_of_rows(match.group(1), _OF_ROWS[place], _read(path), there))
             # one without a result goes on, or never came to its end
             elif os.path.exists(os.path.join(path, result)):
                 where = os.path.join(place, name, page)
@@ -88,9 +94,34 @@ def _of_job(when: str, kind: str, told: Optional[Dict[str, Any]], page: str) -> 
     return Run(when, kind, verdict, pause, summary, page)
 
 
-def _of_drills(when: str, told: Optional[Dict[str, Any]], page: str) -> Run:
+def _beside(directory: str, told: str) -> str:
+    """The page of a JSON, relative to the reports, or itself where there is none."""
+    page = f"{told[: -len('.json')]}.html"
+    return page if os.path.exists(os.path.join(directory, page)) else told
+
+
+def runs_of_rows(directory: str) -> Iterator[Tuple[str, Run, Dict[str, Any]]]:
+    """(where the page has to be, the run, its JSON) of each run of drills and of guarantees.
+
+    Those that have a page which is not older than they are, and those that cannot be read, are left out.
+    """
+    for place, kind in _OF_ROWS.items():
+        base = os.path.join(directory, place)
+        for name in sorted(os.listdir(base)) if os.path.isdir(base) else ():
+            match, path = _RUN.match(name), os.path.join(base, name)
+            if not match or not match.group(2) or os.path.islink(path):
+                continue
+            page = f"{path[: -len('.json')]}.html"
+            if os.path.exists(page) and os.path.getmtime(page) >= os.path.getmtime(path):
+                continue
+            told = _read(path)
+            if told is not None:
+                yield page, _of_rows(match.group(1), kind, told, ""), told
+
+
+def _of_rows(when: str, kind: str, told: Optional[Dict[str, Any]], page: str) -> Run:
     if told is None:
-        return Run(when, DRILLS, UNREADABLE, None, "", page)
+        return Run(when, kind, UNREADABLE, None, "", page)
     rows = tuple(
         Drilled(
             str(each.get("case")),
@@ -110,4 +141,4 @@ def _of_drills(when: str, told: Optional[Dict[str, Any]], page: str) -> Run:
     else:
         verdict = AS_EXPECTED if rows and held == len(rows) else OPEN
     pauses = [each.pause_ms for each in rows if each.pause_ms is not None]
-    return Run(when, DRILLS, verdict, max(pauses, default=None), summary, page, rows)
+    return Run(when, kind, verdict, max(pauses, default=None), summary, page, rows)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from html import escape
 from typing import Dict, Iterable, List, Optional, Sequence
 
-from flow.prepare.history import AS_EXPECTED, DRILLS, NOT_EXPECTED, Drilled, Run
+from flow.prepare.history import AS_EXPECTED, NOT_EXPECTED, Drilled, Run
 from flow.present import plots
 from flow.present.report import document
 
@@ -18,6 +18,7 @@ from flow.present.report import document
 TIMES, RUNS = 10, 200
 # A name of a drill that stays in one line.
 NAME = 20
+_NUMBERS = ("pause", "before", "acknowledged", "lost", "a second")
 _SIGN = {"pass": "✓", "fail": "✕", "inconclusive": "?"}
 
 
@@ -36,17 +37,24 @@ def kind_of(verdict: str) -> str:
 
 def _head(cluster: str, runs: Sequence[Run]) -> str:
     if not runs:
-        says = "There is no run yet: playbooks/validate.yml and playbooks/drill.yml make them."
+        says = (
+            "There is no run yet: playbooks/validate.yml, drill.yml and guarantees.yml make them."
+        )
         return f"<header><h1>Runs of {escape(cluster)}</h1><p>{says}</p></header>"
     last = runs[0]
-    kind = kind_of(last.verdict)
-    said = f"{last.kind}, {_time(last.when)}"
+    said = f"{last.kind}, {time_of(last.when)}"
     more = f": {last.summary}" if last.summary else ""
+    return head(f"Runs of {cluster}: the latest", last.verdict, f"{said}{more}")
+
+
+def head(title: str, verdict: str, said: str) -> str:
+    """The head of a page: what it is, and the verdict."""
+    kind = kind_of(verdict)
     return (
-        f"<header><h1>Runs of {escape(cluster)}: the latest</h1>"
+        f"<header><h1>{escape(title)}</h1>"
         f"<div class='verdict {kind}'><div class='sign' aria-hidden='true'>{_SIGN[kind]}</div>"
-        f"<div><strong>{escape(last.verdict.upper())}</strong>"
-        f"<span>{escape(said)}{escape(more)}</span></div></div></header>"
+        f"<div><strong>{escape(verdict.upper())}</strong>"
+        f"<span>{escape(said)}</span></div></div></header>"
     )
 
 
@@ -61,7 +69,12 @@ def _drills(runs: Sequence[Run]) -> List[str]:
     rows = [row for case in sorted(times) for row in _of_case(case, times[case][:TIMES])]
     note = f"The last {TIMES} times of each, the latest first. Pauses beside the one before."
     return [
-        _table("Drills", note, ("drill", "when", "verdict", "pause", "before", "observed"), rows)
+        table(
+            "Drills and guarantees",
+            note,
+            ("case", "when", "verdict", "pause", "before", "observed"),
+            rows,
+        )
     ]
 
 
@@ -69,35 +82,33 @@ def _of_case(case: str, times: Sequence[tuple]) -> Iterable[List[str]]:
     for number, (run, each) in enumerate(times):
         before: Optional[Drilled] = times[number + 1][1] if number + 1 < len(times) else None
         yield [
-            _cell("drill", escape(case), short=len(case) <= NAME),
-            _cell("when", _link(run.page, _time(run.when)), short=True),
-            _verdict(each.verdict),
-            _cell("pause", _span(each.pause_ms), number=True),
-            _cell("before", _span(before.pause_ms) if before else "–", number=True),
-            _cell("observed", escape(each.observed)),
+            cell("case", escape(case), short=len(case) <= NAME),
+            cell("when", _link(run.page, time_of(run.when)), short=True),
+            verdict_cell(each.verdict),
+            cell("pause", _span(each.pause_ms), number=True),
+            cell("before", _span(before.pause_ms) if before else "–", number=True),
+            cell("observed", escape(each.observed)),
         ]
 
 
 def _all_runs(runs: Sequence[Run]) -> str:
     rows = [
         [
-            _cell("when", _link(run.page, _time(run.when)), short=True),
-            _cell("what", escape(run.kind)),
-            _verdict(run.verdict),
-            _cell("pause", _span(run.pause_ms), number=True),
-            _cell("found", escape(run.summary)),
+            cell("when", _link(run.page, time_of(run.when)), short=True),
+            cell("what", escape(run.kind)),
+            verdict_cell(run.verdict),
+            cell("pause", _span(run.pause_ms), number=True),
+            cell("found", escape(run.summary)),
         ]
         for run in runs[:RUNS]
     ]
     note = "The latest first. The pause is the longest of the run."
     if len(runs) > RUNS:
         note += f" {len(runs) - RUNS:,} older ones are left out."
-    if any(run.kind == DRILLS for run in runs):
-        note += " Of drills the link leads to their JSON."
-    return _table("Runs", note, ("when", "what", "verdict", "pause", "found"), rows)
+    return table("Runs", note, ("when", "what", "verdict", "pause", "found"), rows)
 
 
-def _time(when: str) -> str:
+def time_of(when: str) -> str:
     """20261125T172117Z as people write it."""
     return f"{when[:4]}-{when[4:6]}-{when[6:8]} {when[9:11]}:{when[11:13]}:{when[13:15]} UTC"
 
@@ -110,23 +121,24 @@ def _link(page: str, said: str) -> str:
     return f"<a href='{escape(page)}'>{escape(said)}</a>" if page else escape(said)
 
 
-def _verdict(verdict: str) -> str:
+def verdict_cell(verdict: str) -> str:
+    """A cell with a verdict, its sign before it."""
     kind = kind_of(verdict)
     said = f"<span class='said {kind}'>{_SIGN[kind]} {escape(verdict)}</span>"
-    return _cell("verdict", said, short=True)
+    return cell("verdict", said, short=True)
 
 
-def _cell(name: str, html: str, number: bool = False, short: bool = False) -> str:
+def cell(name: str, html: str, number: bool = False, short: bool = False) -> str:
+    """A cell: a number stands right, what is short stays in one line."""
     kind = " class=n" if number else " class=s" if short else ""
     return f"<td{kind} data-name='{name}'>{html}</td>"
 
 
-def _table(title: str, note: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(title: str, note: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of rows of cells, "" where there is none; on a phone each row is a block."""
     if not rows:
         return ""
-    head = "".join(
-        f"<th{' class=n' if each in ('pause', 'before') else ''}>{each}</th>" for each in columns
-    )
+    head = "".join(f"<th{' class=n' if each in _NUMBERS else ''}>{each}</th>" for each in columns)
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
     return (
         f"<h2>{title}</h2><p class='note'>{escape(note)}</p><div class='scroll'>"

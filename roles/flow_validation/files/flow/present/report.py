@@ -298,7 +298,7 @@ def _witnesses(checks: Iterable[dict], topic: str) -> str:
     return "".join(parts)
 
 
-def _figure(title: str, draw, caption: str) -> str:
+def figure(title: str, draw, caption: str) -> str:
     """A plot in both of its widths; `draw` makes one of a width in pixels."""
     both = "".join(
         f"<div class='{kind}'>{draw(width)}</div>"
@@ -332,7 +332,7 @@ def _acknowledgement_latency(timing: dict, pace: str) -> str:
         f" have it, of {_sample(measured)}, by the producer's clock alone. {pace} Both axes are"
         " logarithmic. Quantiles are told to within 19 %, never too low."
     )
-    return _figure(
+    return figure(
         "Time until acknowledged",
         lambda width: plots.latency(measured, width, "acknowledged"),
         says,
@@ -360,7 +360,7 @@ def _latency(timing: dict, pace: str) -> str:
             f" {early:,} were appended before they were sent, by up to"
             f" {plots.span(-measured['min_ms'])}: the clocks of brokers and producers differ."
         )
-    return _figure(title, lambda width: plots.latency(measured, width), says)
+    return figure(title, lambda width: plots.latency(measured, width), says)
 
 
 def _meanwhile(events: Iterable[dict], first_ms: Optional[int]) -> list:
@@ -435,7 +435,7 @@ def _rate(timing: dict, events: Sequence[dict] = (), changes: Sequence[dict] = (
     moments = [each["at_ms"] for each in changes]
     if moments:
         says += " Ticks at the foot: leaders or replicas in sync changed."
-    return _figure(
+    return figure(
         title,
         lambda width: plots.rate(series, bucket_ms, drawn, acknowledged, width, events, moments),
         says,
@@ -471,7 +471,7 @@ def _lanes(timing: dict, partitions: Sequence[dict], in_transactions: bool) -> s
         says += " A transaction that was aborted makes one, too: nobody sees its records."
     if len(drawn) < len(seen):
         says += f" Drawn are the {len(drawn)} of {len(seen):,} partitions with the longest pauses."
-    return _figure(title, lambda width: plots.lanes(drawn, width), says)
+    return figure(title, lambda width: plots.lanes(drawn, width), says)
 
 
 def _cell(name: str, value) -> str:

@@ -23,7 +23,8 @@ from flow.prepare import history, java_admin
 from flow.prepare import leftovers as left
 from flow.prepare.cluster import Cluster
 from flow.present import conclusion, report
-from flow.present.index import index_page
+from flow.present.drilled import drilled_page
+from flow.present.index import index_page, time_of
 from flow.probe import probes, trial
 from flow.record import files, ledger, place
 from flow.steps.options import clients_settings, spark_settings
@@ -145,7 +146,15 @@ def leftovers(options: argparse.Namespace) -> int:
 
 
 def index(options: argparse.Namespace) -> int:
-    """Write index.html of the runs below --output; it names the directory, which is the cluster's."""
+    """Write index.html of the runs below --output, and the pages of those that have rows.
+
+    It names the directory, which is the cluster's.
+    """
+    for page, run, told in history.runs_of_rows(options.output):
+        title = (
+            f"{run.kind.capitalize()} of {told.get('cluster') or 'a cluster'}, {time_of(run.when)}"
+        )
+        write(page, drilled_page(title, run.verdict, run.summary, told))
     runs = history.runs_below(options.output)
     name = os.path.basename(os.path.abspath(options.output))
     path = os.path.join(options.output, "index.html")

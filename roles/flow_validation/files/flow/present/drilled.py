@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""A run of drills, or of guarantees, as one self-contained HTML page. Pure: its JSON in, text out."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
+
+from flow.present import plots
+from flow.present.index import cell, head, table, verdict_cell
+from flow.present.report import document, figure
+
+COLUMNS = (
+    "case",
+    "done",
+    "expected",
+    "observed",
+    "acknowledged",
+    "lost",
+    "a second",
+    "pause",
+    "verdict",
+)
+# A name that stays in one line.
+NAME = 20
+# So many ranges of lost records are named of each case; the JSON has all.
+RANGES = 40
+
+
+def drilled_page(title: str, verdict: str, summary: str, told: Mapping[str, Any]) -> str:
+    """The whole page. `verdict` and `summary`: of the run; `told`: its JSON, whose `drills` are rows."""
+    rows = [each for each in told.get("drills") or () if isinstance(each, dict)]
+    sections = [
+        head(title, verdict, summary),
+        _wrong(rows),
+        table("Table", _note(rows), COLUMNS, [_row(each) for each in rows]),
+        _lost(rows),
+        *(_figure(each) for each in rows),
+    ]
+    return document(f"{title}: {verdict}", sections)
+
+
+def _note(rows: Iterable[Mapping[str, Any]]) -> str:
+    note = "The pause is the longest between two acknowledgements, or what the observation says."
+    if any(_measured(each).get("rate") for each in rows):
+        note += (
+            " Records a second: of one producer that sent 20,000 small ones as fast as it could. That is short, and"
+            " compares rows of this table alone."
+        )
+    return note
+
+
+def _seen(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    return row.get("seen") or {}
+
+
+def _measured(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _seen(row).get("measured") or {}
+
+
+def _row(row: Mapping[str, Any]) -> List[str]:
+    case, seen = str(row.get("case")), _seen(row)
+    pause = row.get("pause_ms")
+    return [
+        cell("case", escape(case), short=len(case) <= NAME),
+        cell("done", escape(str(row.get("done") or ""))),
+        cell("expected", escape(str(row.get("expected") or ""))),
+        cell("observed", escape(str(row.get("observed") or ""))),
+        cell("acknowledged", _number(seen.get("acknowledged")), number=True),
+        cell("lost", _number(seen.get("lost")), number=True),
+        cell("a second", _number(_measured(row).get("rate")), number=True),
+        cell("pause", "–" if pause is None else escape(plots.span(pause)), number=True),
+        verdict_cell(str(row.get("verdict"))),
+    ]
+
+
+def _number(value: Optional[int]) -> str:
+    return "–" if value is None else f"{value:,}"
+
+
+def _wrong(rows: Iterable[Mapping[str, Any]]) -> str:
+    found = [
+        f"{each.get('case')}: {text}"
+        for each in rows
+        for text in [*(each.get("wrong") or ()), *(each.get("open") or ())]
+    ]
+    return _list("What was not as expected", found)
+
+
+def _lost(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Which acknowledged records are lost: records are numbered as they were sent."""
+    found: Dict[str, None] = {}
+    for row in rows:
+        for group in _seen(row).get("groups") or ():
+            if group.get("missing"):
+                found[f"{row.get('case')}: {ranges(group['missing'])}"] = None
+    return _list("Acknowledged records that are lost, by number", list(found))
+
+
+def _list(title: str, sentences: Sequence[str]) -> str:
+    if not sentences:
+        return ""
+    items = "".join(f"<li>{escape(each)}</li>" for each in sentences)
+    return f"<h2>{escape(title)}</h2><ul>{items}</ul>"
+
+
+def ranges(records: Sequence[str]) -> str:
+    """Numbers in short: "3, 7-9"; other names as they are."""
+    numbers = sorted(int(each) for each in records if each.isdecimal())
+    found: List[List[int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    words = [f"{low:,}" if low == high else f"{low:,}-{high:,}" for low, high in found]
+    words += [each for each in records if not each.isdecimal()]
+    more = len(words) - RANGES
+    return ", ".join(words[:RANGES]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _figure(row: Mapping[str, Any]) -> str:
+    """Acknowledgements over time, with the fault drawn in; nothing where there were none."""
+    series = _seen(row).get("timeline") or {}
+    if not series.get("records") or series.get("start_ms") is None:
+        return ""
+    fault = row.get("fault") or {}
+    at_ms, events = fault.get("at_ms"), []
+    says = f"Acknowledgements in steps of {plots.span(series['bucket_ms'])}."
+    if at_ms:
+        events = [{"from_ms": at_ms, "to_ms": fault.get("to_ms") or at_ms}]
+        says += f" 1: {fault.get('label') or row.get('done')}."
+    moments = [each["at_ms"] for each in _seen(row).get("moments") or ()]
+    if moments:
+        says += " Ticks at the foot: leader, replicas in sync or controller changed."
+    return figure(
+        str(row.get("case")),
+        lambda width: plots.rate(series, series["bucket_ms"], None, None, width, events, moments),
+        says,
+    )
