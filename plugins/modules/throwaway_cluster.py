@@ -11,7 +11,8 @@ version_added: 0.1.0
 author: kafkaops.cluster contributors (@kafkaops)
 description:
   - Such a cluster is for measurements that cost records. It lies in one directory, with a marker that names the playbook's process.
-  - What a killed playbook has left there is found by the marker, and removed first.
+  - A process stays behind and removes the cluster as soon as the playbook has ended, also by Ctrl-C or a signal. What it could not
+    remove, as when the machine went down, is found by the marker and removed by the next one.
   - The playbook C(guarantees.yml) uses it.
 options:
   state:
@@ -77,6 +78,7 @@ bootstrap_servers:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.throwaway import (
+    guard,
     prepare,
     removed,
 )
@@ -101,6 +103,7 @@ def main() -> None:
     try:
         if params["state"] == "prepared":
             result = prepare(params["directory"], params["owner"], params["variables"])
+            guard(params["directory"], params["owner"])
         else:
             result = {"ended": removed(params["directory"], params["owner"])}
     except ProblemError as error:

@@ -4,12 +4,14 @@
 """The cluster of drills that could cost records: where it lies, whose it is, and its end.
 
 Private to this collection. Standard library only. It lies below one directory, with a marker that names the
-playbook's process. Whoever finds the marker of a process that is gone removes the cluster.
+playbook's process. A guard removes the cluster when that process ends, however it did; where there is no guard any
+more, whoever finds the marker of a process that is gone removes the cluster.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -24,7 +26,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     write_atomically,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import refusal
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
+    ProblemError,
+    refusal,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 NAME = "throwaway"
@@ -40,6 +45,7 @@ SUPERVISOR = "supervisor.supervisord"
 # Their script is their second word.
 SHELLS = ("python", "bash", "sh", "dash")
 END_SECONDS = 30.0
+GUARD_SECONDS = 0.5
 # Settings that Kafka has, and tells nobody of, begin so.
 INTERNAL = "log.initial."
 SETTINGS = {
@@ -111,7 +117,13 @@ def prepare(home: str, owner: int, variables: str) -> Dict[str, Any]:
     `owner`: pid of the playbook's process; `variables`: group_vars of a local inventory. What a killed
     drill has left is removed before. ProblemError where the directory is somebody else's.
     """
-    ended = removed(home, owner)
+    os.makedirs(os.path.dirname(home), exist_ok=True)
+    with _turn(home):
+        return _prepare(home, owner, variables)
+
+
+def _prepare(home: str, owner: int, variables: str) -> Dict[str, Any]:
+    ended = _removed(home, owner)
     turn = owner % len(OFFSETS)
     offset = free_offset([*OFFSETS[turn:], *OFFSETS[:turn]], port_is_free)
     if offset is None:
@@ -121,7 +133,6 @@ def prepare(home: str, owner: int, variables: str) -> Dict[str, Any]:
             "none are free for a cluster of the drill's own",
             "see with ss -ltn who has them",
         )
-    os.makedirs(os.path.dirname(home), exist_ok=True)
     # whoever comes second fails here
     os.mkdir(home, 0o700)
     mark = {"pid": owner, "start_ticks": start_ticks(owner), "directory": home}
@@ -145,6 +156,72 @@ def removed(home: str, owner: int) -> List[int]:
 
     ProblemError where no drill has made it, or where the one that did still runs and is not `owner`.
     """
+    if not os.path.lexists(home):
+        return []
+    with _turn(home):
+        return _removed(home, owner)
+
+
+@contextlib.contextmanager
+def _turn(home: str) -> Iterator[None]:
+    """One at a time removes and makes the directory: a guard and the next drill may want to at once."""
+    descriptor = os.open(os.path.dirname(home), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def guard(home: str, owner: int) -> None:
+    """Leave a process behind that removes the cluster once `owner` has ended, by Ctrl-C or however it did.
+
+    It is in no group and session of the playbook's, so that what ends those leaves it, and it is gone when
+    the cluster is.
+    """
+    # not of the process: it may be gone by now
+    ticks = _mark(home).get("start_ticks")
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    try:
+        os.chdir("/")
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for each in (0, 1, 2):
+            os.dup2(nothing, each)
+        _keep_guard(home, owner, ticks)
+    finally:
+        os._exit(0)
+
+
+def _keep_guard(home: str, owner: int, ticks: Optional[int]) -> None:
+    def over() -> bool:
+        return start_ticks(owner) != ticks or not _is_of(home, owner, ticks)
+
+    wait_until(over, float("inf"), poll_seconds=GUARD_SECONDS)
+    with _turn(home), contextlib.suppress(ProblemError):
+        if _is_of(home, owner, ticks):
+            _removed(home, owner)
+
+
+def _is_of(home: str, owner: int, ticks: Optional[int]) -> bool:
+    mark = _mark(home)
+    return (mark.get("pid"), mark.get("start_ticks")) == (owner, ticks)
+
+
+def _mark(home: str) -> Mapping[str, Any]:
+    # a text of somebody else's that is no JSON names no directory
+    with contextlib.suppress(ValueError):
+        mark: Mapping[str, Any] = json.loads(read_text(os.path.join(home, MARKER)) or "{}")
+        return mark
+    return {}
+
+
+def _removed(home: str, owner: int) -> List[int]:
     if not os.path.lexists(home):
         return []
     _check_ours(home, owner)
@@ -175,10 +252,7 @@ def _check_ours(home: str, owner: int) -> None:
     names = [] if os.path.islink(home) else os.listdir(home)
     # killed before the marker had its name
     begun = all(each.startswith(f"{PARTIAL}{MARKER}") for each in names)
-    mark: Mapping[str, Any] = {}
-    # a text of somebody else's that is no JSON names no directory
-    with contextlib.suppress(ValueError):
-        mark = json.loads(read_text(os.path.join(home, MARKER)) or "{}")
+    mark = _mark(home)
     if os.path.islink(home) or not begun and mark.get("directory") != home:
         raise refusal(
             "drill.throwaway_foreign",

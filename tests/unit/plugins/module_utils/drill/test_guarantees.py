@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
 import re
+import signal
 import struct
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +53,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.throwaway i
     PORTS,
     belongs,
     free_offset,
+    guard,
     prepare,
     removed,
 )
@@ -269,6 +273,57 @@ def test_what_a_killed_run_has_left_is_ended_and_removed(tmp_path):
         for each in (other, left):
             each.kill()
             each.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_guard_removes_the_cluster_of_a_playbook_that_a_signal_has_ended(tmp_path, number):
+    home = str(tmp_path / "throwaway")
+    (tmp_path / "group_vars").mkdir()
+    idle = [sys.executable, "-c", "import time; time.sleep(600)"]
+    playbook = subprocess.Popen(idle, start_new_session=True)
+    left = subprocess.Popen(idle, env={**os.environ, "KAFKAOPS_THROWAWAY": home})
+    try:
+        prepare(home, playbook.pid, str(tmp_path / "group_vars"))
+        guard(home, playbook.pid)
+        assert start_ticks(left.pid) and os.path.isdir(home)
+        os.killpg(playbook.pid, number)
+        playbook.wait()
+        assert wait_until(lambda: not os.path.exists(home), 60)
+        assert wait_until(lambda: start_ticks(left.pid) is None, 60)
+    finally:
+        for each in (playbook, left):
+            each.kill()
+            each.wait()
+
+
+def test_a_guard_leaves_the_cluster_of_the_next_playbook_alone_and_ends(tmp_path):
+    home = str(tmp_path / "throwaway")
+    (tmp_path / "group_vars").mkdir()
+    idle = [sys.executable, "-c", "import time; time.sleep(600)"]
+    with subprocess.Popen(idle) as playbook:
+        prepare(home, playbook.pid, str(tmp_path / "group_vars"))
+        guard(home, playbook.pid)
+        assert wait_until(lambda: len(guards(home)) == 1, 60)
+        # it has ended well, another one has begun, and the first one's process goes away only now
+        assert removed(home, playbook.pid) == []
+        prepare(home, os.getpid(), str(tmp_path / "group_vars"))
+        playbook.kill()
+    assert wait_until(lambda: not guards(home), 60)
+    assert removed(home, os.getpid()) == [] and not os.path.exists(home)
+
+
+def guards(home):
+    """Processes like this one that have no parent of this session: guards, as they are forked from it."""
+    mine = [each.read_bytes() for each in [Path("/proc/self/cmdline")]]
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                if [(folder / "cmdline").read_bytes()] == mine and os.getsid(
+                    int(folder.name)
+                ) != os.getsid(0):
+                    found.append(int(folder.name))
+    return found
 
 
 @pytest.mark.parametrize("name", ["", ".partial-throwaway.json.x1", MARKER])
