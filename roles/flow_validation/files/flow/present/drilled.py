@@ -11,17 +11,8 @@ from flow.present import plots
 from flow.present.index import cell, head, table, verdict_cell
 from flow.present.report import document, figure
 
-COLUMNS = (
-    "case",
-    "done",
-    "expected",
-    "observed",
-    "acknowledged",
-    "lost",
-    "a second",
-    "pause",
-    "verdict",
-)
+NUMBERS = ("case", "acknowledged", "lost", "a second", "pause", "verdict")
+WORDS = ("case", "done", "expected", "observed")
 # A name that stays in one line.
 NAME = 20
 # So many ranges of lost records are named of each case; the JSON has all.
@@ -34,7 +25,9 @@ def drilled_page(title: str, verdict: str, summary: str, told: Mapping[str, Any]
     sections = [
         head(title, verdict, summary),
         _wrong(rows),
-        table("Table", _note(rows), COLUMNS, [_row(each) for each in rows]),
+        table("Numbers and verdicts", _note(rows), NUMBERS, [_numbers(each) for each in rows]),
+        # words and numbers side by side leave too little room for either
+        table("What was done", "In the same order.", WORDS, [_words(each) for each in rows]),
         _lost(rows),
         *(_figure(each) for each in rows),
     ]
@@ -59,20 +52,25 @@ def _measured(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return _seen(row).get("measured") or {}
 
 
-def _row(row: Mapping[str, Any]) -> List[str]:
-    case, seen = str(row.get("case")), _seen(row)
-    pause = row.get("pause_ms")
+def _case(row: Mapping[str, Any]) -> str:
+    case = str(row.get("case"))
+    return cell("case", escape(case), short=len(case) <= NAME)
+
+
+def _numbers(row: Mapping[str, Any]) -> List[str]:
+    seen, pause = _seen(row), row.get("pause_ms")
     return [
-        cell("case", escape(case), short=len(case) <= NAME),
-        cell("done", escape(str(row.get("done") or ""))),
-        cell("expected", escape(str(row.get("expected") or ""))),
-        cell("observed", escape(str(row.get("observed") or ""))),
+        _case(row),
         cell("acknowledged", _number(seen.get("acknowledged")), number=True),
         cell("lost", _number(seen.get("lost")), number=True),
         cell("a second", _number(_measured(row).get("rate")), number=True),
         cell("pause", "–" if pause is None else escape(plots.span(pause)), number=True),
         verdict_cell(str(row.get("verdict"))),
     ]
+
+
+def _words(row: Mapping[str, Any]) -> List[str]:
+    return [_case(row), *(cell(each, escape(str(row.get(each) or "–"))) for each in WORDS[1:])]
 
 
 def _number(value: Optional[int]) -> str:
