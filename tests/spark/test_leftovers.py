@@ -136,6 +136,55 @@ def test_reports_are_directories_of_runs_and_nothing_else(tmp_path):
     assert leftovers.reports_below(str(tmp_path / "absent")) == []
 
 
+def of_rows(directory, name, over=True, age=3 * DAY):
+    """A table of drills or guarantees with its page, as a playbook leaves it."""
+    directory.mkdir(exist_ok=True)
+    for path, text in (
+        (directory / f"{name}.json", json.dumps({"over": over, "drills": []})),
+        (directory / f"{name}.html", "a page"),
+    ):
+        path.write_text(text)
+        os.utime(path, (NOW - age, NOW - age))
+    return directory / f"{name}.json"
+
+
+def test_drills_their_proofs_and_guarantees_are_reports_too(tmp_path):
+    old, goes_on, last = (
+        of_rows(tmp_path / "drills", name, over, age)
+        for name, over, age in (
+            ("20330101T000000Z", True, 3 * DAY),
+            ("20330102T000000Z", False, BUSY_SECONDS - 1),
+            ("20330103T000000Z", True, 3 * DAY),
+        )
+    )
+    only = of_rows(tmp_path / "guarantees", "20330101T000000Z")
+    proof = tmp_path / "drills" / "20330101T000001Z"
+    proof.mkdir()
+    (proof / "verdict.json").write_text("{}")
+    (tmp_path / "drills" / "20330101T000002Z.json").write_text("{")
+    (tmp_path / "drills" / "20330101T000003Z.json").symlink_to(old)
+    (tmp_path / "drills" / "mine.json").write_text("{}")
+    found = leftovers.decide({}, leftovers.reports_below(str(tmp_path)), NOW, DAY)
+    assert {each.name: each.kept for each in found} == {
+        str(old): "",
+        str(proof): "",
+        str(tmp_path / "drills" / "20330101T000002Z.json"): "",
+        str(goes_on): "its run goes on",
+        str(last): "it is the latest",
+        str(only): "it is the latest",
+    }
+    # there are no topics among them, so no cluster is asked
+    assert leftovers.remove(None, found) == set()
+    assert sorted(os.listdir(tmp_path / "drills")) == [
+        "20330101T000003Z.json",
+        "20330102T000000Z.html",
+        "20330102T000000Z.json",
+        "20330103T000000Z.html",
+        "20330103T000000Z.json",
+        "mine.json",
+    ]
+
+
 def test_an_age_without_a_unit_is_refused(capsys):
     with pytest.raises(SystemExit) as ended:
         job.arguments(["leftovers", "--bootstrap-servers=a:1", "--output=o", "--older-than=7"])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""What earlier runs have left: topics of their own in the cluster, and directories with their results.
+"""What earlier runs have left: topics of their own in the cluster, and what they have written below the reports.
 
 A topic is ours if it has the name that a run gives to its own, and if no ledger says that somebody else
 had made it before. What a run may still be using is never old, wherever that run is: an empty topic is as
@@ -9,6 +9,8 @@ old as its run, which its name tells.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import shutil
@@ -28,6 +30,8 @@ BUSY_SECONDS = 600  # a run that is alive has touched its files in this time
 FOREIGN_SECONDS = 3600
 
 _RUN = re.compile(r"[0-9]{8}T[0-9]{6}Z\Z")
+# Where directories of runs lie, too, and where tables of runs, each a JSON with a page beside it.
+_BELOW, _OF_ROWS, _JSON = ("inspections", "drills"), ("drills", "guarantees"), ".json"
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class Leftover:
 
 @dataclass(frozen=True)
 class Report:
-    """A directory of a run, as far as it matters here."""
+    """A directory of a run, or the JSON of one that has rows, as far as it matters here."""
 
     path: str
     began: float  # seconds since 1970
@@ -123,20 +127,41 @@ def _is_busy(report: Report, now: float) -> bool:
 
 
 def reports_below(directory: str) -> List[Report]:
-    """The runs in a directory of reports, and its inspections; nothing where there is none."""
+    """The runs in a directory of reports: validations, inspections, drills with their proofs, guarantees.
+
+    Nothing where there is none.
+    """
     found = []
-    for base in (directory, os.path.join(directory, "inspections")):
+    for base in (directory, *(os.path.join(directory, each) for each in _BELOW)):
         names = sorted(os.listdir(base)) if os.path.isdir(base) else []
         latest = os.path.realpath(os.path.join(base, "latest"))
         for name in names:
             path = os.path.join(base, name)
             if _RUN.match(name) and os.path.isdir(path) and not os.path.islink(path):
                 found.append(_report(path, name, os.path.realpath(path) == latest))
+    for base in (os.path.join(directory, each) for each in _OF_ROWS):
+        names = sorted(os.listdir(base)) if os.path.isdir(base) else []
+        told = [name for name in names if _RUN.match(name[: -len(_JSON)]) and name.endswith(_JSON)]
+        for name in told:
+            path = os.path.join(base, name)
+            if os.path.isfile(path) and not os.path.islink(path):
+                found.append(_rows(path, name == told[-1]))
     return found
 
 
+def _rows(path: str, latest: bool) -> Report:
+    """The table of a run of drills or of guarantees; what cannot be read has ended."""
+    began = _time(os.path.basename(path)[: -len(_JSON)])
+    try:
+        with open(path, encoding="utf-8") as stream:
+            over = json.load(stream).get("over", True)
+    except (OSError, ValueError, AttributeError):
+        over = True
+    return Report(path, began, touched=_modified(path), ended=over, latest=latest)
+
+
 def _report(path: str, name: str, latest: bool) -> Report:
-    began = datetime.strptime(name, "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc).timestamp()
+    began = _time(name)
     topic, made = "", True
     try:
         plan = files.load_plan(os.path.join(path, "ledger"))
@@ -147,16 +172,25 @@ def _report(path: str, name: str, latest: bool) -> Report:
     return Report(path, began, topic, made, _touched(path), ended, latest)
 
 
+def _time(name: str) -> float:
+    """When a run of this name began, in seconds since 1970."""
+    return datetime.strptime(name, "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc).timestamp()
+
+
 def _touched(path: str) -> float:
     """When anything in the run's directory changed last."""
-    latest = 0.0
-    for directory, _inner, names in os.walk(path):
-        for name in [".", *names]:
-            try:
-                latest = max(latest, os.path.getmtime(os.path.join(directory, name)))
-            except OSError:  # it has been replaced meanwhile
-                continue
-    return latest
+    return max(
+        _modified(os.path.join(directory, name))
+        for directory, _inner, names in os.walk(path)
+        for name in [".", *names]
+    )
+
+
+def _modified(path: str) -> float:
+    try:
+        return os.path.getmtime(path)
+    except OSError:  # it has been replaced meanwhile
+        return 0.0
 
 
 def ages_of(
@@ -180,6 +214,10 @@ def remove(cluster: Cluster, found: Iterable[Leftover]) -> Set[str]:
         try:
             if each.kind == TOPIC:
                 cluster.delete_topic(each.name)
+            elif each.name.endswith(_JSON):
+                os.unlink(each.name)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(f"{each.name[: -len(_JSON)]}.html")
             else:
                 shutil.rmtree(each.name)
         except (CannotRun, OSError) as error:

@@ -139,6 +139,9 @@ def leftovers(options: argparse.Namespace) -> int:
     reports = left.reports_below(options.output)
     found = left.decide(ages, reports, time.time(), options.older_than, unread)
     troubles = left.remove(cluster, found) if options.remove else set()
+    if options.remove and os.path.exists(_index_of(options.output)):
+        # its links lead to what is gone
+        _write_index(options.output)
     print(json.dumps(left.told(found, options.remove)))
     if troubles:
         raise CannotRun("; ".join(sorted(troubles)))
@@ -150,17 +153,24 @@ def index(options: argparse.Namespace) -> int:
 
     It names the directory, which is the cluster's.
     """
-    for page, run, told in history.runs_of_rows(options.output):
+    print(f"{_index_of(options.output)}: {_write_index(options.output)} runs")
+    return 0
+
+
+def _index_of(directory: str) -> str:
+    return os.path.join(directory, "index.html")
+
+
+def _write_index(directory: str) -> int:
+    """Returns how many runs it lists."""
+    for page, run, told in history.runs_of_rows(directory):
         title = (
             f"{run.kind.capitalize()} of {told.get('cluster') or 'a cluster'}, {time_of(run.when)}"
         )
         write(page, drilled_page(title, run.verdict, run.summary, told))
-    runs = history.runs_below(options.output)
-    name = os.path.basename(os.path.abspath(options.output))
-    path = os.path.join(options.output, "index.html")
-    write(path, index_page(name, runs))
-    print(f"{path}: {len(runs)} runs")
-    return 0
+    runs = history.runs_below(directory)
+    write(_index_of(directory), index_page(os.path.basename(os.path.abspath(directory)), runs))
+    return len(runs)
 
 
 def inspect(options: argparse.Namespace) -> int:
