@@ -178,7 +178,8 @@ def test_whoever_shows_no_certificate_is_told_so(secured, certificate, name):
         said = {module.split("_")[1]: [item]}
         refused = run_module(module, {**options, **said, "timeout": 10})
         assert refused.failed and refused.changed is False
-        assert "ssl_certificate" in refused.msg, refused.msg
+        assert refused.msg.startswith("[connection.certificate]"), refused.msg
+        assert "a client certificate is needed, or another one: set ssl_certificate" in refused.msg
 
 
 def test_all_that_is_read_is_read_with_a_certificate(secured, certificate):

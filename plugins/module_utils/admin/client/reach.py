@@ -90,7 +90,7 @@ def connection_problem(connection: Connection, verdict: Optional[str], detail: s
         "tls_failed": (
             CERTIFICATE,
             f"TLS failed{because}",
-            "a client certificate may be needed: set ssl_certificate and ssl_key",
+            "a client certificate is needed, or another one: set ssl_certificate and ssl_key",
         ),
         "controller": (LISTENER, "wrong listener: it is a KRaft controller", "name a broker"),
         "nobody_behind": (
@@ -114,6 +114,10 @@ class Trouble(logging.Handler):
 
     # `10.0.0.1:9092/bootstrap: ` in front and ` (after 3ms in state ...)` behind.
     _AROUND = re.compile(r"^(?:\[thrd:[^\]]*\]: )?(.*?)(?: \(after \d+ms in state (\w+)[^)]*\))?$")
+
+    # From TLS 1.3 on a broker refuses a client's certificate, or that there is none, only after the handshake: it
+    # is no error of TLS for librdkafka then.
+    _REFUSED = re.compile(r"SSL alert number (4[2-9]|116)\b")
 
     # The problem has the address already.
     _ADDRESS = re.compile(r"^(\w+://)?\S+:\d+/(bootstrap|\d+): ")
@@ -148,9 +152,13 @@ class Trouble(logging.Handler):
         # A proxy that throws away what the client has sent already resets the connection instead.
         if "connection closed by peer" in line or "onnection reset by peer" in line:
             self._closed += 1
-            if self._codes["_SSL"] or self._codes["_AUTHENTICATION"]:
+            if self._codes["_SSL"] or self._codes["_AUTHENTICATION"] or self._certificate_refused:
                 return  # it is known why
         self.last = line
+
+    @property
+    def _certificate_refused(self) -> bool:
+        return self._REFUSED.search(self.last) is not None
 
     def verdict(self, error: Any) -> Optional[str]:
         """One word for what is hopeless, None while it may just take time."""
@@ -165,6 +173,8 @@ class Trouble(logging.Handler):
             return "not_tls"
         if self._codes["_SSL"]:
             return "certificate" if "certificate verify failed" in text else "tls_failed"
+        if self._certificate_refused:
+            return "tls_failed"
         # Once or twice may be a broker that is just stopping.
         return "closed" if self._closed >= 3 else None
 

@@ -150,6 +150,10 @@ NOT_TLS = (
     "connecting to a PLAINTEXT broker listener? (after 1ms in state SSL_HANDSHAKE)"
 )
 # the same, where the connection's end was seen before its language
+REFUSED = (
+    "ssl://h:9092/bootstrap: Receive failed: error:0A000412:SSL routines::ssl/tls alert bad "
+    "certificate: SSL alert number 42 (after 1ms in state APIVERSION_QUERY)"
+)
 CLOSED_TLS = "Disconnected: SSL connection closed by peer (after 9ms in state X)"
 UNTRUSTED = (
     "ssl://h:9092/bootstrap: SSL handshake failed: error:0A000086:SSL routines::certificate verify "
@@ -184,6 +188,9 @@ VERDICTS = [
     ([("_SSL", UNTRUSTED)], [CLOSED_TLS] * 3, "certificate"),
     ([("_TRANSPORT", NOT_TLS)], [], "not_tls"),
     ([("_SSL", UNTRUSTED)], [], "certificate"),
+    # TLS 1.3: the broker says after the handshake that it wants a certificate of the client
+    ([("_TRANSPORT", REFUSED)], [], "tls_failed"),
+    ([("_TRANSPORT", REFUSED)], [CLOSED_TLS] * 3, "tls_failed"),
     ([("_SSL", "ssl://h:9092/bootstrap: SSL handshake failed: alert")], [], "tls_failed"),
     ([("_AUTHENTICATION", LOGIN)], [], "credentials"),
     ([("_AUTHENTICATION", MECHANISM)], [], "mechanism"),
