@@ -1,13 +1,69 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the test suites of ansible-kafka-admin and of Terraform's provider for Kafka ask for, in both modes."""
+"""What the test suites of other tools ask for, in both modes, as far as no other test does.
+
+Their cases, and where each is. Files without a folder are in this one; `topics/` is the folder beside it.
+
+ansible-kafka-admin (molecule: default, scram-kafka-270)
+    partitions, replicas, both             topics/test_peers.py
+    -1 for both                            test_what_is_left_out_stays_as_it_is
+    options added; a topic deleted         topics/test_kafka_topics.py
+    options removed                        test_settings_of_several_topics_are_taken_away_at_once
+    ACL created, deleted; info             test_acls.py
+    check mode                             test_check_mode_tells_a_change_and_changes_nothing
+    lag; info of groups                    test_lag.py
+    info of topics, brokers, users         test_topics_and_disks_info.py, test_users.py
+    offsets deleted, of a partition        test_consumer_groups.py
+    quotas created, altered, one removed   test_kafka_quotas.py, test_one_limit_of_a_client_of_a_user_...
+    quotas: SASL_SSL, TLS, PEM as text     test_quotas_over_tls
+    quotas by ZooKeeper, with TLS          no: the modules ask brokers only
+    users and their logins                 test_users.py
+
+Terraform's provider (Mongey/kafka)
+    topic: basic, settings, partitions     topics/test_kafka_topics.py
+    topic: replicas, and no record lost    topics/test_peers.py
+    topic: fewer partitions                refused, topics/test_kafka_topics.py; theirs deletes the topic
+    ACL: allow a name, then deny a prefix  test_a_right_that_becomes_another
+    ACL imported                           test_acls.py: what the info tells changes nothing
+    quota: basic, changed, composite       test_kafka_quotas.py, test_a_limit_of_a_client_of_all_users
+    credential: both mechanisms, rounds    test_users.py
+    data: a topic, all topics              test_topics_and_disks_info.py
+    force_delete; lazy clients; ids        no: of its state file
+
+topicctl
+    retention in steps, settings           test_kafka_retention.py
+    other replicas refused                 topics/test_kafka_topics.py
+    balanced leaders, rebalance            topics/test_kafka_reassignment.py
+    static and in-rack placement           no: replicas lie on distinct racks
+    partitions added                       topics/test_kafka_topics.py; Kafka places them
+    throttles, left ones, others' ones     topics/test_kafka_reassignment.py, test_reassignment_steps.py (unit)
+    order of replicas without a throttle   test_reassignment_steps.py (unit)
+    dry run                                topics/test_kafka_topics.py, test_acls.py
+    groups, lag, offsets by partition      test_lag.py, test_consumer_groups.py
+    ACLs, users                            test_acls.py, test_users.py
+
+kafkactl
+    topics: created, altered, deleted      topics/test_kafka_topics.py
+    replicas of one partition by ids       no: drain, spread and onto choose
+    brokers: merged, cluster-wide, validated, not dynamic   test_kafka_configs.py
+    offsets: topics, all, time             test_consumer_groups.py
+    offsets deleted, while read            test_consumer_groups.py; what is gone already is unchanged
+    group cloned                           test_a_group_goes_on_where_another_one_is
+    records deleted, by partition          test_records_before_another_offset_of_each_partition
+    ACL: read but not write; denied        test_acls.py, test_a_right_that_becomes_another
+    users: both mechanisms, one deleted    test_one_mechanism_of_two_is_taken_away
+    a salt of one's own                    no: salts are random
+    produce, consume, completion, contexts, Kubernetes      no: of a command line
+"""
 
 from __future__ import annotations
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import ConfigResource
 
 from tests.support.outside import wait_until
+from tests.support.readers import commit, create, start_of, write
 from tests.support.run_module import run_module
 from tests.support.secured_cluster import MUTUAL, SAFE
 
@@ -192,3 +248,93 @@ def test_all_that_is_read_is_read_with_a_certificate(secured, certificate):
     ):
         found = run_module(module, options)
         assert not found.failed and found.changed is False, found.values
+
+
+def test_a_right_that_becomes_another(secured, admin, name):
+    """From a name that may be written to, to a prefix that may not, at once; and that is then in force."""
+    create(secured, admin, name)
+    allowed = {"topic": name, "principal": "team", "operations": "write"}
+    denied = {**allowed, "pattern": "prefixed", "permission": "deny"}
+    assert secured.run("kafka_acls", acls=[allowed]).changed
+    assert writes(secured, name)
+    both = [{**allowed, "state": "absent"}, denied]
+    done = secured.run("kafka_acls", acls=both)
+    assert sorted(kind for kind, _subject in done.kinds) == ["create", "delete"]
+    told = secured.acl_tool("--list", "--topic", name, "--resource-pattern-type", "match")
+    assert "PREFIXED" in told and "DENY" in told and "ALLOW" not in told
+    again = secured.run("kafka_acls", acls=[*both, allowed])
+    assert again.failed and not again.changed, "it cannot be both"
+    assert secured.run("kafka_acls", acls=both).changed is False
+    assert secured.run("kafka_acls", acls=[allowed]).changed
+    assert not writes(secured, name), "what is denied is denied"
+
+
+def writes(secured, name):
+    """Whether the user `team` may write a record."""
+    errors = []
+    producer = Producer({**secured.client_settings("team"), "message.timeout.ms": 20_000})
+    producer.produce(name, b"x", on_delivery=lambda error, _record: errors.append(error))
+    assert producer.flush(30) == 0
+    assert errors[0] is None or errors[0].name() == "TOPIC_AUTHORIZATION_FAILED", errors
+    return errors[0] is None
+
+
+def test_a_limit_of_a_client_of_all_users(secured, name):
+    limits = {"consumer_byte_rate": 4_000_000, "producer_byte_rate": 2_500_000}
+    quota = {"user": "<default>", "client_id": name, "limits": limits}
+    assert secured.run("kafka_quotas", quotas=[quota]).changed
+    quota["limits"] = {**limits, "consumer_byte_rate": 3_000_000}
+    done = secured.run("kafka_quotas", quotas=[quota])
+    assert done.changed and secured.run("kafka_quotas", quotas=[quota]).changed is False
+    words = ("--describe", "--entity-type", "users", "--entity-default")
+    words += ("--entity-type", "clients", "--entity-name", name)
+    told = secured.tool("kafka.admin.ConfigCommand", *words)
+    assert "consumer_byte_rate=3000000.0" in told and "producer_byte_rate=2500000.0" in told
+    gone = {"user": "<default>", "client_id": name, "state": "absent"}
+    assert secured.run("kafka_quotas", quotas=[gone]).changed
+    assert not secured.run("kafka_quotas_info").quotas
+
+
+def test_one_mechanism_of_two_is_taken_away(secured, name):
+    both = ["SCRAM-SHA-256", "SCRAM-SHA-512"]
+    user = {"name": name, "password": "a long one", "mechanisms": both}
+    assert secured.run("kafka_users", users=[user]).changed
+    gone = {"name": name, "mechanisms": both[:1], "state": "absent"}
+    done = secured.run("kafka_users", users=[gone])
+    assert done.kinds == [("delete", f"{name} SCRAM-SHA-256")] and not done.failed, done.values
+    words = ("--describe", "--entity-type", "users", "--entity-name", name)
+    told = secured.tool("kafka.admin.ConfigCommand", *words)
+    assert "SCRAM-SHA-512" in told and "SCRAM-SHA-256" not in told
+    assert secured.run("kafka_users", users=[gone]).changed is False
+    assert secured.run("kafka_users", users=[{"name": name, "state": "absent"}]).changed
+
+
+def test_records_before_another_offset_of_each_partition(secured, admin, name):
+    create(secured, admin, name, 2)
+    write(secured.client_settings(), name, {0: 2, 1: 3})
+    items = [
+        {"name": name, "partitions": [0], "before_offset": 1},
+        {"name": name, "partitions": [1], "before_offset": 2},
+    ]
+    done = secured.run("kafka_records", topics=items, allow=["delete_records"])
+    assert not done.failed and done.records == 3, done.values
+    assert (start_of(admin, name), start_of(admin, name, 1)) == (1, 2)
+    assert secured.run("kafka_records", topics=items).changed is False
+
+
+def test_a_group_goes_on_where_another_one_is(secured, admin, name, tmp_path):
+    """What the info tells of one is the file for the other."""
+    create(secured, admin, name, 2)
+    write(secured.client_settings(), name, {0: 3, 1: 2})
+    commit(secured.client_settings(), f"{name}-source", {(name, 0): 3, (name, 1): 2})
+    source = secured.run("kafka_consumer_groups_info", groups=[f"{name}-source"]).groups[0]
+    path = tmp_path / "offsets.csv"
+    lines = (
+        f"{each['topic']},{each['partition']},{each['committed']}" for each in source["partitions"]
+    )
+    path.write_text("\n".join(lines))
+    group = {"name": f"{name}-target", "src": str(path)}
+    assert secured.run("kafka_consumer_groups", groups=[group]).changed
+    target = secured.run("kafka_consumer_groups_info", groups=[f"{name}-target"]).groups[0]
+    assert [each["committed"] for each in target["partitions"]] == [3, 2]
+    assert secured.run("kafka_consumer_groups", groups=[group]).changed is False

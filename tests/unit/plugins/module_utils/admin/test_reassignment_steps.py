@@ -165,6 +165,19 @@ def test_unlimited_sets_no_throttle():
     assert model.unthrottled and no_throttle(model)
 
 
+def test_another_order_of_replicas_sets_no_throttle():
+    model, set_ = Model([(1, 2), (1, 2)], brokers=(1, 2)), []
+    really = model.set_throttles
+
+    def noted(brokers, topics):
+        set_.extend((brokers, topics))
+        really(brokers, topics)
+
+    model.set_throttles = noted
+    outcome = run(model, spread=True, throttle="1MiB")
+    assert [change.kind for change in outcome.changed] == ["reorder"] and not set_
+
+
 def test_throttles_that_the_brokers_do_not_tell_yet_are_removed():
     model = Model(MOVING)
     model.shy = True
