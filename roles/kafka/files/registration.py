@@ -165,28 +165,31 @@ def parse_connect(text):
     return found, (slash + chroot).rstrip("/")
 
 
-def _last_registration(text):
+def _last_registration(text, mark, pattern):
     end = len(text)
     while True:
-        found = text.rfind(MARK, 0, end)
+        found = text.rfind(mark, 0, end)
         if found < 0:
             return None
         start = text.rfind(b"\n", 0, found) + 1
         stop = text.find(b"\n", found)
         # a line without its end is still being written
-        match = REGISTERED.search(text[start:stop]) if stop >= 0 else None
+        match = pattern.search(text[start:stop]) if stop >= 0 else None
         if match:
             return int(match.group(1)), int(match.group(2))
         end = found
 
 
-def last_registration(log):
-    """Return (broker id, czxid) of the last registration that a broker's log tells of, or None."""
+def last_registration(log, mark=MARK, pattern=REGISTERED):
+    """Return (broker id, epoch) of the last registration that a broker's log tells of, or None.
+
+    The epoch of a broker in ZooKeeper mode is the transaction (czxid) that has made its registration.
+    """
     for path in (log, log + ".1"):
         try:
             with open(path, "rb") as handle:
                 with mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as text:
-                    found = _last_registration(text)
+                    found = _last_registration(text, mark, pattern)
                     if found:
                         return found
         except (OSError, ValueError):  # absent; empty
@@ -255,16 +258,84 @@ def decide(broker_id, known, registration, controller):
     return paths, ""
 
 
-class Broker:
-    """One broker instance on this host."""
+class Instance:
+    """One broker on this host, by its settings, its log, its start records and its process."""
+
+    REGISTERED = REGISTERED
+    MARK = MARK
 
     def __init__(self, properties, log, state):
         self.properties = read_properties(properties)
-        self.servers, self.chroot = parse_connect(self.properties["zookeeper.connect"])
-        self.id = int(self.properties["broker.id"])
         dirs = self.properties.get("log.dirs") or self.properties.get("log.dir", "")
         self.log_dirs = [item.strip() for item in dirs.split(",") if item.strip()]
         self.log, self.state = log, state
+
+    @property
+    def registers(self):
+        """Whether it ever registers as a broker."""
+        return True
+
+    def record(self, name):
+        """Return a start record (started.json, previous.json) as a dict; empty if there is none."""
+        try:
+            with open(os.path.join(self.state, name), encoding="utf-8") as handle:
+                found = json.load(handle)
+            return found if isinstance(found, dict) else {}
+        except (OSError, ValueError):
+            return {}
+
+    def last_registration(self):
+        """Return (broker id, epoch) of the last registration that the log tells of, or None."""
+        return last_registration(self.log, self.MARK, self.REGISTERED)
+
+    def wait_until_ended(self, pid):
+        """Return when the process `pid`, which started this one, has ended."""
+        try:
+            handle = os.pidfd_open(pid)
+        except (AttributeError, OSError):  # a kernel before 5.3, or a Python built on one
+            while os.getppid() == pid:
+                time.sleep(0.1)
+            return
+        # between the start of this and the call, the pid may have become somebody else's
+        if os.getppid() == pid:
+            select.select([handle], [], [])
+        os.close(handle)
+
+    def note(self, known, pid):
+        """Remember the registration known before the start of process `pid`."""
+        path = os.path.join(self.state, "registration.json")
+        with open(path + ".tmp", "w", encoding="utf-8") as handle:
+            json.dump({"czxid": known[1] if known else None, "pid": pid}, handle)
+        os.replace(path + ".tmp", path)
+
+    def wait_until_registered(self, say, patience=READY_SECONDS):
+        """Return when the log tells of a registration that was not known before the start.
+
+        Also `patience` seconds after the JVM has begun, which in ZooKeeper mode is after ZooKeeper has answered.
+        """
+        if not self.registers:
+            return
+        deadline = None
+        while deadline is None or time.monotonic() < deadline:
+            noted, started = self.record("registration.json"), self.record("started.json")
+            if is_alive(started):
+                # Both are written anew at each start: until then they tell of an earlier one.
+                known = self.last_registration() if noted.get("pid") == started["pid"] else None
+                if known and known[0] == self.id and known[1] != noted.get("czxid"):
+                    return
+                if deadline is None and runs_java(started["pid"]):
+                    deadline = time.monotonic() + patience
+            time.sleep(0.1)
+        say(f"{self.log} does not tell of a registration after {patience} s: the start goes on")
+
+
+class Broker(Instance):
+    """One broker in ZooKeeper mode on this host."""
+
+    def __init__(self, properties, log, state):
+        super().__init__(properties, log, state)
+        self.servers, self.chroot = parse_connect(self.properties["zookeeper.connect"])
+        self.id = int(self.properties["broker.id"])
 
     @property
     def uses_tls(self):
@@ -290,17 +361,9 @@ class Broker:
                 problem = error
         raise OSError(f"no ZooKeeper server {what}: {problem}")
 
-    def record(self, name):
-        """Return a start record (started.json, previous.json) as a dict; empty if there is none."""
-        try:
-            with open(os.path.join(self.state, name), encoding="utf-8") as handle:
-                found = json.load(handle)
-            return found if isinstance(found, dict) else {}
-        except (OSError, ValueError):
-            return {}
-
-    def release(self, record):
+    def release(self, record, starts=False):
         """Delete the registration of the dead process of `record`; return a line for the log, or ""."""
+        del starts  # a clean exit has left nothing, so that it does not matter whether a start follows
         if not record:
             return ""
         if is_alive(record):
@@ -328,10 +391,15 @@ class Broker:
     def _release(self, client):
         registration = client.stat(f"{self.chroot}/brokers/ids/{self.id}")
         controller = client.stat(f"{self.chroot}/controller")
-        paths, doubt = decide(self.id, last_registration(self.log), registration, controller)
+        paths, doubt = decide(self.id, self.last_registration(), registration, controller)
         for path in paths:
             client.delete(self.chroot + path)
         return f"released {' and '.join(paths)} of a process that is dead" if paths else doubt
+
+    def before_start(self, say, parent):
+        """Return when the broker would not be started in vain."""
+        self.wait_for_zookeeper(say, parent)
+        self.wait_until_free(say, parent)
 
     def wait_for_zookeeper(self, say, parent):
         """Return when a server gives a session; also when `parent`, who started this, is gone."""
@@ -375,49 +443,14 @@ class Broker:
                 told = True
             time.sleep(0.3)
 
-    def wait_until_ended(self, pid):
-        """Return when the process `pid`, which started this one, has ended."""
-        try:
-            handle = os.pidfd_open(pid)
-        except (AttributeError, OSError):  # a kernel before 5.3, or a Python built on one
-            while os.getppid() == pid:
-                time.sleep(0.1)
-            return
-        # between the start of this and the call, the pid may have become somebody else's
-        if os.getppid() == pid:
-            select.select([handle], [], [])
-        os.close(handle)
 
-    def note(self, known, pid):
-        """Remember the registration known before the start of process `pid`."""
-        path = os.path.join(self.state, "registration.json")
-        with open(path + ".tmp", "w", encoding="utf-8") as handle:
-            json.dump({"czxid": known[1] if known else None, "pid": pid}, handle)
-        os.replace(path + ".tmp", path)
+def main(argv=None, kind=Broker, text=__doc__):
+    """Run the command line for a `kind` of Instance; returns 0.
 
-    def wait_until_registered(self, say, patience=READY_SECONDS):
-        """Return when the log tells of a registration that was not known before the start.
-
-        Also `patience` seconds after the JVM has begun, which is after ZooKeeper has answered.
-        """
-        deadline = None
-        while deadline is None or time.monotonic() < deadline:
-            noted, started = self.record("registration.json"), self.record("started.json")
-            if is_alive(started):
-                # Both are written anew at each start: until then they tell of an earlier one.
-                known = last_registration(self.log) if noted.get("pid") == started["pid"] else None
-                if known and known[0] == self.id and known[1] != noted.get("czxid"):
-                    return
-                if deadline is None and runs_java(started["pid"]):
-                    deadline = time.monotonic() + patience
-            time.sleep(0.1)
-        say(f"{self.log} does not tell of a registration after {patience} s: the start goes on")
-
-
-def main(argv=None):
-    """Run the command line; returns 0. Callers go on without it where it cannot even read the settings."""
+    Callers go on without it where it cannot even read the settings.
+    """
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+        description=text, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("command", choices=["before-start", "after-exit", "ready", "watch"])
     parser.add_argument("--properties", required=True)
@@ -437,7 +470,7 @@ def main(argv=None):
             print(line, flush=True)
 
     parent = os.getppid()
-    broker = Broker(options.properties, options.log, options.state)
+    broker = kind(options.properties, options.log, options.state)
     if options.command == "ready":
         broker.wait_until_registered(say)
         return 0
@@ -445,11 +478,10 @@ def main(argv=None):
     if options.command == "watch":
         broker.wait_until_ended(parent)
     if not options.keep:
-        say(broker.release(record))
+        say(broker.release(record, starts=options.command == "before-start"))
     if options.command == "before-start":
-        broker.note(last_registration(options.log), parent)
-        broker.wait_for_zookeeper(say, parent)
-        broker.wait_until_free(say, parent)
+        broker.note(broker.last_registration(), parent)
+        broker.before_start(say, parent)
     return 0
 
 
