@@ -51,6 +51,7 @@ def check_metadata(world: World) -> Iterator[Problem]:
         yield from _zookeeper_servers(cluster)
         yield from _quorum(cluster)
         yield from _controller_listener(cluster)
+        yield from _controllers_without_login(cluster)
         yield from _quorum_in_force(cluster)
         if world.purpose in WRITING:
             yield from _unformatted(cluster)
@@ -204,6 +205,19 @@ def _controller_listener(cluster: Cluster) -> Iterator[Problem]:
             yield found(
                 "security.controller_open", member.name, "kafka_controller_bind", bind, reason
             )
+
+
+def _controllers_without_login(cluster: Cluster) -> Iterator[Problem]:
+    hosts = [each.name for each in cluster.controllers if each.production]
+    if hosts:
+        yield found(
+            "security.controller_plaintext",
+            hosts,
+            "kafka_controller_port",
+            cluster.controllers[0].get("kafka_controller_port"),
+            "the controllers' port is PLAINTEXT and asks for no name: whoever reaches it may take the"
+            " leadership from every broker (fence it), and unregister it",
+        )
 
 
 def _quorum_in_force(cluster: Cluster) -> Iterator[Problem]:

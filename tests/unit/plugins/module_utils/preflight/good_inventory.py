@@ -51,7 +51,10 @@ GIB = 2**30
 FRESH_CLUSTER_ID = "wJ9ZqC3bT1mC4ZlYb3dM2g"
 VERSIONS = load_versions(ROLES)
 
-UNPROTECTED = ("security.plaintext", "security.zookeeper_open", "security.controller_open")
+UNPROTECTED = (
+    *("security.plaintext", "security.zookeeper_open"),
+    *("security.controller_open", "security.controller_plaintext"),
+)
 
 GOOD = """
 all:

@@ -274,8 +274,11 @@ def test_a_new_cluster_begins_with_all_of_its_nodes(tmp_path):
 def test_an_open_port_of_controllers_is_told_in_production(tmp_path):
     found = told(verdict_of(kraft(), tmp_path, unprotected=True))
     assert found["security.controller_open"] == NODES
+    assert found["security.controller_plaintext"] == NODES
     bound = kraft(variables(kafka_controller_bind="192.0.2.1"))
-    assert "security.controller_open" not in told(verdict_of(bound, tmp_path, unprotected=True))
+    found = told(verdict_of(bound, tmp_path, unprotected=True))
+    assert "security.controller_open" not in found
+    assert found["security.controller_plaintext"] == NODES
 
 
 @pytest.mark.parametrize(("value", "warned"), [("2", False), ("1", True)])
