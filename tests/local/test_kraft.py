@@ -7,14 +7,24 @@ The quorum is looked at by kafka-python, and not by anything of ours.
 
 from __future__ import annotations
 
+import datetime
+import json
+import os
 import re
+import signal
+import statistics
+import subprocess
+import sys
+import time
 
 import pytest
 
 from tests.local.support import LocalCluster
 from tests.local.watching import led_by_others
 from tests.support.load import Load
-from tests.support.watching import Watch
+from tests.support.outside import wait_until
+from tests.support.traffic import Traffic
+from tests.support.watching import Watch, cluster_is_whole
 
 INVENTORY = "inventories/local-kraft"
 TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
@@ -87,6 +97,185 @@ def test_from_an_inventory_to_a_proven_quorum_and_back(kraft):
     assert shown == {each: "leader" if each == leader else "voter" for each in (1, 2, 3)}, run.text
     assert re.findall(r"(kafka-\d) +kafka .* controller ", run.text) == [kraft.name_of(leader)]
     assert metas(kraft) == formatted and quorum(kraft)["voters"] == [1, 2, 3]
+
+
+def turned_away(cluster, name):
+    """How often the log of a node tells that the session of its former process kept it out."""
+    return (cluster.instance(name) / "logs" / "server.log").read_text().count("DUPLICATE_BROKER")
+
+
+def console(cluster, name):
+    """What the launch script and the guard of a node have written."""
+    return (cluster.instance(name) / "logs" / "console.log").read_text()
+
+
+def epoch_of(cluster, name):
+    """The broker epoch that a node's log names last."""
+    log = (cluster.instance(name) / "logs" / "server.log").read_text()
+    return int(re.findall(r"Successfully registered broker \d with broker epoch (\d+)", log)[-1])
+
+
+def whole(cluster):
+    return wait_until(lambda: cluster_is_whole(cluster), 180, "the cluster is whole")
+
+
+def kill(cluster, name):
+    """SIGKILL, and wait until the service manager's next process has registered and is in sync.
+
+    Returns the seconds until every partition has another leader, as the other brokers tell.
+    """
+    number, before = cluster.brokers[name], epoch_of(cluster, name)
+    process = cluster.process(name)
+
+    def led_by_another():
+        return number not in {each[0] for each in cluster.partitions(TOPIC).values()}
+
+    killed = time.monotonic()
+    os.kill(process.pid, signal.SIGKILL)
+    wait_until(led_by_another, 60, f"others lead what {name} has led")
+    moved = time.monotonic() - killed
+    wait_until(lambda: epoch_of(cluster, name) > before, 120, f"{name} has registered")
+    whole(cluster)
+    return moved
+
+
+def test_a_dead_node_is_told_of_by_its_own_host_and_a_clean_exit_too(kraft):
+    """The active controller is killed, and another node stopped and started: no session is waited for."""
+    kraft.deploy()
+    whole(kraft)
+    leader = quorum(kraft)["leader"]
+    victim, other = kraft.name_of(leader), kraft.name_of(min({1, 2, 3} - {leader}))
+    before = turned_away(kraft, victim), turned_away(kraft, other)
+    epoch = epoch_of(kraft, victim)
+    with Traffic(kraft, TOPIC) as traffic:
+        wait_until(lambda: len(traffic.acknowledged) > 300, 60, "acknowledgements")
+        moved = kill(kraft, victim)
+        clean = epoch_of(kraft, other)
+        kraft.supervisorctl("restart", other)
+        wait_until(lambda: epoch_of(kraft, other) > clean, 120, f"{other} has registered")
+        whole(kraft)
+    print(f"\nSIGKILL of the active controller: others lead after {moved:.2f} s,", end=" ")
+    print(f"longest pause of a partition {traffic.longest_pause:.2f} s")
+    assert not traffic.failed and traffic.lost() == []
+    told = console(kraft, victim)
+    assert f"fenced and unregistered broker {leader} of epoch {epoch}" in told, told
+    assert "called for an election at" in told
+    told = console(kraft, other)
+    assert f"fenced and unregistered broker {kraft.brokers[other]} of epoch {clean}" in told, told
+    assert (turned_away(kraft, victim), turned_away(kraft, other)) == before
+    assert quorum(kraft)["voters"] == [1, 2, 3]
+    assert kraft.deploy().changed() == 0
+
+
+def guard_of(cluster, name, tmp_path, log=None, log_dirs=None):
+    """Run the guard of a node for a process that is dead, by other files than the node's; what it says."""
+    instance = cluster.instance(name)
+    current, state = instance / "conf" / "current", tmp_path / "run"
+    state.mkdir()
+    (state / "started.json").write_text(json.dumps({"pid": 2**22 + 1, "start_ticks": 1}))
+    settings = tmp_path / "server.properties"
+    text = (current / "server.properties").read_text()
+    settings.write_text(text + (f"log.dirs={log_dirs}\n" if log_dirs else ""))
+    command = [sys.executable, current / "fencing.py", "after-exit", "--properties", settings]
+    command += ["--log", log or instance / "logs" / "server.log", "--state", state]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+@pytest.mark.soak
+def test_in_doubt_a_node_keeps_its_registration(kraft, tmp_path):
+    """Nodes that live, stopped by SIGSTOP or not: by their locks, and by an epoch that is not theirs."""
+    kraft.deploy()
+    whole(kraft)
+    epochs = {name: epoch_of(kraft, name) for name in kraft.names}
+    process = kraft.process("kafka-1")
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        (tmp_path / "a").mkdir()
+        assert ".lock is held by a living process" in guard_of(kraft, "kafka-1", tmp_path / "a")
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+    whole(kraft)
+    # of another process: the epoch of a registration that is over
+    log = tmp_path / "server.log"
+    log.write_text("Successfully registered broker 2 with broker epoch 5 (x)\n")
+    (tmp_path / "b").mkdir()
+    said = guard_of(kraft, "kafka-2", tmp_path / "b", log=log, log_dirs=tmp_path)
+    assert "broker 2 of epoch 5 is not registered any more" in said
+    whole(kraft)
+    assert {name: epoch_of(kraft, name) for name in kraft.names} == epochs
+
+
+KILLS = 10
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("version", ["4.3.1", "3.9.2"])
+def test_ten_kills_in_a_row(next_offset, version):
+    """Active controllers and others in turn; beside them what Kafka does alone. Figures, and no record lost."""
+    with LocalCluster(next_offset(), inventory=INVENTORY) as cluster:
+        cluster.configure("all", kafka_version=version)
+        cluster.deploy()
+        for fast, count in ((True, KILLS), (False, 2)):
+            cluster.set_brokers({}, kafka_fast_failover=fast)
+            cluster.deploy()
+            for active in (True, False):
+                moved, pauses = [], []
+                for _each in range(count // 2):
+                    whole(cluster)
+                    leader = quorum(cluster)["leader"]
+                    number = leader if active else min({1, 2, 3} - {leader})
+                    with Traffic(cluster, TOPIC) as traffic:
+                        wait_until(lambda: len(traffic.acknowledged) > 300, 120, "records")
+                        moved.append(kill(cluster, cluster.name_of(number)))
+                    assert not traffic.failed and traffic.lost() == []
+                    pauses.append(traffic.longest_pause)
+                print(
+                    f"\n{version}, {'active controller' if active else 'another node'},"
+                    f" {'with the guard' if fast else 'Kafka alone'}: others lead after"
+                    f" {statistics.median(moved):.2f} / {max(moved):.2f} s, longest pause of a partition"
+                    f" {statistics.median(pauses):.2f} / {max(pauses):.2f} s (median / most of {len(moved)})"
+                )
+        told = "".join(console(cluster, name) for name in cluster.names)
+        assert told.count("fenced and unregistered broker") >= KILLS
+        assert "stays" not in told, told
+
+
+@pytest.mark.soak
+def test_a_roll_with_and_without_the_guard(next_offset):
+    """Seconds from SIGTERM to the next registration of each node of 4.3.1, under load."""
+    with LocalCluster(next_offset(), inventory=INVENTORY) as cluster:
+        cluster.deploy()
+        for value, fast in ((3001, True), (3002, False)):
+            cluster.set_brokers({KEY: value}, kafka_fast_failover=fast)
+            before = {name: turned_away(cluster, name) for name in cluster.names}
+            began = {name: cluster.process(name) for name in cluster.names}
+            with Traffic(cluster, TOPIC) as traffic:
+                cluster.deploy()
+            assert not traffic.failed and traffic.lost() == []
+            waits = {name: turned_away(cluster, name) - before[name] for name in cluster.names}
+            seconds = [f"{turn_of(cluster, name):.1f}" for name in cluster.names]
+            print(
+                f"\nroll {'with' if fast else 'without'} the guard: {' '.join(seconds)} s a node,"
+            )
+            print(
+                f"turned away {waits}, longest pause of a partition {traffic.longest_pause:.2f} s"
+            )
+            assert not set(began.values()) & set(cluster.processes().values())
+            if fast:
+                assert not any(waits.values()), waits
+
+
+def turn_of(cluster, name):
+    """Seconds between the last SIGTERM and the registration after it, by the node's log."""
+    log = (cluster.instance(name) / "logs" / "server.log").read_text()
+    times = {
+        what: datetime.datetime.strptime(
+            re.findall(rf"\[(\S+ \S+)\] INFO .*{what}", log)[-1], "%Y-%m-%d %H:%M:%S,%f"
+        )
+        for what in ("Terminating process due to signal SIGTERM", "Successfully registered broker")
+    }
+    stop, back = times.values()
+    return (back - stop).total_seconds()
 
 
 @pytest.mark.soak
