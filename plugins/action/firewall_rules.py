@@ -88,7 +88,8 @@ def _members(
     }
     names = {product: set(task_vars["groups"].get(groups[product], [])) for product in PRODUCTS}
     members = []
-    for name in sorted(set().union(*names.values())):
+    apart = inventory.controllers(task_vars["inventory_hostname"])
+    for name in sorted(apart.union(*names.values())):
         try:
             settings = inventory.evaluated(name, VARIABLES)
         except AnsibleError as error:

@@ -85,6 +85,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.report 
     reports,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running_cluster import (
+    healthy_nodes,
     question,
     snapshot_of,
 )
@@ -174,7 +175,7 @@ class ActionModule(ActionBase):
         self, inventory: Inventory, host: str, contact: bool, task_vars: Any
     ) -> Dict[str, Any]:
         gathered = inventory.gather(host)
-        if not gathered["is_broker"] and not gathered["is_server"]:
+        if not gathered["runs_kafka"] and not gathered["is_server"]:
             return {"changed": False, "member": False, "groups": {}, "hidden": []}
         result = {
             "changed": False,
@@ -270,7 +271,7 @@ class ActionModule(ActionBase):
         Evaluating every member's variables for every host would take time that grows with the square
         of the hosts.
         """
-        members = [gathered["brokers"], gathered["servers"]]
+        members = [gathered["brokers"], gathered["servers"], gathered["controllers"]]
 
         def evaluate() -> List[str]:
             names: Set[str] = set()
@@ -398,6 +399,8 @@ class ActionModule(ActionBase):
             entry, in_play = collected.get(host) or (None, False)
             if entry is None:
                 gathered = inventory.gather(host)
+                if not gathered["runs_kafka"] and not gathered["is_server"]:
+                    continue  # in the group of controllers, and of no cluster
                 gathered["settings"] = masked_settings(gathered["settings"])
                 raws.append(raw_of(host, gathered, unreachable="it was not asked", in_play=False))
                 continue
@@ -448,6 +451,8 @@ class ActionModule(ActionBase):
                 entry["problem"] = first_line(answer.get("msg") or "no answer")
             else:
                 entry["snapshot"], entry["controller"] = snapshot_of(answer)
+                if entry["in_sync"] is not None:
+                    entry["in_sync"] = healthy_nodes(cluster, answer)
             asked[cluster.name] = entry
         return asked
 
@@ -491,11 +496,11 @@ def _groups(gathered: Mapping[str, Any], absent: bool = False) -> Dict[str, List
     """group -> its parent groups, of a member: what later plays work on. Nothing works on absent hosts."""
     if absent:
         return {"kafkaops_run": ["all"]}
-    products = [("kafka", gathered["is_broker"]), ("zookeeper", gathered["is_server"])]
+    products = [("kafka", gathered["runs_kafka"]), ("zookeeper", gathered["is_server"])]
     parents = ["kafkaops_members", "kafkaops_run"]
     groups = {f"kafkaops_{name}": parents for name, has in products if has}
-    if gathered["is_broker"] and gathered["settings"].get("kafka_metadata") == "kraft":
-        groups["kafkaops_kraft"] = parents
+    if gathered["runs_kafka"] and gathered["settings"].get("kafka_metadata") == "kraft":
+        groups["kafkaops_kraft" if gathered["is_broker"] else "kafkaops_controllers"] = parents
     return groups
 
 

@@ -104,6 +104,7 @@ class ActionModule(ActionBase):
             )
             for product in INSTANCES
         }
+        groups["kafka"] |= inventory.controllers(task_vars["inventory_hostname"])
         hosts = sorted(groups["kafka"] | groups["zookeeper"])
         absent = _absent(inventory, hosts, task_vars)
         members = []

@@ -192,7 +192,7 @@ def _quorum_properties(
 ) -> Dict[str, Any]:
     """Return what KRaft mode adds to or changes in the properties of a `broker`.
 
-    `quorum`: dict of `roles` (list of broker, controller), `bind`, `address` and `port` of its controller
+    A controller that is no broker has its own listener only. `quorum`: dict of `roles` (list of broker, controller), `bind`, `address` and `port` of its controller
     listener, and `controllers`, the list of all controllers as dicts of `address port`. The quorum is a
     dynamic one: its voters stand in the metadata, where the format of the storage has put them.
     """
@@ -209,9 +209,10 @@ def _quorum_properties(
         ],
     }
     if "controller" in quorum["roles"]:
+        beside = broker if "broker" in quorum["roles"] else {}
         for key, host in (("listeners", "bind"), ("advertised.listeners", "address")):
             own = f"{CONTROLLER_LISTENER}://{endpoint(quorum[host] or '', quorum['port'])}"
-            properties[key] = [*broker[key], own]
+            properties[key] = [*beside.get(key, ()), own]
     return properties
 
 
@@ -279,6 +280,9 @@ def broker_properties(
         for key in ZOOKEEPER_MODE_KEYS:
             del properties[key]
         properties.update(_quorum_properties(broker_id, properties, quorum))
+        if "broker" not in quorum["roles"]:
+            # It is the name of a listener that a controller alone does not have.
+            del properties["inter.broker.listener.name"]
     elif protocol:
         properties[PROTOCOL_KEY] = protocol
     if rack:

@@ -84,7 +84,7 @@ def addresses_of(member: Member) -> Tuple[str, ...]:
     stated = [str(each).strip() for each in member.items(ADDRESSES)]
     inner = member.inter_broker_listener
     first = [
-        member.text("kafka_address") if member.is_broker else "",
+        member.text("kafka_address") if member.runs_kafka else "",
         inner.advertised if inner else "",
         member.text("zookeeper_address") if member.is_server else "",
         *(each.bind for each in member.listeners),
@@ -147,7 +147,7 @@ class _Reader:
         for index, each in enumerate(member.listeners):
             yield each.port, f"listener {each.name}", self._of_listener(index, each)
         if member.is_controller and isinstance(member.get("kafka_controller_port"), int):
-            words = [(ADDRESSES, each) for each in self._addresses(self._cluster.brokers)]
+            words = [(ADDRESSES, each) for each in self._addresses(self._cluster.nodes)]
             yield member.get("kafka_controller_port"), "KRaft, controllers", words
         if not member.is_server:
             return

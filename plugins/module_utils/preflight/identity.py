@@ -36,12 +36,19 @@ UNIFORM_BROKER_VARIABLES = (
     "kafka_topics",
     "kafka_retention_policies",
 )
+# Of them, those that controllers which are no brokers have, too.
+UNIFORM_NODE_VARIABLES = (
+    "kafka_metadata",
+    "kafka_version",
+    "kafka_scala_version",
+    "kafka_authorizer",
+)
 
 
 def broker_claims(cluster: Cluster) -> List[Claim]:
-    """What inventory and disks say of the brokers' ids."""
+    """What inventory and disks say of the ids of brokers and controllers: they are of one kind."""
     claims = []
-    for member in cluster.brokers:
+    for member in cluster.nodes:
         ids = {whole_number(meta.get("broker.id", meta.get("node.id"))) for meta in _metas(member)}
         on_disk = tuple(sorted(each for each in ids if each is not None))
         facts = member.product_facts("kafka")
@@ -118,9 +125,9 @@ def _groups(cluster: Cluster) -> Iterator[Problem]:
     if not cluster.brokers:
         yield found(
             "inventory.empty_group",
-            [member.name for member in cluster.servers],
+            [member.name for member in cluster.members],
             "kafka_group",
-            cluster.servers[0].text("kafka_group") or "kafka",
+            cluster.members[0].text("kafka_group") or "kafka",
             f"the group has no host of cluster {cluster.name}",
         )
 
@@ -128,7 +135,8 @@ def _groups(cluster: Cluster) -> Iterator[Problem]:
 def _uniform(cluster: Cluster) -> Iterator[Problem]:
     checks = [("settings.not_uniform", name) for name in UNIFORM_BROKER_VARIABLES]
     for check, variable in checks + [("cluster.chroot", "kafka_zookeeper_chroot")]:
-        yield from _same_everywhere(check, variable, cluster.brokers)
+        members = cluster.nodes if variable in UNIFORM_NODE_VARIABLES else cluster.brokers
+        yield from _same_everywhere(check, variable, members)
     yield from _same_everywhere("settings.not_uniform", "zookeeper_version", cluster.servers)
 
 
@@ -156,7 +164,7 @@ def _instances(world: World) -> Iterator[Problem]:
     """Two instances on one machine may share releases, and nothing else."""
     owners: Dict[Tuple[str, str, str], List[Tuple[str, str]]] = {}
     for member in world.members:
-        for product, present in (("kafka", member.is_broker), ("zookeeper", member.is_server)):
+        for product, present in (("kafka", member.runs_kafka), ("zookeeper", member.is_server)):
             if not present:
                 continue
             for kind in ("instance", "config_dir", "state_dir"):
@@ -190,7 +198,7 @@ def check_identity(world: World) -> Iterator[Problem]:
             broker_claims(cluster),
             "kafka_broker_id",
             "identity.duplicate_broker_id",
-            f"brokers of cluster {cluster.name}",
+            f"{'nodes' if cluster.kraft else 'brokers'} of cluster {cluster.name}",
         )
         yield from _ids(
             server_claims(cluster),
@@ -252,7 +260,7 @@ def _myids_on_disk(cluster: Cluster) -> Iterator[Problem]:
             )
         if data and (not data["readable"] or data.get("myid_unreadable")):
             yield _unreadable(member, "zookeeper_data_dir", member.data_dir)
-    for member in cluster.brokers:
+    for member in cluster.nodes:
         for each in member.log_directories:
             if not each["readable"] or each.get("meta_unreadable"):
                 yield _unreadable(member, "kafka_log_dirs", each["path"])
@@ -270,7 +278,7 @@ def _unreadable(member: Member, variable: str, path: str) -> Problem:
 
 def _cluster_ids(cluster: Cluster) -> Iterator[Problem]:
     on_disk: Dict[str, List[Tuple[str, str]]] = {}
-    for member in cluster.brokers:
+    for member in cluster.nodes:
         for each in member.log_directories:
             value = (each.get("meta") or {}).get("cluster.id")
             if value:
@@ -391,7 +399,7 @@ def _reachability(cluster: Cluster) -> Iterator[Problem]:
         open_ids = [
             variable
             for variable, needed, value in (
-                ("kafka_broker_id", member.is_broker, member.broker_id),
+                ("kafka_broker_id", member.runs_kafka, member.broker_id),
                 ("zookeeper_myid", member.is_server, member.myid),
             )
             if needed and value is None

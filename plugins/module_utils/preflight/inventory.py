@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import HIDDEN, masked
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
@@ -124,8 +124,21 @@ class Inventory:
         name = f"{product}_group"
         return str(templar.template(variables.get(name, product)))
 
+    def controllers(self, host: str) -> Set[str]:
+        """The hosts of the group of controllers, as this host sees it, that are nodes in KRaft mode."""
+        group = self.evaluated(host, ("kafka_controllers_group",))["kafka_controllers_group"]
+        found_there = set()
+        for name in map(str, self._task_vars["groups"].get(str(group), [])):
+            try:
+                mode = self.evaluated(name, ("kafka_metadata",))["kafka_metadata"]
+            except Exception:  # pylint: disable=broad-except
+                continue  # that host's own turn says what is wrong
+            if str(mode).strip() == "kraft":
+                found_there.add(name)
+        return found_there
+
     def gather(self, host: str, extra: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
-        """{settings, errors, faults, tls, is_broker, is_server, controllers, siblings} of a host, plain data."""
+        """{settings, errors, faults, tls, is_broker, is_server, runs_kafka, controllers...} of a host, plain data."""
         templar, variables = self._templar_for(host, extra)
         settings: Dict[str, Any] = {}
         errors: Dict[str, str] = {}
@@ -155,11 +168,16 @@ class Inventory:
             str(settings.get("kafka_controllers_group") or "controllers"), []
         )
         is_broker, is_server = host in members["kafka"], host in members["zookeeper"]
-        if is_broker or is_server:
+        # Any other group may have this name: only in KRaft mode it makes members.
+        if "kafka_metadata" in variables and (is_broker or host in controllers):
+            read("kafka_metadata")
+        raw = Raw(host, is_broker, is_server, settings, controllers=tuple(plain(controllers)))
+        runs_kafka = raw.runs_kafka
+        if runs_kafka or is_server:
             addresses = {name for name in variables if str(name).endswith(ADDRESS_SUFFIXES)}
             wanted = sorted((self.known | addresses).intersection(variables))
             for name in sorted(wanted, key=lambda each: each not in FIRST_OF_ALL):
-                if is_wanted(name, is_broker, is_server):
+                if is_wanted(name, runs_kafka, is_server):
                     read(name)
             for name in CONNECTION_VARIABLES:
                 if name in variables:
@@ -168,17 +186,22 @@ class Inventory:
             "settings": settings,
             "errors": errors,
             # Before anybody hides the secrets, and without them.
-            "faults": _faults(settings) if is_broker else [],
-            "tls": examine(settings) if is_broker else None,
+            "faults": _faults(settings) if runs_kafka else [],
+            "tls": examine(settings) if runs_kafka else None,
             "is_broker": is_broker,
             "is_server": is_server,
+            "runs_kafka": runs_kafka,
             "brokers": members["kafka"],
             "servers": members["zookeeper"],
             "controllers": sorted(plain(controllers)),
-            "siblings": sorted(set(members["kafka"]) | set(members["zookeeper"])),
+            "siblings": sorted(
+                {*members["kafka"], *members["zookeeper"], *(controllers if raw.kraft else ())}
+            ),
         }
 
-    def names_of(self, host: str, is_broker: bool, is_server: bool) -> List[str]:
+    def names_of(
+        self, host: str, is_broker: bool, is_server: bool, is_controller: bool = False
+    ) -> List[str]:
         """The names that another member announces; empty where its settings cannot be read.
 
         A broker's listeners and a server's address: the other role's defaults announce nothing, and
@@ -190,6 +213,8 @@ class Inventory:
             if is_broker:
                 for listener in templar.template(variables.get("kafka_listeners") or []):
                     names.add(listener.get("advertised"))
+            if is_controller:
+                names.add(templar.template(variables.get("kafka_address") or ""))
             if is_server:
                 names.add(templar.template(variables.get("zookeeper_address") or ""))
         except Exception:  # pylint: disable=broad-except

@@ -243,7 +243,7 @@ def judge(
     gone = {
         each.name
         for each in world.members
-        if each.name in (world.leaving or ()) and not each.is_broker
+        if each.name in (world.leaving or ()) and not each.runs_kafka
     }
     findings = [
         _as_warning(each) if each.check == UNREACHABLE and set(each.subjects) <= gone else each
@@ -304,7 +304,7 @@ def _of_the_state(findings: Iterable[Problem], world: World) -> List[Problem]:
         each.name
         for cluster in world.clusters
         if any(not broker.unreachable for broker in cluster.brokers)
-        for each in (*cluster.brokers, *cluster.servers)
+        for each in cluster.members
     }
     kept = []
     for each in findings:
@@ -397,6 +397,8 @@ def result_of(
         # Servers that leave; of clusters whose list of servers may change in this run.
         "leaving": {},
         "brokers": {},
+        # all that runs Kafka: brokers, then controllers that are none
+        "nodes": {},
         "ensembles": {},
         "cluster_first": {},
         "running": {
@@ -424,7 +426,7 @@ def result_of(
                 "myid": server_ids.get(member.name),
             }
             unwritten = {}
-            if member.is_broker and member.broker_id is None:
+            if member.runs_kafka and member.broker_id is None:
                 unwritten["kafka_broker_id"] = broker_ids[member.name]
             if member.is_server and member.myid is None:
                 unwritten["zookeeper_myid"] = server_ids[member.name]
@@ -434,6 +436,12 @@ def result_of(
             leavers = [each for each in cluster.servers if each not in cluster.staying]
             result["leaving"][cluster.name] = _servers(leavers, server_ids)
         result["brokers"][cluster.name] = _brokers(cluster, broker_ids)
+        result["nodes"][cluster.name] = [
+            {"host": member.name, "id": broker_ids[member.name], "broker": member.is_broker}
+            for member in sorted(
+                cluster.nodes, key=lambda each: (not each.is_broker, broker_ids[each.name])
+            )
+        ]
         result["in_effect"][cluster.name] = in_force.addresses_in_effect(cluster.brokers)
         result["ensembles"][cluster.name] = dict(
             ensemble_state(cluster),
@@ -453,7 +461,7 @@ def result_of(
         result["versions"][cluster.name] = upgrades.told(
             cluster, world.purpose, commands or NO_COMMANDS
         )
-        in_play = [member for member in cluster.brokers if member.in_play]
+        in_play = [member for member in cluster.nodes if member.in_play]
         reached = [each for each in in_play if not each.unreachable and each.name not in left]
         if in_play:
             # What is done once for a cluster is done for a host that later plays still have.

@@ -68,7 +68,7 @@ def _chosen(member: Member, product: str) -> Dict[str, List[str]]:
 def check_jvm_options(world: World) -> Iterator[Problem]:
     """Texts that are not options, options that set the heap, and those that the host's JVM refuses."""
     for member in world.members:
-        for product, has in (("kafka", member.is_broker), ("zookeeper", member.is_server)):
+        for product, has in (("kafka", member.runs_kafka), ("zookeeper", member.is_server)):
             if has:
                 yield from _options(member, product)
 

@@ -49,7 +49,7 @@ def check_machines(world: World) -> Iterator[Problem]:
         for member in cluster.members:
             if member.facts is None:
                 continue
-            if member.is_broker:
+            if member.runs_kafka:
                 on_disk = sum(
                     each["partitions"]
                     for each in member.product_facts("kafka").get("log_dirs") or []
@@ -181,7 +181,7 @@ def _java(member: Member) -> Iterator[Problem]:
         )
     if java.get("home"):
         release = major(java.get("version"))
-        if release is not None and release not in FOR_SPARK and member.is_broker:
+        if release is not None and release not in FOR_SPARK and member.runs_kafka:
             yield found(
                 "java.version",
                 member.name,
@@ -226,7 +226,7 @@ def _memory(world: World) -> Iterator[Problem]:
         if not total:
             continue
         entry = machines.setdefault(member.filesystem, (total, []))
-        for product, present in (("kafka", member.is_broker), ("zookeeper", member.is_server)):
+        for product, present in (("kafka", member.runs_kafka), ("zookeeper", member.is_server)):
             variable = f"{product}_heap"
             if present and member.text(variable):
                 size = heap_bytes(member.text(variable))
@@ -254,7 +254,7 @@ def _memory(world: World) -> Iterator[Problem]:
 def _admin_host(world: World) -> Iterator[Problem]:
     """Whether the host that runs the Kafka modules answers, and its Python has their packages."""
     admin = world.controller.admin
-    brokers = [member for member in world.members if member.is_broker]
+    brokers = [member for member in world.members if member.runs_kafka]
     if admin is None or not brokers:
         return
     names = [member.name for member in brokers]

@@ -77,10 +77,26 @@ class Raw:
     # The hosts of the group of controllers, of whichever cluster.
     controllers: Tuple[str, ...] = ()
 
+    @property
+    def kraft(self) -> bool:
+        """Whether it runs Kafka, and its cluster keeps its metadata in a quorum of controllers."""
+        has_part = self.is_broker or self.name in self.controllers
+        return has_part and str(self.settings.get("kafka_metadata") or "").strip() == "kraft"
+
+    @property
+    def is_controller(self) -> bool:
+        """Whether it is a voter of that quorum."""
+        return self.kraft and self.name in self.controllers
+
+    @property
+    def runs_kafka(self) -> bool:
+        """Whether it is a node of Kafka: a broker, a controller, or both."""
+        return self.is_broker or self.is_controller
+
 
 @dataclass(frozen=True)
 class Member(Raw):
-    """One inventory name that is a broker, a ZooKeeper server, or both: its settings are read.
+    """One inventory name that runs Kafka, a ZooKeeper server, or both: its settings are read.
 
     Of a variable in `errors` its own finding says so, and nothing follows from it.
     """
@@ -123,16 +139,6 @@ class Member(Raw):
     def production(self) -> bool:
         """Whether this host's profile is production (also if it is misspelt)."""
         return self.text("kafkaops_profile") != "development"
-
-    @property
-    def kraft(self) -> bool:
-        """Whether its cluster keeps its metadata in a quorum of controllers, and not in ZooKeeper."""
-        return self.is_broker and self.text("kafka_metadata") == "kraft"
-
-    @property
-    def is_controller(self) -> bool:
-        """Whether it is a voter of that quorum."""
-        return self.kraft and self.name in self.controllers
 
     @property
     def data_dir(self) -> str:
@@ -194,17 +200,17 @@ SHARED_VARIABLES = (
 )
 
 
-def is_wanted(variable: str, is_broker: bool, is_server: bool) -> bool:
+def is_wanted(variable: str, runs_kafka: bool, is_server: bool) -> bool:
     """Whether a variable concerns such a member: what nobody reads is not evaluated."""
     if variable in SHARED_VARIABLES or variable.endswith(ADDRESS_SUFFIXES):
         return True
     if variable.startswith("kafka_"):
-        return is_broker
+        return runs_kafka
     if variable.startswith("zookeeper_"):
         return is_server
     if variable.startswith("aws_"):
         return False  # aws_order reads them, before there is a host to look at
-    return is_broker or not variable.startswith("flow_validation")
+    return runs_kafka or not variable.startswith("flow_validation")
 
 
 # ---------------------------------------------------------------- a whole member
@@ -217,7 +223,7 @@ def read_member(raw: Raw) -> Tuple[Member, List[Problem]]:
     for variable, message in sorted(raw.errors.items()):
         findings.append(found("settings.undefined", raw.name, variable, "(not evaluated)", message))
     for variable in sorted(settings):
-        if variable in raw.errors or not is_wanted(variable, raw.is_broker, raw.is_server):
+        if variable in raw.errors or not is_wanted(variable, raw.runs_kafka, raw.is_server):
             continue
         if variable in declared() and variable not in OWN_CHECKS:
             settings[variable], faults = judged(variable, settings[variable])
@@ -233,11 +239,13 @@ def read_member(raw: Raw) -> Tuple[Member, List[Problem]]:
         **{**raw.__dict__, "settings": settings},
         cluster=cluster,
         broker_id=(
-            _identity(raw, "kafka_broker_id", 0, BROKER_ID_MAX, findings) if raw.is_broker else None
+            _identity(raw, "kafka_broker_id", 0, BROKER_ID_MAX, findings)
+            if raw.runs_kafka
+            else None
         ),
         myid=_identity(raw, "zookeeper_myid", 1, MYID_MAX, findings) if raw.is_server else None,
         listeners=_listeners(raw, settings, findings) if raw.is_broker else (),
-        log_dirs=tuple(settings.get("kafka_log_dirs") or ()) if raw.is_broker else (),
+        log_dirs=tuple(settings.get("kafka_log_dirs") or ()) if raw.runs_kafka else (),
         client_port=settings.get("zookeeper_client_port") if raw.is_server else None,
         peer_port=settings.get("zookeeper_peer_port") if raw.is_server else None,
         election_port=settings.get("zookeeper_election_port") if raw.is_server else None,
@@ -350,7 +358,7 @@ def facts_request(member: Member, names: Sequence[str]) -> Dict[str, Any]:
             request[name] = member.get(name)
     if member.text("kafkaops_lock_dir"):
         request["lock"] = {"directory": member.text("kafkaops_lock_dir"), "cluster": member.cluster}
-    if member.is_broker and member.text("kafka_config_dir"):
+    if member.runs_kafka and member.text("kafka_config_dir"):
         request["kafka"] = {
             "instance": member.text("kafka_instance"),
             "config_dir": member.text("kafka_config_dir"),
@@ -380,6 +388,8 @@ def names_to_resolve(member: Member) -> List[str]:
     """The host names that this member announces or binds; addresses need no resolution."""
     names = [listener.advertised for listener in member.listeners]
     names += [listener.bind for listener in member.listeners]
+    if member.is_controller:
+        names += [member.text("kafka_address"), member.text("kafka_controller_bind")]
     if member.is_server:
         names += [member.text("zookeeper_address"), member.text("zookeeper_bind")]
     return sorted(

@@ -32,6 +32,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     Cluster,
     World,
     quorum_of,
+    roles_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
@@ -63,7 +64,7 @@ def check_metadata(world: World) -> Iterator[Problem]:
 
 def _mode_in_force(cluster: Cluster) -> Iterator[Problem]:
     """A broker whose configuration in force, or whose disk, is of the other mode."""
-    for member in cluster.brokers:
+    for member in cluster.nodes:
         current = member.product_facts("kafka").get("current") or {}
         here = ""
         if current:
@@ -79,7 +80,7 @@ def _mode_in_force(cluster: Cluster) -> Iterator[Problem]:
                 member.name,
                 "kafka_metadata",
                 member.text("kafka_metadata"),
-                f"what is installed on the host is a broker in {_called(here)} mode",
+                f"what is installed on the host is of {_called(here)} mode",
                 f"set kafka_metadata: {here}; there is no playbook yet that migrates a cluster",
             )
 
@@ -118,12 +119,12 @@ def _not_yet(world: World, cluster: Cluster) -> Iterator[Problem]:
     if not world.fit_for_kraft:
         yield found(
             "metadata.not_yet",
-            [each.name for each in cluster.brokers],
+            [each.name for each in cluster.nodes],
             "kafka_metadata",
             "kraft",
             "this playbook changes a running cluster in a way that is not fit for KRaft mode yet",
         )
-    for member in cluster.brokers:
+    for member in cluster.nodes:
         secured = {
             "kafka_authorizer": member.get("kafka_authorizer"),
             "kafka_sasl.mechanisms": member.mapping("kafka_sasl").get("mechanisms"),
@@ -144,7 +145,7 @@ def _not_yet(world: World, cluster: Cluster) -> Iterator[Problem]:
 
 
 def _group(cluster: Cluster) -> str:
-    return cluster.brokers[0].text("kafka_controllers_group") or "controllers"
+    return cluster.nodes[0].text("kafka_controllers_group") or "controllers"
 
 
 def _quorum(cluster: Cluster) -> Iterator[Problem]:
@@ -156,15 +157,15 @@ def _quorum(cluster: Cluster) -> Iterator[Problem]:
             sorted(elsewhere),
             "kafka_controllers_group",
             _group(cluster),
-            "a controller that is no broker is not set up yet",
+            f"the host is no node of cluster {cluster.name}: kafka_metadata is not kraft there",
         )
         return
     size, hosts = len(cluster.controllers), [each.name for each in cluster.controllers]
     if size == 0:
         reason = (
-            f"the group has no broker of cluster {cluster.name}, and in KRaft mode controllers vote"
+            f"the group has no host of cluster {cluster.name}, and in KRaft mode controllers vote"
         )
-        remedy = f"put one, three or five brokers into the group {_group(cluster)}"
+        remedy = f"put one, three or five hosts into the group {_group(cluster)}"
     elif size > CONTROLLERS_MAX:
         reason, remedy = f"{size} voters: every change waits for a majority of them", "use five"
     elif size % 2 == 0:
@@ -174,7 +175,7 @@ def _quorum(cluster: Cluster) -> Iterator[Problem]:
         )
         remedy = f"use {size - 1} or {size + 1}"
     else:
-        if size == 1 and any(each.production for each in cluster.brokers):
+        if size == 1 and any(each.production for each in cluster.nodes):
             reason = "one voter: when it stops, nothing can change in the cluster"
             yield found("quorum.single", hosts, "kafka_controllers_group", _group(cluster), reason)
         return
@@ -226,13 +227,13 @@ def _quorum_in_force(cluster: Cluster) -> Iterator[Problem]:
         endpoint(each.text("kafka_address"), each.get("kafka_controller_port"))
         for each in cluster.controllers
     )
-    for member in cluster.brokers:
+    for member in cluster.nodes:
         current = member.product_facts("kafka").get("current") or {}
         roles = current.get("process.roles")
         if not roles:
             continue
         known = sorted(current.get("controller.quorum.bootstrap.servers", "").split(","))
-        role = "broker,controller" if member.is_controller else "broker"
+        role = ",".join(roles_of(member))
         if known != wanted or roles != role:
             yield found(
                 "quorum.changed",
@@ -257,7 +258,7 @@ def formatted(member: Member) -> Optional[bool]:
 def _has_begun(cluster: Cluster) -> bool:
     """Whether a node of the cluster was ever started, or one that nobody has looked at may have been."""
     return bool(cluster.snapshot) or any(
-        each.facts is None or each.product_facts("kafka").get("current") for each in cluster.brokers
+        each.facts is None or each.product_facts("kafka").get("current") for each in cluster.nodes
     )
 
 
@@ -266,9 +267,9 @@ def _unformatted(cluster: Cluster) -> Iterator[Problem]:
 
     Formatted as the first ones were, an empty voter would vote for a past that it does not know.
     """
-    bare = [each for each in cluster.brokers if formatted(each) is False]
+    bare = [each for each in cluster.nodes if formatted(each) is False]
     if bare and not _has_begun(cluster):
-        outside = [each.name for each in cluster.brokers if not each.in_play]
+        outside = [each.name for each in cluster.nodes if not each.in_play]
         if outside:
             told = ", ".join(outside)
             reason = f"a new cluster begins with all of its nodes, and this run is without {told}"
@@ -290,7 +291,7 @@ def _half_formatted(cluster: Cluster) -> Iterator[Problem]:
     if _has_begun(cluster):
         return
     ids, _servers = identities(cluster)
-    for member in cluster.brokers:
+    for member in cluster.nodes:
         for each in member.log_directories[:1]:
             meta: Mapping[str, Any] = each.get("meta") or {}
             cluster_id = meta.get("cluster.id", "")
@@ -323,7 +324,7 @@ def storage_of(cluster: Cluster, fresh_id: str) -> Optional[Dict[str, Any]]:
         return None
     ids, _servers = identities(cluster)
     known: Set[str] = set()
-    for member in cluster.brokers:
+    for member in cluster.nodes:
         for each in member.log_directories:
             known.add((each.get("meta") or {}).get("cluster.id") or "")
     known.discard("")
@@ -342,7 +343,7 @@ def storage_of(cluster: Cluster, fresh_id: str) -> Optional[Dict[str, Any]]:
         "initial_controllers": initial_controllers(cluster_id, controllers),
         "unformatted": [
             each.name
-            for each in cluster.brokers
+            for each in cluster.nodes
             if any(not one.get("meta") for one in each.product_facts("kafka").get("log_dirs") or ())
         ],
     }
@@ -350,4 +351,4 @@ def storage_of(cluster: Cluster, fresh_id: str) -> Optional[Dict[str, Any]]:
 
 def quorums(cluster: Cluster) -> Dict[str, Optional[Dict[str, Any]]]:
     """host -> its part in the quorum, as broker_properties takes it; None in ZooKeeper mode."""
-    return {each.name: quorum_of(each, cluster.controllers) for each in cluster.brokers}
+    return {each.name: quorum_of(each, cluster.controllers) for each in cluster.nodes}

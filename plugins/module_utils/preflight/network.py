@@ -167,6 +167,8 @@ def _elsewhere(member: Member) -> Iterator[Problem]:
     binds = [
         (f"kafka_listeners[{index}].bind", each.bind) for index, each in enumerate(member.listeners)
     ]
+    if member.is_controller:
+        binds.append(("kafka_controller_bind", member.text("kafka_controller_bind")))
     if member.is_server:
         binds.append(("zookeeper_bind", member.text("zookeeper_bind")))
     here = (member.facts or {}).get("addresses")
@@ -318,18 +320,12 @@ def _resolution(world: World, cluster: Cluster) -> Iterator[Problem]:
                 "listeners.unresolvable",
                 everywhere=for_brokers or not each.audience,
             )
-    for member in cluster.servers:
-        address = member.text("zookeeper_address")
+    others = [(each, "kafka_address", "listeners.unresolvable") for each in cluster.controllers]
+    others += [(each, "zookeeper_address", "ensemble.unresolvable") for each in cluster.servers]
+    for member, variable, check in others:
+        address = member.text(variable)
         if address and not is_address(address) and not host_problem(address):
-            yield from _resolves(
-                world,
-                cluster,
-                member,
-                "zookeeper_address",
-                address,
-                "ensemble.unresolvable",
-                everywhere=True,
-            )
+            yield from _resolves(world, cluster, member, variable, address, check, everywhere=True)
 
 
 def _resolves(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Dict, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import topic_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention.plan import (
@@ -21,6 +21,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kaf
     zookeeper_connect,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import bare
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import identities
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.in_force import (
     addresses_in_effect,
 )
@@ -88,6 +89,20 @@ def question(
         asked["zookeeper"] = zookeeper_connect(ensemble, some[0].text("kafka_zookeeper_chroot"))
         asked["zookeeper_timeout"] = ASK_SECONDS
     return asked
+
+
+def healthy_nodes(cluster: Cluster, answer: Mapping[str, Any]) -> List[int]:
+    """Ids of the nodes that are not sick: brokers in sync, and controllers that are none and keep up.
+
+    Where the quorum has no leader nobody knows who keeps up, and all count.
+    """
+    quorum = answer.get("quorum") or {}
+    behind = {each["id"] for each in quorum.get("voters") or () if not each["keeps_up"]}
+    if quorum.get("leader") is None:
+        behind = set()
+    ids, _servers = identities(cluster)
+    apart = {ids[each.name] for each in cluster.controllers_apart} - behind
+    return sorted(apart.union(answer["in_sync"]))
 
 
 def snapshot_of(answer: Mapping[str, Any]) -> Tuple[Optional[Snapshot], Optional[int]]:

@@ -63,7 +63,7 @@ class Directory:
 def data_directories(member: Member) -> List[Directory]:
     """Every data directory of this member, once per variable that names it."""
     found_here = []
-    if member.is_broker:
+    if member.runs_kafka:
         facts = {each["path"]: each for each in member.product_facts("kafka").get("log_dirs") or []}
         for index, path in enumerate(member.log_dirs):
             variable = f"kafka_log_dirs[{index}]"
@@ -199,7 +199,7 @@ def _cannot_be_made(each: Directory) -> Iterator[Problem]:
 
 def _own_places(member: Member) -> Iterator[Tuple[str, str]]:
     """(variable, path) of the directories of this member's instances that hold no data."""
-    for product, present in (("kafka", member.is_broker), ("zookeeper", member.is_server)):
+    for product, present in (("kafka", member.runs_kafka), ("zookeeper", member.is_server)):
         for kind in ("config_dir", "application_log_dir", "state_dir"):
             variable = f"{product}_{kind}"
             if present and member.text(variable).startswith("/"):

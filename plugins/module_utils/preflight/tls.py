@@ -157,7 +157,7 @@ def check_tls(world: World) -> Iterator[Problem]:
     """What `examine` found in each broker's kafka_ssl."""
     for member in world.members:
         told = member.tls or {}
-        if member.is_broker:
+        if member.runs_kafka:
             for part in ("certificate", "key", "ca"):
                 problem = (told.get(part) or {}).get("problem")
                 if problem:

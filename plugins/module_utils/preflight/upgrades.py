@@ -89,7 +89,7 @@ def check_paths(world: World) -> Iterator[Problem]:
     """Whether what runs may become what the inventory names, in a run for this purpose."""
     for cluster in world.clusters:
         for product in ("kafka", "zookeeper"):
-            members = cluster.brokers if product == "kafka" else cluster.servers
+            members = cluster.nodes if product == "kafka" else cluster.servers
             for member in members:
                 yield from _path(world.purpose, cluster, member, product)
             if world.purpose in (UPGRADE, ROLLBACK):
@@ -268,7 +268,7 @@ TITLES = {"kafka": "Kafka", "zookeeper": "ZooKeeper"}
 def state_lines(cluster: Cluster) -> List[str]:
     """What is half done in a cluster as to versions, for a table of its status; empty if nothing is."""
     lines = []
-    for product, members in (("zookeeper", cluster.servers), ("kafka", cluster.brokers)):
+    for product, members in (("zookeeper", cluster.servers), ("kafka", cluster.nodes)):
         versions = _hosts_by_version(members, product)
         if len(versions) > 1:
             told = "; ".join(
@@ -310,7 +310,7 @@ def _protocol_lines(speakers: Sequence[Tuple[str, protocol.Speaker]]) -> List[st
 def plan_lines(cluster: Cluster, purpose: str) -> List[str]:
     """What a run for this purpose is about to do; said before it begins."""
     lines: List[str] = []
-    for product, members in (("zookeeper", cluster.servers), ("kafka", cluster.brokers)):
+    for product, members in (("zookeeper", cluster.servers), ("kafka", cluster.nodes)):
         moves: Dict[Tuple[str, str], List[str]] = {}
         for member in members:
             running, wanted = running_version(member, product), member.text(f"{product}_version")
@@ -353,7 +353,7 @@ def after_lines(cluster: Cluster, purpose: str, commands: Mapping[str, str]) -> 
         f"{TITLES[product]}: every member of this run runs {', '.join(versions)}."
         for product, versions in (
             ("zookeeper", _wanted_versions(cluster.servers, "zookeeper")),
-            ("kafka", _wanted_versions(cluster.brokers, "kafka")),
+            ("kafka", _wanted_versions(cluster.nodes, "kafka")),
         )
         if versions
     ]

@@ -77,7 +77,7 @@ INTERNAL_FACTORS = (
 def check_versions(world: World) -> Iterator[Problem]:
     """Known versions, and both products together."""
     for cluster in world.clusters:
-        for member in cluster.brokers:
+        for member in cluster.nodes:
             yield from _product(member, "kafka", world.versions)
             version = member.text("kafka_version")
             if VERSION.match(version) and cluster.kraft and not of_mode(member, version):
@@ -177,7 +177,7 @@ def broker_table_for(member: Member, versions: Versions) -> Optional[KeyTable]:
 def check_config(world: World) -> Iterator[Problem]:
     """Every key and value of kafka_config, kafka_host_config and zookeeper_config."""
     for member in world.members:
-        if member.is_broker:
+        if member.runs_kafka:
             table = broker_table_for(member, world.versions)
             if table is None:
                 yield from _unchecked(member)
@@ -389,7 +389,7 @@ def products(members: Tuple[Member, ...]) -> List[Dict[str, Any]]:
         if member.is_server and member.text("zookeeper_version"):
             version = member.text("zookeeper_version")
             wanted[("zookeeper", version)] = {"product": "zookeeper", "version": version}
-        if member.is_broker and member.text("kafka_version"):
+        if member.runs_kafka and member.text("kafka_version"):
             version, scala = member.text("kafka_version"), member.text("kafka_scala_version")
             wanted[("kafka", version, scala)] = {
                 "product": "kafka",

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, FrozenSet, Iterable, Mapping, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Topic
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
@@ -117,7 +117,7 @@ class Controller:
 
 @dataclass(frozen=True)
 class Cluster:
-    """The brokers and servers that share a kafka_cluster_name."""
+    """The nodes of Kafka and the ZooKeeper servers that share a kafka_cluster_name."""
 
     name: str
     brokers: Tuple[Member, ...]
@@ -125,30 +125,37 @@ class Cluster:
     snapshot: Optional[Snapshot] = None
     # The hosts whose servers leave in this run; None where the ensemble stays as it is.
     leaving: Optional[FrozenSet[str]] = None
-    # The brokers of every cluster of the inventory.
-    all_brokers: FrozenSet[str] = frozenset()
+    # Controllers that are no brokers.
+    controllers_apart: Tuple[Member, ...] = ()
+    # The nodes of every cluster of the inventory.
+    all_nodes: FrozenSet[str] = frozenset()
+
+    @property
+    def nodes(self) -> Tuple[Member, ...]:
+        """All that runs Kafka, brokers first."""
+        return self.brokers + self.controllers_apart
 
     @property
     def kraft(self) -> bool:
         """Whether the metadata is kept by controllers of Kafka: the one place where the mode decides.
 
-        That all brokers say the same is another check.
+        That all nodes say the same is another check.
         """
-        return any(each.kraft for each in self.brokers)
+        return any(each.kraft for each in self.nodes)
 
     @property
     def controllers(self) -> Tuple[Member, ...]:
         """The voters of the quorum; none in ZooKeeper mode."""
-        return tuple(each for each in self.brokers if each.is_controller)
+        return tuple(each for each in self.nodes if each.is_controller)
 
     @property
     def controllers_elsewhere(self) -> FrozenSet[str]:
-        """Hosts of the group of controllers that are no brokers, of no cluster of the inventory."""
+        """Hosts of the group of controllers that do not run Kafka, in no cluster of the inventory."""
         return frozenset(
             name
-            for each in self.brokers
+            for each in self.nodes
             for name in each.controllers
-            if name not in self.all_brokers
+            if name not in self.all_nodes
         )
 
     @property
@@ -159,8 +166,8 @@ class Cluster:
     @property
     def members(self) -> Tuple[Member, ...]:
         """Every member once, brokers first."""
-        names = {member.name for member in self.brokers}
-        return self.brokers + tuple(each for each in self.servers if each.name not in names)
+        names = {member.name for member in self.nodes}
+        return self.nodes + tuple(each for each in self.servers if each.name not in names)
 
     @property
     def machines(self) -> FrozenSet[str]:
@@ -201,12 +208,14 @@ class World:
         """All clusters, by name."""
         grouped: Dict[str, Any] = {}
         for member in sorted(self.members, key=lambda each: natural_key(each.name)):
-            brokers, servers = grouped.setdefault(member.cluster, ([], []))
+            brokers, apart, servers = grouped.setdefault(member.cluster, ([], [], []))
             if member.is_broker:
                 brokers.append(member)
+            elif member.is_controller:
+                apart.append(member)
             if member.is_server:
                 servers.append(member)
-        names = frozenset(member.name for member in self.members if member.is_broker)
+        names = frozenset(member.name for member in self.members if member.runs_kafka)
         return tuple(
             Cluster(
                 name,
@@ -214,9 +223,10 @@ class World:
                 tuple(servers),
                 self.snapshots.get(name),
                 self.leaving,
+                tuple(apart),
                 names,
             )
-            for name, (brokers, servers) in sorted(grouped.items())
+            for name, (brokers, apart, servers) in sorted(grouped.items())
         )
 
 
@@ -251,14 +261,14 @@ def effective_properties(member: Member, brokers: int) -> Dict[str, str]:
 
 
 def quorum_of(member: Member, controllers: Iterable[Member]) -> Optional[Dict[str, Any]]:
-    """The part of a broker in the quorum of these controllers, as broker_properties takes it.
+    """The part of a node in the quorum of these controllers, as broker_properties takes it.
 
     None in ZooKeeper mode.
     """
     if not member.kraft:
         return None
     return {
-        "roles": ["broker", "controller"] if member.is_controller else ["broker"],
+        "roles": roles_of(member),
         "bind": member.text("kafka_controller_bind"),
         "address": member.text("kafka_address"),
         "port": member.get("kafka_controller_port"),
@@ -267,6 +277,12 @@ def quorum_of(member: Member, controllers: Iterable[Member]) -> Optional[Dict[st
             for each in controllers
         ],
     }
+
+
+def roles_of(member: Member) -> List[str]:
+    """The `process.roles` of a node in KRaft mode."""
+    parts = {"broker": member.is_broker, "controller": member.is_controller}
+    return [role for role, has in parts.items() if has]
 
 
 def variable_of(member: Member, key: str) -> str:

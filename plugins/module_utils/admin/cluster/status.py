@@ -173,6 +173,12 @@ def _seen(
     if item["role"] == "zookeeper":
         answers = [each for each in servers if each.get("id") is not None]
         return next((each.get("role") for each in answers if int(each["id"]) == number), None)
+    if item["role"] == "controller":
+        quorum = cluster.get("quorum") or {}
+        votes = {each["id"] for each in quorum.get("voters") or () if each["keeps_up"]}
+        if number not in votes:
+            return None
+        return "leader" if quorum.get("leader") == number else "voter"
     if number not in {int(each["id"]) for each in cluster.get("brokers") or ()}:
         return None
     return "controller" if cluster.get("controller") == number else "broker"
@@ -186,7 +192,7 @@ def _state(item: Mapping[str, Any], process: Mapping[str, Any], seen: Optional[s
         return DOWN
     if seen:
         return seen
-    return "no quorum" if item["role"] == "zookeeper" else "not registered"
+    return "not registered" if item["role"] == "kafka" else "no quorum"
 
 
 def _problem(state: str, seen: Optional[str]) -> str:

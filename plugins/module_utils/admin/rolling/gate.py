@@ -62,6 +62,7 @@ GO, WAIT, CANNOT_PASS = "go", "wait", "cannot_pass"
 MIN_INSYNC = "min.insync.replicas"
 EVERYTHING = "all"
 OFFLINE = " offline: "
+NO_BROKER = "it is a controller and no broker"
 # So many partitions are named in a message, and so many topics in an option to copy.
 SHOWN = 10
 SHOWN_TOPICS = 30
@@ -324,6 +325,11 @@ def also_for(verdict: Verdict, reasons: Sequence[str]) -> Verdict:
     return replace(verdict, verdict=kind, reasons=(*verdict.reasons, *reasons))
 
 
+def of_controller(verdict: Verdict) -> Verdict:
+    """The verdict of a controller that is no broker: it holds no partition, and the quorum alone decides."""
+    return replace(verdict, mending=NO_BROKER) if not verdict.partitions else verdict
+
+
 # ---------------------------------------------------------------- for people
 
 
@@ -394,6 +400,9 @@ def summary(verdict: Verdict) -> str:
         WAIT: "may not stop yet",
         CANNOT_PASS: "may not be stopped",
     }[verdict.verdict]
+    if verdict.mending == NO_BROKER:
+        told = f"controller {verdict.broker} {told}"
+        return f"{told}{': ' if verdict.reasons else ''}{'; '.join(verdict.reasons)}"
     held = f"{verdict.partitions} partition{'' if verdict.partitions == 1 else 's'}"
     why = list(verdict.reasons)
     if verdict.doomed:

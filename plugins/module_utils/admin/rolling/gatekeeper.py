@@ -167,8 +167,12 @@ class Gatekeeper:
         self.alone = "; ".join(
             filter(None, (controllers.without_quorum(found, each) for each in verdicts))
         )
+        apart = set(self.question.voters) - set(self.question.expected)
         return {
-            broker: gate.also_for(each, controllers.held_back(found, broker))
+            broker: gate.also_for(
+                gate.of_controller(each) if broker in apart else each,
+                controllers.held_back(found, broker),
+            )
             for broker, each in verdicts.items()
         }
 

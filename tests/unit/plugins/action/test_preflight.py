@@ -185,7 +185,7 @@ def test_no_secret_leaves_the_controller(tmp_path, secret):
     assert member.mapping("kafka_sasl")["inter_broker_password"]
 
 
-@pytest.mark.parametrize("name", ["local", "local-1x1", "local-1x2", "local-kraft"])
+@pytest.mark.parametrize("name", ["local", "local-1x1", "local-1x2", "local-kraft", "local-kraft-3x3"])
 def test_the_local_inventories_are_good(name):
     one_machine = {"all": {"machine": {"network": "here", "filesystem": "here"}}}
     verdict = ground.judge_gathered(
@@ -465,19 +465,24 @@ def test_the_names_of_all_members_are_evaluated_once_for_all_hosts(tmp_path, mon
     asked = []
 
     class Inventory:
-        def names_of(self, host, is_broker, is_server):
-            asked.append((host, is_broker, is_server))
+        def names_of(self, host, is_broker, is_server, is_controller):
+            asked.append((host, is_broker, is_server, is_controller))
             return [f"{host}.example.com"]
 
     def announced(task):
         return plugin_of(task)._announced(Inventory(), gathered)
 
     monkeypatch.setattr(action.C, "DEFAULT_LOCAL_TMP", str(tmp_path))
-    gathered = {"brokers": ["a", "b"], "servers": ["b"], "siblings": ["a", "b"]}
-    assert announced("one") == announced("one") == {"a.example.com", "b.example.com"}
-    assert asked == [("a", True, False), ("b", True, True)]
+    gathered = {"brokers": ["a", "b"], "servers": ["b"], "controllers": ["c"]}
+    gathered["siblings"] = ["a", "b", "c"]
+    assert announced("one") == announced("one") == {f"{host}.example.com" for host in "abc"}
+    assert asked == [
+        ("a", True, False, False),
+        ("b", True, True, False),
+        ("c", False, False, True),
+    ]
     announced("two")  # another task may see other variables
-    assert len(asked) == 4
+    assert len(asked) == 6
 
 
 @pytest.mark.parametrize(

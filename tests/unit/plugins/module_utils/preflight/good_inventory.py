@@ -231,7 +231,7 @@ def gather_files(path, secrets=None):
     raws = []
     for host in hostvars:
         gathered = inventory.gather(host)
-        if gathered["is_broker"] or gathered["is_server"]:
+        if gathered["runs_kafka"] or gathered["is_server"]:
             gathered["settings"] = masked_settings(gathered["settings"])
             raws.append(raw_of(host, gathered))
     return with_assigned_ids(inventory, raws), inventory, task_vars["groups"]
