@@ -120,8 +120,14 @@ SECURED = {"kafka_listeners": [{"name": "A", "port": 9092, "protocol": "SSL"}]}
 WRONG = {
     "two voters": (group("controllers", NODES[:2]), {}, {"quorum.size": NODES[:2]}),
     "no voters": (group("controllers", []), {}, {"quorum.size": NODES}),
-    "a controller that is no broker": (
-        group("controllers", [*NODES, "c-1"]),
+    "a controller whose mode nobody has set": (
+        {
+            "all": {
+                "children": {
+                    "controllers": {"hosts": {"c-1": {"kafka_metadata": "zookeeper"}}},
+                }
+            }
+        },
         {},
         {"quorum.separate": ["c-1"]},
     ),
@@ -239,6 +245,122 @@ WRONG = {
 def test_what_is_refused(name, tmp_path):
     overlay, facts, expected = WRONG[name]
     assert told(verdict_of(kraft(overlay), tmp_path, facts=copy.deepcopy(facts))) == expected
+
+
+# ---------------------------------------------------------------- controllers that are no brokers
+
+APART = ["c-1", "c-2", "c-3"]
+APART_KNOWN = ",".join(f"{name}.example.com:9093" for name in APART)
+
+
+def apart(more=None):
+    """Three brokers, and three controllers on hosts of their own."""
+    document = kraft()
+    hosts = {name: {"ansible_host": f"{name}.example.com"} for name in APART}
+    document["all"]["children"]["controllers"] = {"hosts": hosts}
+    return merge(document, more or {})
+
+
+def begun_apart(**more):
+    """Facts of such a cluster that has begun: brokers 1 to 3, controllers 4 to 6."""
+    facts = {}
+    for node, name in enumerate([*NODES, *APART], 1):
+        current = {
+            "process.roles": "broker" if name in NODES else "controller",
+            "controller.quorum.bootstrap.servers": APART_KNOWN,
+            "node.id": str(node),
+        }
+        facts[name] = {**meta(node), "kafka/current": current}
+    for name, changes in more.items():
+        facts[name.replace("_", "-")].update(changes)
+    return facts
+
+
+def test_controllers_of_their_own(tmp_path):
+    """Their ids and the brokers' are of one kind; each has its part, and the directory id of a voter."""
+    verdict = verdict_of(apart(), tmp_path)
+    assert not told(verdict)
+    result = verdict.result
+    ids = {name: each["broker_id"] for name, each in result["ids"].items()}
+    assert sorted(ids.values()) == [1, 2, 3, 4, 5, 6]
+    assert {result["quorums"][name]["roles"][0] for name in NODES} == {"broker"}
+    assert [result["quorums"][name]["roles"] for name in APART] == [["controller"]] * 3
+    assert [each["host"] for each in result["brokers"]["orders-prod"]] == NODES
+    nodes = result["nodes"]["orders-prod"]
+    assert {each["host"] for each in nodes if not each["broker"]} == set(APART)
+    assert [each["broker"] for each in nodes] == [True] * 3 + [False] * 3
+    storage = result["storage"]["orders-prod"]
+    assert set(storage["unformatted"]) == {*NODES, *APART}
+    voters = {each.split("@")[0] for each in storage["initial_controllers"].split(",")}
+    assert voters == {str(ids[name]) for name in APART}
+
+
+def test_controllers_keep_the_ids_on_their_disks(tmp_path):
+    facts = begun_apart()
+    verdict = verdict_of(apart(), tmp_path, facts=facts)
+    assert not told(verdict)
+    assert [verdict.result["ids"][name]["broker_id"] for name in APART] == [4, 5, 6]
+
+
+def test_a_run_for_controllers_alone_has_somebody_who_speaks_for_the_cluster(tmp_path):
+    away = {name: {"in_play": False} for name in [*NODES, "c-2", "c-3"]}
+    verdict = verdict_of(apart(), tmp_path, facts=begun_apart(), raw=away)
+    assert verdict.result["cluster_first"] == {"orders-prod": "c-1"}
+
+
+WRONG_APART = {
+    "a controller with the id of a broker": (
+        {
+            "all": {
+                "children": {
+                    "kafka": {"hosts": {"kafka-1": {"kafka_broker_id": 7}}},
+                    "controllers": {"hosts": {"c-1": {"kafka_broker_id": 7}}},
+                }
+            }
+        },
+        {},
+        {"identity.duplicate_broker_id": ["c-1", "kafka-1"]},
+    ),
+    "a controller's disk with the id of a broker": (
+        {},
+        begun_apart(c_2=meta(2)),
+        {"identity.duplicate_broker_id": ["c-2", "kafka-2"]},
+    ),
+    "a controller with a foreign cluster id": (
+        {},
+        begun_apart(c_3=meta(6, OTHER_ID)),
+        {"identity.foreign_cluster": ["c-3"]},
+    ),
+    "a controller whose disk is empty": (
+        {},
+        begun_apart(c_1={"kafka/log_dirs/0/meta": None}),
+        {"quorum.unformatted": ["c-1"]},
+    ),
+    "a controller that becomes a broker, too": (
+        {"all": {"children": {"kafka": {"hosts": {"c-1": {}}}}}},
+        begun_apart(),
+        {"quorum.changed": ["c-1"]},
+    ),
+    "another release for the controllers": (
+        {"all": {"children": {"controllers": {"hosts": {"c-1": {"kafka_version": "3.9.2"}}}}}},
+        {},
+        {"settings.not_uniform": ["c-1"]},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_APART)
+def test_what_is_refused_of_controllers_of_their_own(name, tmp_path):
+    overlay, facts, expected = WRONG_APART[name]
+    assert told(verdict_of(apart(overlay), tmp_path, facts=copy.deepcopy(facts))) == expected
+
+
+def test_a_group_of_controllers_makes_no_members_in_zookeeper_mode(tmp_path):
+    """Any other group may be called so."""
+    document = good()
+    document["all"]["children"]["controllers"] = {"hosts": {"switch-1": {}}}
+    verdict = verdict_of(document, tmp_path)
+    assert not told(verdict) and "switch-1" not in verdict.result["ids"]
 
 
 def test_a_cluster_of_kraft_mode_stays_one(tmp_path):
