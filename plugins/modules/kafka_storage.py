@@ -49,6 +49,29 @@ options:
     description: User who owns the directories. Empty for the user who runs the module.
     type: str
     default: ""
+  users:
+    description:
+      - Users of SCRAM that the cluster begins with, the same for each controller. Without them brokers that log in to each other
+        by SCRAM would never start.
+      - The tool gets what Kafka keeps of a password, in a file that the account alone can read, for as long as it runs.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      name:
+        description: The user's name, without commas, quotation marks, brackets and equals signs.
+        type: str
+        required: true
+      password:
+        description: The password.
+        type: str
+        required: true
+      mechanisms:
+        description: For which mechanisms.
+        type: list
+        elements: str
+        choices: [SCRAM-SHA-256, SCRAM-SHA-512]
+        required: true
 attributes:
   check_mode:
     description: Formats nothing, and says what it would format.
@@ -86,6 +109,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.kraft_st
     Node,
     format_node,
     metas,
+    scram_arguments,
     unformatted,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
@@ -103,6 +127,21 @@ def main() -> None:
             "release": {"type": "path", "required": True},
             "java_home": {"type": "path", "required": True},
             "account": {"type": "str", "default": ""},
+            "users": {
+                "type": "list",
+                "elements": "dict",
+                "default": [],
+                "options": {
+                    "name": {"type": "str", "required": True},
+                    "password": {"type": "str", "required": True, "no_log": True},
+                    "mechanisms": {
+                        "type": "list",
+                        "elements": "str",
+                        "choices": ["SCRAM-SHA-256", "SCRAM-SHA-512"],
+                        "required": True,
+                    },
+                },
+            },
         },
         supports_check_mode=True,
     )
@@ -113,6 +152,7 @@ def main() -> None:
         params["log_dirs"],
         params["initial_controllers"],
         params["account"],
+        scram_arguments(params["users"]),
     )
     try:
         left = unformatted(node, metas(node.log_dirs))

@@ -38,7 +38,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 # The offsets of this folder's shared clusters start here, in steps of 20; those of modules that kill and
 # roll lie 1000 and more above.
 OFFSET = int(os.environ.get("KAFKAOPS_TEST_LOCAL_OFFSET", "21000"))
-HIGHEST_PORT = 9200  # of all local inventories, before the offset
+HIGHEST_PORT = 9300  # of all local inventories, before the offset
 # Generous: a loaded machine is slow, not wrong.
 PLAY_TIMEOUT = 540
 RECAP = re.compile(r"^(\S+)\s+: (ok=\d+.*)$", re.MULTILINE)
@@ -155,6 +155,12 @@ class LocalCluster:
             name: values["kafka_broker_id"]
             for name, values in hosts["children"]["kafka"]["hosts"].items()
         }
+        # of KRaft mode, those that are no brokers
+        self.controllers = {
+            name: values["kafka_broker_id"]
+            for name, values in hosts["children"].get("controllers", {}).get("hosts", {}).items()
+            if name not in self.brokers
+        }
         self.client_settings = {}  # of confluent-kafka
         self.tool_settings = {}  # of Kafka's tools, as in --command-config
         self._brokers_have = {}  # keys of server.properties that tests have set
@@ -169,7 +175,7 @@ class LocalCluster:
 
     def configure(self, group, **variables):
         """Set variables of a group or host on top of the inventory, replacing those set here before."""
-        kind = "group_vars" if group in ("all", "kafka", "zookeeper") else "host_vars"
+        kind = "group_vars" if group in ("all", "kafka", "controllers", "zookeeper") else "host_vars"
         (self.overlay / kind / f"{group}.yml").write_text(yaml.safe_dump(variables))
 
     def set_brokers(self, settings, **variables):
@@ -292,7 +298,7 @@ class LocalCluster:
     @property
     def names(self):
         """All instances."""
-        return [*self.zookeepers, *self.brokers]
+        return [*self.zookeepers, *self.brokers, *self.controllers]
 
     def process(self, name):
         """Return the running Process of an instance, or None; by the start record and /proc."""
@@ -333,8 +339,9 @@ class LocalCluster:
         self.run([tool, "-c", configuration, *arguments])
 
     def name_of(self, broker_id):
-        """Return the inventory name of a broker id."""
-        return next(name for name, number in self.brokers.items() if number == broker_id)
+        """Return the inventory name of the id of a broker or controller."""
+        nodes = {**self.brokers, **self.controllers}
+        return next(name for name, number in nodes.items() if number == broker_id)
 
     # -- clients that are not ours
 
@@ -352,6 +359,7 @@ class LocalCluster:
         """(host, port) of every instance by its name."""
         ports = {name: zookeeper_port(self, name) for name in self.zookeepers}
         ports |= {name: self.port(name) for name in self.brokers}
+        ports |= {name: self.port(name) + 99 for name in self.controllers}
         return {name: ("127.0.0.1", port) for name, port in ports.items()}
 
     @property

@@ -47,6 +47,7 @@ OWNED_KEYS = {
     "ssl.truststore.type": "kafka_ssl",
     "ssl.truststore.location": "kafka_ssl",
     "ssl.client.auth": "kafka_ssl",
+    "sasl.mechanism.controller.protocol": "kafka_sasl",
 }
 
 # Computed settings that only ZooKeeper mode has.
@@ -61,8 +62,12 @@ _LOGIN_MODULES = {
     "SCRAM": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 AUTHORIZER_CLASS = "kafka.security.authorizer.AclAuthorizer"
+# In KRaft mode.
+STANDARD_AUTHORIZER_CLASS = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 # The listener of the controllers in KRaft mode. Brokers know it, and no client does.
 CONTROLLER_LISTENER = "CONTROLLER"
+# How nodes log in there: SCRAM users stand in the metadata, and without a quorum there are none.
+CONTROLLER_MECHANISM = "PLAIN"
 
 
 def property_value(value: Any) -> str:
@@ -171,31 +176,49 @@ def _sasl_properties(
         for mechanism in mechanisms:
             key = f"listener.name.{listener['name'].lower()}.{mechanism.lower()}.sasl.jaas.config"
             if mechanism == "PLAIN":
-                users = dict(sasl.get("users") or {})
-                users.setdefault(user, password)
-                entries = " ".join(
-                    f"{_jaas_user(name)}={_jaas(users[name])}" for name in sorted(users) if name
-                )
-                module = _LOGIN_MODULES["PLAIN"]
+                users = {user: password, **(sasl.get("users") or {})}
+                properties[key] = _plain_jaas(user, password, users)
             else:
-                entries = ""
                 module = _LOGIN_MODULES["SCRAM"]
-            properties[key] = (
-                f"{module} required username={_jaas(user)} "
-                f"password={_jaas(password)}{' ' + entries if entries else ''};"
-            )
+                properties[key] = (
+                    f"{module} required username={_jaas(user)} password={_jaas(password)};"
+                )
     return properties
 
 
+def _controller_login(protocol: str, sasl: Mapping[str, Any]) -> Dict[str, Any]:
+    """How nodes prove to the controllers who they are, as the controllers take it."""
+    listener = f"listener.name.{CONTROLLER_LISTENER.lower()}"
+    if protocol == "SSL":
+        return {f"{listener}.ssl.client.auth": "required"}
+    if not protocol.startswith("SASL_"):
+        return {}
+    user, password = sasl.get("inter_broker_user") or "", sasl.get("inter_broker_password") or ""
+    return {
+        "sasl.mechanism.controller.protocol": CONTROLLER_MECHANISM,
+        f"{listener}.sasl.enabled.mechanisms": CONTROLLER_MECHANISM,
+        f"{listener}.{CONTROLLER_MECHANISM.lower()}.sasl.jaas.config": _plain_jaas(
+            user, password, {user: password}
+        ),
+    }
+
+
+def _plain_jaas(user: str, password: str, users: Mapping[str, Any]) -> str:
+    entries = "".join(f" {_jaas_user(name)}={_jaas(users[name])}" for name in sorted(users) if name)
+    module = _LOGIN_MODULES["PLAIN"]
+    return f"{module} required username={_jaas(user)} password={_jaas(password)}{entries};"
+
+
 def _quorum_properties(
-    node_id: Any, broker: Mapping[str, Any], quorum: Mapping[str, Any]
+    node_id: Any, broker: Mapping[str, Any], quorum: Mapping[str, Any], sasl: Mapping[str, Any]
 ) -> Dict[str, Any]:
     """Return what KRaft mode adds to or changes in the properties of a `broker`.
 
-    A controller that is no broker has its own listener only. `quorum`: dict of `roles` (list of broker, controller), `bind`, `address` and `port` of its controller
-    listener, and `controllers`, the list of all controllers as dicts of `address port`. The quorum is a
+    A controller that is no broker has its own listener only. `quorum`: dict of `roles` (list of broker, controller), `bind`, `address`, `port` and `protocol` of its
+    controller listener, and `controllers`, the list of all controllers as dicts of `address port`. The quorum is a
     dynamic one: its voters stand in the metadata, where the format of the storage has put them.
     """
+    protocol = quorum.get("protocol") or "PLAINTEXT"
     properties = {
         "process.roles": list(quorum["roles"]),
         "node.id": node_id,
@@ -205,8 +228,9 @@ def _quorum_properties(
         ],
         "listener.security.protocol.map": [
             *broker["listener.security.protocol.map"],
-            f"{CONTROLLER_LISTENER}:PLAINTEXT",
+            f"{CONTROLLER_LISTENER}:{protocol}",
         ],
+        **_controller_login(protocol, sasl),
     }
     if "controller" in quorum["roles"]:
         beside = broker if "broker" in quorum["roles"] else {}
@@ -279,7 +303,7 @@ def broker_properties(
     if quorum:
         for key in ZOOKEEPER_MODE_KEYS:
             del properties[key]
-        properties.update(_quorum_properties(broker_id, properties, quorum))
+        properties.update(_quorum_properties(broker_id, properties, quorum, sasl or {}))
         if "broker" not in quorum["roles"]:
             # It is the name of a listener that a controller alone does not have.
             del properties["inter.broker.listener.name"]
@@ -298,9 +322,12 @@ def broker_properties(
             }
         )
     if sasl:
-        properties.update(_sasl_properties(listeners, sasl))
+        own = [] if quorum and "broker" not in quorum["roles"] else listeners
+        properties.update(_sasl_properties(own, sasl))
     if authorizer:
-        properties["authorizer.class.name"] = AUTHORIZER_CLASS
+        properties["authorizer.class.name"] = (
+            STANDARD_AUTHORIZER_CLASS if quorum else AUTHORIZER_CLASS
+        )
         properties["super.users"] = ";".join(
             user if ":" in user else f"User:{user}" for user in super_users or ()
         )

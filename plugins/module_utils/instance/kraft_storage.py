@@ -6,19 +6,28 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import os
 import pwd
 import subprocess
-from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+import tempfile
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.scram import (
+    ITERATIONS,
+    salted_password,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     parse_properties,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import read_text
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import HIDDEN
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
 
 META = "meta.properties"
+SALT_BYTES = 32
 # A JVM that lives for a second.
 JVM_FLAGS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 FORMAT_SECONDS = 120
@@ -29,7 +38,7 @@ class Node:
     """One node as it is to be formatted.
 
     `initial_controllers`: the first voters, "" for a node that is no controller; `account`: the user who
-    owns the directories, "" for the one who runs this.
+    owns the directories, "" for the one who runs this; `users`: what --add-scram takes, see scram_argument.
     """
 
     cluster_id: str
@@ -37,6 +46,29 @@ class Node:
     log_dirs: Sequence[str]
     initial_controllers: str = ""
     account: str = ""
+    users: Sequence[str] = field(default=(), repr=False)
+
+
+def scram_argument(name: str, password: str, mechanism: str, salt: bytes) -> str:
+    """A user as `kafka-storage.sh format --add-scram` takes it: what is kept of the password, and not itself.
+
+    So a password may have any character. A name may not: what ends it is refused before.
+    """
+    salted = base64.b64encode(salted_password(password, mechanism, salt)).decode("ascii")
+    told = base64.b64encode(salt).decode("ascii")
+    return (
+        f"{mechanism}=[name={name},iterations={ITERATIONS},"
+        f'salt="{told}",saltedpassword="{salted}"]'
+    )
+
+
+def scram_arguments(users: Iterable[Mapping[str, Any]]) -> List[str]:
+    """The same of several users, dicts of `name password mechanisms`, with salts that are drawn."""
+    return [
+        scram_argument(user["name"], user["password"], mechanism, os.urandom(SALT_BYTES))
+        for user in users
+        for mechanism in user["mechanisms"]
+    ]
 
 
 def metas(log_dirs: Sequence[str]) -> Dict[str, Optional[Mapping[str, str]]]:
@@ -76,15 +108,38 @@ def unformatted(node: Node, found: Mapping[str, Optional[Mapping[str, str]]]) ->
     return left
 
 
-def command(node: Node, java_home: str, release: str, properties: str, some: bool) -> List[str]:
-    """The command that formats a node; `some`: whether a directory of it is formatted already."""
+def command(
+    node: Node, java_home: str, release: str, properties: str, some: bool, users: str = ""
+) -> List[str]:
+    """The command that formats a node; `some`: whether a directory of it is formatted already.
+
+    `users`: a file of further arguments, which nobody may see in the list of processes.
+    """
     words = [os.path.join(java_home, "bin", "java"), *JVM_FLAGS]
     words += ["-cp", os.path.join(release, "libs", "*"), "kafka.tools.StorageTool", "format"]
     # As one word: whatever an id begins with, it is no option.
     words += [f"--cluster-id={node.cluster_id}", "--config", properties]
     if node.initial_controllers:
         words += ["--initial-controllers", node.initial_controllers]
-    return words + (["--ignore-formatted"] if some else [])
+    words += ["--ignore-formatted"] if some else []
+    return words + ([f"@{users}"] if users else [])
+
+
+@contextlib.contextmanager
+def _arguments_of(node: Node, become: Mapping[str, Any]) -> Iterator[str]:
+    """A file with the arguments that are secret, one a line, for the account alone; "" if there are none."""
+    if not node.users:
+        yield ""
+        return
+    handle, path = tempfile.mkstemp(prefix="kafkaops-format-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as output:
+            output.write("".join(f"--add-scram\n{each}\n" for each in node.users))
+            if become:
+                os.fchown(output.fileno(), become["user"], become["group"])
+        yield path
+    finally:
+        os.unlink(path)
 
 
 def format_node(node: Node, java_home: str, release: str, properties: str) -> None:
@@ -96,24 +151,29 @@ def format_node(node: Node, java_home: str, release: str, properties: str) -> No
         entry = pwd.getpwnam(node.account)
         become = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
     try:
-        done = subprocess.run(
-            command(node, java_home, release, properties, some),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=FORMAT_SECONDS,
-            check=False,
-            cwd="/",
-            umask=0o027,
-            **become,
-        )
+        with _arguments_of(node, become) as users:
+            done = subprocess.run(
+                command(node, java_home, release, properties, some, users),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=FORMAT_SECONDS,
+                check=False,
+                cwd="/",
+                umask=0o027,
+                **become,
+            )
         said, code = done.stdout.decode("utf-8", "replace"), done.returncode
     except (OSError, subprocess.SubprocessError) as error:
         said, code = str(error), 1
     # The exit code alone tells too little: a controller that is not among the voters is no failure to Kafka.
     left = [path for path, meta in metas(node.log_dirs).items() if meta is None]
     if code or left:
+        # It shows what it makes of a user, and repeats an argument that it does not understand.
+        for each in node.users:
+            said = said.replace(each, HIDDEN)
         lines = [line.strip() for line in said.splitlines() if line.strip()]
+        lines = [line for line in lines if "ScramCredential" not in line]
         raise ProblemError(
             Problem(
                 "storage.not_formatted",

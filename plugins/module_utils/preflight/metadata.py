@@ -124,21 +124,6 @@ def _not_yet(world: World, cluster: Cluster) -> Iterator[Problem]:
             "kraft",
             "this playbook changes a running cluster in a way that is not fit for KRaft mode yet",
         )
-    for member in cluster.nodes:
-        secured = {
-            "kafka_authorizer": member.get("kafka_authorizer"),
-            "kafka_sasl.mechanisms": member.mapping("kafka_sasl").get("mechanisms"),
-            "kafka_ssl.certificate": member.mapping("kafka_ssl").get("certificate") and "...",
-        }
-        for variable, value in secured.items():
-            if value:
-                reason = "nodes that log in, encrypt or authorise are not set up yet"
-                yield found("metadata.not_yet", member.name, variable, value, reason)
-        for index, each in enumerate(member.listeners):
-            if each.protocol not in ("", "PLAINTEXT"):
-                variable = f"kafka_listeners[{index}].protocol"
-                reason = "in KRaft mode listeners other than PLAINTEXT are not set up yet"
-                yield found("metadata.not_yet", member.name, variable, each.protocol, reason)
 
 
 # ---------------------------------------------------------------- the quorum
@@ -198,7 +183,8 @@ def _controller_listener(cluster: Cluster) -> Iterator[Problem]:
                 )
     for member in cluster.controllers:
         bind = member.text("kafka_controller_bind")
-        if member.production and is_wildcard(bind):
+        open_to_all = cluster.controller_protocol == "PLAINTEXT"
+        if member.production and is_wildcard(bind) and open_to_all:
             reason = (
                 "the controllers listen on all addresses without a login, and whoever reaches them may"
                 " change everything"
@@ -351,4 +337,5 @@ def storage_of(cluster: Cluster, fresh_id: str) -> Optional[Dict[str, Any]]:
 
 def quorums(cluster: Cluster) -> Dict[str, Optional[Dict[str, Any]]]:
     """host -> its part in the quorum, as broker_properties takes it; None in ZooKeeper mode."""
-    return {each.name: quorum_of(each, cluster.controllers) for each in cluster.nodes}
+    protocol = cluster.controller_protocol
+    return {each.name: quorum_of(each, cluster.controllers, protocol) for each in cluster.nodes}

@@ -14,8 +14,14 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.address
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    Cluster,
+    World,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+
+# They end a name in an argument of kafka-storage.sh format --add-scram.
+NOT_IN_FORMAT = (",", '"', "=", "[", "]")
 
 
 def check_security(world: World) -> Iterator[Problem]:
@@ -28,6 +34,8 @@ def check_security(world: World) -> Iterator[Problem]:
             yield from _protocols(member)
             if member.production:
                 yield from _in_clear(member)
+        for member in cluster.nodes if cluster.kraft else ():
+            yield from _at_the_controllers(cluster, member)
         for member in cluster.servers:
             bind = member.text("zookeeper_bind")
             if member.production and is_wildcard(bind):
@@ -75,6 +83,99 @@ def _protocols(member: Member) -> Iterator[Problem]:
             )
     yield from _brokers_among_themselves(member, sasl)
     yield from _client_security(member, mechanisms)
+
+
+def _at_the_controllers(cluster: Cluster, member: Member) -> Iterator[Problem]:
+    """What a node needs to log in at the controllers, who take what the brokers speak among themselves.
+
+    Of brokers most of it is checked with their own listeners.
+    """
+    if _misread(member, "kafka_ssl") or _misread(member, "kafka_sasl"):
+        return
+    protocol, sasl = cluster.controller_protocol, member.mapping("kafka_sasl")
+    user = sasl.get("inter_broker_user") or ""
+    login = ("inter_broker_user", "inter_broker_password")
+    if protocol.startswith("SASL"):
+        if not member.is_broker and not all(sasl.get(key) for key in login):
+            yield _security(
+                member,
+                "kafka_sasl.inter_broker_user",
+                user,
+                f"the controllers speak {protocol}, and this one has no name or no password there",
+                "set kafka_sasl for controllers and brokers alike",
+            )
+        names = {each.mapping("kafka_sasl").get("inter_broker_user") or "" for each in cluster.nodes}
+        if len(names - {""}) > 1 and member == cluster.nodes[0]:
+            yield found(
+                "settings.not_uniform",
+                [each.name for each in cluster.nodes],
+                "kafka_sasl.inter_broker_user",
+                "(several)",
+                "the controllers know one user, by which all nodes log in there",
+                "set kafka_sasl once for the cluster",
+            )
+    yield from _for_the_format(member, sasl)
+    if protocol.endswith("SSL") and not member.is_broker:
+        ssl = member.mapping("kafka_ssl")
+        missing = [key for key in ("certificate", "key", "ca") if not ssl.get(key)]
+        if missing:
+            yield _security(
+                member,
+                f"kafka_ssl.{missing[0]}",
+                "",
+                f"the controllers speak {protocol}, and kafka_ssl has no {', no '.join(missing)}",
+                f"set kafka_ssl.{missing[0]} (PEM text)",
+            )
+    if member.is_broker:
+        return
+    yield from _client_of_the_brokers(cluster, member)
+    if member.get("kafka_authorizer") is not True:
+        return
+    users = [str(each) for each in member.items("kafka_super_users")]
+    if user and protocol.startswith("SASL") and user not in users and f"User:{user}" not in users:
+        yield found(
+            "security.super_users",
+            member.name,
+            "kafka_super_users",
+            users,
+            f"nodes come to the controllers as User:{user}, and the authorizer would turn them away",
+            f"add User:{user}",
+        )
+
+
+def _client_of_the_brokers(cluster: Cluster, member: Member) -> Iterator[Problem]:
+    """The quorum is asked through the brokers, also when it is a controller's turn."""
+    for broker in cluster.brokers[:1]:
+        for key in ("security_protocol", "sasl_mechanism"):
+            own, theirs = (
+                each.mapping("kafka_client_security").get(key) or "" for each in (member, broker)
+            )
+            if own != theirs and not _misread(member, "kafka_client_security", key):
+                yield found(
+                    "listeners.client_security",
+                    member.name,
+                    f"kafka_client_security.{key}",
+                    own,
+                    f"the quorum is asked through the brokers, and for {broker.name} it is {theirs or 'not set'}",
+                    "set kafka_client_security for controllers and brokers alike",
+                )
+
+
+def _for_the_format(member: Member, sasl: Mapping[str, Any]) -> Iterator[Problem]:
+    """Names that Kafka's format of a storage cannot take; those of a cluster that exists are not formatted."""
+    scram = any(str(each).startswith("SCRAM-") for each in sasl.get("mechanisms") or ())
+    users = sasl.get("users") or {}
+    names = {str(sasl.get("inter_broker_user") or ""), *map(str, users if scram else ())}
+    for name in sorted(names if scram else ()):
+        if set(name) & set(NOT_IN_FORMAT):
+            yield _security(
+                member,
+                "kafka_sasl.users",
+                name,
+                f"a user of SCRAM with one of {' '.join(NOT_IN_FORMAT)} in the name cannot be made when the"
+                " storage is formatted",
+                "give the user another name",
+            )
 
 
 def _client_security(member: Member, mechanisms: Sequence[str]) -> Iterator[Problem]:

@@ -159,6 +159,12 @@ class Cluster:
         )
 
     @property
+    def controller_protocol(self) -> str:
+        """What the controllers speak: the same as the brokers among themselves."""
+        inner = (each.inter_broker_listener for each in self.brokers)
+        return next((each.protocol for each in inner if each and each.protocol), "PLAINTEXT")
+
+    @property
     def staying(self) -> Tuple[Member, ...]:
         """The servers that the ensemble has at the end of this run."""
         return tuple(each for each in self.servers if each.name not in (self.leaving or ()))
@@ -260,10 +266,12 @@ def effective_properties(member: Member, brokers: int) -> Dict[str, str]:
     )
 
 
-def quorum_of(member: Member, controllers: Iterable[Member]) -> Optional[Dict[str, Any]]:
+def quorum_of(
+    member: Member, controllers: Iterable[Member], protocol: str = "PLAINTEXT"
+) -> Optional[Dict[str, Any]]:
     """The part of a node in the quorum of these controllers, as broker_properties takes it.
 
-    None in ZooKeeper mode.
+    `protocol`: that of the controllers' listener. None in ZooKeeper mode.
     """
     if not member.kraft:
         return None
@@ -272,6 +280,7 @@ def quorum_of(member: Member, controllers: Iterable[Member]) -> Optional[Dict[st
         "bind": member.text("kafka_controller_bind"),
         "address": member.text("kafka_address"),
         "port": member.get("kafka_controller_port"),
+        "protocol": protocol,
         "controllers": [
             {"address": each.text("kafka_address"), "port": each.get("kafka_controller_port")}
             for each in controllers

@@ -24,7 +24,7 @@ ITERATIONS_MAX = 16384
 def credential(password: str, mechanism: str, salt: bytes, iterations: int = ITERATIONS) -> str:
     """Return "salt=..,stored_key=..,server_key=..,iterations=.." for `password`; `salt` is bytes."""
     name = HASHES[mechanism]
-    salted = hashlib.pbkdf2_hmac(name, password.encode("utf-8"), salt, iterations)
+    salted = salted_password(password, mechanism, salt, iterations)
     client_key = hmac.new(salted, b"Client Key", name).digest()
     server_key = hmac.new(salted, b"Server Key", name).digest()
     stored_key = hashlib.new(name, client_key).digest()
@@ -32,6 +32,13 @@ def credential(password: str, mechanism: str, salt: bytes, iterations: int = ITE
         f"salt={_text(salt)},stored_key={_text(stored_key)},"
         f"server_key={_text(server_key)},iterations={iterations}"
     )
+
+
+def salted_password(
+    password: str, mechanism: str, salt: bytes, iterations: int = ITERATIONS
+) -> bytes:
+    """What both keys are made of."""
+    return hashlib.pbkdf2_hmac(HASHES[mechanism], password.encode("utf-8"), salt, iterations)
 
 
 def iterations_of(text: str) -> int:

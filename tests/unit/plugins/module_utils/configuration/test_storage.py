@@ -82,3 +82,43 @@ def test_a_node_that_is_a_broker_only():
 def test_no_protocol_version_is_pinned_without_zookeeper():
     assert "inter.broker.protocol.version" not in properties(quorum=QUORUM, protocol="3.9")
     assert properties(protocol="3.9")["inter.broker.protocol.version"] == "3.9"
+
+
+def test_a_node_that_is_a_controller_only():
+    """It has its own listener, and none of a broker; what the cluster's defaults are it decides."""
+    found = properties(quorum={**QUORUM, "roles": ["controller"]})
+    assert found["process.roles"] == "controller"
+    assert found["listeners"] == "CONTROLLER://:9093"
+    assert found["advertised.listeners"] == "CONTROLLER://a:9093"
+    assert "inter.broker.listener.name" not in found
+    assert found["default.replication.factor"] == "3"
+
+
+SASL = {
+    "mechanisms": ["SCRAM-SHA-512"],
+    "inter_broker_user": "broker",
+    "inter_broker_password": 's"ecret',
+    "users": {"admin": "x"},
+}
+
+
+@pytest.mark.parametrize("roles", [["broker"], ["controller"], ["broker", "controller"]])
+def test_nodes_log_in_at_the_controllers_by_plain(roles):
+    """By SCRAM nobody could: its users stand in the metadata, which need the quorum first."""
+    quorum = {**QUORUM, "roles": roles, "protocol": "SASL_SSL"}
+    found = properties(quorum=quorum, sasl=SASL, authorizer=True, super_users=["broker"])
+    assert found["sasl.mechanism.controller.protocol"] == "PLAIN"
+    assert found["listener.name.controller.sasl.enabled.mechanisms"] == "PLAIN"
+    assert found["listener.name.controller.plain.sasl.jaas.config"] == (
+        "org.apache.kafka.common.security.plain.PlainLoginModule required"
+        ' username="broker" password="s\\"ecret" user_broker="s\\"ecret";'
+    )
+    assert found["listener.security.protocol.map"].endswith("CONTROLLER:SASL_SSL")
+    assert found["authorizer.class.name"].endswith(".StandardAuthorizer")
+    assert found["super.users"] == "User:broker"
+
+
+def test_nodes_show_a_certificate_where_they_do_not_log_in():
+    found = properties(quorum={**QUORUM, "protocol": "SSL"})
+    assert found["listener.name.controller.ssl.client.auth"] == "required"
+    assert not any("sasl" in key for key in found)

@@ -4,6 +4,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+from pathlib import Path
+
 import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.kraft_storage import (
@@ -11,6 +15,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.kraft_st
     command,
     format_node,
     metas,
+    scram_argument,
+    scram_arguments,
     unformatted,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
@@ -72,3 +78,41 @@ def test_a_tool_that_formats_nothing_is_a_failure_whatever_its_exit_code(tmp_pat
     java.chmod(0o755)
     with pytest.raises(ProblemError, match=r"\[storage.not_formatted\].* 0: what Kafka says"):
         format_node(node, str(tmp_path / "java"), "/release", "/conf")
+
+
+def test_a_user_is_made_of_what_is_kept_of_the_password():
+    """No character of a password can break the argument, and it is not in it."""
+    told = scram_argument("alice", 'a",]=b', "SCRAM-SHA-256", b"0123456789abcdef")
+    salted = base64.b64encode(
+        hashlib.pbkdf2_hmac("sha256", b'a",]=b', b"0123456789abcdef", 4096)
+    ).decode()
+    assert told == (
+        'SCRAM-SHA-256=[name=alice,iterations=4096,salt="MDEyMzQ1Njc4OWFiY2RlZg==",'
+        f'saltedpassword="{salted}"]'
+    )
+
+
+def test_users_are_in_a_file_for_the_time_of_the_format_and_in_no_argument(tmp_path):
+    """The tool is a script that keeps what it sees; the file is for its account alone, and gone afterwards."""
+    log = tmp_path / "data"
+    log.mkdir()
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(
+        f'#!/bin/sh\necho "$@" > {tmp_path}/argv\nfor last; do :; done\n'
+        f'stat -c %a "${{last#@}}" > {tmp_path}/mode\ncp "${{last#@}}" {tmp_path}/seen\n'
+        f'echo "Unknown: $(tail -1 ${{last#@}})"\nexit 1\n'
+    )
+    java.chmod(0o755)
+    users = scram_arguments(
+        [{"name": "alice", "password": "secret", "mechanisms": ["SCRAM-SHA-256", "SCRAM-SHA-512"]}]
+    )
+    node = Node(CLUSTER, 1, [str(log)], users=users)
+    with pytest.raises(ProblemError, match=r"\[storage.not_formatted\]") as caught:
+        format_node(node, str(tmp_path), "/release", "/properties")
+    seen = (tmp_path / "seen").read_text()
+    assert seen == "".join(f"--add-scram\n{each}\n" for each in users) and "secret" not in seen
+    assert (tmp_path / "mode").read_text() == "600\n"
+    words = (tmp_path / "argv").read_text()
+    assert "SCRAM" not in words and not Path(words.split("@")[-1].strip()).exists()
+    assert users[1] not in str(caught.value) and users[1] not in repr(node)

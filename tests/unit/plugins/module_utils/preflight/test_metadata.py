@@ -116,7 +116,6 @@ def test_brokers_that_do_not_vote(tmp_path):
 
 
 SERVERS = {"all": {"children": {"zookeeper": {"hosts": {"zookeeper-1": {}}}}}}
-SECURED = {"kafka_listeners": [{"name": "A", "port": 9092, "protocol": "SSL"}]}
 WRONG = {
     "two voters": (group("controllers", NODES[:2]), {}, {"quorum.size": NODES[:2]}),
     "no voters": (group("controllers", []), {}, {"quorum.size": NODES}),
@@ -170,7 +169,7 @@ WRONG = {
     "an authorizer": (
         variables(kafka_authorizer=True),
         {},
-        {"metadata.not_yet": NODES, "security.super_users": NODES},
+        {"security.super_users": NODES},
     ),
     "two nodes with one id": (
         {
@@ -347,6 +346,76 @@ WRONG_APART = {
         {"settings.not_uniform": ["c-1"]},
     ),
 }
+
+LOGIN = {
+    "mechanisms": ["SCRAM-SHA-512"],
+    "inter_broker_user": "broker",
+    "inter_broker_password": "b",
+    "users": {"admin": "a"},
+}
+SECURED = {
+    "kafka_listeners": [
+        {
+            "name": "A",
+            "port": 9092,
+            "protocol": "SASL_PLAINTEXT",
+            "advertised": "{{ ansible_host }}",
+        }
+    ],
+    "kafka_sasl": LOGIN,
+    "kafka_authorizer": True,
+    "kafka_super_users": ["broker"],
+    "kafka_client_security": {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "SCRAM-SHA-512",
+        "sasl_username": "admin",
+        "sasl_password": "a",
+    },
+}
+
+
+def of_controllers(**values):
+    return {"all": {"children": {"controllers": {"vars": values}}}}
+
+
+WRONG_SECURED = {
+    "all is well": ({}, {}),
+    "controllers without a login": (of_controllers(kafka_sasl={}), {"listeners.security": APART}),
+    "another login at the controllers": (
+        of_controllers(kafka_sasl={**LOGIN, "inter_broker_user": "other"}),
+        {"settings.not_uniform": sorted([*NODES, *APART]), "security.super_users": APART},
+    ),
+    "a name that the format cannot take": (
+        variables(kafka_sasl={**LOGIN, "users": {"a,b": "c"}}),
+        {"listeners.security": sorted([*NODES, *APART])},
+    ),
+    "controllers that cannot ask the brokers": (
+        of_controllers(kafka_client_security={}),
+        {"listeners.client_security": APART},
+    ),
+    "controllers without an authorizer": (
+        of_controllers(kafka_authorizer=False),
+        {"settings.not_uniform": APART},
+    ),
+    "controllers who turn the nodes away": (
+        of_controllers(kafka_super_users=["admin"]),
+        {"security.super_users": APART},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_SECURED)
+def test_what_is_refused_of_a_login_at_the_controllers(name, tmp_path):
+    overlay, expected = WRONG_SECURED[name]
+    document = apart({"all": {"vars": SECURED}})
+    verdict = verdict_of(merge(document, overlay), tmp_path)
+    assert told(verdict) == expected
+    assert verdict.result["quorums"]["c-1"]["protocol"] == "SASL_PLAINTEXT"
+
+
+def test_an_open_port_of_controllers_is_not_told_where_they_ask_who_comes(tmp_path):
+    found = told(verdict_of(apart({"all": {"vars": SECURED}}), tmp_path, unprotected=True))
+    assert "security.controller_open" not in found
 
 
 @pytest.mark.parametrize("name", WRONG_APART)

@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Controllers on nodes of their own: deployed, proven, looked at, restarted in order, stopped, removed.
+
+The quorum is looked at by kafka-python, and not by anything of ours.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.local.support import LocalCluster
+from tests.local.test_kraft import KEY, TOPIC, metas, quorum
+from tests.support.load import Load
+
+INVENTORY = "inventories/local-kraft-3x3"
+CONTROLLERS = ["controller-1", "controller-2", "controller-3"]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("version", ["4.3.1", "3.9.2"])
+def test_controllers_on_nodes_of_their_own(next_offset, version):
+    """From an inventory to a proven quorum, through a roll, and away again without a trace."""
+    with LocalCluster(next_offset(), inventory=INVENTORY) as cluster:
+        cluster.configure("all", kafka_version=version)
+        run = cluster.deploy("-e", "flow_validation_records=3000", validation="always")
+        assert "PASS: 3,000 acknowledged records came back" in run.text, run.text
+        assert "3 brokers of Kafka" in run.text and ", 3 controllers (KRaft)" in run.text, run.text
+        formatted, processes = metas(cluster), cluster.processes()
+        assert [each["node.id"] for each in formatted.values()] == ["1", "2", "3"]
+        assert quorum(cluster)["voters"] == [101, 102, 103] and None not in processes.values()
+        for name in CONTROLLERS:
+            text = (cluster.instance(name) / "data" / "meta.properties").read_text()
+            assert f"node.id={cluster.controllers[name]}\n" in text
+
+        run = cluster.deploy()
+        assert run.changed() == 0 and cluster.processes() == processes, run.text
+
+        run = cluster.play("status.yml", "-e", "status_strict=true")
+        assert "All 6 instances run." in run.text, run.text
+        leader = quorum(cluster)["leader"]
+        assert re.findall(r"(controller-\d) +controller .* leader ", run.text) == [
+            cluster.name_of(leader)
+        ]
+        assert len(re.findall(r"(controller-\d) +controller .* voter ", run.text)) == 2, run.text
+
+        _rolls_in_order(cluster, leader)
+
+        # One dead controller is seen, and starts again.
+        standby = cluster.name_of(min({101, 102, 103} - {quorum(cluster)["leader"]}))
+        cluster.supervisorctl("stop", standby)
+        run = cluster.play("status.yml", "-e", "status_strict=true", code=2)
+        assert f"down: {standby}" in " ".join(run.text.split()), run.text
+        cluster.deploy()
+
+        cluster.play("stop.yml")
+        assert cluster.processes() == dict.fromkeys(cluster.names)
+        cluster.play("start.yml")
+        cluster.play("status.yml", "-e", "status_strict=true")
+        assert metas(cluster) == formatted and quorum(cluster)["voters"] == [101, 102, 103]
+
+        cluster.play("teardown.yml", "-e", f"confirm={cluster.name}")
+        assert not cluster.directory.exists() and not cluster.stray()
+
+
+def _rolls_in_order(cluster, leader):
+    """A setting that all of them have: brokers, then controllers that follow, the leader last."""
+    order = [1, 2, 3, *sorted({101, 102, 103} - {leader}), leader]
+    for group in ("kafka", "controllers"):
+        cluster.configure(group, kafka_config={KEY: 3001})
+    now = cluster.processes()
+    run = cluster.deploy("--check")
+    names = [cluster.name_of(each) for each in order]
+    assert re.findall(r"Restart of ([a-z]+-\d)", run.text) == names, run.text
+    assert set(re.findall(r"controller (\d+) may stop now", run.text)) == {"101", "102", "103"}
+    assert cluster.processes() == now
+    with Load(cluster, TOPIC, "rolling restart in KRaft mode") as load:
+        cluster.deploy()
+    assert load.watch.check() == names, load.watch.events
+    assert not set(cluster.processes().values()) & set(now.values())
+    assert cluster.deploy().changed() == 0
