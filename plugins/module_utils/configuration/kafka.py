@@ -68,6 +68,8 @@ STANDARD_AUTHORIZER_CLASS = "org.apache.kafka.metadata.authorizer.StandardAuthor
 CONTROLLER_LISTENER = "CONTROLLER"
 # How nodes log in there: SCRAM users stand in the metadata, and without a quorum there are none.
 CONTROLLER_MECHANISM = "PLAIN"
+# The key that makes a quorum a static one.
+STATIC_VOTERS = "controller.quorum.voters"
 
 
 def property_value(value: Any) -> str:
@@ -209,23 +211,31 @@ def _plain_jaas(user: str, password: str, users: Mapping[str, Any]) -> str:
     return f"{module} required username={_jaas(user)} password={_jaas(password)}{entries};"
 
 
+def _known_controllers(quorum: Mapping[str, Any]) -> Dict[str, Any]:
+    """Where the controllers are, and in a static quorum who votes."""
+    places = [endpoint(each["address"], each["port"]) for each in quorum["controllers"]]
+    if not quorum.get("static"):
+        return {"controller.quorum.bootstrap.servers": places}
+    ids = [each["id"] for each in quorum["controllers"]]
+    return {STATIC_VOTERS: [f"{node}@{place}" for node, place in zip(ids, places)]}
+
+
 def _quorum_properties(
     node_id: Any, broker: Mapping[str, Any], quorum: Mapping[str, Any], sasl: Mapping[str, Any]
 ) -> Dict[str, Any]:
     """Return what KRaft mode adds to or changes in the properties of a `broker`.
 
     A controller that is no broker has its own listener only. `quorum`: dict of `roles` (list of broker, controller), `bind`, `address`, `port` and `protocol` of its
-    controller listener, and `controllers`, the list of all controllers as dicts of `address port`. The quorum is a
-    dynamic one: its voters stand in the metadata, where the format of the storage has put them.
+    controller listener, and `controllers`, the list of all controllers as dicts of `id address port`. The voters
+    of a dynamic quorum stand in the metadata, where the format of the storage has put them; those of a
+    static one (`static`) stand here.
     """
     protocol = quorum.get("protocol") or "PLAINTEXT"
     properties = {
         "process.roles": list(quorum["roles"]),
         "node.id": node_id,
         "controller.listener.names": CONTROLLER_LISTENER,
-        "controller.quorum.bootstrap.servers": [
-            endpoint(each["address"], each["port"]) for each in quorum["controllers"]
-        ],
+        **_known_controllers(quorum),
         "listener.security.protocol.map": [
             *broker["listener.security.protocol.map"],
             f"{CONTROLLER_LISTENER}:{protocol}",
@@ -234,7 +244,9 @@ def _quorum_properties(
     }
     if "controller" in quorum["roles"]:
         beside = broker if "broker" in quorum["roles"] else {}
-        for key, host in (("listeners", "bind"), ("advertised.listeners", "address")):
+        places = [("listeners", "bind"), ("advertised.listeners", "address")]
+        # A static voter's address is in the list of voters.
+        for key, host in places[:1] if quorum.get("static") else places:
             own = f"{CONTROLLER_LISTENER}://{endpoint(quorum[host] or '', quorum['port'])}"
             properties[key] = [*beside.get(key, ()), own]
     return properties
@@ -305,6 +317,8 @@ def broker_properties(
             del properties[key]
         properties.update(_quorum_properties(broker_id, properties, quorum, sasl or {}))
         if "broker" not in quorum["roles"]:
+            if quorum.get("static"):
+                del properties["advertised.listeners"]
             # It is the name of a listener that a controller alone does not have.
             del properties["inter.broker.listener.name"]
     elif protocol:

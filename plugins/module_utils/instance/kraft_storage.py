@@ -144,6 +144,17 @@ def _arguments_of(node: Node, become: Mapping[str, Any]) -> Iterator[str]:
 
 def format_node(node: Node, java_home: str, release: str, properties: str) -> None:
     """Format what is left to format, as the account. ProblemError with Kafka's own words."""
+    voters = {each.partition("@")[0] for each in node.initial_controllers.split(",")}
+    if node.initial_controllers and str(node.node_id) not in voters:
+        # Kafka would format it, with exit code 0: for a node that follows and never votes.
+        raise ProblemError(
+            Problem(
+                "storage.no_voter",
+                f"node {node.node_id} is not among the first voters {node.initial_controllers}",
+                "give initial_controllers all controllers, the node itself among them",
+                tuple(node.log_dirs),
+            )
+        )
     found = metas(node.log_dirs)
     some = any(meta is not None for meta in found.values())
     become: Dict[str, Any] = {}

@@ -151,6 +151,7 @@ NEVER_ACCEPTED = frozenset(
         "metadata.not_yet",
         "quorum.changed",
         "quorum.foreign_format",
+        "quorum.other_voters",
         "quorum.separate",
         "quorum.size",
         "quorum.unformatted",

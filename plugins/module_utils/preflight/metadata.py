@@ -9,11 +9,12 @@ Of KRaft, what Kafka itself does not notice or tells by a process that lives on 
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Mapping, Optional, Set
+from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Set
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     CONTROLLER_LISTENER,
+    STATIC_VOTERS,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.storage import (
     as_uuid,
@@ -31,14 +32,28 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     WRITING,
     Cluster,
     World,
+    effective_properties,
     quorum_of,
     roles_of,
+    variable_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 CONTROLLERS_MAX = 7
 # Version of a meta.properties that a broker in ZooKeeper mode has written.
 OF_ZOOKEEPER_MODE = "0"
+# Settings that brokers had in ZooKeeper mode, and of which only the controllers' values count.
+DECIDED_BY_CONTROLLERS = (
+    "alter.config.policy.class.name",
+    "broker.session.timeout.ms",
+    "create.topic.policy.class.name",
+    "default.replication.factor",
+    "delete.topic.enable",
+    "leader.imbalance.check.interval.seconds",
+    "min.insync.replicas",
+    "num.partitions",
+    "unclean.leader.election.enable",
+)
 
 
 def check_metadata(world: World) -> Iterator[Problem]:
@@ -54,6 +69,8 @@ def check_metadata(world: World) -> Iterator[Problem]:
         yield from _controller_listener(cluster)
         yield from _controllers_without_login(cluster)
         yield from _quorum_in_force(cluster)
+        yield from _voters_that_answer(cluster)
+        yield from _settings_of_controllers(cluster)
         if world.purpose in WRITING:
             yield from _unformatted(cluster)
         yield from _half_formatted(cluster)
@@ -208,17 +225,23 @@ def _controllers_without_login(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _quorum_in_force(cluster: Cluster) -> Iterator[Problem]:
-    """Voters stand in the metadata since the first format: another group does not change them."""
+    """Voters stand in the metadata since the first format: another group does not change them.
+
+    Those of a static quorum stand in every node's configuration, which no roll may change.
+    """
+    static, (ids, _servers) = cluster.static_quorum, identities(cluster)
     wanted = sorted(
-        endpoint(each.text("kafka_address"), each.get("kafka_controller_port"))
+        (f"{ids[each.name]}@" if static else "")
+        + endpoint(each.text("kafka_address"), each.get("kafka_controller_port"))
         for each in cluster.controllers
     )
+    key = STATIC_VOTERS if static else "controller.quorum.bootstrap.servers"
     for member in cluster.nodes:
         current = member.product_facts("kafka").get("current") or {}
         roles = current.get("process.roles")
         if not roles:
             continue
-        known = sorted(current.get("controller.quorum.bootstrap.servers", "").split(","))
+        known = sorted(current.get(key, "").split(","))
         role = ",".join(roles_of(member))
         if known != wanted or roles != role:
             yield found(
@@ -229,6 +252,49 @@ def _quorum_in_force(cluster: Cluster) -> Iterator[Problem]:
                 f"the node is {roles} and knows the controllers {', '.join(known)}; the inventory makes"
                 f" it {role} with {', '.join(wanted) or 'none'}",
             )
+
+
+def _voters_that_answer(cluster: Cluster) -> Iterator[Problem]:
+    """The voters of the quorum that runs, as its leader tells them, whoever has made them."""
+    told = cluster.snapshot.voters if cluster.snapshot else None
+    ids, _servers = identities(cluster)
+    wanted = {ids[each.name] for each in cluster.controllers}
+    if told is None or told == wanted:
+        return
+    brokers = [each.name for each in cluster.nodes if ids[each.name] in told - wanted]
+    yield found(
+        "quorum.other_voters",
+        brokers or [each.name for each in cluster.controllers],
+        "kafka_controllers_group",
+        _group(cluster),
+        f"the voters of the quorum that runs are {_numbers(told)}, and the inventory has {_numbers(wanted)}",
+    )
+
+
+def _numbers(ids: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(ids))) or "none"
+
+
+def _settings_of_controllers(cluster: Cluster) -> Iterator[Problem]:
+    """What brokers say and controllers decide: without them it has no effect, and nobody says so."""
+    brokers = len(cluster.brokers)
+    there = [effective_properties(each, brokers) for each in cluster.controllers]
+    for member in cluster.nodes if there else ():
+        if member.is_controller:
+            continue
+        own = effective_properties(member, brokers)
+        for key in DECIDED_BY_CONTROLLERS:
+            variable = variable_of(member, key)
+            others = sorted({each.get(key, "(not set)") for each in there} - {own.get(key)})
+            if variable != key and others:
+                yield found(
+                    "quorum.settings",
+                    member.name,
+                    variable,
+                    own[key],
+                    f"the controllers decide it, and they have {', '.join(others)}",
+                    f"set {key} in kafka_config of the controllers, too",
+                )
 
 
 # ---------------------------------------------------------------- storage
@@ -286,7 +352,9 @@ def _half_formatted(cluster: Cluster) -> Iterator[Problem]:
             reason = ""
             if not is_uuid(cluster_id):
                 reason = f"it has the cluster id {cluster_id}, which Kafka did not make"
-            elif member.is_controller and meta.get("directory.id") != directory_id(
+            elif member.is_controller and not cluster.static_quorum and meta.get(
+                "directory.id"
+            ) != directory_id(
                 cluster_id, ids[member.name]
             ):
                 reason = "it was formatted by somebody else, and the voters in it are not known"
@@ -326,7 +394,10 @@ def storage_of(cluster: Cluster, fresh_id: str) -> Optional[Dict[str, Any]]:
     cluster_id = min(known, default=fresh_id)
     return {
         "cluster_id": cluster_id,
-        "initial_controllers": initial_controllers(cluster_id, controllers),
+        # The voters of a static quorum are not written there.
+        "initial_controllers": (
+            "" if cluster.static_quorum else initial_controllers(cluster_id, controllers)
+        ),
         "unformatted": [
             each.name
             for each in cluster.nodes
@@ -337,5 +408,6 @@ def storage_of(cluster: Cluster, fresh_id: str) -> Optional[Dict[str, Any]]:
 
 def quorums(cluster: Cluster) -> Dict[str, Optional[Dict[str, Any]]]:
     """host -> its part in the quorum, as broker_properties takes it; None in ZooKeeper mode."""
-    protocol = cluster.controller_protocol
-    return {each.name: quorum_of(each, cluster.controllers, protocol) for each in cluster.nodes}
+    protocol, controllers = cluster.controller_protocol, cluster.controllers
+    voters = identities(cluster)[0] if cluster.static_quorum else None
+    return {each.name: quorum_of(each, controllers, protocol, voters) for each in cluster.nodes}

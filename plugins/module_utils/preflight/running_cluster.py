@@ -135,6 +135,11 @@ def snapshot_of(answer: Mapping[str, Any]) -> Tuple[Optional[Snapshot], Optional
                 (each["broker"], str(each["name"]), each["value"])
                 for each in answer.get("overrides") or []
             ),
+            voters=(
+                frozenset(int(each["id"]) for each in answer["quorum"]["voters"])
+                if (answer.get("quorum") or {}).get("leader") is not None
+                else None
+            ),
             topics={each["name"]: topic_of(each) for each in answer.get("topics") or []},
         ),
         (answer.get("quorum") or answer).get("leader" if answer.get("quorum") else "controller"),

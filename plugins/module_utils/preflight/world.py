@@ -11,6 +11,7 @@ from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Tupl
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Topic
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
+    STATIC_VOTERS,
     broker_properties,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import KeyTable
@@ -51,6 +52,8 @@ class Snapshot:
     # (broker id, None for all of them; key; value, None for a secret)
     overrides: Tuple[Tuple[Optional[int], str, Optional[str]], ...] = ()
     topics: Mapping[str, Topic] = field(default_factory=dict)
+    # Ids of the voters of the quorum, where one leads; None where nobody knows.
+    voters: Optional[FrozenSet[int]] = None
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,15 @@ class Cluster:
             for name in each.controllers
             if name not in self.all_nodes
         )
+
+    @property
+    def static_quorum(self) -> bool:
+        """Whether the voters stand in the configuration, and not in the metadata: what is in force stays."""
+        known = [each.product_facts("kafka").get("current") or {} for each in self.nodes]
+        known = [each for each in known if each.get("process.roles")]
+        if known:
+            return any(each.get(STATIC_VOTERS) for each in known)
+        return any(each.get("kafka_static_quorum") is True for each in self.controllers)
 
     @property
     def controller_protocol(self) -> str:
@@ -267,11 +279,15 @@ def effective_properties(member: Member, brokers: int) -> Dict[str, str]:
 
 
 def quorum_of(
-    member: Member, controllers: Iterable[Member], protocol: str = "PLAINTEXT"
+    member: Member,
+    controllers: Iterable[Member],
+    protocol: str = "PLAINTEXT",
+    voters: Optional[Mapping[str, int]] = None,
 ) -> Optional[Dict[str, Any]]:
     """The part of a node in the quorum of these controllers, as broker_properties takes it.
 
-    `protocol`: that of the controllers' listener. None in ZooKeeper mode.
+    `protocol`: that of the controllers' listener; `voters`: the id of each host, where the configuration
+    has to name the voters. None in ZooKeeper mode.
     """
     if not member.kraft:
         return None
@@ -281,8 +297,13 @@ def quorum_of(
         "address": member.text("kafka_address"),
         "port": member.get("kafka_controller_port"),
         "protocol": protocol,
+        "static": voters is not None,
         "controllers": [
-            {"address": each.text("kafka_address"), "port": each.get("kafka_controller_port")}
+            {
+                "id": (voters or {}).get(each.name),
+                "address": each.text("kafka_address"),
+                "port": each.get("kafka_controller_port"),
+            }
             for each in controllers
         ],
     }

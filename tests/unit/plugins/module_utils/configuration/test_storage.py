@@ -122,3 +122,13 @@ def test_nodes_show_a_certificate_where_they_do_not_log_in():
     found = properties(quorum={**QUORUM, "protocol": "SSL"})
     assert found["listener.name.controller.ssl.client.auth"] == "required"
     assert not any("sasl" in key for key in found)
+
+
+@pytest.mark.parametrize("roles", [["broker"], ["controller"], ["broker", "controller"]])
+def test_the_voters_of_a_static_quorum_stand_in_every_configuration(roles):
+    controllers = [{"id": 9, "address": "a", "port": 9093}, {"id": 10, "address": "::1", "port": 1}]
+    quorum = {**QUORUM, "roles": roles, "static": True, "controllers": controllers}
+    found = properties(quorum=quorum)
+    assert found["controller.quorum.voters"] == "9@a:9093,10@[::1]:1"
+    assert "controller.quorum.bootstrap.servers" not in found
+    assert "CONTROLLER" not in found.get("advertised.listeners", "")

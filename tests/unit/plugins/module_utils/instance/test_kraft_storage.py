@@ -116,3 +116,10 @@ def test_users_are_in_a_file_for_the_time_of_the_format_and_in_no_argument(tmp_p
     words = (tmp_path / "argv").read_text()
     assert "SCRAM" not in words and not Path(words.split("@")[-1].strip()).exists()
     assert users[1] not in str(caught.value) and users[1] not in repr(node)
+
+
+def test_a_controller_that_is_not_among_the_first_voters_is_not_formatted(tmp_path):
+    """Kafka would do it, with exit code 0, and the node would never vote."""
+    node = Node(CLUSTER, 1, [str(tmp_path)], "11@a:1:x,2@b:1:y")
+    with pytest.raises(ProblemError, match=r"\[storage.no_voter\] .*node 1 is not among"):
+        format_node(node, "/no/java", "/release", "/properties")

@@ -482,3 +482,71 @@ def test_the_setting_that_kafka_itself_makes_of_its_configuration(value, warned,
     }
     found = told(verdict_of(kraft(), tmp_path, facts=begun(), snapshot=snapshot))
     assert ("config.dynamic_override" in found) == warned, found
+
+
+STATIC = {
+    "controller.quorum.bootstrap.servers": None,
+    "controller.quorum.voters": "4@c-1.example.com:9093,5@c-2.example.com:9093,6@c-3.example.com:9093",
+}
+
+
+def begun_static(voters=STATIC["controller.quorum.voters"]):
+    """Facts of a cluster whose nodes name the voters in their configuration, whoever has made it."""
+    facts = begun_apart()
+    for each in facts.values():
+        each["kafka/log_dirs/0/meta"]["directory.id"] = "AAAAAAAAAAAAAAAAAAAAAA"
+        del each["kafka/current"]["controller.quorum.bootstrap.servers"]
+        each["kafka/current"]["controller.quorum.voters"] = voters
+    return facts
+
+
+def test_a_static_quorum_stays_one(tmp_path):
+    """Whatever the inventory says of new clusters."""
+    verdict = verdict_of(apart(), tmp_path, facts=begun_static())
+    assert not told(verdict)
+    part = verdict.result["quorums"]["kafka-1"]
+    assert part["static"] and [each["id"] for each in part["controllers"]] == [4, 5, 6]
+    assert verdict.result["storage"]["orders-prod"]["initial_controllers"] == ""
+
+
+def test_a_dynamic_quorum_stays_one(tmp_path):
+    document = apart(variables(kafka_static_quorum=True))
+    verdict = verdict_of(document, tmp_path, facts=begun_apart())
+    assert not told(verdict)
+    assert not verdict.result["quorums"]["c-1"]["static"]
+    fresh = verdict_of(document, tmp_path)
+    assert not told(fresh) and fresh.result["quorums"]["c-1"]["static"]
+    assert fresh.result["storage"]["orders-prod"]["initial_controllers"] == ""
+
+
+def test_other_voters_than_a_static_quorum_has(tmp_path):
+    """Such as a broker that it counts among them: neither could start."""
+    facts = begun_static("1@kafka-1.example.com:9093,5@c-2.example.com:9093,6@c-3.example.com:9093")
+    assert told(verdict_of(apart(), tmp_path, facts=facts)) == {
+        "quorum.changed": sorted([*NODES, *APART])
+    }
+
+
+@pytest.mark.parametrize(
+    ("voters", "hosts"), [({4, 5, 6}, None), ({4, 5}, APART), ({1, 5, 6}, ["kafka-1"]), (None, None)]
+)
+def test_the_voters_of_the_quorum_that_runs(voters, hosts, tmp_path):
+    """It may have changed by other hands. Where none leads, nobody knows."""
+    snapshot = {
+        "cluster_id": FRESH_CLUSTER_ID,
+        "brokers": {node: ((f"kafka-{node}.example.com", 9092),) for node in (1, 2, 3)},
+        "voters": None if voters is None else frozenset(voters),
+    }
+    found = told(verdict_of(apart(), tmp_path, facts=begun_apart(), snapshot=snapshot))
+    assert found == ({"quorum.other_voters": hosts} if hosts else {})
+
+
+@pytest.mark.parametrize("key", ["num.partitions", "unclean.leader.election.enable"])
+def test_what_brokers_say_and_controllers_decide(key, tmp_path):
+    value = {"num.partitions": 7, "unclean.leader.election.enable": True}[key]
+    alone = {"all": {"children": {"kafka": {"vars": {"kafka_config": {key: value}}}}}}
+    assert told(verdict_of(apart(alone), tmp_path)).get("quorum.settings") == NODES
+    alike = variables(kafka_config={key: value})
+    assert "quorum.settings" not in told(verdict_of(apart(alike), tmp_path))
+    own = {"all": {"children": {"kafka": {"vars": {"kafka_config": {"num.io.threads": 9}}}}}}
+    assert not told(verdict_of(apart(own), tmp_path))
