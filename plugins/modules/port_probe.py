@@ -83,7 +83,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.seen_from import (
     before_start,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.stand_in import tried
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.stand_in import tried
 
 ATTEMPT = dict(
     name=dict(type="str", required=True),

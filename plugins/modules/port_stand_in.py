@@ -91,7 +91,7 @@ refused:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.stand_in import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.stand_in import (
     StillThere,
     end,
     stand_in,

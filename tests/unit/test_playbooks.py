@@ -30,6 +30,7 @@ ONCE_FOR_ALL = {
     "roles/aws/tasks/delete.yml",
     "playbooks/phases/obtain.yml",
     "playbooks/phases/lock.yml",
+    "playbooks/phases/reach_before.yml",
     "playbooks/phases/unlock.yml",
     "playbooks/start.yml",
     "playbooks/phases/broker.yml",

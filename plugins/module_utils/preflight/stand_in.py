@@ -16,7 +16,6 @@ import os
 import selectors
 import signal
 import socket
-import time
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
@@ -29,6 +28,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 GREETING = "kafkaops stands in for"
+# Longer than any such line.
 LINE_MAX = 400
 
 
@@ -137,15 +137,15 @@ def _serve(
         os.dup2(null, number)
     with open("/proc/self/comm", "w", encoding="ascii") as handle:
         handle.write(STAND_IN)
-    ends = time.monotonic() + seconds
+    signal.setitimer(signal.ITIMER_REAL, seconds)  # nobody handles it: the process ends
     with selectors.DefaultSelector() as selector:
         for port, each in sockets.items():
             each.setblocking(False)
             selector.register(each, selectors.EVENT_READ, port)
         # Connections stay open until the other side has read: who closes first keeps the port for a while.
         answered: List[socket.socket] = []
-        while time.monotonic() < ends:
-            for key, _events in selector.select(max(0.0, ends - time.monotonic())):
+        while True:
+            for key, _events in selector.select():
                 try:
                     connection, _address = sockets[key.data].accept()
                     connection.sendall((greeting(name, key.data) + "\n").encode("utf-8"))
