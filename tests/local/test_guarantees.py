@@ -68,44 +68,79 @@ def test_check_mode_only_says_what_would_be_done(tmp_path):
     assert not home.exists()
 
 
-@pytest.mark.soak
-def test_a_killed_run_is_cleared_away_by_the_next_which_measures_all_rows(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("g")
-    home, log = folder / "home", folder / "killed.log"
-    home.mkdir()
-    (home / "mine").write_text("mine")
+def test_a_part_that_there_is_not_is_refused_with_those_there_are(tmp_path):
+    home = tmp_path / "home"
+    code, text = play(home, tmp_path / "log", "-e", "guarantees=disk,luck")
+    assert code == 2 and "[drill.unknown]" in text and "there is no luck" in text, text
+    assert "acks, flush, disk, unclean, groups" in text and not home.exists()
+
+
+def begin(home, log, *arguments):
+    """Start it in a session of its own, and return its process once brokers run."""
     with log.open("w") as output:
         process = subprocess.Popen(
-            PLAYBOOK,
+            [*PLAYBOOK, *arguments],
             cwd=CHECKOUT,
             env=environment(home),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            # what pytest was started in the background with would let Ctrl-C pass
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
     try:
-        # in the midst of a row: the first one is over
         wait_until(
-            lambda: "(item=acks=0, leader_killed)" in log.read_text() or process.poll() is not None,
-            600,
-            "the first row is measured",
+            lambda: len(running(home)) >= 4 or process.poll() is not None, 600, "its brokers run"
         )
-    finally:
+    except BaseException:
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    left = running(home)
-    text = log.read_text()
-    assert len(left) >= 4 and (home / "throwaway" / "throwaway.json").is_file(), text
-    assert "PLAY RECAP" not in text
+        raise
+    return process
 
-    code, text = play(home, folder / "next.log")
-    assert code == 0 and "is removed first" in text and "went as expected" in text, text[-5000:]
-    assert not [pid for pid, ticks in left.items() if start_ticks(pid) == ticks]
-    assert running(home) == {} and sorted(os.listdir(home)) == ["guarantees", "mine"]
-    (kept,) = (home / "guarantees").iterdir()
-    told = json.loads(kept.read_text())
-    assert len(told["rows"]) == 9 and {each["verdict"] for each in told["rows"]} == {"as expected"}
-    lost = {each["case"]: seen["lost"] for each, seen in zip(told["rows"], told["seen"])}
+
+@pytest.mark.soak
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_a_signal_has_ended_leaves_nothing(tmp_path_factory, number):
+    folder = tmp_path_factory.mktemp("g")
+    home = folder / "home"
+    process = begin(home, folder / "log")
+    try:
+        assert process.poll() is None, (folder / "log").read_text()
+        # another one at the same time is refused, and disturbs nothing
+        code, text = play(home, folder / "second.log")
+        assert code == 2 and "drill.throwaway_busy" in text, text
+        assert process.poll() is None
+        left = running(home)
+        os.killpg(process.pid, number)
+        process.wait(120)
+        wait_until(lambda: not (home / "throwaway").exists(), 120, "the guard removes it")
+        assert not [pid for pid, ticks in left.items() if start_ticks(pid) == ticks]
+        assert running(home) == {} and os.listdir(home) == ["throwaway.lock"]
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.mark.soak
+def test_all_rows_are_as_expected_and_the_page_has_them(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("g")
+    home = folder / "home"
+    home.mkdir()
+    (home / "mine").write_text("mine")
+    code, text = play(home, folder / "log")
+    assert code == 0 and "All 25 cases went as expected." in text, text[-5000:]
+    assert running(home) == {} and sorted(os.listdir(home)) == ["mine", "reports", "throwaway.lock"]
+    reports = home / "reports" / "throwaway"
+    (kept,) = (reports / "guarantees").glob("*.json")
+    rows = {each["case"]: each for each in json.loads(kept.read_text())["drills"]}
+    assert len(rows) == 25 and {each["verdict"] for each in rows.values()} == {"as expected"}
+    lost = {case: each["seen"]["lost"] for case, each in rows.items()}
     assert lost["acks=1, leader_killed"] > 0 and lost["acks=all, all_power_cut"] > 0
+    assert lost["acks=all, flush.messages=1, all_power_cut"] == 0
+    assert lost["acks=all, min ISR 1, unclean election on, last_in_sync_killed"] > 0
     assert [lost[f"acks=all, {each}"] for each in ("leader_killed", "all_killed")] == [0, 0]
+    page, index = kept.with_suffix(".html").read_text(), (reports / "index.html").read_text()
+    assert all(case in page and case in index for case in rows)
+    assert f"guarantees/{kept.stem}.html" in index

@@ -125,9 +125,10 @@ ONE_WAY = {
     "file locks": (r"\bfcntl\b", {"files.py", "run_lock/held.py"}),
     "temporary files": (r"\b(?:mkstemp|NamedTemporaryFile)\b", {"files.py"}),
     "a file that becomes another": (
-        # directories and links become current by a rename, too
+        # directories and links become current by a rename, too, and one is taken away under a broker at once
         r"\bos\.(?:replace|rename)\(",
         {
+            "drill/client_throwaway.py",
             "files.py",
             "instance/store.py",
             "instance/zookeeper_data.py",

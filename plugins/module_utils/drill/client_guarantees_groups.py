@@ -160,7 +160,7 @@ def _watched(
             "leader": victim,
             "committed": committed,
             "meanwhile": meanwhile,
-            "again": _again(came, committed),
+            "again": came_again(came, committed),
             "at_ms": at_ms,
             "partition": place[1],
         },
@@ -171,7 +171,7 @@ def _goes_on(reader: Reader, before: int) -> bool:
     return len(reader.committed_ms) > before + ENOUGH
 
 
-def _again(came: Sequence[Tuple[str, int]], committed: int) -> int:
+def came_again(came: Sequence[Tuple[str, int]], committed: int) -> int:
     """How many records came again although they had been committed before: they are numbered from 0."""
     seen: Dict[str, int] = {}
     for record, _at in came:

@@ -121,12 +121,12 @@ class Ticker:
                 partition=PARTITION_ANY if partition is None else partition,
                 on_delivery=told,
             )
+            self._producer.poll(0)
         except BufferError:
-            pass
+            self._producer.poll(0)
         except KafkaException as error:
             # brokers that have just started may not know the topic yet
             told(error.args[0], None)
-        self._producer.poll(0)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:

@@ -11,16 +11,27 @@ more, whoever finds the marker of a process that is gone removes the cluster.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
 import signal
 import socket
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
+from typing import (
+    Any,
+    Callable,
+    ContextManager,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+)
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     PARTIAL,
+    exclusive,
     json_text,
     read_text,
     write_atomically,
@@ -162,15 +173,9 @@ def removed(home: str, owner: int) -> List[int]:
         return _removed(home, owner)
 
 
-@contextlib.contextmanager
-def _turn(home: str) -> Iterator[None]:
+def _turn(home: str) -> ContextManager[int]:
     """One at a time removes and makes the directory: a guard and the next drill may want to at once."""
-    descriptor = os.open(os.path.dirname(home), os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+    return exclusive(f"{home}.lock")
 
 
 def guard(home: str, owner: int) -> None:

@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Guarantees of groups: the verdict on each row, by the replicas of the commits and by what is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_guarantees_groups import (
+    came_again,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.guarantees_groups import (
+    DISK_GONE,
+    KILLED,
+    GroupCase,
+    row_of_group,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
+    GroupSeen,
+    Seen,
+)
+
+
+def seen(meanwhile=0, again=0, committed=100, missing=()):
+    """What was seen of a group that had committed 100 records."""
+    group = GroupSeen("mine", 300 - len(missing), tuple(missing))
+    measured = {"meanwhile": meanwhile, "again": again, "committed": committed}
+    return Seen(300, 300, pause_ms=9000, groups=(group,), measured=measured)
+
+
+@pytest.mark.parametrize(
+    "replicas, loss, numbers, wrong",
+    [
+        (3, KILLED, {"meanwhile": 50}, ""),
+        (3, KILLED, {}, "no commit was taken while its coordinator was away"),
+        (3, KILLED, {"meanwhile": 50, "again": 2}, "2 of 100 committed records came again"),
+        (3, KILLED, {"meanwhile": 50, "missing": ["7"]}, "1 acknowledged records never came"),
+        (3, DISK_GONE, {"meanwhile": 50}, ""),
+        (3, DISK_GONE, {"meanwhile": 50, "again": 100}, "committed records came again"),
+        (1, KILLED, {}, ""),
+        (1, KILLED, {"meanwhile": 3}, "3 commits were taken although nobody else"),
+        (1, KILLED, {"again": 100}, "100 of 100 committed records came again"),
+        (1, KILLED, {"committed": 0}, "nothing was tried"),
+        (1, DISK_GONE, {"again": 100}, ""),
+        (1, DISK_GONE, {}, "0 of 100 committed records came again, although nobody else"),
+    ],
+)
+def test_a_row_is_judged_by_who_has_the_commits(replicas, loss, numbers, wrong):
+    row = row_of_group(GroupCase(loss, replicas), seen(**numbers)).to_dict()
+    assert row["verdict"] == ("NOT as expected" if wrong else "as expected"), row
+    assert wrong in "; ".join(row["wrong"])
+    assert row["case"] == f"offsets topic RF {replicas}, {loss}" and row["scenario"] == "S28"
+
+
+def test_a_row_that_could_not_be_measured_is_open_and_says_why():
+    row = row_of_group(GroupCase(KILLED, 1), None, "it commits nothing").to_dict()
+    assert (row["verdict"], row["open"]) == ("open", ["it commits nothing"])
+
+
+@pytest.mark.parametrize(
+    "came, committed, again",
+    [
+        ([], 5, 0),
+        (["0", "1", "2"], 3, 0),
+        # read again, but not committed before
+        (["0", "1", "2", "2"], 2, 0),
+        (["0", "1", "2", "0", "1", "2", "1"], 2, 2),
+    ],
+)
+def test_a_record_came_again_if_it_had_been_committed_before(came, committed, again):
+    assert came_again([(each, 0) for each in came], committed) == again
