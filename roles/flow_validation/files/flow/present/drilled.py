@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from flow.present import plots
 from flow.present.index import cell, head, table, verdict_cell
-from flow.present.report import document, figure
+from flow.present.report import document, figure, sentences_list
 
 NUMBERS = ("case", "acknowledged", "lost", "a second", "pause", "verdict")
 WORDS = ("case", "done", "expected", "observed")
@@ -83,7 +83,7 @@ def _wrong(rows: Iterable[Mapping[str, Any]]) -> str:
         for each in rows
         for text in [*(each.get("wrong") or ()), *(each.get("open") or ())]
     ]
-    return _list("What was not as expected", found)
+    return sentences_list("What was not as expected", found)
 
 
 def _lost(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -93,14 +93,7 @@ def _lost(rows: Iterable[Mapping[str, Any]]) -> str:
         for group in _seen(row).get("groups") or ():
             if group.get("missing"):
                 found[f"{row.get('case')}: {ranges(group['missing'])}"] = None
-    return _list("Acknowledged records that are lost, by number", list(found))
-
-
-def _list(title: str, sentences: Sequence[str]) -> str:
-    if not sentences:
-        return ""
-    items = "".join(f"<li>{escape(each)}</li>" for each in sentences)
-    return f"<h2>{escape(title)}</h2><ul>{items}</ul>"
+    return sentences_list("Acknowledged records that are lost, by number", list(found))
 
 
 def ranges(records: Sequence[str]) -> str:

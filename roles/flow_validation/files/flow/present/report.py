@@ -42,8 +42,8 @@ def page(verdict: dict) -> str:
         _head("Flow validation", verdict),
         _facts(verdict),
         _about(verdict, f", run {verdict['run_id']}"),
-        _list("What stayed open", verdict.get("unclear", [])),
-        _list("What now", verdict.get("what_now", [])),
+        sentences_list("What stayed open", verdict.get("unclear", [])),
+        sentences_list("What now", verdict.get("what_now", [])),
         _checks(verdict["checks"], _meaning(verdict)),
         _witnesses(verdict["checks"], verdict["topic"]["name"]),
         _acknowledgement_latency(verdict["timing"], _pace_of(verdict)),
@@ -100,7 +100,7 @@ def inspection_page(inspection: dict, meaning: dict) -> str:
         _head("Inspection of a topic", inspection),
         _cells(facts),
         _about(inspection),
-        _list("What now", inspection["what_now"]),
+        sentences_list("What now", inspection["what_now"]),
         _checks(inspection["checks"], meaning),
         _table("Not judged", inspection["not_judged"], ("id", "reason")),
         _witnesses(inspection["checks"], topic),
@@ -202,7 +202,8 @@ def _about(verdict: dict, more: str = "") -> str:
     )
 
 
-def _list(title: str, sentences: Sequence[str]) -> str:
+def sentences_list(title: str, sentences: Sequence[str]) -> str:
+    """Sentences below each other, with a title; "" where there are none."""
     if not sentences:
         return ""
     rows = "".join(f"<li>{escape(each)}</li>" for each in sentences)
