@@ -7,6 +7,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -80,9 +82,14 @@ def test_check_mode_says_what_would_be_done_and_touches_nothing(cluster):
         assert text in run.text
 
 
+def meetings():
+    """Directories in which playbooks meet observers, also of others who drill on this machine."""
+    return set(Path(tempfile.gettempdir()).glob("kafkaops-drill-*"))
+
+
 def killed_when_away(cluster, name, count):
-    """Kill a drill when so many processes are stopped; return which."""
-    stopped = []
+    """Kill a drill when so many processes are stopped; return which, and where it met its observer."""
+    stopped, others = [], meetings()
 
     def away():
         stopped[:] = [each for each, process in cluster.processes().items() if process is None]
@@ -95,10 +102,12 @@ def killed_when_away(cluster, name, count):
         process.wait(30)
     assert all((cluster.instance(each) / "run" / "drill.json").is_file() for each in stopped)
     assert kept(cluster)[-1]["next"] == name and not kept(cluster)[-1]["over"]
-    return stopped
+    met = meetings() - others
+    assert met
+    return stopped, met
 
 
-def put_right(cluster, name, stopped):
+def put_right(cluster, name, stopped, met):
     """Run another drill: it starts what was stopped, removes all, and tells of the killed one."""
     rows = drilled(cluster, "topic_recreated", told=f"were interrupted during {name}; 0 of 1 drill")
     assert rows["topic_recreated"]["seen"]["lost"] == 0
@@ -106,18 +115,20 @@ def put_right(cluster, name, stopped):
     for each in stopped:
         assert cluster.process(each)
         assert not (cluster.instance(each) / "run" / "drill.json").exists()
+    # the observer ends with its playbook
+    wait_until(lambda: not any(each.exists() for each in met), 120, f"{met} are removed")
 
 
 def test_a_killed_drill_is_put_right_by_the_next(cluster):
     """A replica is away and the topic is there; a second run, of another drill, starts it and removes all."""
-    put_right(cluster, "below_min_isr", killed_when_away(cluster, "below_min_isr", 1))
+    put_right(cluster, "below_min_isr", *killed_when_away(cluster, "below_min_isr", 1))
 
 
 @pytest.mark.soak
 def test_a_drill_that_was_killed_without_a_quorum_is_put_right_by_the_next(cluster):
-    stopped = killed_when_away(cluster, "zookeeper_quorum", 2)
+    stopped, met = killed_when_away(cluster, "zookeeper_quorum", 2)
     assert all(name.startswith("zookeeper") for name in stopped)
-    put_right(cluster, "zookeeper_quorum", stopped)
+    put_right(cluster, "zookeeper_quorum", stopped, met)
 
 
 @pytest.mark.soak
