@@ -98,10 +98,9 @@ def group_guarantee(connection: Connection, home: str, case: GroupCase) -> Seen:
         # the records are led by another one: they shall not wait
         replicas = (*others, victim)
         config = {"min.insync.replicas": "2"}
-        with (
-            own_topics(connection, {topic: (replicas,)}, config) as client,
-            _placed(client, moves, place, [victim, *others][: case.replicas]),
-        ):
+        with contextlib.ExitStack() as made:
+            client = made.enter_context(own_topics(connection, {topic: (replicas,)}, config))
+            made.enter_context(_placed(client, moves, place, [victim, *others][: case.replicas]))
             ticker = Ticker(settings, topic)
             reader = Reader(settings, topic, group)
             try:
