@@ -81,7 +81,7 @@ options:
     description:
       - With V(merge), settings that an item does not name are left alone.
       - With V(replace), settings that are set on the topic but not named by its item go back to
-        the default.
+        the default; but not the lists of throttled replicas, which belong to whoever moves them.
     type: str
     choices: [merge, replace]
     default: merge

@@ -20,14 +20,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
 
 INTEGER = re.compile(r"-?[0-9]+\Z")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE]-?[0-9]+)?\Z")
-# Order means nothing to Kafka in these.
-_LIST_KEYS = frozenset(
-    (
-        "cleanup.policy",
-        "leader.replication.throttled.replicas",
-        "follower.replication.throttled.replicas",
-    )
+# Of topics; set and taken away by whoever moves replicas: a reassignment that runs may rely on them.
+THROTTLED_REPLICAS = (
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
 )
+# Order means nothing to Kafka in these.
+_LIST_KEYS = frozenset(("cleanup.policy", *THROTTLED_REPLICAS))
 _CLEANUP_CHOICES = ("delete", "compact", "compact,delete")
 CLEANUP_REMEDY = "use delete, compact, or compact,delete"
 

@@ -129,6 +129,19 @@ def test_merge_leaves_what_is_not_named_and_replace_resets_it(modules, admin, na
     assert override(admin, name, "flush.ms") is None
 
 
+def test_replace_leaves_throttles_to_whoever_moves_replicas(modules, admin, name):
+    """Unless they are named."""
+    keys = [f"{side}.replication.throttled.replicas" for side in ("leader", "follower")]
+    throttled = {"name": name, "config": {keys[0]: "0:1", keys[1]: "0:2", "flush.ms": 60000}}
+    assert modules.topics([throttled]).changed
+    done = modules.topics([{"name": name}], config_mode="replace")
+    assert done.plan["changes"][0]["after"] == {"config": {"flush.ms": None}}
+    assert [override(admin, name, key) for key in keys] == ["0:1", "0:2"]
+    gone = {"name": name, "config": dict.fromkeys(keys)}
+    assert modules.topics([gone], config_mode="replace").changed
+    assert [override(admin, name, key) for key in keys] in ([None, None], ["", ""])
+
+
 def test_growth_needs_consent_and_decrease_is_refused(modules, admin, name):
     """Partitions only grow, and only with consent."""
     modules.topics([{"name": name, "partitions": 3}])

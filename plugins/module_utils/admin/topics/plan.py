@@ -49,6 +49,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.purge import Purge, purged
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
+    THROTTLED_REPLICAS,
     same_value,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.dangers import (
@@ -427,7 +428,8 @@ def _plan_config(
             before[key], after[key] = None, value
     if policy.replace:
         for key, entry in config.items():
-            if entry.source == "topic" and key not in desired.config:
+            declared = key in desired.config or key in THROTTLED_REPLICAS
+            if entry.source == "topic" and not declared:
                 before[key], after[key] = entry.value, None
     if not after:
         return

@@ -238,6 +238,20 @@ CASES = [
         ["retention.cut"],
     ),
     (
+        "replace leaves throttled replicas to whoever moves them",
+        wish(),
+        cluster(
+            topic(
+                "x",
+                leader_replication_throttled_replicas="0:1",
+                follower_replication_throttled_replicas="0:2",
+            )
+        ),
+        TopicPolicy(replace=True),
+        [],
+        [],
+    ),
+    (
         "compacted topics have no retention",
         wish(config={"retention.ms": "1"}),
         cluster(topic("x", cleanup_policy="compact")),
