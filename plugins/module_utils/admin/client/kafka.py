@@ -15,6 +15,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.connection import (
     POLL_SECONDS,
+    denied_codes,
     error_of,
     passing,
     passing_codes,
@@ -60,6 +61,13 @@ except ImportError:
 # Kafka's KRaft controllers take at most 10,000 records in one request; a topic of 12 partitions
 # is 13 of them.
 BATCH = 500
+# What a user needs for a change of each kind.
+_RIGHTS = {
+    CREATE: "Create on the topic or on the cluster; or Describe on the topic, if it is there already",
+    GROW: "Alter on the topic",
+    CONFIGURE: "AlterConfigs on the topic",
+    DELETE: "Delete on the topic",
+}
 # Changes that are worth a connection of their own.
 LANE_LEAST = 50
 
@@ -156,6 +164,8 @@ class KafkaClient(ReadingClient):
                 else:
                     moot = kind == DELETE and answer.code() in _gone_codes()
                     words = self._explained(answer)
+                    if answer.code() in denied_codes():
+                        words = f"{words.rstrip('.')}; the user needs {_RIGHTS[kind]}"
                     failures.append(Failure(subject, words, kind, answer.name(), moot))
             pending, repeated = again, True
             if pending:
