@@ -122,11 +122,11 @@ def secured_cluster(
     directory: Path,
     port_base: int,
     kraft: bool,
-    brokers: int = 3,
+    brokers: int = 0,
     certificate: Certificate | None = None,
     **config: object,
 ) -> BareCluster:
-    """Brokers with one ZooKeeper, or one combined KRaft node of the 4.x line; not started.
+    """Three brokers with one ZooKeeper, or one combined KRaft node of the 4.x line, or so many; not started.
 
     `config` is added to the brokers' properties, with `_` for each dot. With a `certificate` there are listeners
     with TLS, too.
@@ -137,7 +137,7 @@ def secured_cluster(
     return BareCluster(
         directory=directory,
         port_base=port_base,
-        brokers=1 if kraft else brokers,
+        brokers=brokers or (1 if kraft else 3),
         zookeepers=0 if kraft else 1,
         kraft=kraft,
         broker_heap="256m",
