@@ -60,7 +60,7 @@ def topic(name, partitions=3, replicas=3, **config):
         key: ConfigEntry(
             key, own.get(key, value), "topic" if key in own else "default", fallback=value
         )
-        for key, value in DEFAULTS.items()
+        for key, value in {**dict.fromkeys(own, ""), **DEFAULTS}.items()
     }
     members = tuple(range(1, replicas + 1))
     return Topic(name, tuple(Partition(i, 1, members, members) for i in range(partitions)), entries)
