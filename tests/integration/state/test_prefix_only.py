@@ -30,6 +30,8 @@ def test_its_topics_from_the_first_to_the_last(secured, team, name):
     looked = team("kafka_topics", check=True, topics=[mine])
     done = team("kafka_topics", topics=[mine])
     assert done.changed and not done.failed and done.plan == looked.plan, done.values
+    for each in (looked, done):
+        assert "DescribeConfigs on the cluster" in str(each.values.get("warnings")), each.values
     assert team("kafka_topics", topics=[mine]).changed is False
     mine.update(partitions=2, retention="30d")
     done = team("kafka_topics", topics=[mine], allow=["partition_growth"])
