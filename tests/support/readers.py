@@ -45,7 +45,12 @@ def commit(settings, group, offsets):
         try:
             told = consumer.commit(offsets=parts, asynchronous=False)
         except KafkaException as error:
-            if error.args[0].code() in (KafkaError.NOT_COORDINATOR, KafkaError._WAIT_COORD):
+            passing = (
+                KafkaError.NOT_COORDINATOR,
+                KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+                KafkaError._WAIT_COORD,
+            )
+            if error.args[0].code() in passing:
                 return False
             raise
         return not [part.error for part in told if part.error]

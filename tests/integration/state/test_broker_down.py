@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.integration.state.conftest import PORT_BASE, whole
 from tests.support.outside import replicas_of, wait_until
+from tests.support.readers import commit
 from tests.support.secured_cluster import secured_cluster
 
 DOWN = 3
@@ -37,12 +38,11 @@ def hurt(request, tmp_path_factory):
             producer.produce("everywhere", b"x" * 100, partition=number % 3)
             producer.produce("alone", b"x" * 100, partition=number % 2)
         assert producer.flush(60) == 0
-        reader = Consumer({**cluster.client_settings(), "group.id": "readers"})
-        reader.commit(
-            offsets=[TopicPartition("everywhere", number, 4) for number in range(3)],
-            asynchronous=False,
+        commit(
+            cluster.client_settings(),
+            "readers",
+            {("everywhere", number): 4 for number in range(3)},
         )
-        reader.close()
         running.broker_instances[DOWN].kill()
         wait_until(
             lambda: replicas_of(admin.list_topics("pair", timeout=10), "pair")[0][0] == 1,
