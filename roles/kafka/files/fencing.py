@@ -487,17 +487,21 @@ class Node(Instance):
                 f"the controllers' listener is {self.protocol}, which is not spoken here:"
                 " a dead registration is left to the session timeout"
             )
+        election = Election(self, led) if led is not None else None
         try:
-            elected = self._end_epoch(led) if led is not None else 0
-            said = self._fence(known[1], clean) if known else ""
+            said = self._fence(known[1], clean, election) if known else ""
+            if election and not known:
+                election.end()
         except WireError as error:
-            return f"{error}; a dead registration is left to the session timeout"
-        told = f"called for an election at {elected} controllers" if elected else ""
+            said = f"{error}; a dead registration is left to the session timeout"
+        told = ""
+        if election and election.told:
+            told = f"called for an election at {election.told} of the controllers"
         return "; ".join(each for each in (told, said) if each)
 
     # The controllers
 
-    def _each(self):
+    def reach(self):
         """Yield a Controller of each that takes a connection."""
         for address in self.controllers:
             try:
@@ -507,36 +511,16 @@ class Node(Instance):
             with controller:
                 yield controller
 
-    def _end_epoch(self, epoch):
-        """Ask the other controllers for an election; return how many have taken it.
-
-        The first one stands at once: it finds no successor before itself. The others find as many as
-        there are, and wait for as long as a lost election would make them.
-        """
-        meta = read_properties(os.path.join(self.metadata_dir, "meta.properties"))
-        told = 0
-        for controller in self._each():
-            partition = {"index": 0, "leader": self.id, "epoch": epoch, "successors": [-1] * told}
-            values = {
-                "cluster_id": meta.get("cluster.id"),
-                "topics": [{"name": METADATA, "partitions": [partition]}],
-            }
-            with contextlib.suppress(OSError):
-                found = controller.call(END_QUORUM_EPOCH, values)
-                partitions = [part for topic in found["topics"] for part in topic["partitions"]]
-                # refused where another leader is known already
-                if not found["error"] and not any(each["error"] for each in partitions):
-                    told += 1
-        return told
-
-    def _fence(self, epoch, clean):
-        """Fence and unregister the broker of this epoch at the controller that leads."""
+    def _fence(self, epoch, clean, election):
+        """Fence and unregister the broker of this epoch at the controller that leads, or is elected."""
         what = f"broker {self.id} of epoch {epoch}"
         deadline = time.monotonic() + PATIENCE_SECONDS
         majority = len(self.controllers) // 2 + 1
         while True:
             reached = 0
-            for controller in self._each():
+            if election:
+                election.tell_next()
+            for controller in self.reach():
                 reached += 1
                 if clean and not controller.is_of_kafka_4:
                     return ""
@@ -580,6 +564,46 @@ class Node(Instance):
             told = found["message"] or error_name(found["error"])
             return f"fenced {what}, whose process is dead; it stays registered: {told}"
         return f"fenced and unregistered {what}: its process is dead"
+
+
+class Election:
+    """Calls for an election: of the other controllers one more stands at each `tell_next`; `told`: how many have.
+
+    Not all at once, since two that stand at the same time share the votes. And more than one: with Kafka 4
+    a follower that has just fetched from its leader says no to whoever asks whether he would be elected, until
+    it gives the leader up itself. The next one to do so is elected.
+    """
+
+    def __init__(self, node, epoch):
+        meta = read_properties(os.path.join(node.metadata_dir, "meta.properties"))
+        partition = {"index": 0, "leader": node.id, "epoch": epoch, "successors": []}
+        self._values = {
+            "cluster_id": meta.get("cluster.id"),
+            "topics": [{"name": METADATA, "partitions": [partition]}],
+        }
+        self._left = list(node.controllers)
+        self.told = 0
+
+    def tell_next(self):
+        """Let the next controller stand that takes the call; return whether there was one."""
+        while self._left:
+            address = self._left.pop(0)
+            try:
+                with Controller(address) as controller:
+                    found = controller.call(END_QUORUM_EPOCH, self._values)
+            except OSError:
+                continue
+            partitions = [part for topic in found["topics"] for part in topic["partitions"]]
+            if found["error"] or any(each["error"] for each in partitions):
+                continue  # another leader is known there already
+            self.told += 1
+            return True
+        return False
+
+    def end(self):
+        """Let all of them stand, one after the other."""
+        while self.tell_next():
+            time.sleep(PAUSE_SECONDS)
 
 
 if __name__ == "__main__":

@@ -56,8 +56,11 @@ OF_3, OF_4 = (0, 17), (4, 18)  # versions of Fetch
 def test_requests_are_written_as_kafka_reads_them():
     """Byte by byte, as they were seen to work (reference: kraft-wire.py)."""
     beat = {
-        **{"broker": 2, "epoch": 155, "metadata_offset": 0},
-        **{"want_fence": True, "want_shut_down": False},
+        "broker": 2,
+        "epoch": 155,
+        "metadata_offset": 0,
+        "want_fence": True,
+        "want_shut_down": False,
     }
     assert (
         fencing.BROKER_HEARTBEAT.request.encode(beat)
@@ -84,7 +87,7 @@ ANSWERS = [
     (
         fencing.END_QUORUM_EPOCH,
         {
-            **{"error": 0},
+            "error": 0,
             "topics": [
                 {"name": "t", "partitions": [{"index": 0, "error": 74, "leader": 1, "epoch": 9}]}
             ],
@@ -260,8 +263,12 @@ class ToldController(threading.Thread):
         error = errors.pop(0) if len(errors) > 1 else errors[0]
         partition = {"index": 0, "error": error, "leader": 1, "epoch": 3}
         return {
-            **{"throttle_ms": 0, "error": 0 if key == 54 else error, "message": None},
-            **{"caught_up": True, "fenced": True, "should_shut_down": False},
+            "throttle_ms": 0,
+            "error": 0 if key == 54 else error,
+            "message": None,
+            "caught_up": True,
+            "fenced": True,
+            "should_shut_down": False,
             "topics": [{"name": "__cluster_metadata", "partitions": [partition]}],
         }
 
@@ -308,7 +315,9 @@ def make_node(tmp_path, ports, clean=None, leads=None, registered=EPOCH, roles=N
         LINE % (1, 1, registered) if registered is not None else ""
     )
     settings = {
-        **{"node.id": 1, "process.roles": roles or "broker,controller", "log.dirs": data},
+        "node.id": 1,
+        "process.roles": roles or "broker,controller",
+        "log.dirs": data,
         "controller.listener.names": "CONTROLLER",
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT",
         "controller.quorum.bootstrap.servers": ",".join(f"127.0.0.1:{port}" for port in ports),
@@ -353,17 +362,26 @@ def test_unregistered_only_after_a_fence_of_its_own_epoch(
 
 
 def test_a_dead_leader_calls_for_an_election_first(tmp_path, controllers):
-    """One stands at once, and the other one later: two at the same time may share the votes."""
-    first, second = controllers(), controllers(heartbeat=[41])
+    """One stands at once, the other one if nobody leads yet: two at the same time may share the votes."""
+    first, second = controllers(heartbeat=[41, 0]), controllers(heartbeat=[41])
     node = make_node(tmp_path, [NOBODY, first.port, second.port], leads=3)
-    assert node.release(DEAD).startswith("called for an election at 2 controllers; fenced and")
-    assert first.keys == [54, 63, 64]
+    assert node.release(DEAD).startswith(
+        "called for an election at 2 of the controllers; fenced and"
+    )
+    assert first.keys == [54, 63, 63, 64] and second.keys == [63, 54]
     (topic,) = first.asked[0][1]["topics"]
     (partition,) = topic["partitions"]
     assert topic["name"] == "__cluster_metadata" and first.asked[0][1]["cluster_id"] == "abc"
     assert partition == {"index": 0, "leader": 1, "epoch": 3, "successors": []}
-    (later,) = second.asked[0][1]["topics"][0]["partitions"]
-    assert later["successors"] == [-1]
+
+
+def test_who_was_elected_at_once_needs_no_other_candidate(tmp_path, controllers):
+    first, second = controllers(), controllers(heartbeat=[41])
+    node = make_node(tmp_path, [first.port, second.port, NOBODY], leads=3)
+    assert node.release(DEAD).startswith(
+        "called for an election at 1 of the controllers; fenced and"
+    )
+    assert second.keys == []
 
 
 def test_an_election_that_is_over_is_not_told_of(tmp_path, controllers):
@@ -377,7 +395,7 @@ def test_a_controller_alone_has_no_registration(tmp_path, controllers):
     first, second = controllers(), controllers()
     ports = [NOBODY, first.port, second.port]
     node = make_node(tmp_path, ports, leads=3, roles="controller", registered=None)
-    assert node.release(DEAD) == "called for an election at 2 controllers"
+    assert node.release(DEAD) == "called for an election at 2 of the controllers"
     assert first.keys == second.keys == [54]
     node.wait_until_registered([].append, patience=0)  # returns although nothing is started
 
