@@ -7,12 +7,13 @@ from __future__ import annotations
 import xml.etree.ElementTree
 
 import pytest
+import yaml
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.unit import (
     mount_units,
     unit_word,
 )
-from tests.support.role_variables import generation_of
+from tests.support.role_variables import FACTS, generation_of
 
 PRODUCTS = ("kafka", "zookeeper")
 
@@ -114,10 +115,52 @@ def test_levels_of_single_loggers_of_kafka():
     assert levels["log4j.logger.kafka.controller"] == "DEBUG"
     assert levels["log4j.logger.kafka.request.logger"] == "OFF"
     assert levels["log4j.logger.kafka.zk.KafkaZkClient"] == "INFO", "the guard reads it"
+    assert levels["log4j.logger.kafka.server.BrokerLifecycleManager"] == "INFO", "in KRaft mode"
     # the file is no reason to restart, so that the option has to be one
     assert any("kafka.controller=DEBUG" in text for text in staged["jvm_options"])
     plain = generation_of("kafka", {})
     assert "kafkaops.loggers" not in str(plain["jvm_options"])
+
+
+KAFKA_4 = {
+    "kafka_version": "4.3.1",
+    "kafka_metadata": "kraft",
+    "jvm_service_archives": {"kafka-4.3.1": {"name": "product-1"}},
+    "kafkaops_preflight": {
+        **FACTS["kafkaops_preflight"],
+        "quorums": {
+            "one": {
+                "roles": ["broker", "controller"],
+                "bind": "",
+                "address": "one",
+                "port": 9093,
+                "controllers": [{"address": "one", "port": 9093}],
+            }
+        },
+    },
+}
+
+
+def test_the_guard_of_each_mode():
+    """A change of it is no reason to restart."""
+    for given, files in (({}, ["registration.py"]), (KAFKA_4, ["registration.py", "fencing.py"])):
+        staged = generation_of("kafka", given)
+        assert [name for name in staged["files"] if name.endswith(".py")] == files
+        assert staged["guard"][0] == files[-1] and "--keep" not in staged["guard"]
+        assert set(files) <= set(staged["unwatched"])
+        kept = generation_of("kafka", {"kafka_fast_failover": False, **given})
+        assert kept["guard"] == [*staged["guard"], "--keep"]
+
+
+@pytest.mark.parametrize("own", ["ERROR", None])
+def test_the_guard_finds_registrations_in_the_log_of_kafka_4(own):
+    """Under the name that the class has there; of two entries with one name log4j2 would take either."""
+    name = "org.apache.kafka.server.BrokerLifecycleManager"
+    given = {"kafka.controller": "DEBUG", **({name: own} if own else {})}
+    staged = generation_of("kafka", {"kafka_loggers": given, **KAFKA_4})
+    loggers = yaml.safe_load(staged["files"]["log4j2.yaml"])["Configuration"]["Loggers"]["Logger"]
+    assert [each["level"] for each in loggers if each["name"] == name] == ["INFO"]
+    assert [each["level"] for each in loggers if each["name"] == "kafka.controller"] == ["DEBUG"]
 
 
 def test_levels_of_single_loggers_of_zookeeper():
