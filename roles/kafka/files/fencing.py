@@ -66,7 +66,9 @@ PATIENCE_SECONDS = 6
 PAUSE_SECONDS = 0.05
 ANSWER_MAX = 1 << 20
 
-NOT_CONTROLLER, STALE_EPOCH, NOT_REGISTERED = 41, 77, 102
+TIMED_OUT, NOT_CONTROLLER, STALE_EPOCH, NOT_REGISTERED = 7, 41, 77, 102
+# One that has just been elected, and is busy, answers that a request took too long.
+RETRIED = (TIMED_OUT, NOT_CONTROLLER)
 ERRORS = {
     29: "TOPIC_AUTHORIZATION_FAILED",
     31: "CLUSTER_AUTHORIZATION_FAILED",
@@ -542,7 +544,7 @@ class Node(Instance):
             return f"{left}: {what} is left to the session timeout"
 
     def _fence_at(self, controller, epoch, what):
-        """Return what was done; None where this controller does not lead."""
+        """Return what was done; None where this controller does not lead, or not yet."""
         values = {
             "broker": self.id,
             "epoch": epoch,
@@ -551,14 +553,14 @@ class Node(Instance):
             "want_shut_down": False,
         }
         error = controller.call(BROKER_HEARTBEAT, values)["error"]
-        if error == NOT_CONTROLLER:
+        if error in RETRIED:
             return None
         if error in (STALE_EPOCH, NOT_REGISTERED):
             return f"{what} is not registered any more"
         if error:
             return f"{what} stays: the controller answers {error_name(error)}"
         found = controller.call(UNREGISTER_BROKER, {"broker": self.id})
-        if found["error"] == NOT_CONTROLLER:
+        if found["error"] in RETRIED:
             return None
         if found["error"] not in (0, NOT_REGISTERED):
             told = found["message"] or error_name(found["error"])

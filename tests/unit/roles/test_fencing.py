@@ -344,6 +344,9 @@ def make_node(tmp_path, ports, clean=None, leads=None, registered=EPOCH, roles=N
         ([0], [31], [63, 64], "it stays registered: CLUSTER_AUTHORIZATION_FAILED"),
         # an election is on, then one leads
         ([41, 41, 0], [0], [63, 63, 63, 64], "fenced and unregistered"),
+        # it leads, and is busy with what it has to learn (seen with 3.9.2 on a loaded machine)
+        ([7, 0], [0], [63, 63, 64], "fenced and unregistered"),
+        ([0, 77], [7], [63, 64, 63], "is not registered any more"),
         # it has lost the leadership between the two
         ([0, 0], [41, 0], [63, 64, 63, 64], "fenced and unregistered"),
     ],
