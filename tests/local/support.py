@@ -175,7 +175,9 @@ class LocalCluster:
 
     def configure(self, group, **variables):
         """Set variables of a group or host on top of the inventory, replacing those set here before."""
-        kind = "group_vars" if group in ("all", "kafka", "controllers", "zookeeper") else "host_vars"
+        kind = (
+            "group_vars" if group in ("all", "kafka", "controllers", "zookeeper") else "host_vars"
+        )
         (self.overlay / kind / f"{group}.yml").write_text(yaml.safe_dump(variables))
 
     def set_brokers(self, settings, **variables):

@@ -21,9 +21,7 @@ SCRAM = "SCRAM-SHA-512"
 
 def _secured(cluster, version):
     """Give the cluster its certificates and passwords; nothing is deployed yet."""
-    passwords = {
-        user: secrets.token_urlsafe(9) + " \"$\\'#=,[]:{{" + user for user in USERS
-    }
+    passwords = {user: secrets.token_urlsafe(9) + " \"$\\'#=,[]:{{" + user for user in USERS}
     folder = cluster.overlay / "certificates"
     folder.mkdir()
     make_certificates(folder, [*cluster.brokers, *cluster.controllers])
@@ -71,9 +69,7 @@ def _answers(port):
             return b""
 
 
-@pytest.mark.parametrize(
-    "version", ["4.3.1", pytest.param("3.9.2", marks=pytest.mark.soak)]
-)
+@pytest.mark.parametrize("version", ["4.3.1", pytest.param("3.9.2", marks=pytest.mark.soak)])
 def test_closed_from_the_start(next_offset, version):
     """site.yml ends with a verdict through the doors that everybody has to use; others get nowhere."""
     from confluent_kafka import KafkaException
@@ -110,7 +106,13 @@ def test_closed_from_the_start(next_offset, version):
         # Its settings change behind the gate, the controller last; the same doors are used meanwhile.
         for path in (cluster.overlay / "group_vars").glob("*.yml"):
             if path.stem in ("kafka", "controllers"):
-                path.write_text(path.read_text() + "kafka_config: {group.initial.rebalance.delay.ms: 3001}\n")
+                path.write_text(
+                    path.read_text() + "kafka_config: {group.initial.rebalance.delay.ms: 3001}\n"
+                )
         run = cluster.deploy()
-        assert re.findall(r"Restart of ([a-z]+-\d)", run.text) == ["kafka-1", "kafka-2", "controller-1"]
+        assert re.findall(r"Restart of ([a-z]+-\d)", run.text) == [
+            "kafka-1",
+            "kafka-2",
+            "controller-1",
+        ]
         cluster.play("status.yml", "-e", "status_strict=true")

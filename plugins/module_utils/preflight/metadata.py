@@ -352,10 +352,10 @@ def _half_formatted(cluster: Cluster) -> Iterator[Problem]:
             reason = ""
             if not is_uuid(cluster_id):
                 reason = f"it has the cluster id {cluster_id}, which Kafka did not make"
-            elif member.is_controller and not cluster.static_quorum and meta.get(
-                "directory.id"
-            ) != directory_id(
-                cluster_id, ids[member.name]
+            elif (
+                member.is_controller
+                and not cluster.static_quorum
+                and meta.get("directory.id") != directory_id(cluster_id, ids[member.name])
             ):
                 reason = "it was formatted by somebody else, and the voters in it are not known"
             if reason:

@@ -104,7 +104,9 @@ def _at_the_controllers(cluster: Cluster, member: Member) -> Iterator[Problem]:
                 f"the controllers speak {protocol}, and this one has no name or no password there",
                 "set kafka_sasl for controllers and brokers alike",
             )
-        names = {each.mapping("kafka_sasl").get("inter_broker_user") or "" for each in cluster.nodes}
+        names = {
+            each.mapping("kafka_sasl").get("inter_broker_user") or "" for each in cluster.nodes
+        }
         if len(names - {""}) > 1 and member == cluster.nodes[0]:
             yield found(
                 "settings.not_uniform",

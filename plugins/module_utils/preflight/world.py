@@ -155,10 +155,7 @@ class Cluster:
     def controllers_elsewhere(self) -> FrozenSet[str]:
         """Hosts of the group of controllers that do not run Kafka, in no cluster of the inventory."""
         return frozenset(
-            name
-            for each in self.nodes
-            for name in each.controllers
-            if name not in self.all_nodes
+            name for each in self.nodes for name in each.controllers if name not in self.all_nodes
         )
 
     @property

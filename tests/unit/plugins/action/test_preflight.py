@@ -185,7 +185,9 @@ def test_no_secret_leaves_the_controller(tmp_path, secret):
     assert member.mapping("kafka_sasl")["inter_broker_password"]
 
 
-@pytest.mark.parametrize("name", ["local", "local-1x1", "local-1x2", "local-kraft", "local-kraft-3x3"])
+@pytest.mark.parametrize(
+    "name", ["local", "local-1x1", "local-1x2", "local-kraft", "local-kraft-3x3"]
+)
 def test_the_local_inventories_are_good(name):
     one_machine = {"all": {"machine": {"network": "here", "filesystem": "here"}}}
     verdict = ground.judge_gathered(

@@ -528,7 +528,8 @@ def test_other_voters_than_a_static_quorum_has(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("voters", "hosts"), [({4, 5, 6}, None), ({4, 5}, APART), ({1, 5, 6}, ["kafka-1"]), (None, None)]
+    ("voters", "hosts"),
+    [({4, 5, 6}, None), ({4, 5}, APART), ({1, 5, 6}, ["kafka-1"]), (None, None)],
 )
 def test_the_voters_of_the_quorum_that_runs(voters, hosts, tmp_path):
     """It may have changed by other hands. Where none leads, nobody knows."""
