@@ -22,7 +22,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.scram
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     parse_properties,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.files import read_text
+from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
+    read_text,
+    write_atomically,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import HIDDEN
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
 
@@ -131,15 +134,13 @@ def _arguments_of(node: Node, become: Mapping[str, Any]) -> Iterator[str]:
     if not node.users:
         yield ""
         return
-    handle, path = tempfile.mkstemp(prefix="kafkaops-format-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as output:
-            output.write("".join(f"--add-scram\n{each}\n" for each in node.users))
-            if become:
-                os.fchown(output.fileno(), become["user"], become["group"])
+    with tempfile.TemporaryDirectory(prefix="kafkaops-format-") as directory:
+        path = os.path.join(directory, "users")
+        write_atomically(path, "".join(f"--add-scram\n{each}\n" for each in node.users), 0o600)
+        if become:
+            for each in (path, directory):
+                os.chown(each, become["user"], become["group"])
         yield path
-    finally:
-        os.unlink(path)
 
 
 def format_node(node: Node, java_home: str, release: str, properties: str) -> None:
