@@ -33,6 +33,20 @@ def cluster(next_offset):
         yield running
 
 
+@pytest.fixture(scope="session")
+def kraft_cluster(next_offset):
+    """Three nodes of inventories/local-kraft, deployed once: the same cluster without ZooKeeper."""
+    with LocalCluster(next_offset(), inventory="inventories/local-kraft") as running:
+        running.deploy()
+        yield running
+
+
+@pytest.fixture(params=["cluster", pytest.param("kraft_cluster", marks=pytest.mark.soak)])
+def either(request):
+    """A cluster with ZooKeeper, and in the soak one without: for what works on both."""
+    return request.getfixturevalue(request.param)
+
+
 @pytest.fixture
 def moments():
     """The chance of this run; its seed is printed, and KAFKAOPS_TEST_SEED repeats it."""

@@ -149,6 +149,7 @@ class LocalCluster:
         (self.overlay / "hosts.yml").write_text("all: {}\n")
         hosts = yaml.safe_load((self.inventory / "hosts.yml").read_text())["all"]
         self.name = hosts.get("vars", {}).get("local_cluster_name", "local")
+        self.version = hosts.get("vars", {}).get("kafka_version", "3.9.2")
         # none in KRaft mode
         self.zookeepers = list(hosts["children"].get("zookeeper", {}).get("hosts", ()))
         self.brokers = {
@@ -292,8 +293,9 @@ class LocalCluster:
         """The folder of one instance: conf, data, logs, run."""
         return self.directory / name
 
-    def release(self, version="3.9.2", product="kafka"):
-        """The folder of an installed release."""
+    def release(self, version="", product="kafka"):
+        """The folder of an installed release; by default the inventory's of Kafka."""
+        version = version or self.version
         name = f"kafka_2.13-{version}" if product == "kafka" else f"{product}-{version}"
         return self.software / product / "releases" / name
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 from confluent_kafka.admin import NewTopic
 
 
-def test_the_tables_of_advice(cluster):
-    admin = cluster.admin()
+def test_the_tables_of_advice(either):
+    admin = either.admin()
     admin.create_topics([NewTopic("asked-about", 4, 3)])["asked-about"].result(30)
-    run = cluster.play("advice.yml")
+    run = either.play("advice.yml")
     assert run.changed() == 0
     assert "4000    replicas of a broker" in run.text and "KIP-578, 2020" in run.text
     assert "until the death of a broker is noticed" in run.text
-    asked = cluster.play(
+    asked = either.play(
         *("advice.yml", "-e", "advice_topic=asked-about", "-e", "advice_partitions=8"),
         *("-e", "advice_throughput=60MiB"),
     )

@@ -24,10 +24,16 @@ STATE = {
 AUTHORIZER = {"kafka_authorizer": True, "kafka_super_users": ["User:ANONYMOUS"]}
 
 
-@pytest.fixture(scope="module")
-def one_broker(next_offset):
-    """inventories/local-1x1 with an authorizer and a little of each kind of state."""
-    with LocalCluster(next_offset(), inventory="inventories/local-1x1") as running:
+@pytest.fixture(
+    scope="module",
+    params=[
+        "inventories/local-1x1",
+        pytest.param("inventories/local-kraft", marks=pytest.mark.soak),
+    ],
+)
+def one_broker(next_offset, request):
+    """One broker with ZooKeeper, or three without it; an authorizer, and a little of each kind of state."""
+    with LocalCluster(next_offset(), inventory=request.param) as running:
         running.configure("kafka", **AUTHORIZER, **STATE)
         running.deploy()
         yield running
