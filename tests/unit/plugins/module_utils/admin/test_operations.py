@@ -372,6 +372,33 @@ def test_the_status_shows_the_quorum(quorum, line, last):
     assert line in lines and lines[-1] == last, lines
 
 
+@pytest.mark.parametrize(
+    "keeps_up, process, state, last",
+    [
+        (True, running(), "voter", "All 3 instances run."),
+        (False, running(), "no quorum", "ATTENTION: no quorum: c2; voters behind: 102."),
+        (False, {"running": False}, "down", "ATTENTION: down: c2; voters behind: 102."),
+    ],
+)
+def test_the_status_of_controllers_that_are_no_brokers(keeps_up, process, state, last):
+    """The quorum tells of them; no broker is registered by their ids."""
+    rows = [
+        instance("k1", "kafka", 1, running()),
+        instance("c1", "controller", 101, running()),
+        instance("c2", "controller", 102, process),
+    ]
+    voters = [in_quorum(101, True), in_quorum(102, keeps_up=keeps_up)]
+    seen = {
+        "reachable": True,
+        "controller": 101,
+        "brokers": [{"id": 1}],
+        "quorum": {"leader": 101, "epoch": 7, "voters": voters, "observers": [in_quorum(1)]},
+    }
+    lines = status(rows, [], seen)["lines"]
+    assert " leader " in lines[2] and f" {state} " in lines[3], lines
+    assert lines[-1] == last
+
+
 def test_the_status_tells_of_an_upgrade_that_is_not_over():
     rows = [instance("k1", "kafka", 1, running())]
     cluster = {"reachable": True, "controller": 1, "brokers": [{"id": 1}]}

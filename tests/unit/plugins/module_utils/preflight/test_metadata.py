@@ -5,14 +5,21 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 
 import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.storage import (
     directory_id,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import read_member
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running_cluster import (
+    healthy_nodes,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
 from tests.unit.plugins.module_utils.preflight.good_inventory import (
     FRESH_CLUSTER_ID,
+    gather,
     good,
     merge,
     verdict_of,
@@ -551,3 +558,19 @@ def test_what_brokers_say_and_controllers_decide(key, tmp_path):
     assert "quorum.settings" not in told(verdict_of(apart(alike), tmp_path))
     own = {"all": {"children": {"kafka": {"vars": {"kafka_config": {"num.io.threads": 9}}}}}}
     assert not told(verdict_of(apart(own), tmp_path))
+
+
+def test_which_nodes_are_sick(tmp_path):
+    """Controllers that are no brokers are in no answer about replicas: the quorum tells of them."""
+    raws, _inventory, _groups = gather(apart(), tmp_path)
+    facts = begun_apart()
+    members = []
+    for raw in raws:
+        known = {"log_dirs": [{"meta": facts[raw.name]["kafka/log_dirs/0/meta"]}]}
+        members.append(read_member(dataclasses.replace(raw, facts={"kafka": known}))[0])
+    (cluster,) = World(tuple(members)).clusters
+    voters = [{"id": node, "keeps_up": node != 5} for node in (4, 5, 6)]
+    answer = {"in_sync": [1, 3], "quorum": {"leader": 4, "voters": voters}}
+    assert healthy_nodes(cluster, answer) == [1, 3, 4, 6]
+    unknown = {"in_sync": [1, 3], "quorum": {"leader": None, "voters": []}}
+    assert healthy_nodes(cluster, unknown) == [1, 3, 4, 5, 6]

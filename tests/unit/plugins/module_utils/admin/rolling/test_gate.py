@@ -600,5 +600,18 @@ def test_the_only_voter_may_stop_and_it_is_said():
     assert in_kraft((0, quorum())).wait(broker=2, voters=(1,)).verdict.verdict == GO
 
 
+def test_of_a_controller_that_is_no_broker_the_quorum_alone_decides():
+    """No broker of its id is registered, and that is no sickness; partitions out of sync hold nobody back."""
+    voters = [Replica(101, 9, -1, 10**6), *(Replica(each, 9, 999_900, 999_900) for each in (102, 103))]
+    dead = replace(voters[2], fetched=0, caught_up=0)
+    world = in_kraft((0, Quorum(101, 1, tuple(voters))), states=((0, THIN),))
+    passed = world.wait(broker=102, voters=(101, 102, 103))
+    assert passed.verdict.verdict == GO and world.keeper.controller == 101
+    assert gate.summary(passed.verdict) == "controller 102 may stop now"
+    world = in_kraft((0, Quorum(101, 1, (*voters[:2], dead))))
+    with pytest.raises(AdminError, match="gate.waiting.*1 of 3 voters keep up"):
+        world.wait(broker=102, voters=(101, 102, 103), seconds=5)
+
+
 def test_in_zookeeper_mode_nobody_asks_for_a_quorum():
     assert in_kraft().wait().verdict.verdict == GO
