@@ -48,6 +48,13 @@ def test_controllers_on_nodes_of_their_own(next_offset, version):
 
         _rolls_in_order(cluster, leader)
 
+        # One of them by its id, with a proof that goes on meanwhile.
+        standby = min({101, 102, 103} - {quorum(cluster)["leader"]})
+        now = cluster.processes()
+        run = cluster.play("rolling_restart.yml", "-e", f"broker={standby}", "-e", "prove=true")
+        changed = {name for name, each in cluster.processes().items() if each != now[name]}
+        assert changed == {cluster.name_of(standby)} and "PASS: " in run.text, run.text
+
         # One dead controller is seen, and starts again.
         standby = cluster.name_of(min({101, 102, 103} - {quorum(cluster)["leader"]}))
         cluster.supervisorctl("stop", standby)
