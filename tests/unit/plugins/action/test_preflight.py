@@ -254,8 +254,10 @@ def test_the_snapshot_of_an_answer():
     )
     assert snapshot.on_default_min_isr == {2: (7, ("orders",))}
     for leader in (3, None):
-        quorum = {"leader": leader}
-        assert snapshot_of({**answer, "quorum": quorum})[1] == leader, "metadata name any broker"
+        quorum = {"leader": leader, "voters": [{"id": 3}, {"id": 4}] if leader else []}
+        told, controller = snapshot_of({**answer, "quorum": quorum})
+        assert controller == leader, "metadata name any broker"
+        assert told.voters == (None if leader is None else {3, 4})
     assert snapshot_of({"reachable": False, "brokers": []}) == (None, None)
     silent = {"reachable": False, "exists": False}
     assert snapshot_of({"reachable": False, "zookeeper": silent}) == (None, None)
