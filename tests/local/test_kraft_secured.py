@@ -69,8 +69,15 @@ def _answers(port):
             return b""
 
 
-@pytest.mark.parametrize("version", ["4.3.1", pytest.param("3.9.2", marks=pytest.mark.soak)])
-def test_closed_from_the_start(next_offset, version):
+@pytest.mark.parametrize(
+    ("version", "rolls"),
+    [
+        ("4.3.1", False),
+        pytest.param("4.3.1", True, marks=pytest.mark.soak),
+        pytest.param("3.9.2", True, marks=pytest.mark.soak),
+    ],
+)
+def test_closed_from_the_start(next_offset, version, rolls):
     """site.yml ends with a verdict through the doors that everybody has to use; others get nowhere."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
@@ -93,7 +100,7 @@ def test_closed_from_the_start(next_offset, version):
             ("with the wrong password", {"sasl.password": "wrong"}, KafkaException),
         ):
             admin = AdminClient({**cluster.client(), **alice, **settings, "log_level": 0})
-            if error is None:
+            if error is None:  # what she may not see is not there
                 assert admin.list_topics(timeout=60).topics == {}, name
             else:
                 with pytest.raises(error):
@@ -103,6 +110,8 @@ def test_closed_from_the_start(next_offset, version):
         port = 9291 + cluster.offset
         assert _answers(port)[:1] in (b"", b"\x15"), "the controllers answer in clear"
 
+        if not rolls:
+            return
         # Its settings change behind the gate, the controller last; the same doors are used meanwhile.
         for path in (cluster.overlay / "group_vars").glob("*.yml"):
             if path.stem in ("kafka", "controllers"):
