@@ -64,7 +64,9 @@ def _of_member(cluster: Cluster, member: Member) -> Iterator[Dict[str, Any]]:
                     yield port(f"ZooKeeper's port for {purpose}", own, number, own, [SERVERS])
 
 
-def ports_of(clusters: Mapping[str, Sequence[Mapping[str, Any]]], host: str) -> List[Dict[str, Any]]:
+def ports_of(
+    clusters: Mapping[str, Sequence[Mapping[str, Any]]], host: str
+) -> List[Dict[str, Any]]:
     """What a stand-in on this host is to listen on, as the module port_stand_in takes it."""
     found = {
         (each["port"], each["bind"])

@@ -213,7 +213,7 @@ def _controller_listener(cluster: Cluster) -> Iterator[Problem]:
 
 def _controllers_without_login(cluster: Cluster) -> Iterator[Problem]:
     hosts = [each.name for each in cluster.controllers if each.production]
-    if hosts:
+    if hosts and cluster.controller_protocol == "PLAINTEXT":
         yield found(
             "security.controller_plaintext",
             hosts,

@@ -68,8 +68,8 @@ def stand_in(
     try:
         pid = _in_a_process_of_its_own(name, sockets, seconds) if sockets else None
     finally:
-        for each in sockets.values():
-            each.close()
+        for opened in sockets.values():
+            opened.close()
     if pid is None:
         return None, [], refused
     return {"pid": pid, "start_ticks": start_ticks(pid) or 0}, sorted(sockets), refused
@@ -77,9 +77,7 @@ def stand_in(
 
 def _bound(bind: str, port: int) -> socket.socket:
     bind = bind.strip("[]")
-    found = socket.getaddrinfo(
-        bind or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
+    found = socket.getaddrinfo(bind or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     # With all addresses meant, the one socket that takes both families.
     found.sort(key=lambda item: item[0] != socket.AF_INET6 if not bind else 0)
     problem: Optional[OSError] = None

@@ -13,13 +13,8 @@ VARIABLES = Path(__file__).resolve().parents[3] / "roles" / "kafka" / "vars" / "
 
 def address_to_wait_for(listener):
     """The host at which the role waits for a broker with this first listener."""
-    (instance,) = [
-        value
-        for value in yaml.safe_load(VARIABLES.read_text()).values()
-        if isinstance(value, dict) and "ready" in value
-    ]
+    text = yaml.safe_load(VARIABLES.read_text())["__kafka_ready_broker"]["host"]
     expression = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=True)
-    text = instance["ready"][0]["host"]
     return expression.from_string(text).render(kafka_listeners=[listener])
 
 

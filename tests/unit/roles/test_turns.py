@@ -34,7 +34,9 @@ def of(product, name, **turns):
     given = {
         "ansible_play_hosts": ["a", "b", "c"],
         "hostvars": {"a": {}, "b": {}, "c": {}, **facts},
-        "kafkaops_preflight": {"brokers": {"kafka": BROKERS}, "servers": {"kafka": BROKERS}},
+        "kafkaops_preflight": {
+            kind: {"kafka": BROKERS} for kind in ("brokers", "nodes", "servers")
+        },
     }
     return evaluated(product, f"__{product}_{name}", {**given, "kafka_cluster_name": "kafka"})
 

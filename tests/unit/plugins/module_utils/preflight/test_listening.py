@@ -9,6 +9,7 @@ import socket
 from contextlib import closing, suppress
 
 import pytest
+
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.seen_from import (
     before_start,
 )
@@ -17,7 +18,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.listeni
     attempts_of,
     ports_of,
 )
-
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network_facts import (
     port_holders,
 )
@@ -27,7 +27,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.stand_i
     tried,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
-
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
 
 CLUSTER = "orders-prod"
@@ -70,9 +69,7 @@ LISTENERS = [
 
 
 def test_each_port_has_those_who_need_it(tmp_path):
-    found = ports(
-        tmp_path, {"kafka_listeners": LISTENERS, "kafka_inter_broker_listener": "INSIDE"}
-    )
+    found = ports(tmp_path, {"kafka_listeners": LISTENERS, "kafka_inter_broker_listener": "INSIDE"})
     kafka = {what: each for (host, what), each in found.items() if host == "kafka-1"}
     assert kafka == {
         "listener INSIDE": ("192.0.2.21", 9091, "192.0.2.21", ["nodes"]),

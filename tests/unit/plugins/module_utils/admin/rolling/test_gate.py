@@ -602,7 +602,10 @@ def test_the_only_voter_may_stop_and_it_is_said():
 
 def test_of_a_controller_that_is_no_broker_the_quorum_alone_decides():
     """No broker of its id is registered, and that is no sickness; partitions out of sync hold nobody back."""
-    voters = [Replica(101, 9, -1, 10**6), *(Replica(each, 9, 999_900, 999_900) for each in (102, 103))]
+    voters = [
+        Replica(101, 9, -1, 10**6),
+        *(Replica(each, 9, 999_900, 999_900) for each in (102, 103)),
+    ]
     dead = replace(voters[2], fetched=0, caught_up=0)
     world = in_kraft((0, Quorum(101, 1, tuple(voters))), states=((0, THIN),))
     passed = world.wait(broker=102, voters=(101, 102, 103))
