@@ -171,7 +171,8 @@ def _end_what_was_left(port: int) -> bool:
     """End the stand-in that an earlier run has left on a port; return whether there was one."""
     inodes = [each["inode"] for each in listening_sockets() if each["port"] == port]
     pids = [pid for pid in socket_owners(inodes).values() if is_stand_in(pid)]
-    return any([end({"pid": pid, "start_ticks": start_ticks(pid) or 0}) for pid in pids])
+    ended = [end({"pid": pid, "start_ticks": start_ticks(pid) or 0}) for pid in pids]
+    return any(ended)
 
 
 # ---------------------------------------------------------------- from where it is tried
