@@ -36,7 +36,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     read_text,
     write_atomically,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import (
+    in_background,
+    start_ticks,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     ProblemError,
     refusal,
@@ -186,21 +189,7 @@ def guard(home: str, owner: int) -> None:
     """
     # not of the process: it may be gone by now
     ticks = _mark(home).get("start_ticks")
-    child = os.fork()
-    if child:
-        os.waitpid(child, 0)
-        return
-    os.setsid()
-    if os.fork():
-        os._exit(0)
-    try:
-        os.chdir("/")
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for each in (0, 1, 2):
-            os.dup2(nothing, each)
-        _keep_guard(home, owner, ticks)
-    finally:
-        os._exit(0)
+    in_background(lambda: _keep_guard(home, owner, ticks))
 
 
 def _keep_guard(home: str, owner: int, ticks: Optional[int]) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from typing import Optional
+from typing import Callable, Optional
 
 RECORD = "started.json"
 
@@ -49,3 +49,32 @@ def recorded(state_dir: str) -> Optional[Started]:
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def in_background(work: Callable[[], None]) -> int:
+    """Do some work in a process of its own and return its pid; what ends this process leaves that one.
+
+    It is in no group and session of ours, and has no input or output, so that nobody waits for it.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setsid()
+            pid = os.fork()
+            if pid:
+                os.write(writing, str(pid).encode("ascii"))
+                os._exit(0)
+            os.chdir("/")
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for each in (0, 1, 2):
+                os.dup2(nothing, each)
+            os.close(reading)
+            os.close(writing)
+            work()
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading, "rb") as pipe:
+        return int(pipe.read())

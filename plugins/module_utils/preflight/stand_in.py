@@ -18,7 +18,10 @@ import signal
 import socket
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import (
+    in_background,
+    start_ticks,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network_facts import (
     STAND_IN,
     is_stand_in,
@@ -66,7 +69,7 @@ def stand_in(
         except OSError as error:
             refused.append({"port": port, "reason": error.strerror or str(error)})
     try:
-        pid = _in_a_process_of_its_own(name, sockets, seconds) if sockets else None
+        pid = in_background(lambda: _serve(name, sockets, seconds)) if sockets else None
     finally:
         for opened in sockets.values():
             opened.close()
@@ -102,37 +105,7 @@ def _bound(bind: str, port: int) -> socket.socket:
     raise problem or OSError(errno.EADDRNOTAVAIL, "no such address")
 
 
-def _in_a_process_of_its_own(
-    name: str, sockets: Mapping[int, socket.socket], seconds: float
-) -> int:
-    """Fork twice, so that nobody waits for it; return its pid."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.setsid()
-            serving = os.fork()
-            if serving:
-                os.write(writing, str(serving).encode("ascii"))
-            else:
-                _serve(name, sockets, seconds, (reading, writing))
-        finally:
-            os._exit(0)
-    os.close(writing)
-    os.waitpid(child, 0)
-    with os.fdopen(reading, "rb") as pipe:
-        return int(pipe.read() or b"0")
-
-
-def _serve(
-    name: str, sockets: Mapping[int, socket.socket], seconds: float, pipe: Tuple[int, int]
-) -> None:
-    for number in pipe:
-        os.close(number)
-    os.chdir("/")
-    null = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1, 2):
-        os.dup2(null, number)
+def _serve(name: str, sockets: Mapping[int, socket.socket], seconds: float) -> None:
     with open("/proc/self/comm", "w", encoding="ascii") as handle:
         handle.write(STAND_IN)
     signal.setitimer(signal.ITIMER_REAL, seconds)  # nobody handles it: the process ends
