@@ -33,6 +33,14 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
     Listener,
     Member,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ports import (
+    CONTROLLERS,
+    ELECTION,
+    FOLLOWERS,
+    FOR_CLIENTS,
+    is_inside,
+    ports,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     START,
     Callers,
@@ -65,6 +73,13 @@ WORDS = (ADMIN_HOST, BROKERS, CLIENTS, MEMBERS)
 # Where each audience is, as long as host_baseline_firewall_sources does not say it.
 ADMIN = "admin"
 USUAL = {"brokers": [BROKERS], "clients": [CLIENTS], ADMIN: [ADMIN_HOST]}
+# As a rule of the firewall says it.
+PURPOSES = {
+    CONTROLLERS: "KRaft, controllers",
+    FOR_CLIENTS: "ZooKeeper, clients",
+    FOLLOWERS: "ZooKeeper, followers",
+    ELECTION: "ZooKeeper, election",
+}
 NEVER = "never"
 SSH_PORT = 22
 
@@ -143,30 +158,26 @@ class _Reader:
 
     def _stated(self) -> Iterator[Tuple[int, str, List[Tuple[str, str]]]]:
         """(port, purpose, its sources as (setting, word)) of everything that listens here."""
-        member = self._member
-        for index, each in enumerate(member.listeners):
-            yield each.port, f"listener {each.name}", self._of_listener(index, each)
-        if member.is_controller and isinstance(member.get("kafka_controller_port"), int):
-            words = [(ADDRESSES, each) for each in self._addresses(self._cluster.nodes)]
-            yield member.get("kafka_controller_port"), "KRaft, controllers", words
-        if not member.is_server:
-            return
-        servers = [(ADDRESSES, address) for address in self._addresses(self._cluster.servers)]
-        if member.client_port:
-            words = [(ADDRESSES, each) for each in self._addresses(self._cluster.members)]
-            yield member.client_port, "ZooKeeper, clients", words + self._of_audience(ADMIN)
-        if len(self._cluster.servers) > 1:
-            if member.peer_port:
-                yield member.peer_port, "ZooKeeper, followers", servers
-            if member.election_port:
-                yield member.election_port, "ZooKeeper, election", servers
+        cluster = self._cluster
+        among = {
+            CONTROLLERS: cluster.nodes,
+            FOR_CLIENTS: cluster.members,
+            FOLLOWERS: cluster.servers,
+            ELECTION: cluster.servers,
+        }
+        for each in ports(self._member, len(cluster.servers)):
+            if each.listener:
+                words = self._of_listener(each.index, each.listener)
+                yield each.number, f"listener {each.listener.name}", words
+                continue
+            words = [(ADDRESSES, address) for address in self._addresses(among[each.purpose])]
+            words += self._of_audience(ADMIN) if each.purpose == FOR_CLIENTS else []
+            yield each.number, PURPOSES[each.purpose], words
 
     def _of_listener(self, index: int, listener: Listener) -> List[Tuple[str, str]]:
         member, audiences = self._member, list(listener.audience)
         words: List[Tuple[str, str]] = []
-        inner = member.inter_broker_listener
-        control = str(member.mapping("kafka_config").get("control.plane.listener.name") or "")
-        is_inner = bool(inner and inner.name == listener.name) or listener.name == control
+        is_inner = is_inside(member, listener)
         is_for_admin = listener.name == admin_listener(member)
         if is_inner:
             words += [(ADDRESSES, each) for each in self._addresses(self._cluster.brokers)]

@@ -9,10 +9,25 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ports import (
+    CONTROLLERS,
+    ELECTION,
+    FOLLOWERS,
+    FOR_CLIENTS,
+    Port,
+    is_inside,
+    ports,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import Cluster
 
 # Who connects: brokers and controllers of the cluster, its ZooKeeper servers, hosts of the group kafka_clients.
 NODES, SERVERS, CLIENTS = "nodes", "servers", "clients"
+_WHAT = {
+    CONTROLLERS: "the controller's port",
+    FOR_CLIENTS: "ZooKeeper's port for clients",
+    FOLLOWERS: "ZooKeeper's port for followers",
+    ELECTION: "ZooKeeper's port for elections",
+}
 # Audiences of a listener that are not on hosts of clients.
 INSIDE = {"brokers", "admin"}
 
@@ -28,40 +43,31 @@ def listening(cluster: Cluster) -> List[Dict[str, Any]]:
 
 
 def _of_member(cluster: Cluster, member: Member) -> Iterator[Dict[str, Any]]:
-    def port(
-        what: str, bind: str, number: Any, address: str, callers: Sequence[str]
-    ) -> Dict[str, Any]:
-        return {
+    for each in ports(member, len(cluster.servers)):
+        if member.alive(each.product):
+            continue
+        yield {
             "host": member.name,
-            "what": what,
-            "bind": bind,
-            "port": int(number),
-            "address": address,
-            "callers": list(callers),
+            "what": _what(each),
+            "bind": each.bind,
+            "port": each.number,
+            "address": each.address,
+            "callers": _callers(member, each),
         }
 
-    if not member.alive("kafka"):
-        inner = member.inter_broker_listener
-        for each in member.listeners:
-            callers = [NODES] if inner and inner.name == each.name else []
-            callers += [CLIENTS] if set(each.audience) - INSIDE else []
-            told = each.advertised or each.bind
-            yield port(f"listener {each.name}", each.bind, each.port, told, callers)
-        if member.is_controller and member.get("kafka_controller_port"):
-            bind, own = member.text("kafka_controller_bind"), member.text("kafka_address")
-            yield port(
-                "the controller's port", bind, member.get("kafka_controller_port"), own, [NODES]
-            )
-    if member.is_server and not member.alive("zookeeper"):
-        own, bind = member.text("zookeeper_address"), member.text("zookeeper_bind")
-        if member.client_port:
-            yield port("ZooKeeper's port for clients", bind, member.client_port, own, [NODES])
-        if len(cluster.servers) > 1:
-            # ZooKeeper binds these to the address of its own server line.
-            quorum = {"followers": member.peer_port, "elections": member.election_port}
-            for purpose, number in quorum.items():
-                if number:
-                    yield port(f"ZooKeeper's port for {purpose}", own, number, own, [SERVERS])
+
+def _what(port: Port) -> str:
+    if port.listener:
+        return f"listener {port.listener.name}"
+    return _WHAT[port.purpose]
+
+
+def _callers(member: Member, port: Port) -> List[str]:
+    """Who connects to it: kinds of hosts."""
+    if port.listener:
+        inside = [NODES] if is_inside(member, port.listener) else []
+        return inside + ([CLIENTS] if set(port.listener.audience) - INSIDE else [])
+    return [SERVERS] if port.purpose in (FOLLOWERS, ELECTION) else [NODES]
 
 
 def ports_of(

@@ -24,6 +24,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
     Listener,
     Member,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ports import Port, ports
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import Cluster, World
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import WARNING, Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import some
@@ -45,31 +46,12 @@ class Socket:
 
 
 def wanted_sockets(member: Member, servers: int) -> List[Socket]:
-    """What this member's instances will listen on; a lone server opens no quorum ports."""
-    sockets = []
-    for index, each in enumerate(member.listeners):
-        sockets.append(
-            _socket(member, "kafka", f"kafka_listeners[{index}].port", each.port, each.bind)
-        )
-    if member.is_controller and member.get("kafka_controller_port"):
-        variable, bind = "kafka_controller_port", member.text("kafka_controller_bind")
-        sockets.append(_socket(member, "kafka", variable, member.get(variable), bind))
-    if member.is_server:
-        bind = member.text("zookeeper_bind")
-        ports = [("zookeeper_client_port", member.client_port, bind)]
-        if servers > 1:
-            # ZooKeeper binds these to the address of its own server line.
-            own = member.text("zookeeper_address")
-            ports.append(("zookeeper_peer_port", member.peer_port, own))
-            ports.append(("zookeeper_election_port", member.election_port, own))
-        for variable, port, address in ports:
-            if port:
-                sockets.append(_socket(member, "zookeeper", variable, port, address))
-    return sockets
+    """What this member's instances will listen on; `servers`: of its ensemble."""
+    return [_socket(member, each) for each in ports(member, servers)]
 
 
-def _socket(member: Member, product: str, variable: str, port: int, bind: str) -> Socket:
-    bind = bare(bind)
+def _socket(member: Member, port: Port) -> Socket:
+    bind = bare(port.bind)
     if is_wildcard(bind):
         addresses: Tuple[str, ...] = ()
     elif is_address(bind):
@@ -78,7 +60,7 @@ def _socket(member: Member, product: str, variable: str, port: int, bind: str) -
         known = ((member.facts or {}).get("names") or {}).get(bind) or {}
         # An unresolved name could be any address; assume it is all of them.
         addresses = tuple(known.get("addresses") or ())
-    return Socket(member.name, product, variable, port, addresses)
+    return Socket(member.name, port.product, port.variable, port.number, addresses)
 
 
 def overlap(one: Tuple[str, ...], other: Tuple[str, ...]) -> bool:
