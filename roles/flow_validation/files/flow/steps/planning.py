@@ -130,11 +130,23 @@ def _partitions(options: argparse.Namespace, homes: list) -> int:
             f"{partitions} partitions are too few for {len(homes)} brokers, of which each shall"
             f" lead one; give --partitions={len(homes)} or more"
         )
+    _refuse_too_much_for(partitions, options)
     return partitions
 
 
+def _refuse_too_much_for(partitions: int, options: argparse.Namespace) -> None:
+    """CannotRun if the run has fewer records, or more producers, than a topic has partitions."""
+    if options.records < partitions:
+        raise CannotRun(f"{options.records} records are too few for {partitions} partitions")
+    if (options.producers or 0) > partitions:
+        raise CannotRun(
+            f"{options.producers} producers are too many for {partitions} partitions, of which"
+            " each is written by one; give --producers, or more --partitions"
+        )
+
+
 def _refuse_wrong_number(options: argparse.Namespace, topic: str, before: dict) -> None:
-    """CannotRun if the topic has not as many partitions as were asked for, or more than there are records."""
+    """CannotRun if the topic has not as many partitions as were asked for, or not as many as the run needs."""
     if not before:
         raise CannotRun(f"topic {topic} was created, but no broker knows it")
     if options.partitions and options.partitions != len(before):
@@ -142,8 +154,7 @@ def _refuse_wrong_number(options: argparse.Namespace, topic: str, before: dict) 
             f"topic {topic} has {len(before)} partitions, not {options.partitions};"
             " leave --partitions out for a topic that exists"
         )
-    if options.records < len(before):
-        raise CannotRun(f"{options.records} records are too few for {len(before)} partitions")
+    _refuse_too_much_for(len(before), options)
 
 
 def _refuse_unfit(topic: str, config: dict, record_size: int) -> None:

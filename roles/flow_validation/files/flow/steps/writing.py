@@ -31,11 +31,6 @@ def _relaying(spark, ledger: str):
 def write_records(run: Run, options, watch: Stopwatch) -> tuple:
     """Write the records; (ledger rows, ledger.Attempts). What is known is in the attempts' files."""
     spark, plan, cluster = run.spark, run.plan, run.cluster
-    if (options.producers or 0) > plan.partitions:
-        raise CannotRun(
-            f"{options.producers} producers are too many for {plan.partitions} partitions, of which"
-            " each is written by one; give --producers, or more --partitions"
-        )
     plan.producers = options.producers or min(
         spark.sparkContext.defaultParallelism, plan.partitions
     )

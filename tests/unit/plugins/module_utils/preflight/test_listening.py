@@ -69,15 +69,9 @@ LISTENERS = [
 
 
 def test_nodes_need_the_listener_by_which_controllers_command_brokers(tmp_path):
-    found = ports(
-        tmp_path,
-        {
-            "kafka_listeners": LISTENERS,
-            "kafka_inter_broker_listener": "INSIDE",
-            "kafka_config": {"control.plane.listener.name": "ADMIN"},
-        },
-    )
-    assert found["kafka-1", "listener ADMIN"][-1] == ["nodes"]
+    wanted = {"kafka_listeners": LISTENERS, "kafka_inter_broker_listener": "INSIDE"}
+    wanted["kafka_config"] = {"control.plane.listener.name": "PARTNERS"}
+    assert ports(tmp_path, wanted)["kafka-1", "listener PARTNERS"][-1] == ["nodes", "clients"]
 
 
 def test_each_port_has_those_who_need_it(tmp_path):
