@@ -57,7 +57,7 @@ def at_rest(cluster):
 
 
 def test_a_dynamic_setting_changes_without_a_restart(at_rest):
-    """Shown by --check, made by the run, not pending for status; a next restart takes the override away."""
+    """Shown by --check, made by the run, not pending for status."""
     cluster, before = at_rest, at_rest.processes()
     cluster.set_brokers({DYNAMIC: 12})
     looked = cluster.play("site.yml", *NEVER, "--check", "--diff")
@@ -78,7 +78,11 @@ def test_a_dynamic_setting_changes_without_a_restart(at_rest):
     status = cluster.play("status.yml").text
     assert "Restart pending" not in status and "config.dynamic_override" not in status, status
 
-    # Too far for a running broker, and a setting that it reads only at its start: both need the restart.
+
+@pytest.mark.soak
+def test_the_next_restart_takes_the_override_away(at_rest):
+    """Too far for a running broker, and a setting that it reads only at its start: both need the restart."""
+    cluster, before = at_rest, at_rest.processes()
     cluster.set_brokers({DYNAMIC: 40, READ_ONLY: 444})
     cluster.play("rolling_restart.yml")
     assert changed(before, cluster.processes()) == set(cluster.brokers)

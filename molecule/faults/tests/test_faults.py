@@ -96,7 +96,14 @@ def killed_broker(victim, what):
     return running.longest_pause
 
 
-@pytest.mark.parametrize("victim", ["leader", "controller", "follower"])
+# One of them in each run: on this machine, all of them die in tests/local/test_failover.py.
+@pytest.mark.parametrize(
+    "victim",
+    [
+        "leader",
+        *(pytest.param(each, marks=pytest.mark.soak) for each in ("controller", "follower")),
+    ],
+)
 def test_a_killed_broker(victim):
     killed_broker(victim, f"SIGKILL of a {victim}")
 

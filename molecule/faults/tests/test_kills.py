@@ -129,7 +129,8 @@ def change(number):
 KINDS = {"first-run": first_run, "change": change}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+# The first run dies in each of its phases in tests/local/test_kills.py.
+@pytest.mark.parametrize("kind", [pytest.param("first-run", marks=pytest.mark.soak), "change"])
 def test_a_run_killed_half_way_is_completed_by_the_next(kind):
     print(f"\nseed {SEED}", flush=True)
     KINDS[kind](0)
