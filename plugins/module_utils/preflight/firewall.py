@@ -38,6 +38,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ports i
     ELECTION,
     FOLLOWERS,
     FOR_CLIENTS,
+    admin_listener,
     is_inside,
     ports,
 )
@@ -280,13 +281,6 @@ class _Reader:
 
     def _refuse(self, check: str, setting: str, value: Any, reason: str, remedy: str) -> None:
         self.problems.append(found(check, self._member.name, setting, value, reason, remedy))
-
-
-def admin_listener(member: Member) -> str:
-    """The name of the listener that the modules use."""
-    inner = member.inter_broker_listener
-    first = member.listeners[0].name if member.listeners else ""
-    return member.text("kafka_admin_listener") or (inner.name if inner else first)
 
 
 def _is_validated(member: Member, listener: Listener) -> bool:

@@ -15,13 +15,15 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ports i
     FOLLOWERS,
     FOR_CLIENTS,
     Port,
+    admin_listener,
     is_inside,
     ports,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import Cluster
 
-# Who connects: brokers and controllers of the cluster, its ZooKeeper servers, hosts of the group kafka_clients.
-NODES, SERVERS, CLIENTS = "nodes", "servers", "clients"
+# Who connects: brokers and controllers of the cluster, its ZooKeeper servers, hosts of the group kafka_clients, and
+# the host that administers.
+NODES, SERVERS, CLIENTS, ADMIN = "nodes", "servers", "clients", "admin"
 _WHAT = {
     CONTROLLERS: "the controller's port",
     FOR_CLIENTS: "ZooKeeper's port for clients",
@@ -66,8 +68,9 @@ def _callers(member: Member, port: Port) -> List[str]:
     """Who connects to it: kinds of hosts."""
     if port.listener:
         inside = [NODES] if is_inside(member, port.listener) else []
-        return inside + ([CLIENTS] if set(port.listener.audience) - INSIDE else [])
-    return [SERVERS] if port.purpose in (FOLLOWERS, ELECTION) else [NODES]
+        admin = [ADMIN] if port.listener.name == admin_listener(member) else []
+        return inside + ([CLIENTS] if set(port.listener.audience) - INSIDE else []) + admin
+    return {CONTROLLERS: [NODES], FOR_CLIENTS: [NODES, ADMIN]}.get(port.purpose, [SERVERS])
 
 
 def ports_of(

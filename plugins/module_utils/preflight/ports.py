@@ -72,3 +72,9 @@ def is_inside(member: Member, listener: Listener) -> bool:
     inner = member.inter_broker_listener
     control = str(member.mapping("kafka_config").get(CONTROL_PLANE) or "")
     return bool(inner and inner.name == listener.name) or listener.name == control
+
+
+def admin_listener(member: Member) -> str:
+    """The name of the listener that the modules use: the first one, unless the inventory names another."""
+    first = member.listeners[0].name if member.listeners else ""
+    return member.text("kafka_admin_listener") or first

@@ -99,6 +99,17 @@ def test_each_port_is_open_to_those_that_need_it_and_to_nobody_else(tmp_path):
     assert purposes[2181] == "ZooKeeper, clients"
 
 
+def test_whoever_runs_the_modules_is_let_in_where_they_ask(tmp_path):
+    """At the first listener, also where brokers speak to one another through another one."""
+    overlay = {"vars": {"kafka_inter_broker_listener": "CLIENTS", "flow_validation": "never"}}
+    openings, problems, _members, _callers = read(tmp_path, overlay)
+    assert problems == []
+    assert told(openings, "kafka-1") == {
+        9092: ["192.0.2.22", ADMIN],
+        9093: ["192.0.2.22", "192.0.2.31"],
+    }
+
+
 def of_brokers(**variables):
     return {"children": {"kafka": {"vars": variables}}}
 

@@ -78,13 +78,13 @@ def test_each_port_has_those_who_need_it(tmp_path):
     found = ports(tmp_path, {"kafka_listeners": LISTENERS, "kafka_inter_broker_listener": "INSIDE"})
     kafka = {what: each for (host, what), each in found.items() if host == "kafka-1"}
     assert kafka == {
-        "listener INSIDE": ("192.0.2.21", 9091, "192.0.2.21", ["nodes"]),
+        "listener INSIDE": ("192.0.2.21", 9091, "192.0.2.21", ["nodes", "admin"]),
         "listener OUTSIDE": ("", 9092, "kafka.example.com", ["clients"]),
         "listener PARTNERS": ("", 9094, "198.51.100.7", ["clients"]),
     }
     servers = {what: each[1:] for (host, what), each in found.items() if host == "zookeeper-1"}
     assert servers == {
-        "ZooKeeper's port for clients": (2181, "192.0.2.11", ["nodes"]),
+        "ZooKeeper's port for clients": (2181, "192.0.2.11", ["nodes", "admin"]),
         "ZooKeeper's port for followers": (2888, "192.0.2.11", ["servers"]),
         "ZooKeeper's port for elections": (3888, "192.0.2.11", ["servers"]),
     }
