@@ -129,8 +129,9 @@ def change(number):
 KINDS = {"first-run": first_run, "change": change}
 
 
-# The first run dies in each of its phases in tests/local/test_kills.py.
-@pytest.mark.parametrize("kind", [pytest.param("first-run", marks=pytest.mark.soak), "change"])
+# On this machine, a run dies in each of its phases and a roll at a random moment in every run of the tests.
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_run_killed_half_way_is_completed_by_the_next(kind):
     print(f"\nseed {SEED}", flush=True)
     KINDS[kind](0)
