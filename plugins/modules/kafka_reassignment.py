@@ -26,8 +26,8 @@ options:
   state:
     description:
       - V(applied) brings replicas to where the other options want them.
-      - V(cancelled) ends all reassignments that are under way, whoever began them, and removes the
-        throttles. Partitions that have been moved by then stay where they are. What somebody else begins
+      - V(cancelled) ends all reassignments that are under way, whoever began them, and removes their
+        throttles and ours. Partitions that have been moved by then stay where they are. What somebody else begins
         during the run goes on, and the throttles stay for it; that is told as a failure.
       - With O(disks), V(cancelled) ends the moves between the log directories of these brokers, and no
         others. Kafka 3.8 and 3.9 delete and compact nothing of these partitions until the broker
@@ -93,8 +93,10 @@ options:
         V(unlimited). With O(disks), how many it may copy between its directories.
       - It must be more than what producers write into the partitions that move, or they never catch
         up.
-      - A topic of which somebody has throttled all replicas (V(*)) keeps that, and then brokers keep
-        their rates, too.
+      - Throttles that somebody else has set stay, and the module warns of them. A broker that has such a
+        rate copies at it. Ours are marked by a zero in front of each number (C(052428800), C(00:1)), which
+        Kafka reads as the same. What somebody has set for a move that this run finishes or cancels goes
+        with that move.
     type: str
     default: 50MiB
   batch:

@@ -21,6 +21,24 @@ from tests.support.run_module import Modules, run_module
 SIZE = 4_000_000
 
 
+THROTTLED = ("leader.replication.throttled", "follower.replication.throttled")
+
+
+def throttles(admin):
+    """Every throttle that somebody has set, on brokers and topics: (name, key) to value."""
+    kinds = ConfigResource.Type
+    known = admin.list_topics(timeout=10)
+    found = {}
+    asked = [[ConfigResource(kinds.BROKER, str(broker))] for broker in known.brokers]
+    asked.append([ConfigResource(kinds.TOPIC, topic) for topic in known.topics])
+    for resources in filter(None, asked):  # there may be no topic at all
+        for resource, future in admin.describe_configs(resources).items():
+            for entry in future.result(20).values():
+                if entry.name.startswith(THROTTLED) and entry.value and entry.source in (1, 2):
+                    found[(resource.name, entry.name)] = entry.value
+    return found
+
+
 class ByHand:
     """Somebody else at a cluster of three brokers, by other clients than ours."""
 
@@ -77,30 +95,28 @@ class ByHand:
 
     def throttle(self, name, rate, count):
         """Limit the copies of a topic's partitions to broker 3 by hand, or with None no more."""
-        kinds = ConfigResource.Type
-        keys = [f"{side}.replication.throttled" for side in ("leader", "follower")]
+        leader, follower = THROTTLED
         lists = {
-            f"{keys[0]}.replicas": ",".join(f"{n}:{b}" for n in range(count) for b in (1, 2)),
-            f"{keys[1]}.replicas": ",".join(f"{n}:3" for n in range(count)),
+            f"{leader}.replicas": ",".join(f"{n}:{b}" for n in range(count) for b in (1, 2)),
+            f"{follower}.replicas": ",".join(f"{n}:3" for n in range(count)),
         }
-        asked = [
-            (kinds.BROKER, each, dict.fromkeys([f"{k}.rate" for k in keys], rate)) for each in "123"
+        for broker in "123":
+            self.configure(
+                "broker", broker, dict.fromkeys([f"{each}.rate" for each in THROTTLED], rate)
+            )
+        self.configure("topic", name, lists if rate else dict.fromkeys(lists))
+
+    def configure(self, kind, name, settings):
+        """Set settings of a "broker" or a "topic", or with None take them away."""
+        operations = {True: AlterConfigOpType.SET, False: AlterConfigOpType.DELETE}
+        entries = [
+            ConfigEntry(key, value or "", incremental_operation=operations[bool(value)])
+            for key, value in settings.items()
         ]
-        asked.append((kinds.TOPIC, name, lists if rate else dict.fromkeys(lists)))
-        for kind, subject, settings in asked:
-            entries = [
-                ConfigEntry(
-                    key,
-                    value or "",
-                    incremental_operation=(
-                        AlterConfigOpType.SET if value else AlterConfigOpType.DELETE
-                    ),
-                )
-                for key, value in settings.items()
-            ]
-            resource = ConfigResource(kind, subject, incremental_configs=entries)
-            for future in self.admin.incremental_alter_configs([resource]).values():
-                future.result(20)
+        kinds = {"broker": ConfigResource.Type.BROKER, "topic": ConfigResource.Type.TOPIC}
+        resource = ConfigResource(kinds[kind], name, incremental_configs=entries)
+        for future in self.admin.incremental_alter_configs([resource]).values():
+            future.result(20)
 
     def write(self, name, count):
         """So much into each partition that a throttled copy does not end."""

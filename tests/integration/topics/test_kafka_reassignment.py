@@ -13,9 +13,9 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from kafka import KafkaAdminClient, TopicPartition
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
+from tests.support.by_hand import THROTTLED as KEYS
+from tests.support.by_hand import throttles
 from tests.support.run_module import Background, run_module
-
-KEYS = [f"{side}.replication.throttled" for side in ("leader", "follower")]
 
 
 @pytest.fixture
@@ -71,21 +71,6 @@ def in_sync(admin, name):
     """Whether all replicas of a topic are in sync."""
     parts = admin.list_topics(timeout=10).topics[name].partitions.values()
     return all(set(part.isrs) == set(part.replicas) for part in parts)
-
-
-def throttles(admin):
-    """Every throttle that somebody has set, on brokers and topics: (name, key) to value."""
-    kinds = ConfigResource.Type
-    known = admin.list_topics(timeout=10)
-    found = {}
-    asked = [[ConfigResource(kinds.BROKER, str(broker))] for broker in known.brokers]
-    asked.append([ConfigResource(kinds.TOPIC, topic) for topic in known.topics])
-    for resources in filter(None, asked):  # there may be no topic at all
-        for resource, future in admin.describe_configs(resources).items():
-            for entry in future.result(20).values():
-                if entry.name.startswith(tuple(KEYS)) and entry.value and entry.source in (1, 2):
-                    found[(resource.name, entry.name)] = entry.value
-    return found
 
 
 def write(cluster, name, partitions, size, value=100_000):
@@ -146,7 +131,8 @@ def test_spread_evens_replicas_and_leaders(reassign, place, admin):
     assert [sum(broker in each for each in after.values()) for broker in (1, 2, 3)] == [4, 4, 4]
     parts = admin.list_topics(timeout=10).topics[name].partitions.values()
     assert {part.id: part.leader for part in parts} == {
-        number: replicas[0] for number, replicas in after.items()  # elected
+        number: replicas[0]
+        for number, replicas in after.items()  # elected
     }
     assert sorted(replicas[0] for replicas in after.values()) == [1, 1, 2, 2, 3, 3]
     assert reassign(spread=True).changed is False
@@ -210,9 +196,10 @@ def test_killed_half_way_and_gone_on_with(reassign, slow, background, admin, oth
     assert wait_until(lambda: moving(other, name), 30) == {0, 1}
     background.kill()
     left = throttles(admin)
-    assert left[("1", "leader.replication.throttled.rate")] == str(512 * 1024)
-    assert left[("3", "follower.replication.throttled.rate")] == str(512 * 1024)
-    assert left[(name, "follower.replication.throttled.replicas")] == "0:3,1:3"
+    # The zero in front is the mark of what is ours.
+    assert left[("1", "leader.replication.throttled.rate")] == f"0{512 * 1024}"
+    assert left[("3", "follower.replication.throttled.rate")] == f"0{512 * 1024}"
+    assert left[(name, "follower.replication.throttled.replicas")] == "00:3,01:3"
     assert moving(other, name) == {0, 1}
 
     plan = reassign(check=True, drain=[2])

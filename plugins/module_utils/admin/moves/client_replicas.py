@@ -9,7 +9,7 @@ through kafka-python; the rest through confluent-kafka.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import BATCH
@@ -17,6 +17,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.pyth
     PythonClient,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Key
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.throttles import (
+    RATES,
+    REPLICAS,
+    Throttles,
+)
 
 try:
     from confluent_kafka import KafkaError, KafkaException
@@ -25,10 +30,6 @@ try:
     from kafka.errors import KafkaError as OtherError
 except ImportError:
     pass  # require_both_clients of client_python says so
-
-LEADER, FOLLOWER = "leader", "follower"
-RATES = tuple(f"{side}.replication.throttled.rate" for side in (LEADER, FOLLOWER))
-REPLICAS = tuple(f"{side}.replication.throttled.replicas" for side in (LEADER, FOLLOWER))
 
 
 @dataclass(frozen=True)
@@ -48,19 +49,6 @@ class Running:
     def origin(self) -> Tuple[int, ...]:
         """The replicas if it is cancelled."""
         return tuple(broker for broker in self.replicas if broker not in self.adding)
-
-
-@dataclass(frozen=True)
-class Throttles:
-    """Throttles of replication as the cluster has them: broker id or topic to {key: value}."""
-
-    brokers: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
-    topics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-    @property
-    def foreign(self) -> Tuple[str, ...]:
-        """Topics whose throttle is `*`, all replicas. Somebody else has set it: ours are lists."""
-        return tuple(sorted(name for name, keys in self.topics.items() if "*" in keys.values()))
 
 
 class MovesClient(PythonClient):

@@ -32,11 +32,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Snapshot,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_replicas import (
-    RATES,
-    REPLICAS,
     MovesClient,
     Running,
-    Throttles,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import (
     Layout,
@@ -53,11 +50,21 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.movin
     TELL_SECONDS,
     UNTHROTTLE,
     Moving,
-    lift,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.plan_replicas import (
     plan_moves,
     useful,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.throttles import (
+    Throttles,
+    foreign_warning,
+    of_moves,
+    of_others,
+    removals,
+    throttled_lists,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.throttling import (
+    Throttling,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     CHANGED,
@@ -82,8 +89,6 @@ REORDER = "reorder"
 KNOWN_SECONDS = 5.0
 # Reorderings in one request; they are done at once.
 REORDERINGS = 500
-# What to set on brokers and on topics so that they have no throttle.
-Removals = Tuple[Dict[int, Dict[str, Optional[str]]], Dict[str, Dict[str, Optional[str]]]]
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,11 @@ class Found:
     sizes: Mapping[Key, int] = field(default_factory=dict)
     throttles: Throttles = Throttles()
     minimums: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def taken(self) -> Throttles:
+        """Somebody else's throttles that go with what is under way, which a run finishes or cancels."""
+        return of_moves(self.throttles, {key: each.replicas for key, each in self.running.items()})
 
     def layout(self, settled: Callable[[Running], Tuple[int, ...]]) -> Layout:
         """The layout once what is under way has been settled, by Running.target or Running.origin."""
@@ -157,12 +167,7 @@ def plan_reassignment(found: Found, wish: Wish) -> Tuple[Plan, Moves]:
             )
         )
     refusals += _unable(found, moves)
-    warnings = list(moves.warnings)
-    if found.throttles.foreign:
-        warnings.append(
-            f"{', '.join(found.throttles.foreign[:5])}: somebody has throttled all replicas (*), so "
-            "the rates of the brokers are left as they are"
-        )
+    warnings = [*moves.warnings, *_foreign(found)]
     changes = [
         Change(
             FINISH,
@@ -188,7 +193,7 @@ def plan_reassignment(found: Found, wish: Wish) -> Tuple[Plan, Moves]:
             )
         )
     if not changes:
-        changes += _unthrottling(found.throttles)
+        changes += _unthrottling(found)
     return Plan(tuple(changes), tuple(refusals), tuple(warnings)), moves
 
 
@@ -203,21 +208,7 @@ def plan_cancelling(found: Found) -> Plan:
         )
         for key, running in sorted(found.running.items())
     ]
-    return Plan(tuple(changes) + tuple(_unthrottling(found.throttles)))
-
-
-def throttled_lists(moves: Mapping[Key, Tuple[Sequence[int], Sequence[int]]]) -> Dict[str, Any]:
-    """Topic to its throttle settings, for partitions with (who may send, who receives). Pure."""
-    lists: Dict[str, Tuple[List[str], List[str]]] = {}
-    for (topic, partition), (senders, receivers) in sorted(moves.items()):
-        if receivers:
-            leaders, followers = lists.setdefault(topic, ([], []))
-            leaders += [f"{partition}:{broker}" for broker in senders]
-            followers += [f"{partition}:{broker}" for broker in receivers]
-    return {
-        topic: dict(zip(REPLICAS, (",".join(leaders), ",".join(followers))))
-        for topic, (leaders, followers) in lists.items()
-    }
+    return Plan(tuple(changes) + tuple(_unthrottling(found)), (), tuple(_foreign(found)))
 
 
 def _origin(running: Running) -> Tuple[int, ...]:
@@ -269,36 +260,21 @@ def _unable(found: Found, moves: Moves) -> List[Problem]:
     return problems
 
 
-def _unthrottling(throttles: Throttles) -> List[Change]:
-    brokers, topics = _removals(throttles)
-    changes = [
-        Change(UNTHROTTLE, f"broker {broker}", throttles.brokers[broker], dict(keys))
-        for broker, keys in sorted(brokers.items())
-    ]
-    return changes + [
-        Change(UNTHROTTLE, f"topic {topic}", throttles.topics[topic], dict(keys))
-        for topic, keys in sorted(topics.items())
-    ]
+def _unthrottling(found: Found) -> List[Change]:
+    throttles = found.throttles
+    brokers, topics = removals(throttles, found.taken)
+    changes = []
+    for broker, keys in sorted(brokers.items()):
+        was = {key: throttles.brokers[broker][key] for key in keys}
+        changes.append(Change(UNTHROTTLE, f"broker {broker}", was, dict(keys)))
+    for topic, keys in sorted(topics.items()):
+        was = {key: throttles.topics[topic][key] for key in keys}
+        changes.append(Change(UNTHROTTLE, f"topic {topic}", was, dict(keys)))
+    return changes
 
 
-def _removals(throttles: Throttles) -> Removals:
-    """What to set so that no throttle is left, but those of somebody else."""
-    foreign = set(throttles.foreign)
-    topics: Dict[str, Dict[str, Optional[str]]] = {
-        topic: dict.fromkeys(keys)
-        for topic, keys in throttles.topics.items()
-        if topic not in foreign
-    }
-    brokers: Dict[int, Dict[str, Optional[str]]] = {}
-    if not foreign:
-        brokers = {broker: dict.fromkeys(keys) for broker, keys in throttles.brokers.items()}
-    return brokers, topics
-
-
-def _subjects(removals: Removals) -> Set[str]:
-    """The subjects of changes that remove these throttles."""
-    brokers, topics = removals
-    return {*(f"broker {broker}" for broker in brokers), *(f"topic {topic}" for topic in topics)}
+def _foreign(found: Found) -> List[str]:
+    return foreign_warning(of_others(found.throttles, found.taken))
 
 
 def _given_up(move: Move, where: str) -> Failure:
@@ -329,10 +305,7 @@ class Reassignment(Moving):
         self.wish = Wish() if self.cancelling else wish_from(params)
         self.moves = Moves()
         self._found = Found(Snapshot())
-        # What removes the throttles that this run has set; these throttles; and those that are left to others.
-        self._throttled: Removals = ({}, {})
-        self._set = Throttles()
-        self._left: Removals = ({}, {})
+        self._throttling = Throttling(self.client, self._begun_since, self._clock, self._sleep)
         # Reassignments that were over, or others, when they were to be cancelled.
         self._over: Set[Key] = set()
 
@@ -381,6 +354,7 @@ class Reassignment(Moving):
     def plan(self, snapshot: Found) -> Plan:
         """The Plan; the cluster is not asked again."""
         self._found = snapshot
+        self._throttling.taken = snapshot.taken
         if self.cancelling:
             return plan_cancelling(snapshot)
         plan, self.moves = plan_reassignment(snapshot, self.wish)
@@ -611,8 +585,8 @@ class Reassignment(Moving):
         )
         return [
             Failure(each.subject, words, UNTHROTTLE, CHANGED)
-            for each in _unthrottling(self._found.throttles)
-            if each.subject in _subjects(self._left)
+            for each in _unthrottling(self._found)
+            if each.subject in self._throttling.left_to_others()
         ]
 
     def still_going_back(self, keys: Set[Key]) -> Set[Key]:
@@ -640,24 +614,8 @@ class Reassignment(Moving):
         if self.rate == UNLIMITED:
             self.limits_off()
             return
-        foreign = set(found.throttles.foreign)
-        topics = {
-            topic: keys
-            for topic, keys in wanted.items()
-            if topic not in foreign and found.throttles.topics.get(topic) != keys
-        }
-        rates = {key: str(self.rate) for key in RATES}
-        brokers = {
-            broker.id: rates
-            for broker in found.snapshot.brokers
-            if not foreign and found.throttles.brokers.get(broker.id) != rates
-        }
-        self._throttled = (
-            dict.fromkeys(brokers, dict.fromkeys(RATES)),
-            {topic: dict.fromkeys(keys) for topic, keys in topics.items()},
-        )
-        self._set = Throttles(brokers, topics)
-        self.client.set_throttles(brokers, topics)
+        brokers = [broker.id for broker in found.snapshot.brokers]
+        self._throttling.on(found.throttles, self.rate, brokers, wanted)
 
     def _begun_since(self) -> Set[str]:
         """The topics in which somebody else has begun to move something since the plan."""
@@ -668,52 +626,6 @@ class Reassignment(Moving):
             if key not in planned or planned[key].target != each.target
         }
 
-    def _ours(self, throttles: Throttles) -> Removals:
-        """What removes throttles, but those of others; what somebody else has begun since goes on under his.
-
-        Whose they are nobody can tell by then, unless this run has set just these: all others stay.
-        """
-        brokers, topics = _removals(throttles)
-        self._left = ({}, {})
-        # Looked at after the throttles, since everybody sets them before he begins.
-        begun = self._begun_since() if brokers or topics else set()
-        if begun:
-            rates, lists = self._set.brokers, self._set.topics
-            self._left = (
-                {
-                    each: keys
-                    for each, keys in brokers.items()
-                    if rates.get(each) != throttles.brokers[each]
-                },
-                {
-                    each: keys
-                    for each, keys in topics.items()
-                    if each in begun and lists.get(each) != throttles.topics[each]
-                },
-            )
-        left_brokers, left_topics = self._left
-        return (
-            {each: keys for each, keys in brokers.items() if each not in left_brokers},
-            {each: keys for each, keys in topics.items() if each not in left_topics},
-        )
-
     def limits_off(self) -> None:
         """Remove every throttle of ours, and see that it is gone."""
-        found = self._found
-        alive = [broker.id for broker in self.client.fetch_metadata().brokers]
-        names = sorted(found.snapshot.topics)
-        (brokers, topics), self._throttled = self._throttled, ({}, {})
-        # A broker that is gone cannot be told; the next run finds what it still has.
-        brokers = {broker: keys for broker, keys in brokers.items() if broker in alive}
-        if (brokers or topics) and self._begun_since():
-            # What is to be removed is looked at first, since somebody may have set others.
-            brokers, topics = {}, {}
-        lift(
-            (brokers, topics),
-            lambda: self._ours(self.client.fetch_throttles(alive, names)),
-            lambda limits: self.client.set_throttles(*limits),
-            lambda limits: "throttles could not be removed: "
-            + ", ".join([*(f"broker {broker}" for broker in limits[0]), *limits[1]][:10]),
-            self._clock,
-            self._sleep,
-        )
+        self._throttling.off(sorted(self._found.snapshot.topics))

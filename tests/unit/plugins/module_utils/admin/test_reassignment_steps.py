@@ -21,13 +21,19 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_replicas import (
     Running,
-    Throttles,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import OPTIONS
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.reassignment import (
     Reassignment,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.throttles import (
+    Throttles,
+    of_others,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import reconcile
+
+
+SIDES = ("leader", "follower")
 
 
 class Killed(Exception):
@@ -268,8 +274,87 @@ def test_a_throttle_of_somebody_else_is_left(state):
     model.rates = {1: {"leader.replication.throttled.rate": "9999"}}
     asked = {"spread": True} if state == "applied" else {"state": state}
     assert not run(model, **asked).failures
-    assert model.rates == {1: {"leader.replication.throttled.rate": "9999"}}
-    assert model.lists["t"] == {"leader.replication.throttled.replicas": "*"}
+    assert of_hand(model) == {
+        "rates": {1: {"leader.replication.throttled.rate": "9999"}},
+        "lists": {"t": {"leader.replication.throttled.replicas": "*"}},
+    }
+
+
+BY_HAND = {
+    "rates": {
+        1: {"leader.replication.throttled.rate": "9999"},
+        3: dict.fromkeys((f"{side}.replication.throttled.rate" for side in SIDES), "1048576"),
+    },
+    "lists": {
+        "t": {
+            "leader.replication.throttled.replicas": "0:1,0:2",
+            "follower.replication.throttled.replicas": "0:3",
+        }
+    },
+}
+
+
+def of_hand(model):
+    """The throttles of the model, as they were set by hand."""
+    there = {"rates": model.rates, "lists": model.lists}
+    return {
+        what: {key: keys for key, keys in found.items() if keys} for what, found in there.items()
+    }
+
+
+@given(st.integers(0, 60), st.sampled_from(["applied", "cancelled"]), st.booleans())
+def test_killed_anywhere_what_somebody_set_by_hand_stays_and_ours_go(requests, state, shy):
+    """Throttles without a move, from before the run: neither it nor the next one takes them for a leftover."""
+    model = Model(MOVING)
+    model.rates, model.lists = (dict(BY_HAND[what]) for what in ("rates", "lists"))
+    model.kill_after = requests
+    try:
+        run(model, batch=3, spread=True, throttle="2MiB")
+    except Killed:
+        pass
+    model.kill_after = None
+    assert of_others(Throttles(model.rates, model.lists)) == Throttles(*BY_HAND.values())
+    model.shy = shy and not requests
+    asked = {"spread": True} if state == "applied" else {"state": state}
+    assert not run(model, batch=3, **asked).failures
+    assert of_hand(model) == BY_HAND and not model.running
+
+
+def test_what_brokers_do_not_tell_yet_brings_back_what_was_set_by_hand():
+    model = Model(MOVING)
+    model.rates, model.lists = (dict(BY_HAND[what]) for what in ("rates", "lists"))
+    really, looks = model.fetch_throttles, []
+
+    def late(brokers, names):
+        """They tell what was there before, whatever is set since."""
+        looks.append(really(brokers, names))
+        return Throttles(*BY_HAND.values())
+
+    model.fetch_throttles = late
+    assert not run(model, batch=3, spread=True, throttle="2MiB").failures
+    assert of_hand(model) == BY_HAND and len(looks) > 2
+
+
+def test_what_somebody_sets_over_ours_by_hand_stays():
+    """While it moves, and without a move of his own: a faster rate, and one more replica in our list."""
+    model = Model(MOVING)
+    faster = dict.fromkeys((f"{side}.replication.throttled.rate" for side in SIDES), "9000000")
+    followers = "follower.replication.throttled.replicas"
+    really, begun = model.alter, []
+
+    def altered(wanted):
+        if not begun:
+            begun.append("once")
+            model.rates[2] = dict(faster)
+            model.lists["t"] = {
+                **model.lists["t"],
+                followers: model.lists["t"][followers] + ",99:1",
+            }
+        return really(wanted)
+
+    model.alter = altered
+    assert not run(model, batch=3, spread=True, throttle="2MiB").failures
+    assert of_hand(model) == {"rates": {2: faster}, "lists": {"t": {followers: "99:1"}}}
 
 
 def meddled(model, act, seconds=1000.0, **options):

@@ -14,7 +14,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_replicas import (
     Running,
-    Throttles,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import Wish
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import rate_from
@@ -22,15 +21,16 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.reass
     Found,
     plan_cancelling,
     plan_reassignment,
-    throttled_lists,
     wish_from,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.throttles import (
+    Throttles,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 
-RATES = {
-    "leader.replication.throttled.rate": "1048576",
-    "follower.replication.throttled.rate": "1048576",
-}
+LEADERS, FOLLOWERS = (f"{side}.replication.throttled.replicas" for side in ("leader", "follower"))
+KEYS = [f"{side}.replication.throttled.rate" for side in ("leader", "follower")]
+OURS, THEIRS = dict.fromkeys(KEYS, "01048576"), dict.fromkeys(KEYS, "1048576")
 ASKED = {"drain": [], "spread": False, "onto": [], "replication_factor": None, "topics": None}
 
 
@@ -82,21 +82,38 @@ def test_what_is_under_way_and_goes_elsewhere_refuses():
 
 
 def test_throttles_that_a_killed_run_has_left_go_when_nothing_is_to_move():
-    throttles = Throttles({1: RATES}, {"t": {"leader.replication.throttled.replicas": "0:1"}})
+    throttles = Throttles({1: OURS}, {"t": {LEADERS: "00:1"}})
     plan, _moves = plan_reassignment(
         found([(1,), (2,)], throttles=throttles), Wish(drain=frozenset({3}))
     )
     assert kinds(plan) == [("unthrottle", "broker 1"), ("unthrottle", "topic t")]
     assert kinds(plan_cancelling(found([(1,)], throttles=throttles))) == kinds(plan)
+    assert not plan.warnings
 
 
-def test_a_throttle_of_somebody_else_stays():
-    throttles = Throttles({1: RATES}, {"t": {"leader.replication.throttled.replicas": "*"}})
-    plan, _moves = plan_reassignment(
-        found([(1,), (2,)], throttles=throttles), Wish(drain=frozenset({3}))
+@pytest.mark.parametrize("entries", ["*", "0:1", "0:1,1:2"])
+def test_a_throttle_of_somebody_else_stays_and_is_told(entries):
+    """Without a move of his under way nobody knows what it is for."""
+    throttles = Throttles({1: THEIRS}, {"t": {LEADERS: entries}})
+    read = found([(1,), (2,)], throttles=throttles)
+    for plan in (plan_reassignment(read, Wish(drain=frozenset({3})))[0], plan_cancelling(read)):
+        assert not plan
+        assert "broker 1, topic t: somebody else has throttled" in plan.warnings[0]
+
+
+def test_the_throttle_of_a_move_that_is_cancelled_goes_with_it():
+    running = {("t", 0): Running((2, 3), (2,), (3,))}
+    lists = {LEADERS: "0:3,1:1", FOLLOWERS: "0:2"}
+    plan = plan_cancelling(
+        found([(2, 3), (1,)], running=running, throttles=Throttles({2: THEIRS}, {"t": lists}))
     )
-    assert not plan
-    assert "somebody has throttled" in plan.warnings[0]
+    assert kinds(plan) == [("cancel", "t-0"), ("unthrottle", "topic t")]
+    assert plan.changes[1].after == {LEADERS: "1:1", FOLLOWERS: None}
+    assert "broker 2, topic t" in plan.warnings[0], "the rate may be for what stays"
+    only = Throttles({2: THEIRS, 1: THEIRS}, {"t": {**lists, LEADERS: "0:3"}})
+    plan = plan_cancelling(found([(2, 3), (1,)], running=running, throttles=only))
+    assert kinds(plan)[1:] == [("unthrottle", "broker 2"), ("unthrottle", "topic t")]
+    assert "broker 1: somebody else" in plan.warnings[0], "it has no part in the move"
 
 
 def test_cancelling_goes_back_to_where_it_came_from():
@@ -130,18 +147,6 @@ def test_refusals(read, wish, check):
 def test_one_replica_is_enough_for_a_minimum_of_one():
     plan, _moves = plan_reassignment(found([(1, 2)], minimums={"t": 1}), Wish(replication_factor=1))
     assert kinds(plan) == [("move", "t-0")]
-
-
-def test_the_throttle_names_who_sends_and_who_receives():
-    lists = throttled_lists(
-        {("t", 0): ((1, 2), (3,)), ("t", 1): ((2,), (3,)), ("u", 0): ((1,), ())}
-    )
-    assert lists == {
-        "t": {
-            "leader.replication.throttled.replicas": "0:1,0:2,1:2",
-            "follower.replication.throttled.replicas": "0:3,1:3",
-        }
-    }
 
 
 def test_brokers_to_be_filled_alone_mean_a_spread():

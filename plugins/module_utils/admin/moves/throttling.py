@@ -1,0 +1,118 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The throttles of one run: set before replicas move, taken away at the end, seen to be gone.
+
+Private to this collection. What is whose is decided in `throttles`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Collection, Dict, Mapping, Sequence, Set
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import lift
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.throttles import (
+    Removals,
+    Throttles,
+    additions,
+    before,
+    missing,
+    removals,
+    unseen,
+)
+
+
+class Throttling:
+    """Sets and removes, for one run. `begun_since`: topics in which somebody has begun to move since the plan."""
+
+    def __init__(
+        self,
+        client: Any,
+        begun_since: Callable[[], Collection[str]],
+        clock: Callable[[], float],
+        sleep: Callable[[float], None],
+    ):
+        self._client, self._begun_since = client, begun_since
+        self._clock, self._sleep = clock, sleep
+        # What was there and goes with the moves that are taken over; what this run has set; what brings back what
+        # was there before; what was left to somebody else at the end.
+        self.taken = Throttles()
+        self._set = Throttles()
+        self._own: Removals = ({}, {})
+        self._left: Removals = ({}, {})
+
+    def on(
+        self,
+        found: Throttles,
+        rate: int,
+        brokers: Sequence[int],
+        lists: Mapping[str, Mapping[str, str]],
+    ) -> None:
+        """Throttle what moves, before it moves. What a killed run has left is overwritten."""
+        self._set = additions(found, self.taken, rate, brokers, lists)
+        new = missing(found, self._set)
+        self._own = before(found, self.taken, new)
+        self._client.set_throttles(new.brokers, new.topics)
+
+    def off(self, names: Sequence[str]) -> None:
+        """Remove every throttle of ours from the live brokers and these topics, and see that it is gone."""
+        alive = [broker.id for broker in self._client.fetch_metadata().brokers]
+        own, self._own = self._own, ({}, {})
+        first: Removals = ({}, {})
+        # Unseen, what brokers do not tell yet may be of one who has begun since: then only what is seen goes.
+        if any(own) and not self._begun_since():
+            # A broker that is gone cannot be told; the next run finds what it still has.
+            own = {broker: keys for broker, keys in own[0].items() if broker in alive}, own[1]
+            first = unseen(own, self._client.fetch_throttles(alive, names))
+        lift(
+            first,
+            lambda: self._ours(self._client.fetch_throttles(alive, names)),
+            lambda limits: self._client.set_throttles(*limits),
+            lambda limits: (
+                "throttles could not be removed: "
+                + ", ".join([*(f"broker {broker}" for broker in limits[0]), *limits[1]][:10])
+            ),
+            self._clock,
+            self._sleep,
+        )
+
+    def left_to_others(self) -> Set[str]:
+        """The subjects of throttles that were to be removed, and hold for what somebody has begun since."""
+        brokers, topics = self._left
+        return {
+            *(f"broker {broker}" for broker in brokers),
+            *(f"topic {topic}" for topic in topics),
+        }
+
+    def _ours(self, throttles: Throttles) -> Removals:
+        """What removes throttles of ours; what somebody has begun since goes on under his.
+
+        Another run of this collection marks its throttles, too. So all stay then but those that this run has set.
+        """
+        brokers, topics = removals(throttles, self.taken)
+        self._left = ({}, {})
+        # Looked at after the throttles, since everybody sets them before he begins.
+        begun = self._begun_since() if brokers or topics else ()
+        if begun:
+            rates, lists = self._set.brokers, self._set.topics
+            left_brokers: Dict[int, Any] = {
+                each: keys
+                for each, keys in brokers.items()
+                if not _as_set(rates.get(each, {}), throttles.brokers[each], keys)
+            }
+            left_topics: Dict[str, Any] = {
+                each: keys
+                for each, keys in topics.items()
+                if each in begun and not _as_set(lists.get(each, {}), throttles.topics[each], keys)
+            }
+            self._left = (left_brokers, left_topics)
+        left = self._left
+        return (
+            {each: keys for each, keys in brokers.items() if each not in left[0]},
+            {each: keys for each, keys in topics.items() if each not in left[1]},
+        )
+
+
+def _as_set(ours: Mapping[str, str], now: Mapping[str, str], keys: Collection[str]) -> bool:
+    """Whether this run has set these keys to what they are now."""
+    return all(ours.get(key) == now.get(key) for key in keys)
