@@ -131,8 +131,7 @@ def test_spread_evens_replicas_and_leaders(reassign, place, admin):
     assert [sum(broker in each for each in after.values()) for broker in (1, 2, 3)] == [4, 4, 4]
     parts = admin.list_topics(timeout=10).topics[name].partitions.values()
     assert {part.id: part.leader for part in parts} == {
-        number: replicas[0]
-        for number, replicas in after.items()  # elected
+        number: replicas[0] for number, replicas in after.items()  # elected
     }
     assert sorted(replicas[0] for replicas in after.values()) == [1, 1, 2, 2, 3, 3]
     assert reassign(spread=True).changed is False

@@ -32,7 +32,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.throt
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import reconcile
 
-
 SIDES = ("leader", "follower")
 
 

@@ -65,9 +65,9 @@ def put(now, new):
     return Throttles(*both)
 
 
-def throttled(now, moves, rate, taken=Throttles()):
+def throttled(now, moves, rate):
     """(the throttles while a run moves, what it has set)."""
-    wanted = additions(now, taken, rate, range(1, 5), throttled_lists(moves))
+    wanted = additions(now, Throttles(), rate, range(1, 5), throttled_lists(moves))
     new = missing(now, wanted)
     return put(now, (new.brokers, new.topics)), new
 
