@@ -246,6 +246,8 @@ def test_a_broker_that_dies_is_measured(tmp_path, monkeypatch):
         ]
         for future in admin.create_topics(new).values():
             future.result(30)
+        # What no broker has heard of yet, none can disagree about.
+        wait_until(lambda: {"measured", "alone"} <= set(admin.list_topics().topics), 30, "created")
         settled = {"bootstrap_servers": servers, "wait": {**whole, "full_isr": True}}
         assert not run_module("kafka_cluster_info", settled).failed
         observe = AdviceClient.observe
