@@ -19,7 +19,7 @@ sys.path.insert(0, str(CHECKOUT))
 
 from tests.support import collection_finder  # noqa: E402
 from tests.support.bare_cluster import BareCluster  # noqa: E402
-from tests.support.by_hand import ByHand  # noqa: E402
+from tests.support.by_hand import ByHand, throttles  # noqa: E402
 from tests.support.run_module import Modules  # noqa: E402
 from tests.support.self_signed import self_signed  # noqa: E402
 from tests.support.token_provider import TokenProvider  # noqa: E402
@@ -169,4 +169,6 @@ def other(both):
     yield found
     cancelled = found.reassign(state="cancelled")
     assert not cancelled.failed, cancelled.msg
+    for subject, key in throttles(found.admin):
+        found.configure("broker" if subject in "123" else "topic", subject, {key: None})
     found.python.close()

@@ -69,31 +69,25 @@ def throttled_lists(
 def of_moves(found: Throttles, moving: Mapping[Key, Sequence[int]]) -> Throttles:
     """What somebody else has set for moves that are under way, of which these are all replicas.
 
-    That goes with the moves: replicas that are listed and move; and the rates of their brokers, if nothing else is
-    listed that they could be for. Where a replica of a partition bears our mark, the move is ours, and what somebody
-    else has set there is not for it.
+    That goes with the moves: the lists of their topics, of which other partitions may have arrived by now; and the rates
+    of the brokers in them, if nothing else is listed that they could be for. Where a replica of a partition bears our
+    mark, the move is ours, and what somebody else has set there is not for it.
     """
     topics: Dict[str, Dict[str, str]] = {}
     brokers: Set[int] = set()
     for topic, keys in found.topics.items():
-        listed = {
-            key: [(_place(topic, each), each) for each in text.split(",")]
-            for key, text in keys.items()
-        }
-        ours = {
-            place[0]
-            for each in listed.values()
-            for place, entry in each
-            if place and is_ours(entry)
-        }
-        for key, each in listed.items():
-            entries = []
-            for place, entry in each:
-                if place and place[0] not in ours and place[1] in moving.get(place[0], ()):
-                    entries.append(entry)
-                    brokers.update(moving[place[0]])
-            if entries:
-                topics.setdefault(topic, {})[key] = ",".join(entries)
+        places = [(_place(topic, each), each) for text in keys.values() for each in text.split(",")]
+        ours = {place[0] for place, each in places if place and is_ours(each)}
+        theirs = [place for place, _each in places if place and place[0] not in ours]
+        if not any(broker in moving.get(key, ()) for key, broker in theirs):
+            continue
+        for key, broker in theirs:
+            brokers |= {broker, *moving.get(key, ())}
+        for key, text in keys.items():
+            each = {entry: _place(topic, entry) for entry in text.split(",")}
+            gone = [entry for entry, place in each.items() if place and place[0] not in ours]
+            if gone:
+                topics.setdefault(topic, {})[key] = ",".join(gone)
     if not topics or of_others(Throttles({}, found.topics), Throttles({}, topics)).topics:
         return Throttles({}, topics)
     rates = {}

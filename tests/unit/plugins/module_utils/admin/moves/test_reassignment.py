@@ -102,18 +102,21 @@ def test_a_throttle_of_somebody_else_stays_and_is_told(entries):
 
 
 def test_the_throttle_of_a_move_that_is_cancelled_goes_with_it():
+    """Also of those partitions of the topic that have arrived; the rates only if nobody else needs them."""
     running = {("t", 0): Running((2, 3), (2,), (3,))}
     lists = {LEADERS: "0:3,1:1", FOLLOWERS: "0:2"}
+    rates = dict.fromkeys((1, 2, 3, 4), THEIRS)
     plan = plan_cancelling(
-        found([(2, 3), (1,)], running=running, throttles=Throttles({2: THEIRS}, {"t": lists}))
+        found([(2, 3), (1,)], running=running, throttles=Throttles(rates, {"t": lists}))
     )
+    gone = ["broker 1", "broker 2", "broker 3", "topic t"]
+    assert kinds(plan) == [("cancel", "t-0"), *(("unthrottle", each) for each in gone)]
+    assert plan.changes[-1].before == lists and plan.changes[-1].after == dict.fromkeys(lists)
+    assert "broker 4: somebody else" in plan.warnings[0], "it has no part in the move"
+    throttles = Throttles(rates, {"t": lists, "u": {LEADERS: "0:9"}})
+    plan = plan_cancelling(found([(2, 3), (1,)], running=running, throttles=throttles))
     assert kinds(plan) == [("cancel", "t-0"), ("unthrottle", "topic t")]
-    assert plan.changes[1].after == {LEADERS: "1:1", FOLLOWERS: None}
-    assert "broker 2, topic t" in plan.warnings[0], "the rate may be for what stays"
-    only = Throttles({2: THEIRS, 1: THEIRS}, {"t": {**lists, LEADERS: "0:3"}})
-    plan = plan_cancelling(found([(2, 3), (1,)], running=running, throttles=only))
-    assert kinds(plan)[1:] == [("unthrottle", "broker 2"), ("unthrottle", "topic t")]
-    assert "broker 1: somebody else" in plan.warnings[0], "it has no part in the move"
+    assert "topic u: somebody else" in plan.warnings[0], "the rates may be for this"
 
 
 def test_cancelling_goes_back_to_where_it_came_from():
