@@ -69,25 +69,25 @@ def throttled_lists(
 def of_moves(found: Throttles, moving: Mapping[Key, Sequence[int]]) -> Throttles:
     """What somebody else has set for moves that are under way, of which these are all replicas.
 
-    That goes with the moves: the lists of their topics, of which other partitions may have arrived by now; and the rates
-    of the brokers in them, if nothing else is listed that they could be for. Where a replica of a partition bears our
-    mark, the move is ours, and what somebody else has set there is not for it.
+    That goes with the moves: the lists of their topics, of which other partitions may have arrived by now; and the
+    rates of the brokers in them, if nothing else is listed that they could be for. Where a replica of a partition
+    bears our mark, the move is ours, and what somebody else has set there is not for it.
     """
     topics: Dict[str, Dict[str, str]] = {}
     brokers: Set[int] = set()
     for topic, keys in found.topics.items():
         places = [(_place(topic, each), each) for text in keys.values() for each in text.split(",")]
         ours = {place[0] for place, each in places if place and is_ours(each)}
-        theirs = [place for place, _each in places if place and place[0] not in ours]
-        if not any(broker in moving.get(key, ()) for key, broker in theirs):
+        strange = [place for place, _each in places if place and place[0] not in ours]
+        if not any(broker in moving.get(key, ()) for key, broker in strange):
             continue
-        for key, broker in theirs:
+        for key, broker in strange:
             brokers |= {broker, *moving.get(key, ())}
-        for key, text in keys.items():
-            each = {entry: _place(topic, entry) for entry in text.split(",")}
-            gone = [entry for entry, place in each.items() if place and place[0] not in ours]
+        for name, text in keys.items():
+            found_at = [(_place(topic, entry), entry) for entry in text.split(",")]
+            gone = [entry for place, entry in found_at if place and place[0] not in ours]
             if gone:
-                topics.setdefault(topic, {})[key] = ",".join(gone)
+                topics.setdefault(topic, {})[name] = ",".join(gone)
     if not topics or of_others(Throttles({}, found.topics), Throttles({}, topics)).topics:
         return Throttles({}, topics)
     rates = {}

@@ -301,8 +301,8 @@ def of_hand(model):
     }
 
 
-@given(st.integers(0, 60), st.sampled_from(["applied", "cancelled"]), st.booleans())
-def test_killed_anywhere_what_somebody_set_by_hand_stays_and_ours_go(requests, state, shy):
+@given(st.integers(0, 60), st.sampled_from(["applied", "cancelled"]))
+def test_killed_anywhere_what_somebody_set_by_hand_stays_and_ours_go(requests, state):
     """Throttles without a move, from before the run: neither it nor the next one takes them for a leftover."""
     model = Model(MOVING)
     model.rates, model.lists = (dict(BY_HAND[what]) for what in ("rates", "lists"))
@@ -313,7 +313,6 @@ def test_killed_anywhere_what_somebody_set_by_hand_stays_and_ours_go(requests, s
         pass
     model.kill_after = None
     assert of_others(Throttles(model.rates, model.lists)) == Throttles(*BY_HAND.values())
-    model.shy = shy and not requests
     asked = {"spread": True} if state == "applied" else {"state": state}
     assert not run(model, batch=3, **asked).failures
     assert of_hand(model) == BY_HAND and not model.running
