@@ -20,17 +20,27 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
     same_value,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.plan import apply_to
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.dangers import CONSENTS
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.items import (
+    DesiredTopic,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.plan import (
+    TopicPolicy,
+    apply_to,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.resource import (
     TOPIC_OPTIONS,
     Topics,
 )
 from tests.unit.plugins.module_utils.admin.topics.test_plan import (
     DEFAULTS,
+    VALUES_OF,
+    cluster,
     clusters,
     dangers,
     policies,
     settings_of_a_topic,
+    topic,
     wishes,
 )
 
@@ -41,7 +51,32 @@ BROKERS = {
     "log.cleanup.policy": DEFAULTS["cleanup.policy"],
     "unclean.leader.election.enable": DEFAULTS["unclean.leader.election.enable"],
 }
-MEANWHILE = st.dictionaries(st.sampled_from(["a", "b", "c.d", "e-f", "g"]), settings_of_a_topic)
+NAMES = ["a", "b", "c.d", "e-f", "g"]
+MEANWHILE = st.dictionaries(st.sampled_from(NAMES), settings_of_a_topic)
+# Where both write to the same topics, and often to the same keys.
+BUSY = NAMES[:3]
+BOTH_WANT = st.tuples(
+    *(st.builds(DesiredTopic, name=st.just(name), config=settings_of_a_topic) for name in BUSY)
+)
+# What is safe as it is planned, and dangerous by what the other one writes: one key, and hardly any consent.
+ONE_KEY = st.sampled_from(sorted(VALUES_OF)).flatmap(
+    lambda key: st.sampled_from(VALUES_OF[key]).map(lambda value: {key: value})
+)
+ONE_WANTED = st.tuples(
+    *(st.builds(DesiredTopic, name=st.just(name), config=ONE_KEY) for name in BUSY)
+)
+STRICT = st.builds(TopicPolicy, allow=st.frozensets(st.sampled_from(CONSENTS), max_size=1))
+BOTH_WRITE = st.fixed_dictionaries(dict.fromkeys(BUSY, settings_of_a_topic))
+BUSY_CLUSTERS = BOTH_WRITE.map(
+    lambda chosen: as_read(
+        cluster(
+            *(
+                topic(name, **{key.replace(".", "_"): each for key, each in keys.items() if each})
+                for name, keys in chosen.items()
+            )
+        )
+    )
+)
 
 
 class Model:
@@ -71,9 +106,9 @@ def as_read(snapshot):
     return replace(snapshot, topics=topics, broker_defaults=defaults)
 
 
-def own(topic):
-    """What is set at the topic itself."""
-    return {key: each.value for key, each in topic.config.items() if each.source == "topic"}
+def own(found):
+    """What is set at a topic itself."""
+    return {key: each.value for key, each in found.config.items() if each.source == "topic"}
 
 
 def written(snapshot, settings):
@@ -101,7 +136,7 @@ def looked_again(desired, then, policy, meanwhile, gone=frozenset()):
     return plan, model.now, model, failures, resource
 
 
-@given(wishes, clusters.map(as_read), policies, MEANWHILE)
+@given(wishes | BOTH_WANT, clusters.map(as_read) | BUSY_CLUSTERS, policies, MEANWHILE | BOTH_WRITE)
 def test_nothing_that_was_not_planned_is_touched_and_no_change_of_somebody_else_undone(
     desired, then, policy, meanwhile
 ):
@@ -118,7 +153,7 @@ def test_nothing_that_was_not_planned_is_touched_and_no_change_of_somebody_else_
     assert {change.subject for change in model.told} <= {change.subject for change in plan.changes}
 
 
-@given(wishes, clusters.map(as_read), policies, MEANWHILE)
+@given(BOTH_WANT, BUSY_CLUSTERS, policies, BOTH_WRITE)
 def test_a_planned_change_that_is_still_needed_is_made_or_told_as_failed(
     desired, then, policy, meanwhile
 ):
@@ -150,7 +185,7 @@ def test_a_planned_change_that_is_still_needed_is_made_or_told_as_failed(
                 assert value in told, "the diff is of what was replaced"
 
 
-@given(wishes, clusters.map(as_read), policies, MEANWHILE)
+@given(ONE_WANTED, BUSY_CLUSTERS, STRICT, BOTH_WRITE)
 def test_what_has_become_dangerous_meanwhile_needs_its_consent(desired, then, policy, meanwhile):
     """Judged by the effective values at that moment and after, not by how the planner looks for them."""
     _plan, now, model, _failures, _resource = looked_again(desired, then, policy, meanwhile)
@@ -167,7 +202,7 @@ def test_what_has_become_dangerous_meanwhile_needs_its_consent(desired, then, po
     wishes,
     clusters.map(as_read),
     policies,
-    st.frozensets(st.sampled_from(["a", "b", "c.d", "e-f", "g"])),
+    st.frozensets(st.sampled_from(NAMES)),
 )
 def test_where_nobody_has_changed_anything_the_plan_is_made_to_the_letter(
     desired, then, policy, gone
