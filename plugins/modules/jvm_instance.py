@@ -338,132 +338,28 @@ answers:
   returned: always
 """
 
-from typing import Any, Mapping, Union
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import (
-    Instance,
-    StartFailed,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.edge import (
+    REQUIRED_IF,
+    SPEC,
+    answer,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
-    ServiceError,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.states import (
-    carry_out,
-    layout,
-    service_manager,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import check_held
-
-PROBE = {
-    "host": {"type": "str", "required": True},
-    "port": {"type": "int", "required": True},
-    "send": {"type": "str"},
-    "expect": {"type": "str"},
-}
-GENERATION = {
-    "release": {"type": "path", "required": True},
-    "java_home": {"type": "path", "required": True},
-    "main_class": {"type": "str", "required": True},
-    "classpath": {"type": "str", "required": True},
-    "jvm_options": {"type": "list", "elements": "str", "default": []},
-    "default_options": {"type": "list", "elements": "str", "default": []},
-    "arguments": {"type": "list", "elements": "str", "default": []},
-    "environment": {"type": "dict", "default": {}},
-    "files": {"type": "dict", "default": {}},
-    "unwatched": {"type": "list", "elements": "str", "default": []},
-    "cds_archive": {"type": "path", "default": ""},
-    "guard": {"type": "list", "elements": "str", "default": []},
-    "service": {"type": "dict", "default": {}},
-    "unit_text": {"type": "str", "default": ""},
-}
-SPEC = {
-    "name": {"type": "str", "required": True},
-    "state": {
-        "type": "str",
-        "default": "staged",
-        "choices": [
-            *("staged", "started", "stopped", "removed", "deleted"),
-            *("noted", "adopted", "probe"),
-        ],
-    },
-    "configuration": {"type": "str", "default": "staged", "choices": ["staged", "in_effect"]},
-    "fingerprint": {"type": "str", "default": ""},
-    "restart": {"type": "bool", "default": False},
-    "explain": {"type": "bool", "default": False},
-    "overrides": {"type": "dict", "default": {}},
-    "lock": {
-        "type": "dict",
-        "default": {},
-        "options": {
-            "directory": {"type": "path"},
-            "cluster": {"type": "str"},
-            "owner": {"type": "str"},
-        },
-    },
-    "manager": {"type": "str", "required": True, "choices": ["systemd", "supervisor"]},
-    "supervisor_dir": {"type": "path"},
-    "config_dir": {"type": "path", "required": True},
-    "state_dir": {"type": "path", "required": True},
-    "log_dir": {"type": "path", "required": True},
-    "data_dirs": {"type": "list", "elements": "path", "default": []},
-    "account": {"type": "str", "default": ""},
-    "generation": {"type": "dict", "options": GENERATION},
-    # Not within it: what Ansible writes into the system log of an option's text, it hides only where the
-    # text has neither a line's end nor a quote.
-    "secrets": {"type": "dict", "default": {}, "no_log": True},
-    "seeds": {"type": "dict", "default": {}},
-    "ready": {"type": "list", "elements": "dict", "default": [], "options": PROBE},
-    "log_files": {"type": "list", "elements": "str", "default": []},
-    "transient_failure": {"type": "str", "default": ""},
-    "progress": {"type": "str", "default": ""},
-    "start_timeout": {"type": "int", "default": 120},
-    "stop_timeout": {"type": "int", "default": 300},
-}
-
-
-def _check_lock(lock: Mapping[str, Any]) -> None:
-    if lock.get("owner"):
-        check_held(lock["directory"], lock["cluster"], lock["owner"])
-
-
-def told(name: str, error: Union[StartFailed, ServiceError, OSError]) -> str:
-    """Return the error in the form of all problems, of the instance `name`."""
-    check, remedy = "instance.files", ServiceError.REMEDY
-    if not isinstance(error, OSError):
-        check, remedy = error.CHECK, error.REMEDY
-    # Most of these sentences begin with the name.
-    subjects = () if str(error).startswith(name) else (name,)
-    return Problem(check, str(error), remedy, subjects).line()
 
 
 def main() -> None:
     """Run the module."""
-    module = AnsibleModule(
-        argument_spec=SPEC,
-        supports_check_mode=True,
-        required_if=[
-            ("state", "staged", ["generation"]),
-            ("manager", "supervisor", ["supervisor_dir"]),
-        ],
-    )
-    params, check_mode = module.params, module.check_mode
-    manager = service_manager(params, module.run_command)
-    try:
-        instance = Instance(layout(params, check_mode), manager)
-        result = carry_out(
-            params, check_mode, instance, manager, lambda: _check_lock(params["lock"])
-        )
-    except StartFailed as error:
-        # Something was stopped and something started, whatever has come of it.
-        said = f"Its last lines:\n{error.journal}" if error.journal else "It has logged nothing."
-        module.fail_json(msg=f"{told(params['name'], error)} {said}", changed=True)
-    except ProblemError as error:
-        module.fail_json(msg=str(error))
-    except (ServiceError, OSError) as error:
-        module.fail_json(msg=told(params["name"], error))
+    module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True, required_if=REQUIRED_IF)
+    lock = module.params["lock"]
+
+    def allowed() -> None:
+        if lock.get("owner"):
+            check_held(lock["directory"], lock["cluster"], lock["owner"])
+
+    result = answer(module.params, module.check_mode, module.run_command, allowed)
+    if result.get("failed"):
+        module.fail_json(**result)
     module.exit_json(**result)
 
 

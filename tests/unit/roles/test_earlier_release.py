@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.edge import GENERATION
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generation import (
     changed_settings,
     fingerprint,
@@ -20,7 +21,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generati
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.states import generation
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.systemd import Systemd
-from ansible_collections.kafkaops.cluster.plugins.modules.jvm_instance import GENERATION
 from tests.support.role_variables import evaluated
 
 EARLIER = json.loads((Path(__file__).parent / "started_by_earlier_release.json").read_text())

@@ -14,7 +14,7 @@ import pytest
 from ansible.module_utils import basic
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.kafkaops.cluster.plugins.modules.jvm_instance import SPEC
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.edge import SPEC
 from tests.support.role_variables import evaluated, generation_of
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -8,6 +8,11 @@ import signal
 import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance import states
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.edge import (
+    GENERATION,
+    SPEC,
+    told,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import (
     ChangedMeanwhile,
     Instance,
@@ -21,11 +26,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import catalogue
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
-from ansible_collections.kafkaops.cluster.plugins.modules.jvm_instance import (
-    GENERATION,
-    SPEC,
-    told,
-)
 from tests.support.outside import free_port, wait_until
 from tests.support.small_service import write_java
 
