@@ -21,6 +21,7 @@ from ansible import constants as C
 from ansible import context
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.common.parameters import remove_values
 from ansible.module_utils.common.validation import check_type_list
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.action import ActionBase
@@ -28,6 +29,7 @@ from ansible.plugins.loader import filter_loader
 from ansible.release import __version__ as core_version
 from ansible.utils.display import Display
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     exclusive,
     write_atomically,
@@ -299,7 +301,7 @@ class ActionModule(ActionBase):
             admin = self._admin_host(inventory, task_vars)
             controller = _controller(raws, admin, self._callers(inventory, raws, task_vars))
             if not (admin.unreachable or set(CLIENT_PACKAGES) & set(admin.missing)):
-                asked = self._ask_clusters(raws, arguments, task_vars)
+                asked = self._ask_clusters(raws, arguments, admin, task_vars)
         verdict = judge(
             raws,
             load_versions(ROLES),
@@ -362,7 +364,8 @@ class ActionModule(ActionBase):
             known = {}  # a finding of its own
         python, name = str(known.get(variable) or sys.executable), str(self._task.delegate_to)
         if self._connection.transport == "local" and python == sys.executable:
-            return AdminHost(name, python, missing=tuple(missing_packages(packages)))
+            missing = tuple(missing_packages(packages))
+            return AdminHost(name, python, missing=missing, here=is_here(self))
         facts, _verb, why = _facts_of(
             lambda: self._execute_module(
                 module_name="kafkaops.cluster.host_info",
@@ -419,7 +422,7 @@ class ActionModule(ActionBase):
         return raws
 
     def _ask_clusters(
-        self, raws: Any, arguments: Mapping[str, Any], task_vars: Any
+        self, raws: Any, arguments: Mapping[str, Any], admin: AdminHost, task_vars: Any
     ) -> Dict[str, Dict[str, Any]]:
         """cluster -> {snapshot, controller, problem}, of the clusters of which something runs."""
         members = tuple(read_member(raw)[0] for raw in raws)
@@ -429,17 +432,21 @@ class ActionModule(ActionBase):
             servers = [each for each in cluster.servers if each.alive("zookeeper")]
             if not cluster.brokers or not (brokers or servers):
                 continue
-            answer = self._execute_module(
-                module_name="kafkaops.cluster.kafka_cluster_info",
-                module_args=question(
-                    cluster,
-                    brokers,
-                    servers,
-                    task_vars["hostvars"],
-                    topics=arguments["topics"] and arguments["purpose"] == DEPLOY,
-                ),
-                task_vars=task_vars,
+            asking = question(
+                cluster,
+                brokers,
+                servers,
+                task_vars["hostvars"],
+                topics=arguments["topics"] and arguments["purpose"] == DEPLOY,
             )
+            if admin.here:
+                answer = _asked_here(asking)
+            else:
+                answer = self._execute_module(
+                    module_name="kafkaops.cluster.kafka_cluster_info",
+                    module_args=asking,
+                    task_vars=task_vars,
+                )
             entry: Dict[str, Any] = {
                 "cluster": cluster,
                 "snapshot": None,
@@ -455,6 +462,37 @@ class ActionModule(ActionBase):
                     entry["in_sync"] = healthy_nodes(cluster, answer)
             asked[cluster.name] = entry
         return asked
+
+
+def _asked_here(asking: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The answer of the module kafka_cluster_info, which would be this machine, user and Python."""
+    # Only the process that asks needs the client's libraries.
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import argspec
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
+        KafkaClient,
+    )
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.info import (
+        OPTIONS,
+        gather,
+    )
+
+    spec = argspec.kafka_argument_spec(**OPTIONS)
+    checked = ArgumentSpecValidator(spec, **argspec.KAFKA_RULES).validate(asking)
+    answer: Mapping[str, Any]
+    if checked.error_messages:
+        answer = {"failed": True, "msg": "; ".join(checked.error_messages)}
+    else:
+        parameters = checked.validated_parameters
+        try:
+            connection = argspec.connection_from(parameters)
+            answer = gather(parameters, lambda: KafkaClient(connection))
+        except AdminError as error:
+            answer = {**error.details, "failed": True, "msg": error.message}
+        except Exception as error:  # pylint: disable=broad-except
+            # As the module's own end would be: the cluster cannot be asked.
+            answer = {"failed": True, "msg": f"{type(error).__name__}: {error}"}
+    # As a module's answer comes: plain data, without what is secret.
+    return json.loads(json.dumps(remove_values(answer, checked._no_log_values)))
 
 
 def _consents(given: Any) -> List[str]:

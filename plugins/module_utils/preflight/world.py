@@ -85,12 +85,13 @@ JOB_PACKAGES = {"pyspark": "pyspark"}
 @dataclass(frozen=True)
 class AdminHost:
     """The host in kafka_admin_host. `unreachable`: why nothing is known of it; `missing`: what its
-    Python cannot import."""
+    Python cannot import; `here`: whether a module there would be this machine, user and Python."""
 
     name: str
     python: str
     unreachable: str = ""
     missing: Tuple[str, ...] = ()
+    here: bool = False
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
 from ansible_collections.kafkaops.cluster.plugins.modules import host_info
+from tests.support.outside import free_port
+from tests.support.run_module import run_module
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
 from tests.unit.plugins.module_utils.test_java import make_java
 
@@ -512,3 +514,24 @@ def test_the_java_of_spark_is_the_one_that_the_job_takes(
     if java_home:
         monkeypatch.setenv("JAVA_HOME", homes[java_home])
     assert action.spark_java()["version"] == version
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"missing_ok": True, "every_view": True},
+        {},
+        {"timeout": 100000},
+        {"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN", "sasl_username": "u"},
+        {"ssl_ca": "/none/ca.pem", "security_protocol": "SSL"},
+    ],
+    ids=["missing", "failed", "too long", "incomplete", "no file"],
+)
+def test_a_cluster_that_is_asked_here_is_asked_as_by_the_module(options):
+    asking = {"bootstrap_servers": [f"127.0.0.1:{free_port()}"], "timeout": 1, **options}
+    here = dict(action._asked_here(asking))
+    module = run_module("kafka_cluster_info", asking)
+    assert here.pop("failed", False) == module.failed
+    values = {key: module.values[key] for key in module.values if key in here}
+    assert here == values
+    assert here.get("msg") or here["unreachable_reason"]
