@@ -29,8 +29,10 @@ leads: there it waits for the old session all the same, and with 3.9 it does not
 is unregistered right before the start, and not when it stops: it may stay away for long, and the
 controllers remember of a registered broker that its replicas are complete.
 
-In any doubt nothing is done, and the session decides. That is so, too, where the controllers' listener
-is not PLAINTEXT, and where a controller does not speak the versions that are known here.
+How they are talked to is in quorum_wire.py: in clear or by TLS, with a login by PLAIN or without.
+
+In any doubt nothing is done, and the session decides. That is so, too, where the controllers do not let
+this node in, where it has not the right, and where they do not speak the versions that are known here.
 
 Standard library of Python 3.6 only, for the reasons that registration.py has.
 """
@@ -41,16 +43,24 @@ import fcntl
 import json
 import os
 import re
-import socket
-import struct
 import sys
 import time
 
 sys.dont_write_bytecode = True  # what lies beside this file is a generation, and compared
 
 # pylint: disable=wrong-import-position
+from quorum_wire import (  # noqa: E402
+    BROKER_HEARTBEAT,
+    END_QUORUM_EPOCH,
+    NOT_AUTHORIZED,
+    UNREGISTER_BROKER,
+    Controller,
+    Door,
+    WireError,
+    error_name,
+    one_line,
+)
 from registration import (  # noqa: E402
-    CONNECT_SECONDS,
     Instance,
     is_alive,
     locked,
@@ -64,300 +74,12 @@ METADATA = "__cluster_metadata"
 # An election takes less than one; a session would be over after nine.
 PATIENCE_SECONDS = 6
 PAUSE_SECONDS = 0.05
-ANSWER_MAX = 1 << 20
 
 TIMED_OUT, NOT_CONTROLLER, STALE_EPOCH, NOT_REGISTERED = 7, 41, 77, 102
 # One that has just been elected, and is busy, answers that a request took too long.
 RETRIED = (TIMED_OUT, NOT_CONTROLLER)
-ERRORS = {
-    29: "TOPIC_AUTHORIZATION_FAILED",
-    31: "CLUSTER_AUTHORIZATION_FAILED",
-    35: "UNSUPPORTED_VERSION",
-}
-
-
-# ---------------------------------------------------------------- requests and answers
-
-
-class WireError(Exception):
-    """A controller does not speak what is known here, or its answer makes no sense."""
-
-
-class Kind:
-    """A field of a fixed size."""
-
-    def __init__(self, code):
-        self._packing = struct.Struct(">" + code)
-
-    def encode(self, value):
-        """Return the bytes of a value."""
-        return self._packing.pack(value)
-
-    def decode(self, data, at):
-        """Return (value, where the next field begins)."""
-        try:
-            return self._packing.unpack_from(data, at)[0], at + self._packing.size
-        except struct.error:
-            raise WireError("an answer ends early") from None
-
-
-BOOL, INT16, INT32, INT64 = Kind("?"), Kind("h"), Kind("i"), Kind("q")
-
-
-class String:
-    """A text with its length before it, as in versions that are not flexible; None where it is -1."""
-
-    @staticmethod
-    def encode(value):
-        """Return the bytes of a text or None."""
-        if value is None:
-            return INT16.encode(-1)
-        data = value.encode("utf-8")
-        return INT16.encode(len(data)) + data
-
-    @staticmethod
-    def decode(data, at):
-        """Return (text or None, where the next field begins)."""
-        size, at = INT16.decode(data, at)
-        return (None, at) if size < 0 else _text(data, at, size)
-
-
-class CompactString:
-    """A text with its length and one more before it as a varint; None where that is 0."""
-
-    @staticmethod
-    def encode(value):
-        """Return the bytes of a text or None."""
-        if value is None:
-            return b"\0"
-        data = value.encode("utf-8")
-        return varint(len(data) + 1) + data
-
-    @staticmethod
-    def decode(data, at):
-        """Return (text or None, where the next field begins)."""
-        size, at = read_varint(data, at)
-        return (None, at) if size == 0 else _text(data, at, size - 1)
-
-
-class Tags:
-    """The tagged fields at the end of a flexible structure: none is sent, and all are skipped."""
-
-    @staticmethod
-    def encode(dummy=None):
-        """Return the bytes of no tagged field."""
-        return b"\0"
-
-    @staticmethod
-    def decode(data, at):
-        """Return (None, where the next field begins)."""
-        count, at = read_varint(data, at)
-        while count:
-            dummy, at = read_varint(data, at)  # which one it is
-            size, at = read_varint(data, at)
-            at, count = at + size, count - 1
-        if at > len(data):
-            raise WireError("an answer ends early")
-        return None, at
-
-
-class Array:
-    """A list of fields of one kind, or of structures."""
-
-    def __init__(self, item):
-        self._item = item
-
-    def encode(self, values):
-        """Return the bytes of a list."""
-        return INT32.encode(len(values)) + b"".join(self._item.encode(each) for each in values)
-
-    def decode(self, data, at):
-        """Return (list, where the next field begins)."""
-        count, at = INT32.decode(data, at)
-        found = []
-        while len(found) < count:
-            value, at = self._item.decode(data, at)
-            found.append(value)
-        return found, at
-
-
-class Schema:
-    """A structure: named fields in their order."""
-
-    def __init__(self, *fields):
-        self._fields = fields
-
-    def encode(self, values):
-        """Return the bytes of a dict; tags need no entry."""
-        return b"".join(kind.encode(values.get(name)) for name, kind in self._fields)
-
-    def decode(self, data, at):
-        """Return (dict, where the next field begins)."""
-        found = {}
-        for name, kind in self._fields:
-            found[name], at = kind.decode(data, at)
-        return found, at
-
-
-def varint(number):
-    """Return an unsigned number in groups of seven bits."""
-    data = b""
-    while number > 127:
-        data += bytes([number & 127 | 128])
-        number >>= 7
-    return data + bytes([number])
-
-
-def read_varint(data, at):
-    """Return (number, where the next field begins)."""
-    number = shift = 0
-    while True:
-        if at >= len(data) or shift > 28:
-            raise WireError("an answer ends early")
-        number |= (data[at] & 127) << shift
-        at, shift = at + 1, shift + 7
-        if data[at - 1] < 128:
-            return number, at
-
-
-def _text(data, at, size):
-    if at + size > len(data):
-        raise WireError("an answer ends early")
-    return data[at : at + size].decode("utf-8", "replace"), at + size
-
-
-class Api:
-    """One kind of request in the one version that is known here."""
-
-    def __init__(self, name, key, version, flexible, request, answer):
-        self.name, self.key, self.version, self.flexible = name, key, version, flexible
-        self.request, self.answer = request, answer
-
-
-# Version 0 of each: all that Kafka 3.9 and 4.3 speak at the controllers' port.
-API_VERSIONS = Api(
-    "ApiVersions",
-    *(18, 0, False),
-    Schema(),
-    Schema(
-        ("error", INT16),
-        ("apis", Array(Schema(("key", INT16), ("min", INT16), ("max", INT16)))),
-    ),
-)
-BROKER_HEARTBEAT = Api(
-    "BrokerHeartbeat",
-    *(63, 0, True),
-    Schema(
-        ("broker", INT32),
-        ("epoch", INT64),
-        ("metadata_offset", INT64),
-        ("want_fence", BOOL),
-        ("want_shut_down", BOOL),
-        ("tags", Tags),
-    ),
-    Schema(
-        ("throttle_ms", INT32),
-        ("error", INT16),
-        ("caught_up", BOOL),
-        ("fenced", BOOL),
-        ("should_shut_down", BOOL),
-        ("tags", Tags),
-    ),
-)
-UNREGISTER_BROKER = Api(
-    "UnregisterBroker",
-    *(64, 0, True),
-    Schema(("broker", INT32), ("tags", Tags)),
-    Schema(("throttle_ms", INT32), ("error", INT16), ("message", CompactString), ("tags", Tags)),
-)
-
-
-def _topics(*fields):
-    """Return the list of topics with their partitions, each of these fields."""
-    return Array(Schema(("name", String), ("partitions", Array(Schema(("index", INT32), *fields)))))
-
-
-END_QUORUM_EPOCH = Api(
-    "EndQuorumEpoch",
-    *(54, 0, False),
-    Schema(
-        ("cluster_id", String),
-        ("topics", _topics(("leader", INT32), ("epoch", INT32), ("successors", Array(INT32)))),
-    ),
-    Schema(
-        ("error", INT16),
-        ("topics", _topics(("error", INT16), ("leader", INT32), ("epoch", INT32))),
-    ),
-)
-# Where the controllers are of Kafka 4, Fetch (1) has lost its first versions.
-FETCH, FETCH_OF_4 = 1, 4
-
-
-class Controller:
-    """A connection to a controller; the versions that it speaks are asked for first."""
-
-    def __init__(self, address, timeout=CONNECT_SECONDS):
-        self._socket = socket.create_connection(address, timeout)
-        self._correlation = 0
-        try:
-            found = self._exchange(API_VERSIONS, {})
-            if found["error"]:
-                raise WireError(f"ApiVersions was answered with {error_name(found['error'])}")
-            self.versions = {each["key"]: (each["min"], each["max"]) for each in found["apis"]}
-        except BaseException:
-            self._socket.close()
-            raise
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *dummy):
-        self._socket.close()
-
-    @property
-    def is_of_kafka_4(self):
-        """Whether the node runs Kafka 4."""
-        return self.versions.get(FETCH, (0, 0))[0] >= FETCH_OF_4
-
-    def call(self, api, values):
-        """Send a request and return its answer; WireError where its version is not spoken there."""
-        low, high = self.versions.get(api.key, (0, -1))
-        if not low <= api.version <= high:
-            raise WireError(
-                f"the controller speaks versions {low} to {high} of {api.name}, and not {api.version}"
-            )
-        return self._exchange(api, values)
-
-    def _exchange(self, api, values):
-        self._correlation += 1
-        head = struct.pack(">hhi", api.key, api.version, self._correlation)
-        head += String.encode("kafkaops-guard") + (b"\0" if api.flexible else b"")
-        message = head + api.request.encode(values)
-        self._socket.sendall(INT32.encode(len(message)) + message)
-        size, dummy = INT32.decode(self._exactly(4), 0)
-        if not 4 <= size <= ANSWER_MAX:
-            raise WireError(f"an answer of {size} bytes: no Kafka in PLAINTEXT")
-        data = self._exactly(size)
-        correlation, at = INT32.decode(data, 0)
-        if correlation != self._correlation:
-            raise WireError("an answer to another request")
-        if api.flexible:
-            dummy, at = Tags.decode(data, at)
-        return api.answer.decode(data, at)[0]
-
-    def _exactly(self, size):
-        data = b""
-        while len(data) < size:
-            part = self._socket.recv(size - len(data))
-            if not part:
-                raise OSError("the connection was closed")
-            data += part
-        return data
-
-
-def error_name(code):
-    """Return how Kafka calls an error, where it is known here."""
-    return ERRORS.get(code, f"error {code}")
+# Of the operations ClusterAction and Alter on the cluster, which Kafka's own nodes need as well.
+REMEDY = "the user of the nodes has to be one of kafka_super_users"
 
 
 # ---------------------------------------------------------------- what is known on this host
@@ -374,16 +96,6 @@ def parse_voters(properties):
         if host and port.isdigit():
             found.append((host.strip("[]"), int(port)))
     return found
-
-
-def protocol_of(properties):
-    """Return the security protocol of the controllers' listener."""
-    name = properties.get("controller.listener.names", "").split(",")[0].strip()
-    for item in properties.get("listener.security.protocol.map", "").split(","):
-        listener, dummy, protocol = item.strip().partition(":")
-        if listener.upper() == name.upper():
-            return protocol.upper()
-    return "PLAINTEXT"
 
 
 def clean_epoch(log_dirs):
@@ -445,7 +157,8 @@ class Node(Instance):
         self.controllers = parse_voters(self.properties)
         first = self.log_dirs[0] if self.log_dirs else ""
         self.metadata_dir = self.properties.get("metadata.log.dir") or first
-        self.protocol = protocol_of(self.properties)
+        self.door = Door(self.properties)
+        self.refusals = {}  # address of a controller -> why it is not asked again
 
     @property
     def registers(self):
@@ -484,16 +197,13 @@ class Node(Instance):
             if self.registers:
                 return "the registration stays: the log does not say which one was ours"
             return ""
-        if self.protocol != "PLAINTEXT":
-            return (
-                f"the controllers' listener is {self.protocol}, which is not spoken here:"
-                " a dead registration is left to the session timeout"
-            )
+        self.refusals.clear()
         election = Election(self, led) if led is not None else None
         try:
             said = self._fence(known[1], clean, election) if known else ""
             if election and not known:
                 election.end()
+                said = "; ".join(sorted(set(self.refusals.values())))
         except WireError as error:
             said = f"{error}; a dead registration is left to the session timeout"
         told = ""
@@ -506,12 +216,22 @@ class Node(Instance):
     def reach(self):
         """Yield a Controller of each that takes a connection."""
         for address in self.controllers:
-            try:
-                controller = Controller(address)
-            except OSError:
-                continue
-            with controller:
-                yield controller
+            controller = self.connect(address)
+            if controller:
+                with controller:
+                    yield controller
+
+    def connect(self, address):
+        """Return a Controller, or None where it is not there, or lets nobody in; then `refusals` has the reason."""
+        if address in self.refusals:
+            return None  # by trying on, a wrong login would become an attack in somebody's audit
+        try:
+            return Controller(address, self.door)
+        except OSError:
+            return None
+        except WireError as error:
+            self.refusals[address] = str(error)
+            return None
 
     def _fence(self, epoch, clean, election):
         """Fence and unregister the broker of this epoch at the controller that leads, or is elected."""
@@ -532,6 +252,10 @@ class Node(Instance):
                     continue
                 if said is not None:
                     return said
+            # One that refuses may be the one that leads.
+            given_up = reached < majority or time.monotonic() > deadline
+            if given_up and self.refusals:
+                raise WireError("; ".join(sorted(set(self.refusals.values()))))
             if reached < majority and clean:
                 return ""  # all start together: there is nobody who could turn it away
             if reached < majority:
@@ -558,14 +282,21 @@ class Node(Instance):
         if error in (STALE_EPOCH, NOT_REGISTERED):
             return f"{what} is not registered any more"
         if error:
-            return f"{what} stays: the controller answers {error_name(error)}"
+            return f"{what} stays: the controller answers {refusal_text(error)}"
         found = controller.call(UNREGISTER_BROKER, {"broker": self.id})
         if found["error"] in RETRIED:
             return None
         if found["error"] not in (0, NOT_REGISTERED):
-            told = found["message"] or error_name(found["error"])
+            told = one_line(found["message"] or "") or error_name(found["error"])
+            if found["error"] == NOT_AUTHORIZED:
+                told = refusal_text(NOT_AUTHORIZED)
             return f"fenced {what}, whose process is dead; it stays registered: {told}"
         return f"fenced and unregistered {what}: its process is dead"
+
+
+def refusal_text(error):
+    """Return an error's name, with what to do about it."""
+    return error_name(error) + (f" ({REMEDY})" if error == NOT_AUTHORIZED else "")
 
 
 class Election:
@@ -583,17 +314,23 @@ class Election:
             "cluster_id": meta.get("cluster.id"),
             "topics": [{"name": METADATA, "partitions": [partition]}],
         }
-        self._left = list(node.controllers)
+        self._node, self._left = node, list(node.controllers)
         self.told = 0
 
     def tell_next(self):
         """Let the next controller stand that takes the call; return whether there was one."""
         while self._left:
             address = self._left.pop(0)
+            controller = self._node.connect(address)
+            if not controller:
+                continue
             try:
-                with Controller(address) as controller:
+                with controller:
                     found = controller.call(END_QUORUM_EPOCH, self._values)
             except OSError:
+                continue
+            if found["error"] == NOT_AUTHORIZED:
+                self._node.refusals[address] = f"no election: {refusal_text(NOT_AUTHORIZED)}"
                 continue
             partitions = [part for topic in found["topics"] for part in topic["partitions"]]
             if found["error"] or any(each["error"] for each in partitions):

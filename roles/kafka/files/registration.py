@@ -54,6 +54,8 @@ NO_NODE, NO_AUTH, NOT_AUTHENTICATED = -101, -102, -112
 CONNECT_SECONDS = 2.0
 # Long enough for a call, short enough that a session left behind by a kill is soon gone.
 SESSION_MS = 4000
+ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+WHITE = {"n": "\n", "r": "\r", "t": "\t"}
 # How long `ready` holds a start up that nothing is heard of.
 READY_SECONDS = 120
 
@@ -86,13 +88,7 @@ class Zookeeper:
         self._socket.sendall(struct.pack(">i", len(data)) + data)
 
     def _exactly(self, size):
-        data = b""
-        while len(data) < size:
-            part = self._socket.recv(size - len(data))
-            if not part:
-                raise OSError("the connection was closed: no quorum")
-            data += part
-        return data
+        return receive_exactly(self._socket, size, closed="the connection was closed: no quorum")
 
     def _receive(self):
         return self._exactly(struct.unpack(">i", self._exactly(4))[0])
@@ -139,18 +135,46 @@ def _buffer(data):
     return struct.pack(">i", len(data)) + data
 
 
+def receive_exactly(channel, size, deadline=None, closed="the connection was closed"):
+    """Return so many bytes; OSError where the connection ends before, or the deadline (monotonic)."""
+    data = b""
+    while len(data) < size:
+        if deadline is not None:
+            # 0 would mean: do not wait at all, which has another error.
+            channel.settimeout(max(deadline - time.monotonic(), 0.001))
+        part = channel.recv(size - len(data))
+        if not part:
+            raise OSError(closed)
+        data += part
+    return data
+
+
 # ---------------------------------------------------------------- what is known on this host
 
 
 def read_properties(path):
-    """Return the plain `key=value` lines of a properties file; escapes are of no interest here."""
+    """Return the `key=value` lines of a properties file, as the role and Kafka write them: one line each."""
     found = {}
     with open(path, encoding="utf-8", errors="replace") as handle:
         for line in handle:
             key, equals, value = line.strip().partition("=")
             if equals and not key.startswith(("#", "!")):
-                found[key.strip()] = value.strip().replace("\\:", ":").replace("\\=", "=")
+                found[unescaped(key.strip())] = unescaped(value.strip())
     return found
+
+
+def unescaped(text):
+    """Return a key or value without the escapes of java.util.Properties."""
+    found = ESCAPE.sub(
+        lambda match: (
+            chr(int(match.group(1), 16))
+            if match.group(1)
+            else WHITE.get(match.group(2), match.group(2))
+        ),
+        text,
+    )
+    # What is beyond 16 bits travels as two.
+    return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def parse_connect(text):

@@ -8,123 +8,24 @@ moments that nobody can choose. tests/local asks real ones.
 
 from __future__ import annotations
 
-import ast
-import importlib.util
 import json
 import os
 import socket
-import struct
+import subprocess
 import sys
 import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-FILES = Path(__file__).resolve().parents[3] / "roles" / "kafka" / "files"
-FILE = FILES / "fencing.py"
+from tests.support.told_controller import FILES, OF_3, OF_4, ToldController, fencing
 
-
-def load():
-    """The guard as it runs: the file beside it is found by its name, and leaves no bytecode there."""
-    kept, path = sys.dont_write_bytecode, list(sys.path)
-    sys.path.insert(0, str(FILES))
-    try:
-        spec = importlib.util.spec_from_file_location("fencing", FILE)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    finally:
-        sys.dont_write_bytecode, sys.path[:] = kept, path
-        sys.modules.pop("registration", None)
-    return module
-
-
-fencing = load()
 DEAD = {"pid": 2**22 + 1, "start_ticks": 1}
 LINE = (
     "[2026-11-26 04:19:02,095] INFO [BrokerLifecycleManager id=%d] Successfully registered broker %d with"
     " broker epoch %d (org.apache.kafka.server.BrokerLifecycleManager)\n"
 )
 EPOCH = 191
-OF_3, OF_4 = (0, 17), (4, 18)  # versions of Fetch
-
-
-# ---------------------------------------------------------------- requests and answers
-
-
-def test_requests_are_written_as_kafka_reads_them():
-    """Byte by byte, as they were seen to work (reference: kraft-wire.py)."""
-    beat = {
-        "broker": 2,
-        "epoch": 155,
-        "metadata_offset": 0,
-        "want_fence": True,
-        "want_shut_down": False,
-    }
-    assert (
-        fencing.BROKER_HEARTBEAT.request.encode(beat)
-        == struct.pack(">iqq??", 2, 155, 0, True, False) + b"\0"
-    )
-    assert fencing.UNREGISTER_BROKER.request.encode({"broker": 2}) == b"\0\0\0\2\0"
-    partition = {"index": 0, "leader": 3, "epoch": 7, "successors": [-1]}
-    election = {
-        "cluster_id": "abc",
-        "topics": [{"name": "__cluster_metadata", "partitions": [partition]}],
-    }
-    assert fencing.END_QUORUM_EPOCH.request.encode(election) == (
-        b"\0\3abc"
-        + struct.pack(">ih", 1, 18)
-        + b"__cluster_metadata"
-        + struct.pack(">iiiiii", 1, 0, 3, 7, 1, -1)
-    )
-
-
-ANSWERS = [
-    (fencing.BROKER_HEARTBEAT, {"throttle_ms": 0, "error": 0, "caught_up": True, "fenced": True}),
-    (fencing.UNREGISTER_BROKER, {"throttle_ms": 0, "error": 31, "message": "no"}),
-    (fencing.API_VERSIONS, {"error": 0, "apis": [{"key": 63, "min": 0, "max": 2}] * 3}),
-    (
-        fencing.END_QUORUM_EPOCH,
-        {
-            "error": 0,
-            "topics": [
-                {"name": "t", "partitions": [{"index": 0, "error": 74, "leader": 1, "epoch": 9}]}
-            ],
-        },
-    ),
-]
-
-
-@pytest.mark.parametrize("api, values", ANSWERS, ids=[api.name for api, values in ANSWERS])
-def test_an_answer_that_ends_early_is_no_answer(api, values):
-    full = {"should_shut_down": False, **values}
-    data = api.answer.encode(full)
-    found, end = api.answer.decode(data, 0)
-    assert end == len(data) and {**found, **values} == found
-    for cut in range(len(data)):
-        with pytest.raises(fencing.WireError):
-            api.answer.decode(data[:cut], 0)
-
-
-@given(st.binary(max_size=60), st.sampled_from([api for api, values in ANSWERS]))
-def test_noise_is_read_or_refused(data, api):
-    try:
-        dummy, end = api.answer.decode(data, 0)
-    except fencing.WireError:
-        return
-    assert end <= len(data)
-
-
-@given(st.integers(min_value=0, max_value=2**31 - 1))
-def test_numbers_in_groups_of_seven_bits(number):
-    data = fencing.varint(number)
-    assert fencing.read_varint(data, 0) == (number, len(data))
-
-
-def test_fields_that_a_later_version_adds_are_skipped():
-    # two tagged fields: 0 of three bytes, 5 of none
-    assert fencing.Tags.decode(b"\2\0\3abc\5\0rest", 0) == (None, 8)
 
 
 # ---------------------------------------------------------------- what is known on a host
@@ -144,22 +45,6 @@ def test_fields_that_a_later_version_adds_are_skipped():
 )
 def test_where_the_controllers_are(properties, expected):
     assert fencing.parse_voters(properties) == expected
-
-
-@pytest.mark.parametrize(
-    "listeners, expected",
-    [
-        ("PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT", "PLAINTEXT"),
-        ("CONTROLLER:SASL_SSL,A:PLAINTEXT", "SASL_SSL"),
-        ("A:SSL", "PLAINTEXT"),
-    ],
-)
-def test_how_the_controllers_are_spoken_to(listeners, expected):
-    properties = {
-        "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": listeners,
-    }
-    assert fencing.protocol_of(properties) == expected
 
 
 def test_an_exit_was_clean_if_all_directories_say_so(tmp_path):
@@ -196,91 +81,7 @@ def test_whether_the_node_led_stands_on_its_disk(tmp_path, state, expected):
     assert fencing.led_epoch(str(tmp_path), 1) == expected
 
 
-def test_it_runs_with_the_python_of_an_old_system():
-    """The guard falls back to /usr/bin/python3, which is 3.6 on RHEL 8."""
-    tree = ast.parse(FILE.read_text(encoding="utf-8"), feature_version=(3, 6))
-    futures = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    assert not [node for node in futures if node.module == "__future__"]
-
-
 # ---------------------------------------------------------------- what is told to whom
-
-
-class ToldController(threading.Thread):
-    """A controller that gives the errors it was told, in their order; `asked`: (key, values) of requests."""
-
-    APIS = {
-        api.key: api
-        for api in (
-            *(fencing.API_VERSIONS, fencing.BROKER_HEARTBEAT),
-            *(fencing.UNREGISTER_BROKER, fencing.END_QUORUM_EPOCH),
-        )
-    }
-
-    def __init__(self, heartbeat=(0,), unregister=(0,), election=(0,), fetch=OF_4, newest=2):
-        super().__init__(daemon=True)
-        self._errors = {63: list(heartbeat), 64: list(unregister), 54: list(election)}
-        self._fetch, self._newest = fetch, newest
-        self.asked = []
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.port = self._socket.getsockname()[1]
-        self.start()
-
-    def run(self):
-        while True:
-            try:
-                connection = self._socket.accept()[0]
-            except OSError:
-                return
-            with connection:
-                self._serve(connection)
-
-    def _serve(self, connection):
-        while True:
-            head = connection.recv(4, socket.MSG_WAITALL)
-            if len(head) < 4:
-                return
-            data = connection.recv(struct.unpack(">i", head)[0], socket.MSG_WAITALL)
-            key, version, correlation, size = struct.unpack(">hhih", data[:10])
-            api, at = self.APIS[key], 10 + size
-            assert version == api.version
-            if api.flexible:
-                at += 1
-            values, end = api.request.decode(data, at)
-            assert end == len(data)
-            answer = struct.pack(">i", correlation) + (b"\0" if api.flexible else b"")
-            answer += api.answer.encode(self._answer(key, values))
-            connection.sendall(struct.pack(">i", len(answer)) + answer)
-
-    def _answer(self, key, values):
-        if key == 18:
-            lowest = 0 if self._newest >= 0 else 9
-            apis = [{"key": each, "min": lowest, "max": 9} for each in (54, 63, 64)]
-            apis.append({"key": 1, "min": self._fetch[0], "max": self._fetch[1]})
-            return {"error": 0, "apis": apis}
-        self.asked.append((key, values))
-        errors = self._errors[key]
-        error = errors.pop(0) if len(errors) > 1 else errors[0]
-        partition = {"index": 0, "error": error, "leader": 1, "epoch": 3}
-        return {
-            "throttle_ms": 0,
-            "error": 0 if key == 54 else error,
-            "message": None,
-            "caught_up": True,
-            "fenced": True,
-            "should_shut_down": False,
-            "topics": [{"name": "__cluster_metadata", "partitions": [partition]}],
-        }
-
-    @property
-    def keys(self):
-        """The kinds of requests, in their order."""
-        return [key for key, values in self.asked]
-
-    def close(self):
-        """End the thread, too: a closed socket alone leaves it in its call."""
-        self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
 
 
 @pytest.fixture
@@ -340,8 +141,15 @@ def make_node(tmp_path, ports, clean=None, leads=None, registered=EPOCH, roles=N
         # a later process, or another host with this id: it must not be touched
         ([77], [0], [63], "is not registered any more"),
         ([102], [0], [63], "is not registered any more"),
-        ([31], [0], [63], "stays: the controller answers CLUSTER_AUTHORIZATION_FAILED"),
-        ([0], [31], [63, 64], "it stays registered: CLUSTER_AUTHORIZATION_FAILED"),
+        (
+            *([31], [0], [63]),
+            "stays: the controller answers CLUSTER_AUTHORIZATION_FAILED (the user of the nodes has to be one of"
+            " kafka_super_users)",
+        ),
+        (
+            *([0], [31], [63, 64]),
+            "it stays registered: CLUSTER_AUTHORIZATION_FAILED (the user of the nodes has to be one of kafka_super",
+        ),
         # an election is on, then one leads
         ([41, 41, 0], [0], [63, 63, 63, 64], "fenced and unregistered"),
         # it leads, and is busy with what it has to learn (seen with 3.9.2 on a loaded machine)
@@ -436,9 +244,76 @@ def test_doubts_are_named_and_nobody_is_asked(tmp_path, controllers):
     foreign = make_node(tmp_path / "c", ports)
     Path(foreign.log).write_text(LINE % (2, 2, EPOCH))
     assert "does not say which one was ours" in foreign.release(DEAD)
-    secured = {"listener.security.protocol.map": "CONTROLLER:SASL_SSL"}
-    assert "is SASL_SSL" in make_node(tmp_path / "d", ports, **secured).release(DEAD)
     assert leader.asked == other.asked == []
+
+
+PASSWORD = 'pass "word\\'
+SECURED = {
+    "listener.security.protocol.map": "CONTROLLER:SASL_PLAINTEXT",
+    "sasl.mechanism.controller.protocol": "PLAIN",
+    # as the role writes it: escaped for Kafka's parser of logins, then as a property
+    "listener.name.controller.plain.sasl.jaas.config": 'M required username="broker"'
+    ' password="pass \\\\"word\\\\\\\\";',
+}
+
+
+def test_with_a_login_the_same_is_done(tmp_path, controllers):
+    """As the service manager runs it: a program of its own, whose output goes into console.log."""
+    users = {"broker": PASSWORD}
+    leader = controllers(heartbeat=[41, 0], users=users)
+    other = controllers(heartbeat=[41], users=users)
+    node = make_node(tmp_path, [NOBODY, leader.port, other.port], leads=3, **SECURED)
+    (tmp_path / "started.json").write_text(json.dumps(DEAD))
+    command = [sys.executable, FILES / "fencing.py", "after-exit", "--state", tmp_path]
+    command += ["--properties", tmp_path / "server.properties", "--log", node.log]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert run.stdout == (
+        "registration: called for an election at 2 of the controllers;"
+        " fenced and unregistered broker 1 of epoch 191: its process is dead\n"
+    )
+    assert run.stderr == "" and leader.keys == [54, 63, 63, 64]
+    assert not list(FILES.glob("__pycache__"))
+
+
+def test_who_is_refused_tries_once_at_each_controller_and_says_why(tmp_path, controllers):
+    wrong = {"broker": "another"}
+    first, second = controllers(users=wrong), controllers(users=wrong)
+    ports = [NOBODY, first.port, second.port]
+    reason = (
+        "the controllers refuse the login of 'broker': SASL_AUTHENTICATION_FAILED, Authentication failed:"
+        " Invalid username or password"
+    )
+    dead = make_node(tmp_path / "dead", ports, leads=3, **SECURED)
+    left = "a dead registration is left to the session timeout"
+    assert dead.release(DEAD) == f"{reason}; {left}"
+    assert first.attempts == second.attempts == 1
+    starts = make_node(tmp_path / "starts", ports, clean=EPOCH, **SECURED)
+    assert starts.release(DEAD, starts=True) == f"{reason}; {left}"
+    alone = {"roles": "controller", "registered": None, **SECURED}
+    assert make_node(tmp_path / "alone", ports, leads=3, **alone).release(DEAD) == reason
+    assert first.asked == second.asked == []
+    # it is tried again at the next occasion
+    assert dead.release(DEAD) == f"{reason}; {left}" and first.attempts == 4
+
+
+def test_one_that_refuses_does_not_stand_in_the_way_of_one_that_leads(tmp_path, controllers):
+    strict = controllers(users={"broker": "another"})
+    leader = controllers(heartbeat=[41, 41, 0], users={"broker": PASSWORD})
+    node = make_node(tmp_path, [NOBODY, strict.port, leader.port], **SECURED)
+    # of three it is no majority, so that nobody can tell whether one will lead
+    assert "refuse the login" in node.release(DEAD) and leader.keys == [63]
+    assert "refuse the login" in node.release(DEAD) and leader.keys == [63, 63]
+    assert "fenced and unregistered" in node.release(DEAD) and strict.attempts == 3
+
+
+def test_a_call_for_an_election_without_the_right_is_told(tmp_path, controllers):
+    first, second = controllers(election=[31]), controllers(election=[31])
+    alone = {"roles": "controller", "registered": None}
+    node = make_node(tmp_path, [NOBODY, first.port, second.port], leads=3, **alone)
+    assert node.release(DEAD) == (
+        "no election: CLUSTER_AUTHORIZATION_FAILED (the user of the nodes has to be one of kafka_super_users)"
+    )
+    assert first.keys == second.keys == [54]
 
 
 def test_without_a_majority_nobody_is_waited_for(tmp_path, controllers):

@@ -17,6 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
+    properties_text,
+)
+
 FILE = Path(__file__).resolve().parents[3] / "roles" / "kafka" / "files" / "registration.py"
 spec = importlib.util.spec_from_file_location("registration", FILE)
 registration = importlib.util.module_from_spec(spec)
@@ -95,6 +99,14 @@ def test_a_log_that_was_just_rotated_is_read_from_its_predecessor(tmp_path):
 )
 def test_connect_strings(text, expected):
     assert registration.parse_connect(text) == expected
+
+
+def test_settings_are_read_as_they_were_written(tmp_path):
+    """By the role, and by Kafka (meta.properties): with the escapes of java.util.Properties."""
+    written = {"log.dirs": "/data/größe 1,/data/a\\b", "a": "x=y:z#\t\n", "🔥 k": "🔥", "empty": ""}
+    path = tmp_path / "server.properties"
+    path.write_text("#made by\n" + properties_text(written) + "host=127.0.0.1\\:2181\n")
+    assert registration.read_properties(str(path)) == {**written, "host": "127.0.0.1:2181"}
 
 
 def test_a_recycled_pid_is_not_the_process():

@@ -143,7 +143,8 @@ KAFKA_4 = {
 
 def test_the_guard_of_each_mode():
     """A change of it is no reason to restart."""
-    for given, files in (({}, ["registration.py"]), (KAFKA_4, ["registration.py", "fencing.py"])):
+    of_kraft = ["registration.py", "quorum_wire.py", "fencing.py"]
+    for given, files in (({}, ["registration.py"]), (KAFKA_4, of_kraft)):
         staged = generation_of("kafka", given)
         assert [name for name in staged["files"] if name.endswith(".py")] == files
         assert staged["guard"][0] == files[-1] and "--keep" not in staged["guard"]
