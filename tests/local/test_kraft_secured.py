@@ -4,19 +4,26 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
+import signal
 import socket
 import struct
+import time
 
 import pytest
 
 from tests.local.certificates import make_certificates
 from tests.local.support import LocalCluster, Unsafe
+from tests.support.outside import wait_until
+from tests.support.traffic import Traffic
+from tests.support.watching import cluster_is_whole
 
 INVENTORY = "tests/local/inventories/secured-kraft"
 USERS = ("broker", "admin", "alice")
 SCRAM = "SCRAM-SHA-512"
+TOPIC = "orders"
 
 
 def _secured(cluster, version):
@@ -69,6 +76,40 @@ def _answers(port):
             return b""
 
 
+def _fenced_at_once(cluster, passwords):
+    """A broker is killed: its host tells the controllers through TLS and a login; nothing is lost."""
+    name, number = "kafka-1", cluster.brokers["kafka-1"]
+    folder = cluster.instance(name) / "logs"
+    registered = r"Successfully registered broker \d with broker epoch (\d+)"
+
+    def epochs():
+        return [int(each) for each in re.findall(registered, (folder / "server.log").read_text())]
+
+    wait_until(lambda: cluster_is_whole(cluster), 180, "the cluster is whole")
+    before = epochs()
+    with Traffic(cluster, TOPIC) as traffic:
+        wait_until(lambda: len(traffic.acknowledged) > 100, 60, "acknowledgements")
+        killed = time.monotonic()
+        os.kill(cluster.process(name).pid, signal.SIGKILL)
+        wait_until(
+            lambda: number not in {each[0] for each in cluster.partitions(TOPIC).values()},
+            60,
+            f"another broker leads what {name} has led",
+        )
+        moved = time.monotonic() - killed
+        wait_until(lambda: len(epochs()) > len(before), 120, f"{name} has registered")
+        wait_until(lambda: cluster_is_whole(cluster), 180, "the cluster is whole")
+    print(f"\nSIGKILL of a broker: another one leads after {moved:.2f} s,", end=" ")
+    print(f"longest pause of a partition {traffic.longest_pause:.2f} s")
+    assert not traffic.failed and traffic.lost() == []
+    told = (folder / "console.log").read_text()
+    line = f"fenced and unregistered broker {number} of epoch {before[-1]}: its process is dead"
+    assert line in told, told
+    # Its new process was let in at once, and not when the session was over.
+    assert "DUPLICATE_BROKER" not in (folder / "server.log").read_text()
+    assert not [text for text in passwords.values() if text in told]
+
+
 @pytest.mark.parametrize(
     ("version", "rolls"),
     [
@@ -91,8 +132,6 @@ def test_closed_from_the_start(next_offset, version, rolls):
         for text in passwords.values():
             assert text not in run.text
             assert text.replace("\\", "\\\\") not in run.text
-        processes = cluster.processes()
-        assert cluster.deploy().changed() == 0 and cluster.processes() == processes
 
         alice = {**cluster.client_settings, "sasl.username": "alice"}
         for name, settings, error in (
@@ -105,7 +144,11 @@ def test_closed_from_the_start(next_offset, version, rolls):
             else:
                 with pytest.raises(error):
                     admin.list_topics(timeout=5)
-        assert "orders" in cluster.admin().list_topics(timeout=60).topics
+        assert TOPIC in cluster.admin().list_topics(timeout=60).topics
+
+        _fenced_at_once(cluster, passwords)
+        processes = cluster.processes()
+        assert cluster.deploy().changed() == 0 and cluster.processes() == processes
 
         port = 9291 + cluster.offset
         assert _answers(port)[:1] in (b"", b"\x15"), "the controllers answer in clear"
