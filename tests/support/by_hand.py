@@ -105,6 +105,15 @@ class ByHand:
                 "broker", broker, dict.fromkeys([f"{each}.rate" for each in THROTTLED], rate)
             )
         self.configure("topic", name, lists if rate else dict.fromkeys(lists))
+        # One broker tells of it after another.
+        wanted = {(each, f"{key}.rate"): rate for each in "123" for key in THROTTLED}
+        wanted.update({(name, key): text for key, text in lists.items()})
+
+        def told():
+            found = throttles(self.admin)
+            return wanted.items() <= found.items() if rate else not wanted.keys() & found.keys()
+
+        wait_until(told, 30, "throttles are told")
 
     def configure(self, kind, name, settings):
         """Set settings of a "broker" or a "topic", or with None take them away."""
