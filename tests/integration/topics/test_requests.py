@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import pytest
-from confluent_kafka.admin import NewTopic
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 from kafka import KafkaAdminClient, TopicPartition
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
@@ -129,3 +129,48 @@ def test_advice(cluster, topics, requests):
         _result, asked[number] = requests("kafka_partition_advice", **options)
     print(f"\n{asked}")
     assert asked[FEW] == asked[MANY]
+
+
+BATCH = 500  # topics of one request
+
+
+@pytest.mark.soak
+def test_ten_thousand_topics_in_one_task(both, name, requests):
+    """Made, left alone, changed and deleted: the requests grow by batches, and Kafka has what was asked for."""
+    few, many = 10, 10_000
+    admin = AdminClient({"bootstrap.servers": both.bootstrap_servers})
+    steps = {
+        "create": {"retention": "7d"},
+        "unchanged": {"retention": "7d"},
+        "alter": {"retention": "14d"},
+        "delete": {"state": "absent"},
+    }
+    shape = {"partitions": 1, "replication_factor": 1, "config": {"min.insync.replicas": 1}}
+    asked = {}
+    for number in (few, many):
+        names = [f"{name}-{number}-{index:05}" for index in range(number)]
+        for step, wanted in steps.items():
+            items = [
+                {"name": each, **({} if step == "delete" else shape), **wanted} for each in names
+            ]
+            result, asked[step, number] = requests(
+                "kafka_topics",
+                bootstrap_servers=both.bootstrap_servers,
+                topics=items,
+                allow=["delete"],
+                operation_timeout=1200,
+            )
+            assert result.changed is (step != "unchanged")
+            assert len(result.plan["changes"]) == (number if result.changed else 0)
+            there = set(admin.list_topics(timeout=60).topics) & set(names)
+            assert len(there) == (0 if step == "delete" else number)
+            if step != "delete":
+                last = ConfigResource(ConfigResource.Type.TOPIC, names[-1])
+                (future,) = admin.describe_configs([last]).values()
+                days = int(future.result(60)["retention.ms"].value) / 86_400_000
+                assert days == int(wanted["retention"].rstrip("d"))
+    print(f"\n{asked}")
+    for step in steps:
+        for what, count in asked[step, many].items():
+            base = asked[step, few].get(what, 0)
+            assert count <= base + many // BATCH * max(base, 1), (step, what, base, count)
