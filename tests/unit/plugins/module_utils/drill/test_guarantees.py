@@ -280,7 +280,10 @@ def test_a_guard_removes_the_cluster_of_a_playbook_that_a_signal_has_ended(tmp_p
     home = str(tmp_path / "throwaway")
     (tmp_path / "group_vars").mkdir()
     idle = [sys.executable, "-c", "import time; time.sleep(600)"]
+    # What a shell runs in the background ignores it, and so would what is started from there.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     playbook = subprocess.Popen(idle, start_new_session=True)
+    signal.signal(signal.SIGINT, before)
     left = subprocess.Popen(idle, env={**os.environ, "KAFKAOPS_THROWAWAY": home})
     try:
         prepare(home, playbook.pid, str(tmp_path / "group_vars"))
