@@ -63,19 +63,27 @@ else
     done
 fi
 
-# Two lanes of about the same length, one for each of two cores: what needs Spark and clusters of this
-# machine runs beside the rest. What is measured has the machine for itself.
-first=() beside=() last=()
+# Two lanes, one for each of two cores. The one begins with what tells quickly; the other does what needs Spark and
+# local clusters, then takes from the end what the first has not begun, where the short parts are: so both end at
+# about the same time. What is measured has the machine for itself.
+quick=() long=() short=() beside=() last=()
 for part in "${chosen[@]}"; do
     case $part in
+        static | unit | sanity) quick+=("$part") ;;
+        molecule | state) long+=("$part") ;;
         spark | local) beside+=("$part") ;;
         smoke | bench) last+=("$part") ;;
-        *) first+=("$part") ;;
+        *) short+=("$part") ;;
     esac
 done
+first=(${quick[@]+"${quick[@]}"} ${long[@]+"${long[@]}"} ${short[@]+"${short[@]}"})
 if [ ${#soak[@]} -gt 0 ]; then
     first=() beside=() last=("${chosen[@]}")
 fi
+backwards=()
+for part in ${first[@]+"${first[@]}"}; do
+    backwards=("$part" ${backwards[@]+"${backwards[@]}"})
+done
 
 state=$(mktemp -d "${TMPDIR:-/tmp}/kafkaops-test.XXXXXX")
 lane=""
@@ -93,10 +101,11 @@ closing_lines() {
         <"$1" | sed -E 's/\x1b\[[0-9;]*m//g' || true
 }
 
-# Run parts one after the other; of each one leaves the output and a line "WORD SECONDS" in $state.
+# Run those parts that no lane has taken; of each one leaves the output and a line "WORD SECONDS" in $state.
 run_parts() {
     local part started code seconds word
     for part in "$@"; do
+        mkdir "$state/$part.taken" 2>/dev/null || continue
         printf '\n===== %s =====\n' "$part"
         started=$SECONDS
         code=0
@@ -119,7 +128,7 @@ run_parts() {
 if [ ${#first[@]} -gt 0 ] && [ ${#beside[@]} -gt 0 ]; then
     printf 'Beside %s: %s, shown afterwards.\n' "${first[*]}" "${beside[*]}"
     set -m
-    run_parts "${beside[@]}" >"$state/lane.log" 2>&1 </dev/null &
+    run_parts "${beside[@]}" "${backwards[@]}" >"$state/lane.log" 2>&1 </dev/null &
     lane=$!
     set +m
     run_parts "${first[@]}"

@@ -19,7 +19,7 @@ from tests.support.ec2_server import Ec2Server  # noqa: E402
 
 collection_finder.install()
 
-PORT = int(os.environ.get("KAFKAOPS_TEST_PORT_BASE", "20200")) + 650
+PORT = int(os.environ.get("KAFKAOPS_TEST_PORT_BASE", "20200")) + 1200
 REGION = "eu-central-1"
 # Nothing of this machine's own AWS settings, and no look at a metadata service.
 SETTINGS = {
