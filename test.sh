@@ -70,7 +70,7 @@ quick=() long=() short=() beside=() last=()
 for part in "${chosen[@]}"; do
     case $part in
         static | unit | sanity) quick+=("$part") ;;
-        molecule | state) long+=("$part") ;;
+        molecule | state | topics | quickstart) long+=("$part") ;;
         spark | local) beside+=("$part") ;;
         smoke | bench) last+=("$part") ;;
         *) short+=("$part") ;;
