@@ -131,7 +131,7 @@ def test_advice(cluster, topics, requests):
     assert asked[FEW] == asked[MANY]
 
 
-BATCH = 500  # topics of one request
+LEAST = 250  # topics of one request, where there are many: up to 500, over three connections
 
 
 @pytest.mark.soak
@@ -173,4 +173,4 @@ def test_ten_thousand_topics_in_one_task(both, name, requests):
     for step in steps:
         for what, count in asked[step, many].items():
             base = asked[step, few].get(what, 0)
-            assert count <= base + many // BATCH * max(base, 1), (step, what, base, count)
+            assert count <= max(base, 1) * many // LEAST, (step, what, base, count)
