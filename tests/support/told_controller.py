@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import socket
 import ssl
@@ -155,3 +156,17 @@ class ToldController(threading.Thread):
         """End the thread, too: a closed socket alone leaves it in its call."""
         self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
+
+
+@contextlib.contextmanager
+def told_controllers():
+    """Yield a function that makes controllers, each told what to answer; all are closed at the end."""
+    made = []
+
+    def make(**told):
+        made.append(ToldController(**told))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()

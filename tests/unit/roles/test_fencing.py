@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.told_controller import FILES, OF_3, OF_4, ToldController, fencing
+from tests.support.told_controller import FILES, OF_3, OF_4, fencing, told_controllers
 
 DEAD = {"pid": 2**22 + 1, "start_ticks": 1}
 LINE = (
@@ -87,15 +87,8 @@ def test_whether_the_node_led_stands_on_its_disk(tmp_path, state, expected):
 @pytest.fixture
 def controllers():
     """Make controllers that are told what to answer; closed at the end."""
-    made = []
-
-    def make(**told):
-        made.append(ToldController(**told))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
+    with told_controllers() as make:
+        yield make
 
 
 NOBODY = 9  # a port that nothing listens at

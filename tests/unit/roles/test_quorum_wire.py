@@ -22,7 +22,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kaf
     properties_text,
 )
 from tests.local.certificates import make_certificates
-from tests.support.told_controller import FILES, ToldController, registration, wire
+from tests.support.told_controller import FILES, registration, told_controllers, wire
 
 # ---------------------------------------------------------------- requests and answers
 
@@ -223,15 +223,8 @@ def stores(tmp_path, certificates, authority="ours", own="ours", trusted="ca.crt
 @pytest.fixture
 def controller():
     """Make controllers that are told what to answer; closed at the end."""
-    made = []
-
-    def make(**told):
-        made.append(ToldController(**told))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
+    with told_controllers() as make:
+        yield make
 
 
 def beat(port, door, host="127.0.0.1"):

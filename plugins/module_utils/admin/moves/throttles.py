@@ -14,6 +14,7 @@ must be cleared up after by the next. So ours bear a mark in their spelling: a l
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple, TypeVar
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Key
@@ -76,18 +77,22 @@ def of_moves(found: Throttles, moving: Mapping[Key, Sequence[int]]) -> Throttles
     topics: Dict[str, Dict[str, str]] = {}
     brokers: Set[int] = set()
     for topic, keys in found.topics.items():
-        places = [(_place(topic, each), each) for text in keys.values() for each in text.split(",")]
-        ours = {place[0] for place, each in places if place and is_ours(each)}
-        strange = [place for place, _each in places if place and place[0] not in ours]
-        if not any(broker in moving.get(key, ()) for key, broker in strange):
+        listed = {name: _replicas(topic, text) for name, text in keys.items()}
+        ours = {key for entry, key, _broker in chain(*listed.values()) if is_ours(entry)}
+        strange = {
+            name: [each for each in replicas if each[1] not in ours]
+            for name, replicas in listed.items()
+        }
+        concerned = [(key, broker) for _entry, key, broker in chain(*strange.values())]
+        if not any(broker in moving.get(key, ()) for key, broker in concerned):
             continue
-        for key, broker in strange:
+        for key, broker in concerned:
             brokers |= {broker, *moving.get(key, ())}
-        for name, text in keys.items():
-            found_at = [(_place(topic, entry), entry) for entry in text.split(",")]
-            gone = [entry for place, entry in found_at if place and place[0] not in ours]
-            if gone:
-                topics.setdefault(topic, {})[name] = ",".join(gone)
+        topics[topic] = {
+            name: ",".join(entry for entry, _key, _broker in replicas)
+            for name, replicas in strange.items()
+            if replicas
+        }
     if not topics or of_others(Throttles({}, found.topics), Throttles({}, topics)).topics:
         return Throttles({}, topics)
     rates = {}
@@ -194,12 +199,14 @@ def foreign_warning(stays: Throttles) -> List[str]:
     ]
 
 
-def _place(topic: str, entry: str) -> Optional[Tuple[Key, int]]:
-    """(the partition, the broker) of an entry of a topic's list; None for all replicas."""
-    partition, _colon, broker = entry.partition(":")
-    return (
-        ((topic, int(partition)), int(broker)) if broker.isdigit() and partition.isdigit() else None
-    )
+def _replicas(topic: str, text: str) -> List[Tuple[str, Key, int]]:
+    """(entry, partition, broker) of a topic's list; nothing of an entry for all replicas."""
+    parted = [(entry, *entry.partition(":")[::2]) for entry in text.split(",")]
+    return [
+        (entry, (topic, int(partition)), int(broker))
+        for entry, partition, broker in parted
+        if broker.isdigit() and partition.isdigit()
+    ]
 
 
 def _of_others(text: str) -> List[str]:

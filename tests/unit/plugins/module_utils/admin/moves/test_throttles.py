@@ -146,6 +146,13 @@ def test_no_more_goes_with_a_move_than_what_may_be_for_it(by_hand, moving):
         assert not after.topics, "a rate stays while something is listed that it may be for"
 
 
+def test_by_hand_at_a_move_of_ours_is_not_for_it():
+    beside = Throttles({1: {RATES[0]: "9"}}, {"t": {LEADERS: "0:1,00:2", FOLLOWERS: "00:3"}})
+    assert of_moves(beside, {("t", 0): (1, 2, 3)}) == Throttles()
+    alone = Throttles({1: {RATES[0]: "9"}}, {"t": {LEADERS: "0:1"}})
+    assert of_moves(alone, {("t", 0): (1, 2, 3)}) == alone
+
+
 def test_the_warning_names_five_and_counts_the_rest():
     many = Throttles({n: {RATES[0]: "1"} for n in range(1, 5)}, {t: {LEADERS: "*"} for t in "ab"})
     (warning,) = foreign_warning(many)
