@@ -3,8 +3,8 @@
 """A small process in the place of a JVM, for tests of instances: real, but up in milliseconds.
 
 The launch script runs `JAVA_HOME/bin/java ... MAIN PROPERTIES`; here that is a script that reads the
-properties (`port`, `message`, `exit`, `listen`, `listen_after`, `stop_seconds`), says `message`, and serves
-at `port` until SIGTERM.
+properties (`port`, `message`, `exit`, `listen`, `listen_after`, `stop_seconds`, `deaf`), says `message`, and
+serves at `port` until SIGTERM, of which the first `deaf` ones are lost.
 """
 
 import os
@@ -21,7 +21,12 @@ from tests.support.outside import free_port
 SERVER = """
 import os, signal, socket, sys, time
 values = dict(line.strip().split("=", 1) for line in open(sys.argv[-1]) if "=" in line)
+deaf = int(values.get("deaf", 0))
 def stop(*_):
+    global deaf
+    deaf -= 1
+    if deaf >= 0:
+        return
     time.sleep(float(values.get("stop_seconds", 0)))
     os._exit(0)
 signal.signal(signal.SIGTERM, stop)

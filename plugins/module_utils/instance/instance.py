@@ -14,6 +14,7 @@ running.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import time
@@ -54,6 +55,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import (
 CONSOLE = "console.log"
 # So many attempts of the service manager fail before a start counts as failed.
 ATTEMPTS = 2
+# Until a process that still runs is signalled again.
+ASK_AGAIN_SECONDS = 10.0
 
 
 class StartFailed(Exception):
@@ -466,15 +469,20 @@ class Instance:
         process = self.process()
         if not process and not self._manager.wants_running(name):
             return False
-        self._manager.stop(name)
-        if process and not process.supervised:
-            terminate(process.pid)
-        if not wait_until(
-            lambda: not self.process() and not self._manager.wants_running(name),
-            timeout,
-            self._clock,
-            self._sleep,
-        ):
+        asked = -math.inf
+
+        def ended() -> bool:
+            nonlocal asked, process
+            # A signal is lost on a process that has just been forked and is not yet what it is to run.
+            if self._clock() - asked >= ASK_AGAIN_SECONDS:
+                asked = self._clock()
+                self._manager.stop(name)
+                if process and not process.supervised:
+                    terminate(process.pid)
+            process = self.process()
+            return not process and not self._manager.wants_running(name)
+
+        if not wait_until(ended, timeout, self._clock, self._sleep):
             raise StillStopping(
                 f"{name} still runs {timeout:g} s after SIGTERM. It is left to finish."
             )

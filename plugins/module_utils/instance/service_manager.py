@@ -59,7 +59,10 @@ class ServiceManager(abc.ABC):
 
     @abc.abstractmethod
     def stop(self, name: str) -> None:
-        """Ask for a controlled stop (SIGTERM), and start it no more; do not wait for the exit."""
+        """Ask for a controlled stop (SIGTERM), and start it no more; do not wait for the exit.
+
+        Asking again does no harm, and signals again where the manager itself would not.
+        """
 
     @abc.abstractmethod
     def attempt(self, name: str) -> Attempt:

@@ -279,9 +279,12 @@ class Supervisor(ServiceManager):
         self._must(name, "startProcess", name, False, unless=["ALREADY_STARTED"])
 
     def stop(self, name: str) -> None:
-        """Ask for a controlled stop (SIGTERM) without waiting for the exit."""
+        """Ask for a controlled stop (SIGTERM) without waiting for the exit; another call signals again."""
         try:
-            self._must(name, "stopProcess", name, False, unless=["NOT_RUNNING", "BAD_NAME"])
+            if (self.process(name) or {}).get("statename") == "STOPPING":
+                self._must(name, "signalProcess", name, "TERM", unless=["NOT_RUNNING", "BAD_NAME"])
+            else:
+                self._must(name, "stopProcess", name, False, unless=["NOT_RUNNING", "BAD_NAME"])
         except OSError:
             # No supervisord, nothing supervised: the caller stops the orphan by its record.
             with self._locked():

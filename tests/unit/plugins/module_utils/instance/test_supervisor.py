@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance import instance
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import StartFailed
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
@@ -93,6 +94,27 @@ def test_a_stop_waits_for_the_exit_and_lasts(group_of):
     assert one.instance.stop(30) is False
     one.turn()
     assert one.pid not in (None, pid)
+
+
+def test_a_signal_that_was_lost_is_sent_again(group_of, monkeypatch):
+    """Seen on a loaded machine: a broker signalled between supervisord's fork and its own start ran on for ever."""
+    monkeypatch.setattr(instance, "ASK_AGAIN_SECONDS", 0.5)
+    group = group_of("one")
+    group.start(deaf=1)
+    one = group.benches["one"]
+    assert one.instance.stop(30) is True
+    assert one.pid is None and not group.supervisor.wants_running("one")
+
+
+def test_a_stop_that_is_under_way_already_signals_what_was_lost(group_of):
+    """The next run asks a supervisord that takes the process for one that is stopping."""
+    group = group_of("one")
+    group.start(deaf=1)
+    one = group.benches["one"]
+    with pytest.raises(ServiceError, match="still runs 1 s after SIGTERM"):
+        one.instance.stop(1)
+    assert one.instance.stop(30) is True
+    assert one.pid is None
 
 
 def test_a_changed_program_takes_effect_in_its_turn_alone(group_of):
