@@ -9,12 +9,8 @@ module, which a killed run leaves to its end.
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Any, Dict, List, Tuple
 
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible.module_utils.common.parameters import remove_values
 from ansible.plugins.action.normal import ActionModule as ModuleAction
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.edge import (
@@ -22,9 +18,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.edge imp
     SPEC,
     answer,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import plain
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_controller import (
-    is_here,
+    WrongArguments,
+    answered,
+    is_here_in_full,
 )
 
 # States that start and stop nothing.
@@ -38,29 +35,21 @@ class ActionModule(ModuleAction):
         """Return what the module returns."""
         arguments = self._task.args
         # The module takes its own Python for what watches the instance.
-        python = self._templar.template((task_vars or {}).get("ansible_python_interpreter"))
         if (
             arguments.get("state", "staged") not in STILL
             or arguments.get("manager") != "supervisor"
-            or python != sys.executable
             or self._task.delegate_to
-            or self._task.async_val
-            or not is_here(self)
+            or not is_here_in_full(self, task_vars or {})
         ):
             return super().run(tmp, task_vars)
-        # As a module gets them: without Ansible's marks, and with texts for keys.
-        sent = json.loads(json.dumps(plain(arguments)))
-        checked = ArgumentSpecValidator(SPEC, required_if=REQUIRED_IF).validate(sent)
-        if checked.error_messages:
+        try:
+            return answered(arguments, SPEC, self._answer, required_if=REQUIRED_IF)
+        except WrongArguments:
             return super().run(tmp, task_vars)  # the module says it in Ansible's words
-        result = answer(
-            checked.validated_parameters,
-            self._task.check_mode,
-            _run,
-            # nobody has to be allowed what neither starts nor stops
-            lambda: None,
-        )
-        return remove_values({"changed": False, **result}, checked._no_log_values)
+
+    def _answer(self, parameters: Dict[str, Any]) -> Dict[str, Any]:
+        # nobody has to be allowed what neither starts nor stops
+        return answer(parameters, self._task.check_mode, _run, lambda: None)
 
 
 def _run(command: List[str]) -> Tuple[int, str, str]:

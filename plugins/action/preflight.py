@@ -20,8 +20,6 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 from ansible import constants as C
 from ansible import context
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible.module_utils.common.parameters import remove_values
 from ansible.module_utils.common.validation import check_type_list
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.action import ActionBase
@@ -78,6 +76,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network
     resolve_names,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_controller import (
+    WrongArguments,
+    answered,
     is_here,
     too_old,
     why_no_answer,
@@ -178,11 +178,10 @@ class ActionModule(ActionBase):
     ) -> Dict[str, Any]:
         gathered = inventory.gather(host)
         if not gathered["runs_kafka"] and not gathered["is_server"]:
-            return {"changed": False, "member": False, "groups": {}, "hidden": []}
+            return {"changed": False, "member": False, "hidden": []}
         result = {
             "changed": False,
             "member": True,
-            "groups": _groups(gathered),
             "hidden": sorted(set(gathered["siblings"]) - set(task_vars["ansible_play_hosts_all"])),
             "settings": masked_settings(gathered["settings"]),
             "errors": gathered["errors"],
@@ -209,7 +208,7 @@ class ActionModule(ActionBase):
         if facts is None:
             # Not a failure of this task: the verdict names the host beside all other findings.
             reason = f"it cannot be {verb}: {why}"
-            return dict(result, unreachable_reason=reason, groups=_groups(gathered, absent=True))
+            return dict(result, unreachable_reason=reason)
         result["facts"] = facts
         result["clock_offset_seconds"] = facts["clock"] - (before + after) / 2
         result["clock_uncertainty_seconds"] = (after - before) / 2
@@ -229,15 +228,17 @@ class ActionModule(ActionBase):
                 module_args=request,
                 task_vars=task_vars,
             )
-        checked = ArgumentSpecValidator(ARGUMENTS).validate(request)
-        if checked.error_messages:
-            return {"msg": "; ".join(checked.error_messages)}
         try:
-            facts = host_facts(checked.validated_parameters, refusal=self._jvm_refusal)
+            return answered(
+                request,
+                ARGUMENTS,
+                lambda parameters: {"facts": host_facts(parameters, refusal=self._jvm_refusal)},
+            )
+        except WrongArguments as error:
+            return {"msg": str(error)}
         except Exception as error:  # pylint: disable=broad-except
             # As the module's own end would be: a finding of this host.
             return {"msg": f"{type(error).__name__}: {error}"}
-        return {"facts": json.loads(json.dumps(facts))}
 
     def _is_here(self, inventory: Inventory, host: str) -> bool:
         """Whether this process itself is what the module would be; its Python's packages are facts."""
@@ -475,24 +476,23 @@ def _asked_here(asking: Mapping[str, Any]) -> Mapping[str, Any]:
         OPTIONS,
         gather,
     )
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import refused
 
-    spec = argspec.kafka_argument_spec(**OPTIONS)
-    checked = ArgumentSpecValidator(spec, **argspec.KAFKA_RULES).validate(asking)
-    answer: Mapping[str, Any]
-    if checked.error_messages:
-        answer = {"failed": True, "msg": "; ".join(checked.error_messages)}
-    else:
-        parameters = checked.validated_parameters
+    def ask(parameters: Dict[str, Any]) -> Mapping[str, Any]:
         try:
             connection = argspec.connection_from(parameters)
-            answer = gather(parameters, lambda: KafkaClient(connection))
+            return gather(parameters, lambda: KafkaClient(connection))
         except AdminError as error:
-            answer = {**error.details, "failed": True, "msg": error.message}
-        except Exception as error:  # pylint: disable=broad-except
-            # As the module's own end would be: the cluster cannot be asked.
-            answer = {"failed": True, "msg": f"{type(error).__name__}: {error}"}
-    # As a module's answer comes: plain data, without what is secret.
-    return json.loads(json.dumps(remove_values(answer, checked._no_log_values)))
+            return refused(error)
+
+    spec = argspec.kafka_argument_spec(**OPTIONS)
+    try:
+        return answered(asking, spec, ask, **argspec.KAFKA_RULES)
+    except WrongArguments as error:
+        return {"failed": True, "msg": str(error)}
+    except Exception as error:  # pylint: disable=broad-except
+        # As the module's own end would be: the cluster cannot be asked.
+        return {"failed": True, "msg": f"{type(error).__name__}: {error}"}
 
 
 def _consents(given: Any) -> List[str]:
@@ -528,18 +528,6 @@ def _commands(playbooks: str) -> Dict[str, str]:
 def _short(path: str) -> str:
     """A path as seen from here, where that is shorter."""
     return min(os.path.relpath(path), str(path), key=len) if os.path.exists(path) else str(path)
-
-
-def _groups(gathered: Mapping[str, Any], absent: bool = False) -> Dict[str, List[str]]:
-    """group -> its parent groups, of a member: what later plays work on. Nothing works on absent hosts."""
-    if absent:
-        return {"kafkaops_run": ["all"]}
-    products = [("kafka", gathered["runs_kafka"]), ("zookeeper", gathered["is_server"])]
-    parents = ["kafkaops_members", "kafkaops_run"]
-    groups = {f"kafkaops_{name}": parents for name, has in products if has}
-    if gathered["runs_kafka"] and gathered["settings"].get("kafka_metadata") == "kraft":
-        groups["kafkaops_kraft" if gathered["is_broker"] else "kafkaops_controllers"] = parents
-    return groups
 
 
 def _facts_of(

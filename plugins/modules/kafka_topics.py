@@ -380,6 +380,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafk
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.resource import (
     TOPIC_OPTIONS,
+    TOPIC_RULES,
     Topics,
     read_items,
 )
@@ -392,8 +393,7 @@ def main() -> None:
         lambda connection, module: Topics(
             KafkaClient(connection), read_items(module.params), module.params, module.check_mode
         ),
-        mutually_exclusive=[("topics", "src")],
-        required_one_of=[("topics", "src")],
+        **TOPIC_RULES,
     )
 
 

@@ -129,10 +129,17 @@ left:
   type: dict
   sample: {}
 unwritten:
-  description: By inventory name, the identities that the inventory does not give, as variables. The role sets them as facts.
+  description: The identities that the inventory does not give, as variables of their hosts. The role sets them as facts.
+  returned: with phase judge
+  type: list
+  elements: dict
+  sample: [{host: kafka-1, variable: kafka_broker_id, value: 1}]
+groups:
+  description:
+    - By inventory name, the groups that later plays work on. The role makes them.
   returned: with phase judge
   type: dict
-  sample: {kafka-1: {kafka_broker_id: 1}, zookeeper-1: {}}
+  sample: {kafka-1: [kafkaops_run, kafkaops_members, kafkaops_kafka, kafkaops_first]}
 brokers:
   description: Brokers by cluster, sorted by id.
   returned: with phase judge

@@ -84,15 +84,28 @@ def run(
 
     `unreached` are extra return values for an error before anything was changed.
     """
+    end(module, answer(make, module.check_mode, seconds, failed, **unreached))
+
+
+def answer(
+    make: Callable[[], Resource],
+    check_mode: bool,
+    seconds: float,
+    failed: str = REFUSED,
+    **unreached: Any,
+) -> Dict[str, Any]:
+    """Bring the Resource that `make` makes to its desired state; returns what the module returns.
+
+    That is with `warnings`, and of a failure with `failed` and `msg`. `seconds` and `unreached` as in `run`.
+    """
     try:
         checked_seconds("operation_timeout", seconds, OPERATION_MAX_SECONDS)
         resource = make()
         resource.connect()
-        outcome = reconcile(resource, module.check_mode, seconds)
+        outcome = reconcile(resource, check_mode, seconds)
     except AdminError as error:
-        fail(module, error, **unreached)
-    else:
-        report(module, outcome, seconds, failed, **resource.results(outcome))
+        return refused(error, **unreached)
+    return reported(outcome, seconds, failed, **resource.results(outcome))
 
 
 def run_once(
@@ -114,21 +127,32 @@ def run_once(
         module.exit_json(**{"changed": False, **results})
 
 
-def report(
-    module: Any,
+def report(module: Any, outcome: Outcome, seconds: float, **how: Any) -> None:
+    """End the module with what was done and what was not; `how` as of `reported`."""
+    end(module, reported(outcome, seconds, **how))
+
+
+def end(module: Any, values: Dict[str, Any]) -> None:
+    """End the module with what `answer` or `reported` returned."""
+    for warning in values.pop("warnings", ()):
+        module.warn(warning)
+    if values.pop("failed", False):
+        module.fail_json(**values)
+    module.exit_json(**values)
+
+
+def reported(
     outcome: Outcome,
     seconds: float,
     failed: str = REFUSED,
     late: str = LATE,
     **results: Any,
-) -> None:
-    """End the module: exit_json, or fail_json that says what was done and what was not.
+) -> Dict[str, Any]:
+    """What a module returns, as `answer` does: what was done and what was not.
 
     `failed` is the heading of the failures, `late` that of changes which cannot be seen yet.
     """
     plan = outcome.plan
-    for warning in plan.warnings:
-        module.warn(warning)
     shown = Plan(outcome.changed)
     unsettled = [
         Failure(subject, f"{state} after {seconds:g} s", "unsettled")
@@ -139,10 +163,11 @@ def report(
         diff=shown.diff(),
         plan=plan.to_dict(),
         failed_items=[failure.to_dict() for failure in [*outcome.failures, *unsettled]],
+        warnings=list(plan.warnings),
     )
     if plan.refusals:
         lines = "\n".join(refusal.line() for refusal in plan.refusals)
-        module.fail_json(msg=f"nothing was changed, refused:\n{lines}", **results)
+        return {**results, "failed": True, "msg": f"nothing was changed, refused:\n{lines}"}
     sections = []
     if outcome.failures:
         sections.append(f"{failed}:\n{_some(outcome.failures)}")
@@ -158,10 +183,10 @@ def report(
             "Remedy: run the task again once the cluster answers; it makes no change twice."
         )
     if not sections:
-        module.exit_json(**results)
+        return results
     made = len(outcome.changed)
     count = f"{made} of {len(plan.changes)} changes were made" if made else "nothing was changed"
-    module.fail_json(msg="; ".join([count, *sections]), **results)
+    return {**results, "failed": True, "msg": "; ".join([count, *sections])}
 
 
 def _some(failures: Sequence[Failure]) -> str:
@@ -173,4 +198,9 @@ def _some(failures: Sequence[Failure]) -> str:
 
 def fail(module: Any, error: AdminError, **values: Any) -> None:
     """End the module with an AdminError, before anything was changed."""
-    module.fail_json(msg=error.message, **{"changed": False, **values, **error.details})
+    end(module, refused(error, **values))
+
+
+def refused(error: AdminError, **values: Any) -> Dict[str, Any]:
+    """What a module returns of an AdminError, before anything was changed."""
+    return {"changed": False, **values, **error.details, "failed": True, "msg": error.message}

@@ -42,4 +42,4 @@ def run() -> None:
     except AdminError as error:
         fail(module, error)
     else:
-        report(module, outcome, seconds, REFUSED, LATE, **resource.results(outcome))
+        report(module, outcome, seconds, failed=REFUSED, late=LATE, **resource.results(outcome))

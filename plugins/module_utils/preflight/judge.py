@@ -393,7 +393,9 @@ def result_of(
         "ids": {},
         "left": dict(left),
         # What templates of the inventory may need, and nobody wrote down.
-        "unwritten": {},
+        "unwritten": [],
+        # host -> the groups that later plays work on
+        "groups": {},
         "servers": {},
         # Servers that leave; of clusters whose list of servers may change in this run.
         "leaving": {},
@@ -426,12 +428,14 @@ def result_of(
                 "broker_id": broker_ids.get(member.name),
                 "myid": server_ids.get(member.name),
             }
-            unwritten = {}
             if member.runs_kafka and member.broker_id is None:
-                unwritten["kafka_broker_id"] = broker_ids[member.name]
+                result["unwritten"].append(
+                    _unwritten(member, "kafka_broker_id", broker_ids[member.name])
+                )
             if member.is_server and member.myid is None:
-                unwritten["zookeeper_myid"] = server_ids[member.name]
-            result["unwritten"][member.name] = unwritten
+                result["unwritten"].append(
+                    _unwritten(member, "zookeeper_myid", server_ids[member.name])
+                )
         result["servers"][cluster.name] = _servers(cluster.staying, server_ids)
         if cluster.leaving is not None:
             leavers = [each for each in cluster.servers if each not in cluster.staying]
@@ -467,7 +471,33 @@ def result_of(
         if in_play:
             # What is done once for a cluster is done for a host that later plays still have.
             result["cluster_first"][cluster.name] = (reached or in_play)[0].name
+    first = frozenset(result["cluster_first"].values())
+    result["groups"] = {
+        member.name: _groups(member, member.name in left, member.name in first)
+        for member in world.members
+        if member.in_play
+    }
     return result
+
+
+def _unwritten(member: Member, variable: str, value: int) -> Dict[str, Any]:
+    return {"host": member.name, "variable": variable, "value": value}
+
+
+def _groups(member: Member, left: bool, first: bool) -> List[str]:
+    """The groups of a member of this run; of those that are left out or did not answer, only the last plays speak."""
+    groups = ["kafkaops_run"]
+    if not left and not member.unreachable:
+        groups.append("kafkaops_members")
+        if member.is_server:
+            groups.append("kafkaops_zookeeper")
+        if member.runs_kafka:
+            groups.append("kafkaops_kafka")
+        if member.kraft:
+            groups.append("kafkaops_kraft" if member.is_broker else "kafkaops_controllers")
+    if first and not left:
+        groups.append("kafkaops_first")
+    return groups
 
 
 def _servers(members: Iterable[Member], ids: Mapping[str, int]) -> List[Dict[str, Any]]:

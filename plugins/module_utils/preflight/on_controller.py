@@ -8,11 +8,18 @@ Runs on the controller only: a module costs about 0.4 s a host, and locally it w
 
 from __future__ import annotations
 
+import json
 import sys
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, Mapping, Optional
+
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.common.parameters import remove_values
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import first_line
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
+    first_line,
+    plain,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 OLDEST = (2, 19)  # as in meta/runtime.yml: from here on Ansible marks what may be a template
@@ -43,6 +50,35 @@ def is_here(action: Any) -> bool:
     environment: Dict[str, Any] = {}
     action._compute_environment_string(environment)
     return not environment
+
+
+def is_here_in_full(action: Any, task_vars: Mapping[str, Any]) -> bool:
+    """`is_here`, of a module that is bound to its Python, and that nobody runs in the background."""
+    python = action._templar.template(task_vars.get("ansible_python_interpreter"))
+    return python == sys.executable and not action._task.async_val and is_here(action)
+
+
+class WrongArguments(ValueError):
+    """What a module's options refuse."""
+
+
+def answered(
+    arguments: Any,
+    spec: Mapping[str, Any],
+    call: Callable[[Dict[str, Any]], Mapping[str, Any]],
+    **rules: Any,
+) -> Dict[str, Any]:
+    """What `call` returns of the arguments, as a module would: plain data, and no secret in it.
+
+    `spec` and `rules` are those of the module. Raises WrongArguments for what they refuse.
+    """
+    # As a module gets them: without Ansible's marks, and with texts for keys.
+    sent = json.loads(json.dumps(plain(arguments)))
+    checked = ArgumentSpecValidator(dict(spec), **rules).validate(sent)
+    if checked.error_messages:
+        raise WrongArguments("; ".join(checked.error_messages))
+    result = json.loads(json.dumps(call(checked.validated_parameters)))
+    return remove_values({"changed": False, **result}, checked._no_log_values)
 
 
 def why_no_answer(answer: Mapping[str, Any]) -> str:

@@ -281,3 +281,7 @@ TOPIC_OPTIONS = dict(
     expected_brokers=dict(type="int"),
     config_keys_file=dict(type="path", no_log=False),
 )
+# Keyword arguments of AnsibleModule that go with them.
+TOPIC_RULES: Dict[str, Any] = dict(
+    mutually_exclusive=[("topics", "src")], required_one_of=[("topics", "src")]
+)
