@@ -298,6 +298,8 @@ def one_line(text):
 
 # ---------------------------------------------------------------- the door
 
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
 
 class Door:
     """How the controllers' listener is entered, by the settings of the node that runs here.
@@ -316,7 +318,9 @@ class Door:
             listener, dummy, protocol = item.strip().partition(":")
             if listener.upper() == self._listener.upper():
                 return protocol.upper()
-        return "PLAINTEXT"
+        # Kafka's default map has each protocol by its own name, and takes any other name for PLAINTEXT.
+        named = self._listener.upper()
+        return named if named in PROTOCOLS else "PLAINTEXT"
 
     @property
     def asks_for_login(self):

@@ -16,7 +16,10 @@ MODULE = "kafkaops.cluster.kafka_topics"
 
 def tasks(servers, name):
     """Two tasks that change nothing, one that would, and five that fail; of a topic that is there."""
-    reached = {"bootstrap_servers": servers}
+    reached, nobody = {"bootstrap_servers": servers}, {
+        "bootstrap_servers": "127.0.0.1:1",
+        "timeout": 3,
+    }
     there = {"name": name, "partitions": 2, "replication_factor": 3}
     return {
         "same": {**reached, "topics": [there]},
@@ -25,9 +28,9 @@ def tasks(servers, name):
         "unknown": {**reached, "topics": [{**there, "config": {"retention.sm": 1}}]},
         "wrong": {**reached, "topics": [there], "config_mode": "both"},
         "missing": reached,
-        "unreached": {"bootstrap_servers": "127.0.0.1:1", "topics": [there]},
+        "unreached": {**nobody, "topics": [there]},
         "lenient": {
-            "bootstrap_servers": "127.0.0.1:1",
+            **nobody,
             "topics": [there],
             "assume_empty_if_unreachable": True,
             "expected_brokers": 3,

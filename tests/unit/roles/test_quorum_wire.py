@@ -157,6 +157,8 @@ def test_a_listener_that_no_map_names_speaks_in_clear():
     named = {"controller.listener.names": "CONTROLLER"}
     assert wire.Door({**named, "listener.security.protocol.map": "A:SSL"}).protocol == "PLAINTEXT"
     assert wire.Door(named).protocol == "PLAINTEXT"
+    by_itself = {"controller.listener.names": "SASL_SSL"}
+    assert wire.Door(by_itself).protocol == "SASL_SSL"
 
 
 # What Kafka's parser of such lines takes between quotes: no line break.
