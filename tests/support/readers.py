@@ -171,5 +171,7 @@ def told_by_kafka(secured, group):
         "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
         *("--describe", "--group", group, "--timeout", "60000"),
     )
-    found = re.findall(rf"^{group}\s+(\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)", text, flags=re.M)
+    found = re.findall(
+        rf"^{re.escape(group)}\s+(\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)", text, flags=re.M
+    )
     return {(topic, int(part)): tuple(map(int, rest)) for topic, part, *rest in found}

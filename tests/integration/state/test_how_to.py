@@ -176,3 +176,6 @@ def test_adopt_an_existing_cluster(reader, secured):
     (reader.folder / "shop-state.yml").rename(state)
     told = reader.play(secured, "kafkaops.cluster.state", "-i", "shop", "--check", "--diff")
     assert told.lines["topics"] == "as declared" and set(told.lines.values()) == {"as declared"}
+    commit(secured.client_settings(), "reads-mine", {("mine.1", 0): 0})
+    lag = reader.play(secured, "kafkaops.cluster.lag", "-i", "shop")
+    assert re.search(r"reads-mine +mine\.1-0 ", lag.text) and lag.changed == 0, lag.text

@@ -19,7 +19,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves impor
 from tests.support.outside import wait_until
 from tests.support.run_module import run_module
 
-FEW, MANY = 3, 120
+SIZES = [(3, 120), pytest.param((10, 1000), marks=pytest.mark.soak)]
 # How often one looks until it is true is a matter of time.
 LOOKS = {"metadata", "listing reassignments"}
 
@@ -62,10 +62,10 @@ def lie_everywhere(cluster, topic, placed):
     )
 
 
-@pytest.fixture(name="topics")
-def topics_of_both_sizes(cluster, admin, name):
+@pytest.fixture(name="topics", params=SIZES, ids=str)
+def topics_of_both_sizes(request, cluster, admin, name):
     """Return {number of partitions: topic}; each partition lies on brokers 1, 2 and 3 in this order."""
-    found = {number: f"{name}-{number}" for number in (FEW, MANY)}
+    found = {number: f"{name}-{number}" for number in request.param}
     for number, topic in found.items():
         placed = [[1, 2, 3]] * number
         new = NewTopic(
@@ -74,7 +74,7 @@ def topics_of_both_sizes(cluster, admin, name):
         admin.create_topics([new])[topic].result(30)
         wait_until(
             lambda topic=topic, number=number: lie_everywhere(cluster, topic, [(1, 2, 3)] * number),
-            60,
+            180,
             "created",
         )
     info = {"bootstrap_servers": cluster.bootstrap_servers, "wait": {"full_isr": True}}
@@ -96,10 +96,11 @@ def test_moves(cluster, topics, requests, monkeypatch):
             topics=[topic],
             drain=[1],
             replication_factor=2,
-            batch=MANY,
+            batch=max(topics),
         )
         assert result.changed and len(result.plan["changes"]) == number
-    assert asked[FEW] == asked[MANY] and asked[MANY]["altering reassignments"] == 1
+    few, many = asked.values()
+    assert few == many and many["altering reassignments"] == 1
 
 
 def test_elections(cluster, topics, requests):
@@ -111,7 +112,7 @@ def test_elections(cluster, topics, requests):
         other.alter_partition_reassignments(order)
         wait_until(
             lambda topic=topic, number=number: lie_everywhere(cluster, topic, [(2, 3, 1)] * number),
-            60,
+            180,
             "the order is another one",
         )
         options = {"bootstrap_servers": cluster.bootstrap_servers, "topics": [topic]}
@@ -119,7 +120,8 @@ def test_elections(cluster, topics, requests):
         assert result.changed and len(result.plan["changes"]) == number
     other.close()
     print(f"\n{asked}")
-    assert asked[FEW] == asked[MANY] and asked[MANY]["elect_leaders"] == 1
+    few, many = asked.values()
+    assert few == many and many["elect_leaders"] == 1
 
 
 def test_advice(cluster, topics, requests):
@@ -128,7 +130,8 @@ def test_advice(cluster, topics, requests):
         options = {"bootstrap_servers": cluster.bootstrap_servers, "topics": [{"name": topic}]}
         _result, asked[number] = requests("kafka_partition_advice", **options)
     print(f"\n{asked}")
-    assert asked[FEW] == asked[MANY]
+    few, many = asked.values()
+    assert few == many
 
 
 LEAST = 250  # topics of one request, where there are many: up to 500, over three connections

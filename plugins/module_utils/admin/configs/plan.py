@@ -240,13 +240,26 @@ _Both = Tuple[Dict[str, Optional[str]], Dict[str, Optional[str]]]
 
 
 def _logger_change(each: DesiredScope, levels: Mapping[str, str]) -> _Both:
+    """Levels from the root down, because a logger without a level of its own follows the one above.
+
+    Brokers tell which level is in force, not whether it is a logger's own. So one below a logger that changes
+    is set, too, whatever it has.
+    """
     before: Dict[str, Optional[str]] = {}
     after: Dict[str, Optional[str]] = {}
-    for name, level in each.settings.items():
-        wanted = inherited_level(levels, name) if level is None else level
-        if levels[name] != wanted:
+    now = dict(levels)
+    for name in sorted(each.settings, key=lambda each: (each != ROOT, each)):
+        level = each.settings[name]
+        wanted = inherited_level(now, name) if level is None else level
+        if levels[name] != wanted or any(_is_above(above, name) for above in after):
             before[name], after[name] = levels[name], level
+            now[name] = wanted or now[name]
     return before, after
+
+
+def _is_above(one: str, other: str) -> bool:
+    """Whether the second logger may have its level from the first."""
+    return other != ROOT and (one == ROOT or other.startswith(f"{one}."))
 
 
 def own_settings(scope: Scope, snapshot: ConfigsSnapshot) -> Dict[str, Setting]:
@@ -289,29 +302,50 @@ def _settings_change(each: DesiredScope, state: ConfigsSnapshot, policy: Configs
     return before, after
 
 
+def asked_by(
+    changes: Sequence[Change], desired: Mapping[Scope, DesiredScope], now: ConfigsSnapshot
+) -> List[DesiredScope]:
+    """Planned changes as what they ask for: just the settings that they name.
+
+    What nobody declares and somebody else has taken away is not asked for any more.
+    """
+    asked = []
+    for change in changes:
+        scope = scope_of(change.subject)
+        said = desired[scope]
+        here = scope.kind != LOGGERS and (scope.broker is None or scope.broker in now.brokers)
+        own = own_settings(scope, now) if here else {}
+        named = {key: said.settings[key] for key in change.after if key in said.settings}
+        secrets = {key: said.secrets[key] for key in change.after if key in said.secrets}
+        rest = set(change.after) - set(named) - set(secrets)
+        named.update(dict.fromkeys(rest & set(own)))
+        asked.append(DesiredScope(scope, named, secrets))
+    return asked
+
+
 def left_of(changes: Sequence[Change], now: Plan) -> Tuple[List[Change], List[Failure]]:
-    """(what is left of planned changes, the failures), by the plan that is made of what there is now.
+    """(what is left of planned changes, the failures), by the plan that is made for them now.
 
     What somebody else has set to the same meanwhile is left out: a scope without anything else is moot. What
-    needs consent now, and has none, fails. A key that was not planned is not touched.
+    needs consent now, and has none, fails.
     """
-    refusals = {subject: each for each in now.refusals for subject in each.subjects}
+    reasons: Dict[str, List[str]] = {}
+    for refusal in now.refusals:
+        for subject in refusal.subjects:
+            reasons.setdefault(subject, []).append(refusal.line())
     fresh = {change.subject: change for change in now.changes}
     left: List[Change] = []
     failures: List[Failure] = []
     for change in changes:
-        subject, found = change.subject, fresh.get(change.subject)
-        keys = [key for key in change.after if found and key in found.after]
-        if subject in refusals:
-            words = f"somebody else has changed settings meanwhile: {refusals[subject].line()}"
+        subject = change.subject
+        if subject in reasons:
+            words = f"somebody else has changed settings meanwhile: {'; '.join(reasons[subject])}"
             failures.append(Failure(subject, words, change.kind, CHANGED))
-        elif found is None or not keys:
+        elif subject in fresh:
+            left.append(fresh[subject])
+        else:
             words = "somebody else has set it"
             failures.append(Failure(subject, words, change.kind, moot=True))
-        else:
-            before = {key: found.before[key] for key in keys}
-            after = {key: found.after[key] for key in keys}
-            left.append(replace(found, before=before, after=after))
     return left, failures
 
 

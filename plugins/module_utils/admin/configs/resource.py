@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs.client import (
     ConfigsClient,
@@ -26,6 +26,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs.pla
     ConfigsPolicy,
     DesiredScope,
     apply_to,
+    asked_by,
     cuts_of,
     describe,
     is_secret_setting,
@@ -90,11 +91,17 @@ class Configs(Resource):
         """The plan, with what is at stake; and every item that could not be read."""
         desired, refusals = parse_configs(self._items, sorted(snapshot.brokers))
         self._desired = {each.scope: each for each in desired}
-        consenting = replace(self._policy, allow=frozenset(CONSENTS))
+        return self._planned(desired, snapshot, self._policy).refusing(refusals)
+
+    def _planned(
+        self, desired: Sequence[DesiredScope], snapshot: ConfigsSnapshot, policy: ConfigsPolicy
+    ) -> Plan:
+        """The plan; the cluster is asked what is at stake where something is."""
+        consenting = replace(policy, allow=frozenset(CONSENTS))
         changes = plan_configs(desired, snapshot, consenting).changes
         if any(change.note for change in changes):
             snapshot = self._with_stakes(snapshot, apply_to(snapshot, changes))
-        return plan_configs(desired, snapshot, self._policy).refusing(refusals)
+        return plan_configs(desired, snapshot, policy)
 
     def _with_stakes(self, before: ConfigsSnapshot, after: ConfigsSnapshot) -> ConfigsSnapshot:
         """The snapshot with how much the topics hold that a danger concerns."""
@@ -135,9 +142,29 @@ class Configs(Resource):
         else has set to the same is not ours, and what has become dangerous by it needs consent.
         """
         self._found = self.read()
-        left, failures = left_of(changes, self.plan(self._found))
+        left, failures = self._left_of(changes, self._found)
         self.made = {change.subject: change for change in left}
         return failures + self._alter(left, deadline, validate_only=False)
+
+    def _left_of(
+        self, changes: Sequence[Change], now: ConfigsSnapshot
+    ) -> Tuple[List[Change], List[Failure]]:
+        """(what is left of the changes at this moment, failures of the rest).
+
+        What is safe together may not be without what is refused: an override that goes makes way for the
+        default of all, which is then another one. So the rest is judged once more.
+        """
+        policy = replace(self._policy, replace=False)
+        refused: List[Failure] = []
+        while True:
+            plan = self._planned(asked_by(changes, self._desired, now), now, policy)
+            left, failures = left_of(changes, plan)
+            worse = [each for each in failures if not each.moot]
+            if not worse:
+                return left, refused + failures
+            refused += worse
+            gone = {each.subject for each in worse}
+            changes = [change for change in changes if change.subject not in gone]
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """What not every live broker shows yet."""

@@ -22,6 +22,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention.plan import (
+    CLEANUP,
     RETENTION_BYTES,
     RETENTION_MS,
     SEGMENT_BYTES,
@@ -29,6 +30,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention.p
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
     same_value,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.dangers import dangers
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.items import (
     DesiredTopic,
 )
@@ -262,27 +264,36 @@ def _least_ages(
 
 
 def left_of(
-    change: Change, then: Topic, now: Mapping[str, ConfigEntry]
+    change: Change, then: Topic, now: Topic
 ) -> Tuple[Optional[Change], Dict[str, ConfigEntry]]:
-    """(what is left of a planned change of settings, the settings that are others than they were then).
+    """(what is left of a planned change of settings, what somebody else has set that stands in its way).
 
-    What somebody else has set to the same is left out; None if that is everything.
+    What he has set to the same is left out; None if that is everything. In the way are settings of the change
+    that are others than they were then, and another cleanup.policy, if records are deleted now: a short limit
+    deletes nothing of a compacted topic, until somebody makes it one that is not.
     """
-    left, others = [], {}
-    for key, value in change.after["config"].items():
-        old, new = (then.config or {}).get(key), now.get(key)
-        own = new.value if new is not None and new.source == "topic" else None
-        if same_value(key, value, own):
-            continue
-        left.append(key)
-        if new is not None and (old is None or (old.value, old.source) != (new.value, new.source)):
-            others[key] = new
+    asked = change.after["config"]
+    found, before = now.config or {}, then.config or {}
+
+    def differs(key: str) -> bool:
+        old, new = before.get(key), found.get(key)
+        return new is not None and (
+            old is None or (old.value, old.source) != (new.value, new.source)
+        )
+
+    def own(key: str) -> Optional[str]:
+        entry = found.get(key)
+        return entry.value if entry is not None and entry.source == "topic" else None
+
+    left = {key: value for key, value in asked.items() if not same_value(key, value, own(key))}
     if not left:
         return None, {}
-    before, after = change.before["config"], change.after["config"]
+    others = [key for key in left if differs(key)]
+    if CLEANUP not in asked and differs(CLEANUP) and any(dangers(now, left)):
+        others.append(CLEANUP)
     kept = replace(
         change,
-        before={**change.before, "config": {key: before[key] for key in left}},
-        after={**change.after, "config": {key: after[key] for key in left}},
+        before={**change.before, "config": {key: change.before["config"][key] for key in left}},
+        after={**change.after, "config": left},
     )
-    return kept, others
+    return kept, {key: found[key] for key in others}

@@ -23,6 +23,9 @@ from typing import (
     Tuple,
 )
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reading import (
+    with_config,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     CONFIGURE,
     ConfigEntry,
@@ -380,8 +383,10 @@ class Retention(Resource):
             left: Optional[Change] = change
             others: Dict[str, ConfigEntry] = {}
             if change.subject in now:
-                topic = self._planned.topics[change.subject]
-                left, others = left_of(change, topic, now[change.subject])
+                then, defaults = self._planned.topics[change.subject], self._planned.broker_defaults
+                left, others = left_of(
+                    change, then, with_config(then, now[change.subject], defaults)
+                )
             if others:
                 words = ", ".join(
                     f"{key} to {value_told(key, entry.value)} ({entry.source})"
@@ -453,7 +458,7 @@ class Retention(Resource):
         if now is None:
             return planned
         topics = {
-            name: replace(topic, config=now[name]) if name in now else topic
+            name: with_config(topic, now[name], planned.broker_defaults) if name in now else topic
             for name, topic in planned.topics.items()
             if name in now or name not in self._asked
         }

@@ -325,6 +325,44 @@ def test_nothing_that_endangers_records_is_planned_without_consent(wanted, has, 
             state = after
 
 
+TREE = ["root", "kafka", "kafka.a", "kafka.a.b", "kafkas"]
+LEVELS = st.sampled_from(["DEBUG", "INFO", "WARN"])
+
+
+def in_force(own):
+    """What brokers tell of loggers that have these levels of their own: a level for each, from the one above."""
+    levels = {}
+    for name in TREE:
+        above = [each for each in TREE if name.startswith(f"{each}.")]
+        levels[name] = own.get(name) or levels[above[-1] if above else "root"]
+    return levels
+
+
+@given(
+    st.fixed_dictionaries({"root": LEVELS}, optional=dict.fromkeys(TREE[1:], LEVELS)),
+    st.fixed_dictionaries(
+        {}, optional={"root": LEVELS, **dict.fromkeys(TREE[1:], st.none() | LEVELS)}
+    ),
+)
+def test_loggers_have_what_was_asked_for_whoever_has_a_level_of_its_own(own, wanted):
+    """Brokers do not tell who has one, so a plan must not lean on a logger that it changes."""
+    loggers = Scope(LOGGERS, 1)
+
+    def planned(levels):
+        has = ConfigsSnapshot("id", {1: {}}, {}, {1: levels})
+        found = plan_configs([DesiredScope(loggers, wanted)], has, MERGING)
+        assert not found.refusals
+        return found.changes
+
+    for change in planned(in_force(own)):
+        own = {**own, **change.after}
+    levels = in_force(own)
+    for name, level in wanted.items():
+        above = in_force({**own, name: None})[name] if level is None else level
+        assert levels[name] == above
+    assert not planned(levels)
+
+
 @given(clusters)
 def test_what_is_read_can_be_declared_and_changes_nothing(has):
     desired, refusals = parse_configs(declared(has), [1, 2])

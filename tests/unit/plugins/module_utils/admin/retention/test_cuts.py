@@ -266,7 +266,7 @@ def test_what_is_left_of_a_change_when_it_is_made(now, left, others):
     change = Change(
         "configure", "t", {"config": {"retention.ms": "1"}}, {"config": {"retention.ms": "9"}}
     )
-    kept, changed = left_of(change, then, found)
+    kept, changed = left_of(change, then, Topic("t", (), found))
     assert (kept and kept.after["config"]["retention.ms"]) == left and sorted(changed) == others
 
 
@@ -279,6 +279,27 @@ def test_what_somebody_else_has_taken_away_is_not_taken_away_again():
         {"config": {"retention.ms": "9", "segment.ms": None}},
     )
     now = settings_of(retention_ms=("1", "topic"), segment_ms=("8", "default"))
-    kept, others = left_of(change, then, now)
+    kept, others = left_of(change, then, Topic("t", (), now))
     assert not others and kept.before == {"config": {"retention.ms": "1"}}
     assert kept.after == {"config": {"retention.ms": "9"}}
+
+
+@pytest.mark.parametrize(
+    "wanted, policy, others",
+    [
+        # It was compacted, so that a short limit needed no consent; now it deletes.
+        ("1", "delete", ["cleanup.policy"]),
+        ("1", "compact", []),
+        ("9", "delete", []),
+    ],
+)
+def test_a_limit_that_deleted_nothing_until_somebody_changed_the_policy(wanted, policy, others):
+    then = Topic(
+        "t", (), settings_of(retention_ms=("5", "topic"), cleanup_policy=("compact", "topic"))
+    )
+    now = settings_of(retention_ms=("5", "topic"), cleanup_policy=(policy, "topic"))
+    change = Change(
+        "configure", "t", {"config": {"retention.ms": "5"}}, {"config": {"retention.ms": wanted}}
+    )
+    kept, found = left_of(change, then, Topic("t", (), now))
+    assert kept == change and sorted(found) == others

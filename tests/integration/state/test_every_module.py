@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What each module of the action group does where it cannot begin: one sentence says what it is, nothing changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.run_module import run_module
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+GROUP = yaml.safe_load((CHECKOUT / "meta" / "runtime.yml").read_text(encoding="utf-8"))
+MODULES = GROUP["action_groups"]["kafka"]
+# The least with which each of them has something to do; nothing here is ever reached.
+OPTIONS = {
+    "kafka_acls": {"acls": [{"principal": "a", "topic": "t", "operations": ["read"]}]},
+    "kafka_broker_gate": {"broker": 1, "expected_brokers": [1], "timeout": 5},
+    "kafka_broker_settings": {
+        "brokers": [{"id": 1, "settings": {"num.io.threads": {"before": "8", "after": "9"}}}],
+        "keys": {"num.io.threads": {"update_mode": "cluster-wide", "default": "8"}},
+    },
+    "kafka_configs": {"configs": [{"scope": "cluster", "settings": {"num.io.threads": 9}}]},
+    "kafka_consumer_groups": {"groups": [{"name": "g", "to": "earliest"}]},
+    "kafka_drill": {"part": "clean"},
+    "kafka_leader_election": {},
+    "kafka_partition_advice": {},
+    "kafka_quotas": {"quotas": [{"user": "u", "limits": {"producer_byte_rate": 1}}]},
+    "kafka_reassignment": {"spread": True},
+    "kafka_records": {"topics": [{"name": "t", "all": True}], "allow": ["delete_records"]},
+    "kafka_retention": {"policies": [{"match": ".*", "keep_for": "1d"}]},
+    "kafka_topics": {"topics": [{"name": "t"}]},
+    "kafka_users": {"users": [{"name": "u", "password": "geheim"}]},
+}
+# Works only on a cluster that it has made itself, and throws away.
+OF_ITS_OWN = {"kafka_guarantee"}
+READY = sorted(set(MODULES) - OF_ITS_OWN)
+WRONG = {
+    "unreachable": ({"bootstrap_servers": "127.0.0.1:1"}, "[connection.unreachable] 127.0.0.1:1"),
+    "credentials": ({"sasl_password": "battery staple"}, "wrong credentials"),
+    "protocol": ({"security_protocol": "SASL_SSL", "ssl_ca": None}, "wrong protocol"),
+    "foreign": ({"cluster_id": "AAAAAAAAAAAAAAAAAAAAAA"}, "[cluster.foreign]"),
+}
+
+
+@pytest.mark.parametrize("case", sorted(WRONG))
+@pytest.mark.parametrize("module", READY)
+def test_what_is_in_the_way_is_said_in_one_sentence(on_kraft, module, case):
+    wrong, words = WRONG[case]
+    options = {**on_kraft.arguments(), **OPTIONS.get(module, {}), **wrong}
+    options["timeout"] = OPTIONS.get(module, {}).get("timeout", 20)
+    result = run_module(module, {key: value for key, value in options.items() if value is not None})
+    assert result.failed and not result.values.get("changed"), result.values
+    assert words in result.msg and "Remedy: " in result.msg, result.msg
+    assert "\n" not in result.msg and "Traceback" not in result.msg
+    assert "battery staple" not in str(result.values)
+
+
+def test_no_module_is_left_out():
+    assert OF_ITS_OWN < set(MODULES) and set(OPTIONS) <= set(READY)
+    infos = {each for each in READY if each.endswith("_info")}
+    assert set(READY) == set(OPTIONS) | infos
