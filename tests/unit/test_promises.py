@@ -31,18 +31,18 @@ ONE_THING = {"kafka_drill", "kafka_guarantee"}
 DEEDS = {"kafka_leader_election", "kafka_reassignment", "kafka_records"}
 
 
-def tests_of(path):
+def names_in(path):
     """The names of the tests in a file."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     return {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}
 
 
 @pytest.mark.parametrize("row", RULES + WAYS + REQUESTS, ids=lambda row: row[0][:40])
-def test_the_tests_of_a_promise_are_there(row):
+def test_the_names_in_a_promise_are_there(row):
     named = re.findall(r"`(tests/[\w/]+\.py)`(?:: ((?:`\w+`(?:, )?)+))?", row[-1])
     assert named, "nothing holds it"
     for path, names in named:
-        found = tests_of(path)
+        found = names_in(path)
         assert found, path
         missing = set(re.findall(r"`(\w+)`", names)) - found
         assert not missing, f"{path} has no {missing}"
@@ -65,7 +65,7 @@ def test_a_module_documents_what_it_does(name):
     """Plain texts, with examples, return values and what it can in check mode."""
     module = importlib.import_module(f"ansible_collections.kafkaops.cluster.plugins.modules.{name}")
     told = yaml.safe_load(module.DOCUMENTATION)
-    assert told["module"] == name and told["options"] is not None
+    assert told["module"] == name and told["short_description"] and told["description"]
     assert {"check_mode", "diff_mode"} <= set(told["attributes"]), told["attributes"].keys()
     assert yaml.safe_load(module.EXAMPLES) and yaml.safe_load(module.RETURN)
     source = ast.parse((ROOT / "plugins" / "modules" / f"{name}.py").read_text(encoding="utf-8"))

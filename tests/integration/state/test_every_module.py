@@ -17,7 +17,7 @@ MODULES = GROUP["action_groups"]["kafka"]
 # The least with which each of them has something to do; nothing here is ever reached.
 OPTIONS = {
     "kafka_acls": {"acls": [{"principal": "a", "topic": "t", "operations": ["read"]}]},
-    "kafka_broker_gate": {"broker": 1, "expected_brokers": [1], "timeout": 5},
+    "kafka_broker_gate": {"broker": 1, "expected_brokers": [1], "wait_seconds": 3},
     "kafka_broker_settings": {
         "brokers": [{"id": 1, "settings": {"num.io.threads": {"before": "8", "after": "9"}}}],
         "keys": {"num.io.threads": {"update_mode": "cluster-wide", "default": "8"}},
@@ -50,7 +50,6 @@ WRONG = {
 def test_what_is_in_the_way_is_said_in_one_sentence(on_kraft, module, case):
     wrong, words = WRONG[case]
     options = {**on_kraft.arguments(), **OPTIONS.get(module, {}), **wrong}
-    options["timeout"] = OPTIONS.get(module, {}).get("timeout", 20)
     result = run_module(module, {key: value for key, value in options.items() if value is not None})
     assert result.failed and not result.values.get("changed"), result.values
     assert words in result.msg and "Remedy: " in result.msg, result.msg
