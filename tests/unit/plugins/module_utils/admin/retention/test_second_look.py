@@ -80,6 +80,18 @@ ONE_LIMIT = st.sampled_from(["1h", "1d", "30d", "forever"]).map(
     lambda each: [{"match": ".*", "keep_for": each}]
 )
 MEANWHILE = st.dictionaries(st.sampled_from(NAMES), SETTINGS)
+CLEANUPS = st.fixed_dictionaries({"cleanup.policy": st.sampled_from(VALUES["cleanup.policy"])})
+LIMITED = CLEANUPS.map(
+    lambda each: replace(
+        cluster(
+            topic("a.x", cleanup_policy=each["cleanup.policy"], retention_ms=str(30 * DAY)),
+            topic("a.y"),
+            topic("b.x"),
+        ),
+        broker_defaults=BROKERS,
+    )
+)
+OF_ONE = CLEANUPS.map(lambda each: {"a.x": each})
 
 
 class Model:
@@ -161,9 +173,13 @@ def test_only_what_was_planned_is_set_and_all_of_it_or_it_is_told_as_failed(
             assert value in (own(found).get(key), found.config[key].value), "what was replaced"
 
 
-@given(POLICIES | ONE_LIMIT, TOPICS, ALLOW | st.just([]), MEANWHILE)
-def test_what_has_become_dangerous_meanwhile_is_not_done(policies, then, allow, meanwhile):
+@given(
+    st.tuples(POLICIES, TOPICS, MEANWHILE) | st.tuples(ONE_LIMIT, LIMITED, OF_ONE),
+    ALLOW | st.just([]),
+)
+def test_what_has_become_dangerous_meanwhile_is_not_done(case, allow):
     """Judged by the effective values at that moment: only a danger that was planned with consent is taken."""
+    policies, then, meanwhile = case
     plan, now, after, _failures, _resource = looked_again(policies, then, allow, meanwhile)
     for change in plan.changes:
         name = change.subject
