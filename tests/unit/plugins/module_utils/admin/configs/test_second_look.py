@@ -204,12 +204,16 @@ def test_only_what_was_planned_is_sent_and_all_of_it_or_it_is_told_as_failed(
             assert all(is_there(scope, key, value, after) for key, value in values.items())
         else:
             assert failure.code == "changed" and "somebody else" in failure.error
+            there = [is_there(scope, key, value, now) for key, value in values.items()]
+            assert always or not all(there), "nothing is left to do"
     for change in resource.as_made([each for each in plan.changes if each.subject not in failed]):
         scope = scope_of(change.subject)
         assert change.after.keys() == told[scope].keys()
         has = own(now, scope)
         for key, value in change.before.items():
             assert value == (has.get(key) if key != SECRET or key not in has else HIDDEN)
+            if key != SECRET and scope.kind != LOGGERS:
+                assert not is_there(scope, key, change.after[key], now), "the other one's, not ours"
 
 
 @given(

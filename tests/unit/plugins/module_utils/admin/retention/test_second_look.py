@@ -167,10 +167,14 @@ def test_only_what_was_planned_is_set_and_all_of_it_or_it_is_told_as_failed(
                 assert same_value(key, value, has.get(key))
         else:
             assert failure.code == "changed" and "somebody else has set" in failure.error
+            there = [same_value(key, value, was.get(key)) for key, value in wanted.items()]
+            assert not all(there), "nothing is left to do"
     for change in resource.as_made([each for each in plan.changes if each.subject not in told]):
         for key, value in change.before["config"].items():
             found = now.topics[change.subject]
             assert value in (own(found).get(key), found.config[key].value), "what was replaced"
+            sent = change.after["config"][key]
+            assert not same_value(key, sent, own(found).get(key)), "the other one's, not ours"
 
 
 @given(
