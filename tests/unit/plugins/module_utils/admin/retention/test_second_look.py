@@ -92,6 +92,10 @@ LIMITED = CLEANUPS.map(
     )
 )
 OF_ONE = CLEANUPS.map(lambda each: {"a.x": each})
+# Often what is wanted, too.
+SAME_KEY = st.sampled_from(["-1", str(DAY // 24), str(DAY), str(30 * DAY)]).map(
+    lambda each: {"a.x": {"retention.ms": each}}
+)
 
 
 class Model:
@@ -144,10 +148,12 @@ def looked_again(policies, then, allow, meanwhile, gone=frozenset()):
     return plan, now, apply_to(now, Plan(tuple(left))), failures, resource
 
 
-@given(POLICIES, TOPICS, ALLOW, MEANWHILE)
-def test_only_what_was_planned_is_set_and_all_of_it_or_it_is_told_as_failed(
-    policies, then, allow, meanwhile
-):
+@given(
+    st.tuples(POLICIES, TOPICS, MEANWHILE) | st.tuples(ONE_LIMIT, LIMITED, SAME_KEY),
+    ALLOW | st.just(CONSENTS),
+)
+def test_only_what_was_planned_is_set_and_all_of_it_or_it_is_told_as_failed(case, allow):
+    policies, then, meanwhile = case
     plan, now, after, failures, resource = looked_again(policies, then, allow, meanwhile)
     planned = {change.subject: change.after["config"] for change in plan.changes}
     told = {failure.subject: failure for failure in failures}
