@@ -51,8 +51,8 @@ USERS = [
     {"name": name, "password": password, "mechanisms": ["SCRAM-SHA-256", "SCRAM-SHA-512"]}
     for name, password in (
         ("comma,equals=percent%", 'quote"comma,equals=back\\slash'),
-        ("Ünsal Öz@example.org/realm", "pässwörd {{ 6 * 7 }} # not a comment"),
-        ("CN=x, O=y", " leading and trailing "),
+        ("first last@example.org/realm", "pässwörd {{ 6 * 7 }} # not a comment"),
+        ("CN=x, O=y", "blanks in it and behind  "),
         ("1e3", "0123"),
     )
 ]
@@ -234,3 +234,18 @@ def test_groups_of_odd_names(secured, admin, name):
     assert not set(names) & {
         each.group_id for each in admin.list_consumer_groups().result(30).valid
     }
+
+
+def test_nobody_could_log_in_with_it(secured):
+    """By no client that is not ours, and with a credential that Kafka's own tool has made: so it is refused."""
+    made = ("Ünsal", "geheim")
+    options = ("--alter", "--entity-type", "users", "--entity-name", made[0])
+    added = ("--add-config", f"SCRAM-SHA-256=[iterations=4096,password={made[1]}]")
+    secured.tool(CONFIG, *options, *added)
+    assert not logs_in(secured, *made, "SCRAM-SHA-256")
+    for name, password in (made, ("plain", " geheim")):
+        refused = secured.run("kafka_users", users=[{"name": name, "password": password}])
+        assert refused.failed and refused.checks == [("users.bad_value", name)], refused.values
+        assert "geheim" not in refused.msg
+    absent = [{"name": made[0], "state": "absent"}]
+    assert secured.run("kafka_users", users=absent).changed

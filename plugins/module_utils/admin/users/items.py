@@ -68,6 +68,10 @@ class Trial:
     reason: str = ""
 
 
+# isspace() of C: librdkafka leaves such characters out at the beginning of any text in its configuration.
+_CUT_OFF = " \t\n\v\f\r"
+
+
 def subject_of(key: Key) -> str:
     """A credential in words: the user and the mechanism."""
     return " ".join(key)
@@ -130,6 +134,15 @@ def _wrong_with(item: Mapping[str, Any]) -> Optional[Tuple[str, str, str]]:
         if not isinstance(value, str):
             reason = "YAML reads what is written here as something else than a text"
             return option, reason, "write it in quotes"
+    if not gone:
+        if not item["name"].isascii():
+            reason = "Kafka stores it, and lets nobody log in by SCRAM with a name beyond ASCII"
+            return "name", reason, "choose a name of ASCII characters"
+        if item["password"][0] in _CUT_OFF:
+            reason = (
+                "it begins with a blank, which librdkafka cuts off: clients with it cannot log in"
+            )
+            return "password", reason, "choose one that begins with another character"
     if item.get("mechanisms") is not None and not item["mechanisms"]:
         return "mechanisms", "an empty list", f"name {' or '.join(MECHANISMS)}, or leave it out"
     iterations = item.get("iterations")

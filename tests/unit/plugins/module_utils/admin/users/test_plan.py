@@ -132,6 +132,10 @@ def test_who_may_not_is_told_before_anything():
         ([{**ANN, "name": ""}], "users.bad_value", "name"),
         ([{**ANN, "name": 7}], "users.bad_value", "name"),
         ([{**ANN, "password": 7}], "users.bad_value", "password"),
+        # nobody could log in with these
+        ([{**ANN, "name": "Änn"}], "users.bad_value", "name"),
+        ([{**ANN, "password": " geheim"}], "users.bad_value", "password"),
+        ([{**ANN, "password": "\tgeheim"}], "users.bad_value", "password"),
         ([{"name": "ann"}], "users.bad_value", "password"),
         ([{**ANN, "iterations": 4095}], "users.bad_value", "iterations"),
         ([{**ANN, "iterations": 16385}], "users.bad_value", "iterations"),
@@ -201,3 +205,8 @@ def test_a_plan_applied_leads_there_and_touches_nothing_else(stored, wanted, abs
     assert not plan_users(desired, UserSnapshot(after, fitting), policy).changes
     if always:
         assert all(after[key] == number for key, number in wanted.items() if number)
+
+
+def test_what_others_have_made_can_be_taken_away_whatever_its_name():
+    desired, problems = parse_users([{"name": "Änn", "state": "absent"}])
+    assert not problems and desired.all_of == {"Änn"}
