@@ -333,11 +333,11 @@ def of_controller(verdict: Verdict) -> Verdict:
 # ---------------------------------------------------------------- for people
 
 
-def other_voters(brokers: Iterable[int], others: str) -> Problem:
+def other_voters(brokers: Sequence[int], others: str) -> Problem:
     """`gate.other_voters`: the quorum is not that of the inventory. `others`: how they differ."""
     return Problem(
         "gate.other_voters",
-        f"{others}; which of them may be spared is not known, and nothing was stopped",
+        f"{others}; which of them may be spared is not known. {_not_stopped(brokers)}",
         "make the group of controllers what the quorum is, or add and remove voters with Kafka's"
         " kafka-metadata-quorum.sh",
         tuple(f"broker {each}" for each in brokers),
@@ -355,7 +355,7 @@ def refusal(verdicts: Iterable[Verdict], accepted: Accepted = NOTHING) -> Option
     return Problem(
         "gate.cannot_pass",
         f"while {them}, {_count(told, 'takes', 'take')} no writes with acks=all, or cannot be reached"
-        f" at all, and waiting does not help: {_some(told)}. Nothing was stopped",
+        f" at all, and waiting does not help: {_some(told)}. {_not_stopped(doomed)}",
         "give the topics more replicas or a lower min.insync.replicas, or accept it for this run:"
         f" add `{option(topics, accepted)}`",
         tuple(f"broker {each.broker}" for each in doomed),
@@ -410,6 +410,11 @@ def summary(verdict: Verdict) -> str:
     if verdict.verdict == GO and verdict.mending:
         why.append(verdict.mending)
     return f"broker {verdict.broker} ({held}) {told}{': ' if why else ''}{'; '.join(why)}"
+
+
+def _not_stopped(brokers: Sequence[Any]) -> str:
+    """What holds in the middle of a roll, too, when others have had their turns."""
+    return "None of them was stopped" if len(brokers) > 1 else "It was not stopped"
 
 
 def _count(parts: Sequence[Told], one: str = "is", many: str = "are") -> str:

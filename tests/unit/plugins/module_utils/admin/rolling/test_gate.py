@@ -206,6 +206,15 @@ def test_the_refusal_names_ten_partitions_and_the_option_for_all_of_them():
     assert gate.refusal([judge(snapshot, 2, least(snapshot), ALL)]) is None
 
 
+def test_a_refusal_speaks_of_its_own_brokers_since_others_may_have_had_their_turns():
+    """A topic with one replica may be made in the middle of a roll."""
+    single = cluster(((1,), (1,)), ((2,), (2,)), FINE)
+    one, other = (judge(single, broker, least(single), ALL) for broker in (1, 2))
+    assert ". It was not stopped. Remedy" in gate.refusal([one]).line()
+    assert ". None of them was stopped. Remedy" in gate.refusal([one, other]).line()
+    assert gate.other_voters((2,), "x").reason.endswith(". It was not stopped")
+
+
 def test_a_refusal_of_very_many_topics_says_all():
     topics = [f"t{index}" for index in range(1000)]
     assert gate.option(topics) == "-e kafka_accept_unavailable=all"
