@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import Callable, Iterator, Optional, Union
+from typing import Any, Callable, Iterator, Optional, Union
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.files import write_atomically
 
 LOOK_SECONDS = 1.0
 SAY_SECONDS = 10.0
@@ -23,10 +27,15 @@ class Progress:
     emit: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
     every: float = 4.0
+    _begun: float = field(init=False)
     _last: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self._last = self.clock()
+        self._begun = self._last = self.clock()
+
+    def seconds(self) -> float:
+        """How long the work has taken so far."""
+        return self.clock() - self._begun
 
     def tell(self, line: Union[str, Callable[[], str]]) -> None:
         """Emit `line`, unless the last one (or the start) was less than `every` seconds ago.
@@ -37,6 +46,40 @@ class Progress:
         if now - self._last >= self.every:
             self._last = now
             self.emit(line if isinstance(line, str) else line())
+
+
+def told_into(path: Optional[str], log: Callable[[str], None]) -> Callable[[str], None]:
+    """A function for lines about progress: into the log, and as {"line": ...} into a file."""
+
+    def tell(line: str) -> None:
+        log(line)
+        if path:
+            # Another user's file, a full disk: words about the work are no reason to end it.
+            with contextlib.suppress(OSError):
+                write_atomically(path, json.dumps({"line": line}).encode(), mode=0o600)
+
+    return tell
+
+
+@contextlib.contextmanager
+def shown_of_module(action: Any) -> Iterator[None]:
+    """While the context is open, show the progress of the module that an Ansible action runs.
+
+    Its output appears when it ends. Elsewhere the file could only be had through the connection that waits for the
+    module, so there nothing is shown.
+    """
+    task, arguments = action._task, action._task.args
+    if action._connection.transport != "local" or task.async_val or arguments.get("progress"):
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="kafkaops-") as directory:
+        path = os.path.join(directory, "progress.json")
+        task.args = {**arguments, "progress": path}
+        try:
+            with shown(path, lambda line: action._display.display(f"    {line}")):
+                yield
+        finally:
+            task.args = arguments
 
 
 @contextlib.contextmanager

@@ -64,6 +64,7 @@ options:
     default: 300.0
 extends_documentation_fragment:
   - kafkaops.cluster.kafka
+  - kafkaops.cluster.progress
   - kafkaops.cluster.attributes
   - kafkaops.cluster.attributes.actiongroup_kafka
 attributes:
@@ -221,6 +222,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.gat
     Gatekeeper,
     Question,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import told_into
 
 OPTIONS = dict(
     broker=dict(type="int"),
@@ -230,6 +232,7 @@ OPTIONS = dict(
     voters=dict(type="list", elements="int", default=[]),
     quiet_seconds=dict(type="float", default=3.0),
     wait_seconds=dict(type="float", default=300.0),
+    progress=dict(type="path"),
 )
 
 
@@ -255,11 +258,15 @@ def main() -> None:
         voters=tuple(params["voters"]),
     )
     keeper = Gatekeeper(question)
+    tell = told_into(params["progress"], module.log)
     waited = {}
     try:
         connection = connection_from(params)
         if alone and not module.check_mode:
-            passed = keeper.wait(lambda: KafkaClient(connection), log=module.log)
+            passed = keeper.wait(
+                lambda: KafkaClient(connection),
+                log=lambda line: tell(f"broker {params['broker']}: {line}"),
+            )
             waited = {"waited_seconds": passed.waited_seconds, "polls": passed.polls}
             verdicts = [passed.verdict]
         else:

@@ -117,6 +117,7 @@ options:
         default: 120.0
 extends_documentation_fragment:
   - kafkaops.cluster.kafka
+  - kafkaops.cluster.progress
   - kafkaops.cluster.attributes
   - kafkaops.cluster.attributes.actiongroup_kafka
 attributes:
@@ -507,11 +508,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.inf
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_once
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import told_into
 
 
 def describe(connection: Connection, module: AnsibleModule) -> Dict[str, Any]:
     """Describe the cluster, after waiting for it where that is asked."""
-    results = gather(module.params, lambda: KafkaClient(connection), log=module.log)
+    tell = told_into(module.params["progress"], module.log)
+    results = gather(module.params, lambda: KafkaClient(connection), log=tell)
     waited = results.get("wait", {})
     results["warnings"] = [f"Not waited for: {each}." for each in waited.get("not_waited_for", ())]
     return results

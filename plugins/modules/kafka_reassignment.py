@@ -109,14 +109,9 @@ options:
         on, under its throttle.
     type: float
     default: 86400.0
-  progress:
-    description:
-      - A file into which the module writes how far it is, as JSON with the key C(line).
-      - With the connection V(local) the task makes a file of its own, and Ansible shows its line every
-        ten seconds.
-    type: path
 extends_documentation_fragment:
   - kafkaops.cluster.kafka
+  - kafkaops.cluster.progress
   - kafkaops.cluster.attributes
   - kafkaops.cluster.attributes.actiongroup_kafka
 attributes:
@@ -264,11 +259,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.disks
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import (
     OPTIONS,
     Moving,
-    told_into,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.reassignment import (
     Reassignment,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import told_into
 
 # Between brokers and between disks: one at a time.
 BETWEEN_BROKERS = ("drain", "spread", "onto", "replication_factor", "topics")

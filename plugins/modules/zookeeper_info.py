@@ -75,6 +75,7 @@ options:
     type: int
     default: 120
 extends_documentation_fragment:
+  - kafkaops.cluster.progress
   - kafkaops.cluster.attributes
 attributes:
   check_mode:
@@ -158,11 +159,17 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.four
     verdict,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import (
+    Progress,
+    told_into,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import Steady, wait_until
 
 # The default of initLimit (10) in ticks of 2 s: so long a server may read and fetch its database before
 # it serves, and that is not to be disturbed.
 NOT_SERVING_SECONDS = 20
+# Between two lines about what is waited for.
+TELL_SECONDS = 5.0
 SERVER = {
     "id": {"type": "int"},
     "address": {"type": "str", "required": True},
@@ -177,6 +184,7 @@ OPTIONS = {
     "quiet_seconds": {"type": "float", "default": 0.0},
     "lists": {"type": "list", "elements": "list"},
     "timeout": {"type": "int", "default": 120},
+    "progress": {"type": "path"},
 }
 
 
@@ -217,6 +225,7 @@ def main() -> None:
     asked = (params["required"], stopping, lists, params["unmended"] or ())
     quiet, idle = Steady(params["quiet_seconds"]), Steady(NOT_SERVING_SECONDS)
     missing: List[str] = []
+    progress = Progress(told_into(params["progress"], module.log), every=TELL_SECONDS)
 
     def met() -> bool:
         states[:] = states_of(params["servers"])
@@ -225,6 +234,11 @@ def main() -> None:
         harmless = stopping is not None and idle(says_it_does_not_serve(states, stopping))
         if harmless:
             missing[:] = []
+        own = "" if stopping is None else f"server {stopping}: "
+        progress.tell(
+            lambda: f"{own}waiting for {progress.seconds():.0f} s:"
+            f" {'; '.join(missing) or 'quiet so far'}"
+        )
         return quiet(not missing) or harmless
 
     # Check mode shows what a turn would have to wait for.

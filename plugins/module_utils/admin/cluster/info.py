@@ -309,6 +309,7 @@ OPTIONS = dict(
     quorum=dict(type="bool", default=False),
     zookeeper=dict(type="str"),
     zookeeper_timeout=dict(type="float"),
+    progress=dict(type="path"),
     wait=dict(
         type="dict",
         options=dict(

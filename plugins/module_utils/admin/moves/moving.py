@@ -9,7 +9,6 @@ planned in small batches under a limit, or turn back what is under way; wait; re
 
 from __future__ import annotations
 
-import json
 import time
 from typing import (
     Any,
@@ -18,7 +17,6 @@ from typing import (
     Iterable,
     List,
     Mapping,
-    Optional,
     Sequence,
     Set,
     Tuple,
@@ -35,7 +33,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges impo
     out_of_range,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
-from ansible_collections.kafkaops.cluster.plugins.module_utils.files import write_atomically
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     UNLIMITED,
@@ -122,17 +119,6 @@ def lift(
 
     if not wait_until(gone, SETTLE_SECONDS, clock, sleep, LIFT_POLL_SECONDS):
         raise AdminError(Problem("reassignment.throttle_left", told(left), "run the task again"))
-
-
-def told_into(path: Optional[str], log: Callable[[str], None]) -> Callable[[str], None]:
-    """A function for lines about progress: into the log, and as {"line": ...} into a file."""
-
-    def tell(line: str) -> None:
-        log(line)
-        if path:
-            write_atomically(path, json.dumps({"line": line}).encode(), mode=0o600)
-
-    return tell
 
 
 def _now_ms() -> int:
