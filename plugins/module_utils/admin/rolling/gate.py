@@ -62,6 +62,7 @@ GO, WAIT, CANNOT_PASS = "go", "wait", "cannot_pass"
 MIN_INSYNC = "min.insync.replicas"
 EVERYTHING = "all"
 OFFLINE = " offline: "
+MOVED = " being reassigned: "
 NO_BROKER = "it is a controller and no broker"
 # So many partitions are named in a message, and so many topics in an option to copy.
 SHOWN = 10
@@ -186,7 +187,7 @@ def judge_each(
     wide = [] if snapshot.controller in alive else ["there is no controller"]
     if reassigning:
         moved = [(name, number, "") for name, number in reassigning]
-        wide.append(f"{_count(moved)} being reassigned: {_some(moved)}")
+        wide.append(f"{_count(moved)}{MOVED}{_some(moved)}")
     # One without replicas, such as a broker that is still to be deployed, spares nobody.
     missing = sorted((set(expected) - alive) & holders)
     return {broker: each.verdict(wide, missing, offline) for broker, each in files.items()}
@@ -366,8 +367,13 @@ def waited_in_vain(verdict: Verdict, seconds: float, reasons: Sequence[str]) -> 
     """`gate.waiting`: the deadline is over. `reasons`: what blocked at the last look."""
     remedy = (
         "see playbooks/status.yml: bring back what is missing, let replicas catch up and"
-        " reassignments end, or cancel them; then run it again, it goes on from here"
+        " reassignments end; then run it again, it goes on from here"
     )
+    if any(MOVED in reason for reason in reasons):
+        remedy += (
+            "; reassignments that must not go on, whoever began them, are cancelled by"
+            " playbooks/scale_out.yml -e cancel=true"
+        )
     if any(OFFLINE in reason for reason in reasons):
         remedy += (
             "; a partition whose only replicas were on a broker that is gone for good stays offline until its"

@@ -496,6 +496,13 @@ def test_a_reassignment_is_waited_for():
     world = World((0, GOOD), moving=((0, [("t1", 0)]), (9, ())))
     assert 9 <= world.wait().waited_seconds < 10
     assert any("being reassigned: t1-0" in line for line in world.log)
+    with pytest.raises(
+        AdminError, match=r"t1-0\. .*cancelled by playbooks/scale_out.yml -e cancel"
+    ):
+        World((0, GOOD), moving=((0, [("t1", 0)]),)).wait(seconds=5)
+    with pytest.raises(AdminError) as caught:
+        World((0, THIN)).wait(seconds=5)
+    assert "cancel" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
