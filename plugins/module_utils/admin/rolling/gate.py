@@ -273,7 +273,8 @@ class _File:
         elif self.isolated:
             mending = "it is in sync with no other broker"
         else:
-            reasons += self._of_the_cluster(wide, missing, offline)
+            # First: what is wrong with the partitions mostly follows from it, and takes many words.
+            reasons = [*self._of_the_cluster(wide, missing, offline), *reasons]
         kind = CANNOT_PASS if self.doomed else WAIT if reasons else GO
         return Verdict(
             broker=self.broker,
@@ -366,8 +367,8 @@ def refusal(verdicts: Iterable[Verdict], accepted: Accepted = NOTHING) -> Option
 def waited_in_vain(verdict: Verdict, seconds: float, reasons: Sequence[str]) -> Problem:
     """`gate.waiting`: the deadline is over. `reasons`: what blocked at the last look."""
     remedy = (
-        "see playbooks/status.yml: bring back what is missing, let replicas catch up and"
-        " reassignments end; then run it again, it goes on from here"
+        "see playbooks/status.yml: bring back what is missing (playbooks/start.yml starts what is"
+        " down), let replicas catch up and reassignments end; then run it again, it goes on from here"
     )
     if any(MOVED in reason for reason in reasons):
         remedy += (

@@ -138,6 +138,12 @@ def test_what_holds_back_every_broker_but_the_one_to_be_mended(snapshot, more, w
     assert judge(sick, 2, least(sick), **asked).verdict == WAIT
 
 
+def test_the_broker_that_is_missing_is_told_before_the_partitions_that_miss_it():
+    away = cluster(*[((1, 2, 3), (1, 2))] * 20, FINE, brokers=(1, 2))
+    told = gate.summary(judge(away, 1, least(away), ALL))
+    assert "may not stop yet: not registered: broker 3; 20 partitions are below" in told
+
+
 def test_a_broker_that_is_still_to_be_deployed_holds_nobody_back():
     """The inventory names it already; it has no replica, so that it spares nobody."""
     snapshot = cluster(FINE, FINE)
