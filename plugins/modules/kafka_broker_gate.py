@@ -11,7 +11,7 @@ short_description: Wait until a broker may be stopped
 version_added: 0.1.0
 description:
   - Returns as soon as the broker may be stopped without a partition falling below its effective
-    C(min.insync.replicas), internal topics included. Refuses at once where that can never be, and
+    C(min.insync.replicas), internal topics included. Refuses where that can never be, and
     names the partitions; says at the deadline what blocks.
   - Besides it waits while a partition is offline, there is no controller or the brokers disagree about
     it, another broker is missing, or partitions are being reassigned.
@@ -26,8 +26,8 @@ options:
   brokers:
     description:
       - Ids of brokers that are to be stopped one after the other. The module looks once and returns
-        the verdict of each as if it alone were stopped now. It does not wait, and no verdict makes it
-        fail.
+        the verdict of each as if it alone were stopped now. It does not wait until one may stop, and no verdict
+        makes it fail.
     type: list
     elements: int
   expected_brokers:
@@ -56,6 +56,8 @@ options:
     description:
       - For how long the gate must have been open without a break. A flapping replica gives good
         samples between two flaps.
+      - For as long a partition must have been without a spare replica before it is refused, since topics come and go. With
+        O(brokers) and in check mode, too.
     type: float
     default: 3.0
   wait_seconds:

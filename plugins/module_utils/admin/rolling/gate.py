@@ -63,6 +63,7 @@ MIN_INSYNC = "min.insync.replicas"
 EVERYTHING = "all"
 OFFLINE = " offline: "
 MOVED = " being reassigned: "
+PASSING = " without a spare replica, not for long yet: "
 NO_BROKER = "it is a controller and no broker"
 # So many partitions are named in a message, and so many topics in an option to copy.
 SHOWN = 10
@@ -316,6 +317,29 @@ def _why_doomed(part: Partition, least: int) -> str:
     return f"{count} replicas, {MIN_INSYNC} {least}"
 
 
+class Standing:
+    """Which partitions no waiting helps have been so at every look for a while: topics come and go."""
+
+    def __init__(self, seconds: float):
+        self.seconds = seconds
+        self._since: Dict[Told, float] = {}
+
+    def of(self, verdict: Verdict, now: float) -> Verdict:
+        """The verdict of one more look; what has not been so for long enough is waited for."""
+        self._since = {each: self._since.get(each, now) for each in verdict.doomed}
+        stay = [each for each, since in self._since.items() if now - since >= self.seconds]
+        passing = sorted(set(verdict.doomed) - set(stay))
+        if not passing:
+            return verdict
+        return replace(
+            verdict,
+            verdict=CANNOT_PASS if stay else WAIT,
+            reasons=(*verdict.reasons, f"{_count(passing)}{PASSING}{_some(passing)}"),
+            doomed=tuple(sorted(stay)),
+            topics=frozenset(name for name, _number, _why in stay),
+        )
+
+
 def also_for(verdict: Verdict, reasons: Sequence[str]) -> Verdict:
     """The verdict where something besides the partitions holds the broker back: nothing passes that waits.
 
@@ -379,6 +403,11 @@ def waited_in_vain(verdict: Verdict, seconds: float, reasons: Sequence[str]) -> 
         remedy += (
             "; a partition whose only replicas were on a broker that is gone for good stays offline until its"
             " topic is deleted, or the broker replaced (playbooks/replace_broker.yml)"
+        )
+    if any(PASSING in reason for reason in reasons):
+        remedy += (
+            "; if topics with too few replicas are made all the time, accept that they may be"
+            f" unavailable: add `{option([EVERYTHING])}`"
         )
     if verdict.consent:
         remedy += (

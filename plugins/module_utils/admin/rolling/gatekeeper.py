@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Sequence, Tupl
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import health
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import quorum as controllers
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.until_quiet import (
+    POLL_SECONDS,
     until_quiet,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
@@ -201,15 +202,32 @@ class Gatekeeper:
             snapshot, question.brokers, minimums, question.expected, question.accepted, moving
         )
 
-    def look_once(self, make_client: Callable[[], KafkaClient]) -> Dict[int, Verdict]:
-        """One look with a client of its own: broker id to Verdict. AdminError if nobody can be asked."""
+    def look_once(
+        self,
+        make_client: Callable[[], KafkaClient],
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> Dict[int, Verdict]:
+        """One look with a client of its own: broker id to Verdict. AdminError if nobody can be asked.
+
+        Where something can never pass, it is looked on for the quiet time: topics come and go.
+        """
         blind = self.unasked(make_client)
         if blind:
             return blind
         client = make_client()
         client.connect()
+        quiet = self.question.quiet_seconds
+        standing = {broker: gate.Standing(quiet) for broker in self.question.brokers}
+        began: Optional[float] = None
         try:
-            return self.look(client)
+            while True:
+                seen, now = self.look(client), clock()
+                began = now if began is None else began
+                found = {broker: standing[broker].of(each, now) for broker, each in seen.items()}
+                if found == seen or now - began >= quiet:
+                    return found
+                sleep(POLL_SECONDS)
         finally:
             client.close()
 
@@ -242,21 +260,22 @@ class Gatekeeper:
     ) -> Passed:
         """Return when the one broker may stop, at once after a last look; AdminError if it may not.
 
-        What can never pass is refused as soon as two looks agree, the second with settings that were
-        read anew: topics come and go. Everything else is waited for. `make_client()` gives a new,
-        unconnected client.
+        What can never pass is refused when it has stayed so for the quiet time, and a look agrees with
+        settings that were read anew: topics come and go. Everything else is waited for.
+        `make_client()` gives a new, unconnected client.
         """
         (broker,) = self.question.brokers
         blind = self.unasked(make_client)
         if blind:
             return Passed(blind[broker], 0.0, 1)
         last: List[Verdict] = []
+        standing = gate.Standing(self.question.quiet_seconds)
 
         def judged(client: KafkaClient, anew: bool = False) -> Verdict:
-            found = self.look(client, anew)[broker]
+            found = standing.of(self.look(client, anew)[broker], clock())
             if found.verdict == gate.CANNOT_PASS:
                 doomed = set(found.doomed)
-                found = self.look(client, anew=True)[broker]
+                found = standing.of(self.look(client, anew=True)[broker], clock())
                 if found.verdict == gate.CANNOT_PASS and doomed & set(found.doomed):
                     problem = gate.refusal([found], self.question.accepted)
                     if problem is not None:

@@ -398,6 +398,10 @@ class World:
         self.asked_at = places
         return self._at(self.quorums)
 
+    def look_once(self, broker=1, quiet=3.0):
+        keeper = Gatekeeper(Question((broker,), ALL, quiet_seconds=quiet))
+        return keeper.look_once(lambda: self, lambda: self.now, self.sleep)[broker]
+
     def wait(self, broker=1, accepted=(), quiet=0.0, seconds=60.0, expected=ALL, voters=()):
         question = Question((broker,), expected, parse_accepted(accepted), quiet, seconds, voters)
         keeper = self.keeper = Gatekeeper(question)
@@ -463,6 +467,34 @@ def test_a_topic_that_vanishes_before_the_second_look_refuses_nothing():
             return SINGLE if self.looks == 1 else GOOD
 
     assert Vanishing((0, GOOD)).wait().verdict.verdict == GO
+
+
+def test_topics_that_come_and_go_refuse_nothing():
+    """Each has one replica and is there for a second; none for as long as the gate has to be open."""
+    first, second = (cluster(((1,), (1,)), FINE, names=[name, "t"]) for name in ("a", "b"))
+    states = ((0, first), (1, second), (2, GOOD), (3, first), (4, GOOD))
+    assert 7 <= World(*states).wait(quiet=3).waited_seconds < 8
+    assert World(*states).look_once().verdict == GO
+    stays = World((0, first))
+    with pytest.raises(AdminError, match=r"gate.cannot_pass.*a-0 \(1 replica"):
+        stays.wait(quiet=3)
+    assert 3 <= stays.now < 4
+    stays.now = 0.0
+    found = stays.look_once()
+    assert found.verdict == CANNOT_PASS and found.topics == {"a"} and 3 <= stays.now < 4
+
+
+def test_topics_that_are_made_all_the_time_have_a_remedy():
+    """There is always one, and never the same: no look finds the broker to be spared."""
+    states = [
+        (second, cluster(((1,), (1,)), FINE, names=[f"s{second}", "t"])) for second in range(99)
+    ]
+    with pytest.raises(
+        AdminError, match=r"gate.waiting.*not for long yet.*kafka_accept_unavailable=all"
+    ):
+        World(*states).wait(quiet=3, seconds=20)
+    found = World(*states).look_once()
+    assert (found.verdict, found.doomed, found.topics) == (WAIT, (), frozenset())
 
 
 def test_a_topic_without_settings_is_looked_at_again():
