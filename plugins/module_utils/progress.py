@@ -83,15 +83,17 @@ def shown_of_module(action: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def shown(path: str, emit: Callable[[str], None]) -> Iterator[None]:
-    """While the context is open, emit now and then the `line` of the progress file at `path`.
+def shown(
+    path: str, emit: Callable[[str], None], every: float = SAY_SECONDS
+) -> Iterator[None]:
+    """While the context is open, emit the `line` of the progress file at `path`, at most every `every` seconds.
 
     Whoever works replaces the file, JSON, as a whole; while there is none, nothing is said.
     """
     over = threading.Event()
 
     def watch() -> None:
-        progress = Progress(emit=emit, every=SAY_SECONDS)
+        progress = Progress(emit=emit, every=every)
         said = None
         while not over.wait(LOOK_SECONDS):
             line = line_of(path)

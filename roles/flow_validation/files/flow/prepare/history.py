@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""The runs that a directory of reports holds: validations, inspections, proofs beside drills, drills, and
-guarantees.
+"""The runs that a directory of reports holds: validations, inspections, proofs beside drills, drills,
+guarantees, and benchmarks.
 
 Read from their JSON; what cannot be read is a run without a verdict.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 VALIDATION, INSPECTION, PROOF, DRILLS = "validation", "inspection", "proof beside a drill", "drills"
-GUARANTEES = "guarantees"
+GUARANTEES, BENCHMARK = "guarantees", "benchmark"
 _RUN = re.compile(r"([0-9]{8}T[0-9]{6}Z)(\.json)?\Z")
 # Where runs of a kind lie below the reports, and what each has written, and its page.
 _PLACES = (
@@ -23,9 +23,10 @@ _PLACES = (
     ("inspections", INSPECTION, "inspection.json", "inspection.html"),
     ("drills", PROOF, "verdict.json", "report.html"),
     ("guarantees", GUARANTEES, "verdict.json", "report.html"),
+    ("benchmarks", BENCHMARK, "verdict.json", "report.html"),
 )
 # Where runs of rows lie, each a JSON with a page beside it.
-_OF_ROWS = {"drills": DRILLS, "guarantees": GUARANTEES}
+_OF_ROWS = {"drills": DRILLS, "guarantees": GUARANTEES, "benchmarks": BENCHMARK}
 AS_EXPECTED, NOT_EXPECTED, OPEN = "as expected", "NOT as expected", "open"
 INTERRUPTED, UNREADABLE = "interrupted", "not readable"
 
@@ -101,7 +102,7 @@ def _beside(directory: str, told: str) -> str:
 
 
 def runs_of_rows(directory: str) -> Iterator[Tuple[str, Run, Dict[str, Any]]]:
-    """(where the page has to be, the run, its JSON) of each run of drills and of guarantees.
+    """(where the page has to be, the run, its JSON) of each run of drills, of guarantees and of a benchmark.
 
     Those that have a page which is not older than they are, and those that cannot be read, are left out.
     """

@@ -31,7 +31,7 @@ FOREIGN_SECONDS = 3600
 
 _RUN = re.compile(r"[0-9]{8}T[0-9]{6}Z\Z")
 # Where directories of runs lie, too, and where tables of runs, each a JSON with a page beside it.
-_BELOW, _OF_ROWS, _JSON = ("inspections", "drills"), ("drills", "guarantees"), ".json"
+_BELOW, _OF_ROWS, _JSON = ("inspections", "drills"), ("drills", "guarantees", "benchmarks"), ".json"
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,8 @@ def _is_busy(report: Report, now: float) -> bool:
 
 
 def reports_below(directory: str) -> List[Report]:
-    """The runs in a directory of reports: validations, inspections, drills with their proofs, guarantees.
+    """The runs in a directory of reports: validations, inspections, drills with their proofs, guarantees,
+    benchmarks.
 
     Nothing where there is none.
     """
@@ -150,7 +151,7 @@ def reports_below(directory: str) -> List[Report]:
 
 
 def _rows(path: str, latest: bool) -> Report:
-    """The table of a run of drills or of guarantees; what cannot be read has ended."""
+    """The table of a run of drills, guarantees or a benchmark; what cannot be read has ended."""
     began = _time(os.path.basename(path)[: -len(_JSON)])
     try:
         with open(path, encoding="utf-8") as stream:

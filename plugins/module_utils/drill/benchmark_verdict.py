@@ -1,0 +1,481 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a row of a benchmark has measured, what limited it, and how it compares with earlier runs. Pure.
+
+Private to this collection. What could not be measured is None, and is called unknown.
+"""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import asdict, dataclass, field
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.status import table
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark import (
+    AGAIN,
+    FIRST,
+    NONE,
+    SCENARIO,
+    SYNC,
+    Case,
+    Plan,
+    Setup,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import (
+    AS_EXPECTED,
+    Row,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
+    approximate_duration,
+    approximate_size,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
+
+PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
+COLUMNS = ("ROW", "RATIO", "RECORDS/S", "MB/S", *(each.upper() for each in PERCENTILES), "LIMIT")
+# From these shares on something is said to be busy.
+CORE_BUSY, MACHINE_BUSY, DISK_BUSY, NETWORK_BUSY, WAITING = 0.85, 0.9, 0.3, 0.7, 0.3
+# Two runs of the same row on the same machine differ by so much without a reason.
+LEAST_NOISE = 0.15
+# So many standard deviations of the parts of a row are noise.
+DEVIATIONS = 2.0
+MEGA = 1e6
+ROUND_TRIP, QUOTA, CLIENT, CPU, BROKER, DISK, NETWORK, REPLICATION, UNKNOWN = (
+    "round trip",
+    "quota",
+    "client core",
+    "CPU of the machine",
+    "broker CPU",
+    "broker disk",
+    "network",
+    "replication",
+    "unknown",
+)
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the load of a row has measured.
+
+    `sent` to `there` are records: `failed` by the client's word, `there` by offsets, `missing` of those
+    acknowledged. `parts`: records acknowledged a second, of each part of the row. `waited`: the share of the
+    time in which the producers' queues were full. `client_core`: the share of a core of the busiest thread.
+    `usage`: as of `usage.between`, of brokers by id; empty where they run elsewhere.
+    """
+
+    sent: int
+    failed: int
+    there: int
+    missing: int
+    seconds: float
+    received: int
+    latency_ms: Mapping[str, Optional[float]] = field(default_factory=dict)
+    parts: Tuple[float, ...] = ()
+    waited: float = 0.0
+    throttled: bool = False
+    client_core: Optional[float] = None
+    client_cores: Optional[float] = None
+    consumer_core: Optional[float] = None
+    consumer_cores: Optional[float] = None
+    received_seconds: float = 0.0
+    cores: int = 1
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    network_bits: Optional[int] = None
+
+    @property
+    def acknowledged(self) -> int:
+        """Records that the client has not called failed."""
+        return self.sent - self.failed
+
+    @property
+    def rate(self) -> float:
+        """Records acknowledged a second."""
+        return self.acknowledged / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def noise(self) -> float:
+        """How much the parts of the row vary, as a share of their mean; 0 where there are too few."""
+        if len(self.parts) < 3 or not statistics.fmean(self.parts):
+            return 0.0
+        return statistics.stdev(self.parts) / statistics.fmean(self.parts)
+
+    @property
+    def brokers(self) -> Mapping[Any, Mapping[str, Any]]:
+        """What brokers have used, by id; empty where it could not be seen."""
+        return self.usage.get("processes") or {}
+
+    def to_dict(self) -> Dict[str, Any]:
+        """As JSON has it."""
+        return {**asdict(self), "parts": list(self.parts)}
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> "Load":
+        """Of JSON."""
+        return cls(**{**told, "parts": tuple(told.get("parts") or ())})
+
+
+def percentiles(latencies: Sequence[float]) -> Dict[str, Optional[float]]:
+    """{p50, p95, p99, p99.9, max}: the least value that so many are not above; None where there are none."""
+    ordered = sorted(latencies)
+    if not ordered:
+        return dict.fromkeys(PERCENTILES)
+    return {
+        name: ordered[max(0, -int(-share * len(ordered) // 1) - 1)]
+        for name, share in PERCENTILES.items()
+    }
+
+
+def limit_of(setup: Setup, load: Load) -> Tuple[str, str]:
+    """What limits a row, and in words the figures that say so."""
+    name = next(iter(_limits(setup, load)), UNKNOWN)
+    return name, "; ".join([_WORDS[name], *_figures(setup, load)])
+
+
+def _limits(setup: Setup, load: Load) -> Iterator[str]:
+    """The limits that the figures show, the surest first."""
+    if load.throttled:
+        yield QUOTA
+    cores = [each["cores"] for each in load.brokers.values()]
+    busy, stalled = load.usage.get("busy"), load.usage.get("stalled")
+    if (load.client_core or 0.0) >= CORE_BUSY:
+        yield CLIENT
+    if busy is not None and busy >= MACHINE_BUSY:
+        yield CPU
+    if cores and max(cores) >= CORE_BUSY * load.cores:
+        yield BROKER
+    # the disk is the brokers' only where they are here
+    if cores and stalled is not None and stalled >= DISK_BUSY:
+        yield DISK
+    if (_network(load) or 0.0) >= NETWORK_BUSY:
+        yield NETWORK
+    if setup.mode == SYNC:
+        yield ROUND_TRIP
+    # only where the brokers could be seen, and nothing of them is busy
+    if cores and load.waited >= WAITING and setup.replication > 1 and setup.mode != NONE:
+        yield REPLICATION
+
+
+_WORDS = {
+    QUOTA: "a quota of the brokers throttles the producers",
+    CLIENT: "one thread of a producer fills its core: more producers go further",
+    CPU: "the cores of this machine, which clients and brokers share",
+    BROKER: "a broker fills the cores of its machine",
+    DISK: "brokers wait for their disks",
+    NETWORK: "the network card is full",
+    ROUND_TRIP: "each record waits until the one before is acknowledged; nothing is busy",
+    REPLICATION: "producers wait for acknowledgements while no core, disk or network is busy",
+    UNKNOWN: "nothing that could be seen is busy",
+}
+
+
+def _network(load: Load) -> Optional[float]:
+    rate = load.usage.get("network_rate")
+    return None if rate is None or not load.network_bits else rate * 8 / load.network_bits
+
+
+def _figures(setup: Setup, load: Load) -> Iterator[str]:
+    yield f"busiest producer thread {_share(load.client_core)} of a core"
+    if load.brokers:
+        cores = sum(each["cores"] for each in load.brokers.values())
+        written = [each["written_rate"] for each in load.brokers.values()]
+        told = "unknown" if None in written else _bytes_a_second(sum(written))
+        yield f"brokers {cores:.2f} cores, {told} written to disk"
+        yield (
+            f"machine {_share(load.usage.get('busy'))} of {counted(load.cores, 'core')},"
+            f" waits for disks {_share(load.usage.get('stalled'))} of the time"
+        )
+    else:
+        yield "brokers' CPU and disks unknown: they do not run where the load does"
+    copied = load.rate * setup.record_bytes * (setup.replication - 1)
+    yield f"{_bytes_a_second(copied)} replicated, before compression"
+    yield f"producers waited for room {_share(load.waited)} of the time"
+    share = _network(load)
+    if share is not None:
+        yield f"network card {_share(share)}"
+
+
+def _share(share: Optional[float]) -> str:
+    return "unknown" if share is None else f"{share * 100:.0f} %"
+
+
+def _bytes_a_second(number: float) -> str:
+    return f"{number / MEGA:.1f} MB/s"
+
+
+@dataclass(frozen=True)
+class Before:
+    """The same row in earlier runs of this cluster: when each was, the rate, and its noise."""
+
+    when: str
+    rate: float
+    noise: float
+
+
+def earlier(
+    runs: Sequence[Tuple[str, Mapping[str, Any]]], cluster_id: str, case: Case
+) -> List[Before]:
+    """What earlier runs have of a row, the latest first. `runs`: (when, JSON); other clusters' do not count."""
+    found = []
+    for when, told in sorted(runs, key=lambda each: each[0], reverse=True):
+        if not cluster_id or told.get("cluster_id") != cluster_id:
+            continue
+        for row in told.get("drills") or ():
+            same = row.get("setup") == case.setup.to_dict() and row.get("case") == case.name
+            if same and row.get("load"):
+                load = Load.from_dict(row["load"])
+                found.append(Before(when, load.rate, load.noise))
+    return found
+
+
+@dataclass(frozen=True)
+class Change:
+    """How a row compares with earlier runs: the rate against theirs in the middle, and what is noise."""
+
+    ratio: float
+    noise: float
+    runs: int
+    when: str
+
+    @property
+    def slower(self) -> bool:
+        """Whether it is slower beyond the noise."""
+        return self.ratio < 1 - self.noise
+
+    @property
+    def faster(self) -> bool:
+        """Whether it is faster beyond the noise, as much as a loss would be."""
+        return self.ratio * (1 - self.noise) > 1
+
+    def told(self) -> str:
+        """In words."""
+        of = f"the run of {self.when}" if self.runs == 1 else f"the middle of {self.runs} runs"
+        return f"{self.ratio:.2f} of {of}; up to {self.noise * 100:.0f} % is noise"
+
+
+def change_of(load: Load, before: Sequence[Before], drift: float = 0.0) -> Optional[Change]:
+    """Compare with earlier runs; None where there are none. `drift`: what the machine varies within this run."""
+    rates = [each.rate for each in before if each.rate > 0]
+    if not rates:
+        return None
+    middle = statistics.median(rates)
+    spread = statistics.stdev(rates) / statistics.fmean(rates) if len(rates) > 2 else 0.0
+    parts = (load.noise**2 + before[0].noise ** 2) ** 0.5
+    noise = min(0.9, max(LEAST_NOISE, DEVIATIONS * max(parts, spread), drift))
+    return Change(load.rate / middle, noise, len(rates), before[0].when)
+
+
+def drift_of(rows: Sequence[Tuple[Case, Optional[Load]]]) -> float:
+    """How far the first row and its repetition at the end are apart, as a share; 0 where there is none."""
+    rates = {case.name: load.rate for case, load in rows if load is not None}
+    first, again = rates.get(FIRST, 0.0), rates.get(AGAIN, 0.0)
+    return abs(first - again) / max(first, again) if first and again else 0.0
+
+
+def row_of(
+    case: Case,
+    load: Optional[Load],
+    first: Optional[Load],
+    change: Optional[Change] = None,
+    error: str = "",
+) -> Row:
+    """The row as it is kept. `load` is None where it could not be measured; `error` says why."""
+    expected = "all acknowledged records there" if case.setup.mode != NONE else "a rate"
+    if load is None:
+        return Row(case.name, SCENARIO, case.setup.told(), expected, "nothing", None, (), (error,))
+    slower = [f"slower than before: {change.told()}"] if change and change.slower else []
+    return Row(
+        case.name,
+        SCENARIO,
+        case.setup.told(),
+        expected,
+        "; ".join(told(case, load, first)),
+        None,
+        tuple(broken(case, load)),
+        tuple(slower),
+    )
+
+
+def broken(case: Case, load: Load) -> Iterator[str]:
+    """What is not as expected: what was acknowledged is not there, or not read."""
+    if not load.acknowledged:
+        yield "no record was acknowledged"
+    if load.missing and case.setup.mode != NONE:
+        yield f"{load.missing:,} acknowledged records are not there"
+    wanted = load.there * case.setup.groups
+    if load.received < wanted:
+        yield f"consumers have got {load.received:,} of {wanted:,} records"
+
+
+def told(case: Case, load: Load, first: Optional[Load]) -> Iterator[str]:
+    """What was measured, in a few words each."""
+    if first is not None and first.rate:
+        yield f"{load.rate / first.rate:.2f} of the first row"
+    yield f"{load.rate:,.0f} records/s, {_bytes_a_second(load.rate * case.setup.record_bytes)}"
+    yield f"{load.acknowledged:,} acknowledged, {load.there:,} there"
+    if load.failed:
+        yield f"{load.failed:,} failed"
+    latency = load.latency_ms
+    if latency.get("p50") is not None:
+        yield f"end to end {_ms(latency['p50'])} / p99.9 {_ms(latency['p99.9'])} ms"
+    yield f"limit: {limit_of(case.setup, load)[0]}"
+
+
+def _ms(milliseconds: Optional[float]) -> str:
+    if milliseconds is None:
+        return "-"
+    return f"{milliseconds:.1f}" if milliseconds < 100 else f"{milliseconds:,.0f}"
+
+
+def kept(
+    case: Case,
+    load: Optional[Load],
+    first: Optional[Load],
+    change: Optional[Change] = None,
+    error: str = "",
+) -> Dict[str, Any]:
+    """A row as JSON and the page have it."""
+    row = row_of(case, load, first, change, error)
+    limit, why = limit_of(case.setup, load) if load else (UNKNOWN, error)
+    seen = None
+    if load is not None:
+        seen = {
+            "acknowledged": load.acknowledged,
+            "lost": load.missing,
+            "measured": {"rate": round(load.rate)},
+        }
+    return {
+        **row.to_dict(),
+        "setup": case.setup.to_dict(),
+        "load": load.to_dict() if load else None,
+        "ratio": load.rate / first.rate if load and first and first.rate else None,
+        "limit": limit,
+        "why": why,
+        "change": asdict(change) if change else None,
+        "seen": seen,
+        "fault": {},
+    }
+
+
+def results(
+    rows: Sequence[Tuple[Case, Optional[Load], str]],
+    cluster_id: str,
+    runs: Sequence[Tuple[str, Mapping[str, Any]]],
+) -> List[Dict[str, Any]]:
+    """All rows as they are kept, compared with the first one and with earlier runs."""
+    first = rows[0][1] if rows else None
+    drift = drift_of([(case, load) for case, load, _error in rows])
+    found = []
+    for case, load, error in rows:
+        change = change_of(load, earlier(runs, cluster_id, case), drift) if load else None
+        found.append(kept(case, load, first, change, error))
+    return found
+
+
+def benchmark_lines(
+    rows: Sequence[Mapping[str, Any]], witnesses: Sequence[str] = ()
+) -> List[str]:
+    """The table of rows (as `kept` has them), ratios first, and below it what limits each and what changed."""
+    cells = []
+    for each in rows:
+        load = Load.from_dict(each["load"]) if each["load"] else None
+        if load is None:
+            cells.append([each["case"], *["-"] * (len(COLUMNS) - 2), each["limit"]])
+            continue
+        cells.append(
+            [
+                each["case"],
+                "-" if each["ratio"] is None else f"{each['ratio']:.2f}",
+                f"{load.rate:,.0f}",
+                f"{load.rate * each['setup']['record_bytes'] / MEGA:.1f}",
+                *(_ms(load.latency_ms.get(name)) for name in PERCENTILES),
+                each["limit"],
+            ]
+        )
+    lines = table(COLUMNS, cells) if cells else []
+    lines += ["", "Latency is end to end, from the sending to the consumer, in ms."]
+    lines += ["", "What limits each row:"]
+    lines += [f"  {each['case']}: {each['why']}" for each in rows]
+    lines += ["", *witnesses, *_compared(rows)]
+    amiss = [f"{each['case']}: {text}" for each in rows for text in [*each["wrong"], *each["open"]]]
+    if amiss:
+        lines += ["", *amiss]
+    return [*lines, "", summary_of(rows)]
+
+
+def _compared(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    changes = {each["case"]: Change(**each["change"]) for each in rows if each["change"]}
+    again = next((each["ratio"] for each in rows if each["case"] == AGAIN), None)
+    if again is not None:
+        yield f"Noise within this run: the first row again has {again:.2f} of the first one."
+    if not changes:
+        yield "No earlier run of this cluster has these rows: the next one is compared with this."
+        return
+    yield "Against earlier runs of this cluster:"
+    for name, change in changes.items():
+        word = "SLOWER" if change.slower else "faster" if change.faster else "as before"
+        yield f"  {name}: {word}, {change.told()}"
+    slower = [name for name, change in changes.items() if change.slower]
+    if len(slower) == len(changes) > 2:
+        yield "  All rows are slower: the machine or the whole cluster is, or something else ran beside it."
+
+
+def summary_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The last line."""
+    wrong = sum(bool(each["wrong"]) for each in rows)
+    unmeasured = sum(each["load"] is None for each in rows)
+    slower = sum(bool(each["change"]) and Change(**each["change"]).slower for each in rows)
+    if wrong or unmeasured:
+        return f"ATTENTION: {wrong + unmeasured} of {counted(len(rows), 'row')} not as expected."
+    said = f"{counted(len(rows), 'row')} measured; what was acknowledged is there."
+    return f"ATTENTION: {counted(slower, 'row')} slower than before. {said}" if slower else said
+
+
+def good(rows: Sequence[Mapping[str, Any]], witness: Mapping[str, Any]) -> bool:
+    """Whether all rows were measured and no acknowledged record is missing; slower ones are good, too."""
+    measured = bool(rows) and all(not each["wrong"] and each["load"] for each in rows)
+    return measured and not _lost_by_tools(witness)
+
+
+def _lost_by_tools(witness: Mapping[str, Any]) -> int:
+    made = witness.get("producer")
+    return max(0, made["records"] - witness.get("there", 0)) if made else 0
+
+
+def progress_line(plan: Plan, done: int, last: Optional[Mapping[str, Any]] = None) -> str:
+    """What is said when so many rows are done: the last one, and how long the others take."""
+    left = sum(plan.seconds_of(each) for each in plan.cases[done:])
+    told_of = f"{last['case']}: {last['observed']}; " if last else ""
+    number = f"{done} of {counted(len(plan.cases), 'row')} done"
+    return f"{number}, {told_of}about {approximate_duration(left)} left"
+
+
+
+
+def witness_lines(witness: Mapping[str, Any], first: Optional[Load]) -> List[str]:
+    """What Kafka's own tools say of the first row, beside what our producer and consumer have had."""
+    if witness.get("why"):
+        return [f"Second witness: none. {witness['why']}"]
+    made, read = witness.get("producer"), witness.get("consumer")
+    lines = ["Second witness, Kafka's own tools with the first row's settings, nothing else beside:"]
+    if made:
+        lines.append(
+            f"  kafka-producer-perf-test: {made['rate']:,.0f} records/s{_against(made['rate'], first)},"
+            f" acknowledged after {made['p50']:.0f} / {made['p95']:.0f} / {made['p99']:.0f} /"
+            f" {made['p999']:.0f} ms (p50, p95, p99, p99.9);"
+            f" {made['records']:,} sent, {witness.get('there', 0):,} there"
+        )
+    if read:
+        lines.append(
+            f"  kafka-consumer-perf-test: {read['rate']:,.0f} records/s, {read['records']:,} read"
+        )
+    if _lost_by_tools(witness):
+        lines.append(f"  ATTENTION: {_lost_by_tools(witness):,} of its records are not there")
+    if not made or not read:
+        lines.append("  what they printed could not be read: unknown")
+    return lines
+
+
+def _against(rate: float, first: Optional[Load]) -> str:
+    return f", {rate / first.rate:.2f} of the first row" if first and first.rate else ""

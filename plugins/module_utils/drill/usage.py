@@ -1,0 +1,160 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What processes and a machine have used between two moments, by /proc. What cannot be read is None.
+
+Private to this collection.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Process:
+    """Counters of a process: seconds of CPU, and bytes that it had written to and read from a disk."""
+
+    cpu_seconds: float
+    written: Optional[int] = None
+    read: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Counters at a moment. `machine` are (busy, all) seconds of its cores; `stalled_seconds`: some task waited for a disk."""
+
+    at: float
+    processes: Mapping[int, Process] = field(default_factory=dict)
+    machine: Optional[Tuple[float, float]] = None
+    stalled_seconds: Optional[float] = None
+    sent: Mapping[str, int] = field(default_factory=dict)
+
+
+def snapshot(pids: Mapping[int, int], proc: str = "/proc", clock: Any = time.monotonic) -> Snapshot:
+    """Read the counters of processes, {key: pid}, and of the machine."""
+    found = {key: process_of(pid, proc) for key, pid in pids.items()}
+    return Snapshot(
+        clock(),
+        {key: each for key, each in found.items() if each is not None},
+        _machine(proc),
+        _stalled(proc),
+        _sent(proc),
+    )
+
+
+def process_of(pid: int, proc: str = "/proc") -> Optional[Process]:
+    """The counters of a process; None where it is gone."""
+    stat = _read(f"{proc}/{pid}/stat")
+    if stat is None:
+        return None
+    cpu = _cpu(stat)
+    told = dict(_pair(line) for line in (_read(f"{proc}/{pid}/io") or "").splitlines())
+    return Process(cpu, _whole(told.get("write_bytes")), _whole(told.get("read_bytes")))
+
+
+def threads_of(pid: int, proc: str = "/proc") -> Dict[int, float]:
+    """{thread: seconds of CPU} of a process."""
+    found = {}
+    try:
+        names = os.listdir(f"{proc}/{pid}/task")
+    except OSError:
+        names = []
+    for name in names:
+        stat = _read(f"{proc}/{pid}/task/{name}/stat")
+        if stat is not None:
+            found[int(name)] = _cpu(stat)
+    return found
+
+
+def _cpu(stat: str) -> float:
+    words = stat.rpartition(") ")[2].split()
+    return (int(words[11]) + int(words[12])) / TICKS
+
+
+def _machine(proc: str) -> Optional[Tuple[float, float]]:
+    words = (_read(f"{proc}/stat") or "").split("\n", 1)[0].split()
+    if len(words) < 9 or words[0] != "cpu":
+        return None
+    # guests are in user and nice; idle and waiting for a disk are not busy
+    ticks = [int(each) / TICKS for each in words[1:9]]
+    return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
+
+
+def _stalled(proc: str) -> Optional[float]:
+    for line in (_read(f"{proc}/pressure/io") or "").splitlines():
+        if line.startswith("some ") and "total=" in line:
+            return int(line.rpartition("total=")[2]) / 1e6
+    return None
+
+
+def _sent(proc: str) -> Dict[str, int]:
+    """{interface: bytes sent and received}, without the loopback."""
+    found = {}
+    for line in (_read(f"{proc}/net/dev") or "").splitlines():
+        name, colon, rest = line.partition(":")
+        words = rest.split()
+        if colon and name.strip() != "lo" and len(words) >= 9:
+            found[name.strip()] = int(words[0]) + int(words[8])
+    return found
+
+
+def between(before: Snapshot, after: Snapshot) -> Dict[str, Any]:
+    """What was used: of each process `cores`, `written_rate` and `read_rate`; of the machine `busy` (a share) and
+    `stalled` (a share of the time); of the busiest interface `network_rate`.
+    """
+    seconds = max(after.at - before.at, 1e-9)
+    processes = {}
+    for key, now in after.processes.items():
+        was = before.processes.get(key)
+        if was is not None and now.cpu_seconds >= was.cpu_seconds:
+            processes[key] = {
+                "cores": (now.cpu_seconds - was.cpu_seconds) / seconds,
+                "written_rate": _rate(was.written, now.written, seconds),
+                "read_rate": _rate(was.read, now.read, seconds),
+            }
+    rates: List[float] = [
+        (number - before.sent[name]) / seconds
+        for name, number in after.sent.items()
+        if name in before.sent
+    ]
+    return {
+        "processes": processes,
+        "busy": _busy(before.machine, after.machine),
+        "stalled": _rate(before.stalled_seconds, after.stalled_seconds, seconds),
+        "network_rate": max(rates, default=None),
+    }
+
+
+def _busy(
+    before: Optional[Tuple[float, float]], after: Optional[Tuple[float, float]]
+) -> Optional[float]:
+    if before is None or after is None or after[1] <= before[1]:
+        return None
+    return (after[0] - before[0]) / (after[1] - before[1])
+
+
+def _rate(before: Optional[float], after: Optional[float], seconds: float) -> Optional[float]:
+    return None if before is None or after is None else (after - before) / seconds
+
+
+def _pair(line: str) -> Tuple[str, str]:
+    name, _colon, value = line.partition(":")
+    return name.strip(), value.strip()
+
+
+def _whole(text: Optional[str]) -> Optional[int]:
+    return int(text) if text and text.isdigit() else None
+
+
+def _read(path: str) -> Optional[str]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.read()
+    except OSError:
+        return None
