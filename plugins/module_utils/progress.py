@@ -83,9 +83,7 @@ def shown_of_module(action: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def shown(
-    path: str, emit: Callable[[str], None], every: float = SAY_SECONDS
-) -> Iterator[None]:
+def shown(path: str, emit: Callable[[str], None], every: float = SAY_SECONDS) -> Iterator[None]:
     """While the context is open, emit the `line` of the progress file at `path`, at most every `every` seconds.
 
     Whoever works replaces the file, JSON, as a whole; while there is none, nothing is said.

@@ -43,10 +43,7 @@ options:
     type: dict
     default: {}
   release:
-    description: Directory of an unpacked Kafka on this machine, whose tools are a second witness; empty or absent there for none.
-    type: path
-  java_home:
-    description: Java that runs them.
+    description: Directory of an unpacked Kafka on this machine, whose tools are a second witness. By default that of a broker of O(states).
     type: path
   properties:
     description: Properties of the connection for them.
@@ -145,7 +142,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark_r
     benchmark,
     planned_here,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.perf_tools import Tools
 
 OPTIONS: Dict[str, Any] = {
     "part": {"type": "str", "choices": ["plan", "measure"], "default": "measure"},
@@ -154,7 +150,6 @@ OPTIONS: Dict[str, Any] = {
     "values": {"type": "dict", "default": {}},
     "states": {"type": "dict", "default": {}},
     "release": {"type": "path"},
-    "java_home": {"type": "path"},
     "properties": {"type": "dict", "default": {}, "no_log": True},
     "results": {"type": "path"},
     "progress": {"type": "path"},
@@ -171,7 +166,8 @@ def _measure(connection: Connection, module: AnsibleModule) -> Dict[str, Any]:
             {name: _text(value) for name, value in params["values"].items()},
         ),
         {int(broker): path for broker, path in params["states"].items()},
-        Tools(params["release"] or "", params["java_home"] or "", params["properties"]),
+        params["release"] or "",
+        params["properties"],
         params["results"] or "",
         params["progress"] or "",
         params["beside"],

@@ -333,7 +333,9 @@ def _values(name: str, asked: Asked, brokers: int) -> List[Any]:
             raise ValueError("it takes one value")
     except ValueError as error:
         remedy = f"write {dimension.form}" + ("" if name in OTHERS else ", several with commas")
-        raise refusal("benchmark.bad_value", f"benchmark_{name}={text}", str(error), remedy) from None
+        raise refusal(
+            "benchmark.bad_value", f"benchmark_{name}={text}", str(error), remedy
+        ) from None
     # a value twice would be a row twice
     return list(dict.fromkeys(found))
 

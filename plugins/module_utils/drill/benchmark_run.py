@@ -14,7 +14,7 @@ import json
 import multiprocessing
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.log_dirs import (
@@ -53,6 +53,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.perf_tools import (
     Tools,
     run_tools,
+    tools_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     json_text,
@@ -68,6 +69,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 _RUN = re.compile(r"[0-9]{8}T[0-9]{6}Z\.json\Z")
 # So many earlier runs are compared with.
 RUNS = 10
+MOST_BROKERS = 1000
 
 Row = Tuple[Case, Optional[Load], str]
 
@@ -79,10 +81,25 @@ class Given:
     cluster: str
     asked: Asked
     states: Mapping[int, str]
-    tools: Tools
+    release: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
     results: str = ""
     progress: str = ""
     beside: int = 0
+
+    @property
+    def pids(self) -> Dict[int, int]:
+        """{broker: pid} of those that run on this machine."""
+        found = ((broker, recorded(path)) for broker, path in self.states.items() if path)
+        return {broker: process.pid for broker, process in found if process is not None}
+
+    @property
+    def tools(self) -> Tools:
+        """Kafka's own tools: those that were named, or of a broker that runs here."""
+        if self.release:
+            return Tools(self.release, "", self.properties)
+        found = (tools_of(pid, self.properties) for pid in self.pids.values())
+        return next((each for each in found if each.there), Tools("", "", {}))
 
 
 @dataclass(frozen=True)
@@ -101,7 +118,7 @@ def _looked(connection: Connection, _going: Callable[[], bool]) -> Cluster:
     hosts = {each.id: each.host for each in found.brokers}
     disks = client.fetch_disks(sorted(hosts), [])
     places = tuple(
-        Place(broker, hosts[broker], each.total_bytes, each.usable_bytes)
+        Place(broker, hosts[broker], each.total, each.usable)
         for broker, directories in sorted(disks.directories.items())
         for each in directories
     )
@@ -112,7 +129,7 @@ def planned_here(connection: Connection, given: Given) -> Tuple[Plan, Cluster, D
     """The plan, the cluster, and what the module returns of it. AdminError where it may not be."""
     try:
         # what is wrong whatever the cluster is shall be said without it
-        planned(given.asked, 10**6)
+        planned(given.asked, MOST_BROKERS)
     except ProblemError as error:
         raise AdminError(error.problem) from None
     cluster = in_process(functools.partial(_looked, connection), given.beside)
@@ -149,11 +166,7 @@ def planned_here(connection: Connection, given: Given) -> Tuple[Plan, Cluster, D
 def benchmark(connection: Connection, given: Given) -> Dict[str, Any]:
     """Measure all rows; returns the module's values. A row that fails is one of the table."""
     plan, cluster, told = planned_here(connection, given)
-    pids = {
-        broker: process.pid
-        for broker, process in ((each, recorded(path)) for each, path in given.states.items())
-        if process is not None
-    }
+    pids = given.pids
     runs = earlier_runs(given.results)
     rows: List[Row] = []
     _say(given.progress, progress_line(plan, 0))
@@ -321,6 +334,7 @@ def _inside(pipe: Any, work: Callable[[Callable[[], bool]], Any], beside: int, p
     def going() -> bool:
         return os.getppid() == parent and (not beside or start_ticks(beside) is not None)
 
+    told: Tuple[Any, Optional[Problem]]
     try:
         told = (work(going), None)
     except AdminError as error:
@@ -329,5 +343,3 @@ def _inside(pipe: Any, work: Callable[[Callable[[], bool]], Any], beside: int, p
         told = (None, failed("the benchmark", f"{type(error).__name__}: {error}").problem)
     pipe.send(told)
     os._exit(0)
-
-

@@ -19,17 +19,16 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark i
     NONE,
     SCENARIO,
     SYNC,
+    TOOLS_SECONDS,
     Case,
     Plan,
     Setup,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import (
-    AS_EXPECTED,
     Row,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     approximate_duration,
-    approximate_size,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
 
@@ -42,11 +41,14 @@ LEAST_NOISE = 0.15
 # So many standard deviations of the parts of a row are noise.
 DEVIATIONS = 2.0
 MEGA = 1e6
-ROUND_TRIP, QUOTA, CLIENT, CPU, BROKER, DISK, NETWORK, REPLICATION, UNKNOWN = (
+# Others have more of a busy machine's cores than this share.
+OTHERS_SHARE = 0.4
+ROUND_TRIP, QUOTA, CLIENT, CPU, OTHERS, BROKER, DISK, NETWORK, REPLICATION, UNKNOWN = (
     "round trip",
     "quota",
     "client core",
     "CPU of the machine",
+    "other processes",
     "broker CPU",
     "broker disk",
     "network",
@@ -142,7 +144,7 @@ def _limits(setup: Setup, load: Load) -> Iterator[str]:
     if (load.client_core or 0.0) >= CORE_BUSY:
         yield CLIENT
     if busy is not None and busy >= MACHINE_BUSY:
-        yield CPU
+        yield OTHERS if _others(load) > OTHERS_SHARE * load.cores else CPU
     if cores and max(cores) >= CORE_BUSY * load.cores:
         yield BROKER
     # the disk is the brokers' only where they are here
@@ -160,7 +162,8 @@ def _limits(setup: Setup, load: Load) -> Iterator[str]:
 _WORDS = {
     QUOTA: "a quota of the brokers throttles the producers",
     CLIENT: "one thread of a producer fills its core: more producers go further",
-    CPU: "the cores of this machine, which clients and brokers share",
+    CPU: "the cores of this machine are busy, which clients and brokers share",
+    OTHERS: "the cores of this machine are busy with something else: measure again on a quiet one",
     BROKER: "a broker fills the cores of its machine",
     DISK: "brokers wait for their disks",
     NETWORK: "the network card is full",
@@ -170,13 +173,23 @@ _WORDS = {
 }
 
 
+def _others(load: Load) -> float:
+    """Cores that neither clients nor brokers of this benchmark have used, as far as that can be seen."""
+    known = [load.client_cores or 0.0, load.consumer_cores or 0.0]
+    known += [each["cores"] for each in load.brokers.values()]
+    return (load.usage.get("busy") or 0.0) * load.cores - sum(known)
+
+
 def _network(load: Load) -> Optional[float]:
     rate = load.usage.get("network_rate")
     return None if rate is None or not load.network_bits else rate * 8 / load.network_bits
 
 
 def _figures(setup: Setup, load: Load) -> Iterator[str]:
-    yield f"busiest producer thread {_share(load.client_core)} of a core"
+    yield (
+        f"busiest producer thread {_share(load.client_core)} of a core,"
+        f" all clients {(load.client_cores or 0.0) + (load.consumer_cores or 0.0):.2f} cores"
+    )
     if load.brokers:
         cores = sum(each["cores"] for each in load.brokers.values())
         written = [each["written_rate"] for each in load.brokers.values()]
@@ -184,7 +197,7 @@ def _figures(setup: Setup, load: Load) -> Iterator[str]:
         yield f"brokers {cores:.2f} cores, {told} written to disk"
         yield (
             f"machine {_share(load.usage.get('busy'))} of {counted(load.cores, 'core')},"
-            f" waits for disks {_share(load.usage.get('stalled'))} of the time"
+            f" others {max(0.0, _others(load)):.2f} cores, waits for disks {_share(load.usage.get('stalled'))} of the time"
         )
     else:
         yield "brokers' CPU and disks unknown: they do not run where the load does"
@@ -373,9 +386,7 @@ def results(
     return found
 
 
-def benchmark_lines(
-    rows: Sequence[Mapping[str, Any]], witnesses: Sequence[str] = ()
-) -> List[str]:
+def benchmark_lines(rows: Sequence[Mapping[str, Any]], witnesses: Sequence[str] = ()) -> List[str]:
     """The table of rows (as `kept` has them), ratios first, and below it what limits each and what changed."""
     cells = []
     for each in rows:
@@ -445,12 +456,10 @@ def _lost_by_tools(witness: Mapping[str, Any]) -> int:
 
 def progress_line(plan: Plan, done: int, last: Optional[Mapping[str, Any]] = None) -> str:
     """What is said when so many rows are done: the last one, and how long the others take."""
-    left = sum(plan.seconds_of(each) for each in plan.cases[done:])
+    left = sum(plan.seconds_of(each) for each in plan.cases[done:]) + TOOLS_SECONDS * plan.tools
     told_of = f"{last['case']}: {last['observed']}; " if last else ""
     number = f"{done} of {counted(len(plan.cases), 'row')} done"
     return f"{number}, {told_of}about {approximate_duration(left)} left"
-
-
 
 
 def witness_lines(witness: Mapping[str, Any], first: Optional[Load]) -> List[str]:
@@ -458,7 +467,9 @@ def witness_lines(witness: Mapping[str, Any], first: Optional[Load]) -> List[str
     if witness.get("why"):
         return [f"Second witness: none. {witness['why']}"]
     made, read = witness.get("producer"), witness.get("consumer")
-    lines = ["Second witness, Kafka's own tools with the first row's settings, nothing else beside:"]
+    lines = [
+        "Second witness, Kafka's own tools with the first row's settings, nothing else beside:"
+    ]
     if made:
         lines.append(
             f"  kafka-producer-perf-test: {made['rate']:,.0f} records/s{_against(made['rate'], first)},"

@@ -204,17 +204,22 @@ class _Sender:
     def _throttle(self, _event: Any) -> None:
         self.throttled = True
 
-    def fill(self, size: int) -> None:
-        """Write so many bytes, at least one record for each partition: connections are there then, too."""
+    def fill(self, size: int) -> Dict[Key, int]:
+        """Write so many bytes, at least one record for each partition: connections are there then, too.
+
+        Returns how many records were written.
+        """
         value = _TIME.pack(0) + payloads(max(LEAST_RECORD, min(FILL_RECORD_BYTES, size)))[0]
         for number in range(max(len(self._keys), size // len(value))):
             self._send(self._keys[number % len(self._keys)], value)
             if not number % BURST and not self._talk.going():
-                return
+                break
         self._producer.flush(DELIVERY_SECONDS)
+        written = {key: count - self.failed.get(key, 0) for key, count in self.sent.items()}
         self.waited = 0.0
         self.sent.clear()
         self.failed.clear()
+        return written
 
     def _send(self, key: Key, value: bytes) -> None:
         while True:
@@ -261,8 +266,7 @@ def _produce(
     """A producer's process."""
     talk.hear()
     sender = _Sender(talk, settings, setup, keys)
-    sender.fill(setup.retained_bytes // setup.producers)
-    talk.tell("ready")
+    talk.tell(sender.fill(setup.retained_bytes // setup.producers))
     talk.hear()
     before = threads_of(os.getpid())
     began, ended = sender.run(seconds, most)
@@ -305,7 +309,7 @@ def _consume(talk: Talk, settings: Settings, setup: Setup) -> None:
         messages = consumer.consume(1000, 0.1)
         now_ns, good = time.monotonic_ns(), [each for each in messages if not each.error()]
         for message in good[-count % sampled :: sampled]:
-            latencies.append((now_ns - _TIME.unpack_from(message.value())[0]) / 1e6)
+            latencies.append((now_ns - _TIME.unpack_from(message.value() or b"")[0]) / 1e6)
         count += len(good)
         if good:
             last = time.monotonic()
@@ -376,9 +380,8 @@ def _measured(
 ) -> Load:
     for each in producers:
         each.say("fill")
-    for each in producers:
-        each.hear(2 * ANSWER_SECONDS + setup.retained_bytes / 2**20)
-    starts = dict(client.fetch_both_ends(keys)[1])
+    fills = [each.hear(2 * ANSWER_SECONDS + setup.retained_bytes / 2**20) for each in producers]
+    starts = _arrived(client, keys, {}, fills)
     shares = [keys[number % setup.consumers :: setup.consumers] for number in range(len(consumers))]
     for each, share in zip(consumers, shares):
         each.say({key: starts[key] for key in share})
@@ -389,40 +392,59 @@ def _measured(
         each.say("go")
     made = [each.hear(plan.seconds + DELIVERY_SECONDS + ANSWER_SECONDS) for each in producers]
     used = between(before, snapshot(pids))
-    acknowledged = {
-        key: sum(each["sent"].get(key, 0) - each["failed"].get(key, 0) for each in made)
-        for key in keys
-    }
-    there: Dict[Key, int] = {}
-
-    def arrived() -> bool:
-        ends = client.fetch_both_ends(keys)[1]
-        there.update({key: ends[key] - starts[key] for key in keys})
-        return all(there[key] >= acknowledged[key] for key in keys)
-
-    # with acks of 0 and 1 followers may lag
-    wait_until(arrived, ANSWER_SECONDS)
+    ends = _arrived(client, keys, starts, [_acknowledged(each) for each in made])
+    there = {key: ends[key] - starts[key] for key in keys}
     for each, share in zip(consumers, shares):
         each.say(sum(there[key] for key in share))
     got = [each.hear(2 * ANSWER_SECONDS) for each in consumers]
-    return _load(made, got, acknowledged, there, used)
+    return _load(made, got, there, used)
+
+
+def _acknowledged(made: Mapping[str, Any]) -> Dict[Key, int]:
+    return {key: count - made["failed"].get(key, 0) for key, count in made["sent"].items()}
+
+
+def _arrived(
+    client: DrillClient,
+    keys: Sequence[Key],
+    starts: Mapping[Key, int],
+    counts: Sequence[Mapping[Key, int]],
+) -> Dict[Key, int]:
+    """The end offsets of partitions once so many records are behind the starts, or at a deadline.
+
+    With acks of 0 and 1 some are on their way, or followers lag.
+    """
+    ends: Dict[Key, int] = {}
+
+    def arrived() -> bool:
+        ends.update(client.fetch_both_ends(keys, first=False)[1])
+        return all(
+            ends[key] - starts.get(key, 0) >= sum(each.get(key, 0) for each in counts)
+            for key in keys
+        )
+
+    wait_until(arrived, ANSWER_SECONDS)
+    return dict(ends)
 
 
 def _load(
     made: Sequence[Mapping[str, Any]],
     got: Sequence[Mapping[str, Any]],
-    acknowledged: Mapping[Key, int],
     there: Mapping[Key, int],
     used: Mapping[str, Any],
 ) -> Load:
     seconds = max(each["ended"] for each in made) - min(each["began"] for each in made)
     received_seconds = max((each["seconds"] for each in got), default=0.0)
+    acknowledged = [_acknowledged(each) for each in made]
     lengths = [each["ended"] - each["began"] for each in made]
     return Load(
         sent=sum(sum(each["sent"].values()) for each in made),
         failed=sum(sum(each["failed"].values()) for each in made),
         there=sum(there.values()),
-        missing=sum(max(0, acknowledged[key] - there[key]) for key in there),
+        missing=sum(
+            max(0, sum(each.get(key, 0) for each in acknowledged) - count)
+            for key, count in there.items()
+        ),
         seconds=seconds,
         received=sum(each["count"] for each in got),
         latency_ms=percentiles([time_ms for each in got for time_ms in each["latencies"]]),

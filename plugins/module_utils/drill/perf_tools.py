@@ -45,6 +45,19 @@ class Tools:
         return bool(self.release) and os.path.exists(os.path.join(self.release, "bin", PRODUCER))
 
 
+def tools_of(pid: int, properties: Mapping[str, str], proc: str = "/proc") -> Tools:
+    """The tools of the release that a broker's process runs, and its Java."""
+    try:
+        with open(f"{proc}/{pid}/cmdline", encoding="utf-8", errors="replace") as stream:
+            words = stream.read().split("\0")
+        java = os.readlink(f"{proc}/{pid}/exe")
+    except OSError:
+        return Tools("", "", {})
+    paths = [path for word in words for path in word.split(":") if path.endswith("/libs/*")]
+    release = os.path.dirname(os.path.dirname(paths[0])) if paths else ""
+    return Tools(release, os.path.dirname(os.path.dirname(java)), properties)
+
+
 def producer_properties(setup: Setup) -> Dict[str, str]:
     """Java's settings of a row's producer."""
     return {
@@ -126,9 +139,7 @@ def _escaped(value: str) -> str:
     return f"\\{text}" if text[:1] == " " else text
 
 
-def _run(
-    tools: Tools, directory: str, words: Sequence[str], going: Callable[[], bool]
-) -> str:
+def _run(tools: Tools, directory: str, words: Sequence[str], going: Callable[[], bool]) -> str:
     """What a tool prints. It is killed where this process ends, or nobody wants it any more."""
     environment = {
         **os.environ,
@@ -136,7 +147,9 @@ def _run(
         **({"JAVA_HOME": tools.java_home} if tools.java_home else {}),
     }
     command: List[str] = [os.path.join(tools.release, "bin", words[0]), *words[1:]]
-    with open(os.path.join(directory, "output"), "w+", encoding="utf-8", errors="replace") as output:
+    with open(
+        os.path.join(directory, "output"), "w+", encoding="utf-8", errors="replace"
+    ) as output:
         with subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

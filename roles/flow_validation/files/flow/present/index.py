@@ -18,7 +18,10 @@ from flow.present.report import document
 TIMES, RUNS = 10, 200
 # A name of a drill that stays in one line.
 NAME = 20
-_NUMBERS = ("pause", "before", "acknowledged", "lost", "a second")
+_NUMBERS = (
+    *("pause", "before", "acknowledged", "lost", "a second"),
+    *("ratio", "MB/s", "p50", "p95", "p99", "p99.9", "max"),
+)
 _SIGN = {"pass": "✓", "fail": "✕", "inconclusive": "?"}
 
 
@@ -37,9 +40,7 @@ def kind_of(verdict: str) -> str:
 
 def _head(cluster: str, runs: Sequence[Run]) -> str:
     if not runs:
-        says = (
-            "There is no run yet: playbooks/validate.yml, drill.yml and guarantees.yml make them."
-        )
+        says = "There is no run yet: playbooks/validate.yml, drill.yml, guarantees.yml and benchmark.yml make them."
         return f"<header><h1>Runs of {escape(cluster)}</h1><p>{says}</p></header>"
     last = runs[0]
     said = f"{last.kind}, {time_of(last.when)}"
@@ -70,7 +71,7 @@ def _drills(runs: Sequence[Run]) -> List[str]:
     note = f"The last {TIMES} times of each, the latest first. Pauses beside the one before."
     return [
         table(
-            "Drills and guarantees",
+            "Drills, guarantees and benchmarks",
             note,
             ("case", "when", "verdict", "pause", "before", "observed"),
             rows,

@@ -23,6 +23,7 @@ from flow.prepare import history, java_admin
 from flow.prepare import leftovers as left
 from flow.prepare.cluster import Cluster
 from flow.present import conclusion, report
+from flow.present.benchmarked import benchmarked_page
 from flow.present.drilled import drilled_page
 from flow.present.index import index_page, time_of
 from flow.probe import probes, trial
@@ -167,7 +168,8 @@ def _write_index(directory: str) -> int:
         title = (
             f"{run.kind.capitalize()} of {told.get('cluster') or 'a cluster'}, {time_of(run.when)}"
         )
-        write(page, drilled_page(title, run.verdict, run.summary, told))
+        page_of = benchmarked_page if run.kind == history.BENCHMARK else drilled_page
+        write(page, page_of(title, run.verdict, run.summary, told))
     runs = history.runs_below(directory)
     write(_index_of(directory), index_page(os.path.basename(os.path.abspath(directory)), runs))
     return len(runs)
