@@ -166,7 +166,8 @@ class Plan:
             f"rows: {len(self.cases)}, each with {self.seconds:g} s of load, or until it has written"
             f" {approximate_size(self.row_bytes)}",
             f"takes: about {approximate_duration(self.seconds_about)}",
-            f"bytes: at most {approximate_size(self.bytes_at_most)} on all disks together, freed a minute after the end",
+            f"bytes: at most {approximate_size(self.bytes_at_most)} on all disks together,"
+            " freed a minute after the end",
         ]
         return told
 

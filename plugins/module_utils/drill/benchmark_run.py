@@ -14,6 +14,7 @@ import json
 import multiprocessing
 import os
 import re
+import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -169,12 +170,13 @@ def benchmark(connection: Connection, given: Given) -> Dict[str, Any]:
     pids = given.pids
     runs = earlier_runs(given.results)
     rows: List[Row] = []
+    began = time.monotonic()
     _say(given.progress, progress_line(plan, 0))
     for number, case in enumerate(plan.cases):
         rows.append(_row(connection, plan, number, case, cluster.brokers, pids, given.beside))
         kept = results(rows, cluster.cluster_id, runs)
         _keep(given, plan, cluster, kept, {}, over=False)
-        _say(given.progress, progress_line(plan, number + 1, kept[-1]))
+        _say(given.progress, progress_line(plan, number + 1, time.monotonic() - began, kept[-1]))
     witness = _witnessed(connection, plan, cluster, given, rows[0][1])
     kept = results(rows, cluster.cluster_id, runs)
     _keep(given, plan, cluster, kept, witness, over=True)

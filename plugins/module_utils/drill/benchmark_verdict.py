@@ -197,7 +197,8 @@ def _figures(setup: Setup, load: Load) -> Iterator[str]:
         yield f"brokers {cores:.2f} cores, {told} written to disk"
         yield (
             f"machine {_share(load.usage.get('busy'))} of {counted(load.cores, 'core')},"
-            f" others {max(0.0, _others(load)):.2f} cores, waits for disks {_share(load.usage.get('stalled'))} of the time"
+            f" others {max(0.0, _others(load)):.2f} cores,"
+            f" waits for disks {_share(load.usage.get('stalled'))} of the time"
         )
     else:
         yield "brokers' CPU and disks unknown: they do not run where the load does"
@@ -454,9 +455,13 @@ def _lost_by_tools(witness: Mapping[str, Any]) -> int:
     return max(0, made["records"] - witness.get("there", 0)) if made else 0
 
 
-def progress_line(plan: Plan, done: int, last: Optional[Mapping[str, Any]] = None) -> str:
-    """What is said when so many rows are done: the last one, and how long the others take."""
+def progress_line(
+    plan: Plan, done: int, elapsed: float = 0.0, last: Optional[Mapping[str, Any]] = None
+) -> str:
+    """What is said when so many rows are done: the last one, and how long the others take, by those so far."""
+    expected = sum(plan.seconds_of(each) for each in plan.cases[:done])
     left = sum(plan.seconds_of(each) for each in plan.cases[done:]) + TOOLS_SECONDS * plan.tools
+    left *= elapsed / expected if expected and elapsed else 1.0
     told_of = f"{last['case']}: {last['observed']}; " if last else ""
     number = f"{done} of {counted(len(plan.cases), 'row')} done"
     return f"{number}, {told_of}about {approximate_duration(left)} left"

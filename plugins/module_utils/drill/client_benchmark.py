@@ -454,7 +454,7 @@ def _load(
         client_core=max(each["thread_seconds"] / length for each, length in zip(made, lengths)),
         client_cores=sum(each["cpu_seconds"] for each in made) / seconds,
         consumer_core=_highest(each["thread_seconds"] / max(each["seconds"], 1e-3) for each in got),
-        consumer_cores=_highest([sum(each["cpu_seconds"] for each in got) / seconds]),
+        consumer_cores=sum(each["cpu_seconds"] for each in got) / max(seconds, received_seconds),
         received_seconds=received_seconds,
         cores=os.cpu_count() or 1,
         usage=used,

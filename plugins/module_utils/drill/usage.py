@@ -27,7 +27,9 @@ class Process:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Counters at a moment. `machine` are (busy, all) seconds of its cores; `stalled_seconds`: some task waited for a disk."""
+    """Counters at a moment. `machine` are (busy, all) seconds of its cores; `stalled_seconds`: in which some
+    task waited for a disk; `sent`: bytes of each network interface.
+    """
 
     at: float
     processes: Mapping[int, Process] = field(default_factory=dict)
