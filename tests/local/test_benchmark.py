@@ -95,7 +95,7 @@ def test_rows_are_measured_and_compared_with_the_run_before(either):
         "ROW ",
         "RATIO",
         "P99.9",
-        "What limits each row:",
+        "What limits the rows",
         "Second witness",
         "No earlier run",
     ):

@@ -170,10 +170,12 @@ def benchmark(connection: Connection, given: Given) -> Dict[str, Any]:
     pids = given.pids
     runs = earlier_runs(given.results)
     rows: List[Row] = []
-    began = time.monotonic()
     _say(given.progress, progress_line(plan, 0))
+    # for nothing: brokers that have just started are slower
+    _row(connection, plan, 0, plan.cases[0], cluster.brokers, pids, given.beside)
+    began = time.monotonic()
     for number, case in enumerate(plan.cases):
-        rows.append(_row(connection, plan, number, case, cluster.brokers, pids, given.beside))
+        rows.append(_row(connection, plan, number + 1, case, cluster.brokers, pids, given.beside))
         kept = results(rows, cluster.cluster_id, runs)
         _keep(given, plan, cluster, kept, {}, over=False)
         _say(given.progress, progress_line(plan, number + 1, time.monotonic() - began, kept[-1]))
@@ -201,24 +203,13 @@ def _row(
     pids: Mapping[int, int],
     beside: int,
 ) -> Row:
-    work = functools.partial(_measure, connection, plan, number, brokers, pids)
+    work = functools.partial(measured_row, connection, plan, case.setup, number, brokers, pids)
     try:
         return case, in_process(work, beside), ""
     except AdminError as error:
         if beside and start_ticks(beside) is None:
             raise
         return case, None, error.message
-
-
-def _measure(
-    connection: Connection,
-    plan: Plan,
-    number: int,
-    brokers: Sequence[int],
-    pids: Mapping[int, int],
-    going: Callable[[], bool],
-) -> Load:
-    return measured_row(connection, plan, number, brokers, pids, going)
 
 
 def _witnessed(

@@ -407,13 +407,62 @@ def benchmark_lines(rows: Sequence[Mapping[str, Any]], witnesses: Sequence[str] 
         )
     lines = table(COLUMNS, cells) if cells else []
     lines += ["", "Latency is end to end, from the sending to the consumer, in ms."]
-    lines += ["", "What limits each row:"]
-    lines += [f"  {each['case']}: {each['why']}" for each in rows]
+    lines += ["", "What limits the rows, and the figures that say so:", *_figures_table(rows)]
+    limits = dict.fromkeys(each["limit"] for each in rows if each["load"])
+    lines += ["", *(f"{each}: {_WORDS[each]}." for each in limits)]
     lines += ["", *witnesses, *_compared(rows)]
     amiss = [f"{each['case']}: {text}" for each in rows for text in [*each["wrong"], *each["open"]]]
     if amiss:
         lines += ["", *amiss]
     return [*lines, "", summary_of(rows)]
+
+
+FIGURES = (
+    *(
+        "ROW",
+        "LIMIT",
+        "THREAD",
+        "CLIENTS",
+        "BROKERS",
+        "OTHERS",
+        "MACHINE",
+        "DISK MB/S",
+        "DISK WAIT",
+    ),
+    *("COPIED MB/S", "QUEUE FULL"),
+)
+EXPLAINED = (
+    "THREAD: busiest producer thread, of a core; CLIENTS, BROKERS, OTHERS: cores; MACHINE: of its cores;"
+    " DISK: written by brokers, and when somebody waited for it; COPIED: to other replicas, before compression;"
+    " QUEUE FULL: when producers waited for room."
+)
+
+
+def _figures_table(rows: Sequence[Mapping[str, Any]]) -> List[str]:
+    cells = []
+    for each in rows:
+        if each["load"]:
+            load, setup = Load.from_dict(each["load"]), Setup(**each["setup"])
+            cells.append([each["case"], each["limit"], *_figure_cells(setup, load)])
+    return [*table(FIGURES, cells), EXPLAINED] if cells else []
+
+
+def _figure_cells(setup: Setup, load: Load) -> List[str]:
+    used = list(load.brokers.values())
+    written = [each["written_rate"] for each in used]
+    copied = load.rate * setup.record_bytes * (setup.replication - 1) / MEGA
+    unknown = not used
+    return [
+        _share(load.client_core),
+        f"{(load.client_cores or 0.0) + (load.consumer_cores or 0.0):.2f}",
+        UNKNOWN if unknown else f"{sum(each['cores'] for each in used):.2f}",
+        UNKNOWN if unknown else f"{max(0.0, _others(load)):.2f}",
+        _share(load.usage.get("busy")),
+        UNKNOWN if unknown or None in written else f"{sum(written) / MEGA:.1f}",
+        UNKNOWN if unknown else _share(load.usage.get("stalled")),
+        f"{copied:.1f}",
+        _share(load.waited),
+    ]
 
 
 def _compared(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

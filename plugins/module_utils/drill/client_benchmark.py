@@ -331,17 +331,17 @@ def keys_of(setup: Setup, topics: Sequence[str]) -> List[Key]:
 def measured_row(
     connection: Connection,
     plan: Plan,
+    setup: Setup,
     number: int,
     brokers: Sequence[int],
     pids: Mapping[int, int],
     going: Callable[[], bool],
 ) -> Load:
-    """Measure the row of this number with topics of its own. AdminError where it cannot be done.
+    """Measure a row with topics of its own, which have this number. AdminError where it cannot be done.
 
     `pids`: processes of brokers that run on this machine. `going` says whether somebody still wants it.
     """
-    setup = plan.cases[number].setup
-    layout = assignments(setup, brokers, number + 1)
+    layout = assignments(setup, brokers, number)
     keys, settings = keys_of(setup, list(layout)), librdkafka_settings(connection)
     most = max(1, plan.row_bytes // setup.producers // (setup.record_bytes + OVERHEAD_BYTES))
     producers, consumers = [], []
