@@ -8,6 +8,7 @@ import pytest
 from flow.judge import verdict
 from flow.prepare import history
 from flow.present import report
+from flow.present.benchmarked import benchmarked_page
 from flow.present.drilled import drilled_page
 from flow.present.index import index_page
 
@@ -252,13 +253,20 @@ def of_guarantees():
     return drilled_page("Guarantees", "NOT as expected", "2 of 4", reports.guarantees())
 
 
+def of_rows(page, index):
+    """The page of this name."""
+    told = ("Benchmark", "NOT as expected", "1 of 3", reports.benchmark())
+    pages = {"index": lambda: index, "guarantees": of_guarantees}
+    return pages.get(page, lambda: benchmarked_page(*told))()
+
+
 @WIDTHS
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("page", ["index", "guarantees"])
+@pytest.mark.parametrize("page", ["index", "guarantees", "benchmark"])
 def test_the_list_of_runs_and_a_page_of_rows_are_read_everywhere(
     browser, index, page, width, scheme
 ):
-    browser.show(index if page == "index" else of_guarantees(), width, scheme=scheme)
+    browser.show(of_rows(page, index), width, scheme=scheme)
     assert browser.ask("document.documentElement.scrollWidth") <= width
     texts = browser.ask(TEXTS)
     assert len(texts) > 50

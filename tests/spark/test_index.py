@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 from flow.prepare import history
+from flow.present.benchmarked import benchmarked_page
 from flow.present.drilled import RANGES, drilled_page, ranges
 from flow.present.index import TIMES, index_page
 
 from tests.support import verdicts
-from tests.support.reports import HOSTILE_CASE, drilled, guarantees, kept_reports
+from tests.support.reports import HOSTILE_CASE, benchmark, drilled, guarantees, kept_reports
 
 JOB = Path(__file__).resolve().parents[2] / "roles/flow_validation/files/job.py"
 
@@ -120,6 +121,37 @@ def test_a_run_of_rows_gets_a_page_to_which_the_list_leads(tmp_path):
     assert [path for path, _run, _told in history.runs_of_rows(str(tmp_path))] == [
         str(changed.with_suffix(".html"))
     ]
+
+
+def test_a_benchmark_is_listed_and_its_page_has_ratios_latencies_limits_and_the_second_witness(
+    tmp_path,
+):
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "20261103T120000Z.json").write_text(json.dumps(benchmark()))
+    run_job("index", f"--output={tmp_path}")
+    listed = Reader((tmp_path / "index.html").read_text())
+    assert "benchmarks/20261103T120000Z.html" in listed.links
+    assert listed.rows[-1][1:3] == ["benchmark", "✕ NOT as expected"]
+    text = (tmp_path / "benchmarks" / "20261103T120000Z.html").read_text()
+    page = Reader(text)
+    assert not page.tags & {"script", "img", "link", "iframe", "object"}
+    numbers = {row[0]: row[1:] for row in page.rows if len(row) == 9}
+    assert numbers["first row"][:6] == ["1.00", "20,000", "2.0", "60,001", "0", "0.98"]
+    assert numbers[HOSTILE_CASE][0] == "3.00" and numbers["mode=sync"][0] == "–"
+    latency = {row[0]: row[1:] for row in page.rows if len(row) == 6}
+    assert latency["first row"] == ["1.2", "2.5", "30.0", "400.0", "5,000.0"]
+    assert "mode=sync" not in latency and "mode=sync: it was late" in text
+    words = {row[0]: row[1:] for row in page.rows if len(row) == 3}
+    assert words["first row"][0] == "client core" and "97 % of a core" in words["first row"][1]
+    for said in ("1,234 records a second, 500 sent, 500 there", "9,876 records a second, 500 read"):
+        assert said in text
+    assert text.count("<figure") == 2
+
+
+@pytest.mark.parametrize("rows", [[], [{"case": "first row"}], ["x", None]])
+def test_a_benchmark_that_was_interrupted_early_has_a_page_all_the_same(rows):
+    text = benchmarked_page("Benchmark", "open", "0 of 3", {"drills": rows, "names": ["first row"]})
+    assert "Benchmark: open" in text
 
 
 def test_the_page_of_a_run_has_its_table_losses_and_plots():

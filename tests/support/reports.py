@@ -67,6 +67,43 @@ def guarantees(**more):
     return {"cluster": "throwaway", "names": names, "over": True, "drills": rows, **more}
 
 
+def benchmark(**more):
+    """What playbooks/benchmark.yml keeps: a row, one of a hostile name that lost records, one that failed."""
+    rows = []
+    for case, verdict, rate in (
+        ("first row", "as expected", 20_000),
+        (HOSTILE_CASE, "NOT as expected", 60_000),
+    ):
+        latency = {"p50": 1.25, "p95": 2.5, "p99": 30.0, "p99.9": 400.0, "max": 5000.0}
+        rows.append(
+            {
+                "case": case,
+                "done": "async (acks=all, many in flight), records of 100 B",
+                "observed": f"{rate:,} records/s",
+                "pause_ms": None,
+                "verdict": verdict,
+                "wrong": ["2 acknowledged records are not there"] if rate > 20_000 else [],
+                "open": [],
+                "setup": {"record_bytes": 100},
+                "load": {"latency_ms": latency, "parts": [19_000.0, 20_000.5, 21_000.0, 18_000.0]},
+                "ratio": rate / 20_000,
+                "limit": "client core",
+                "why": "one thread of a producer fills its core; busiest producer thread 97 % of a core",
+                "change": {"ratio": 0.98},
+                "seen": {"acknowledged": 60_001, "lost": 0, "measured": {"rate": rate}},
+            }
+        )
+    rows.append({"case": "mode=sync", "verdict": "open", "open": ["it was late"], "load": None})
+    witness = {
+        "producer": {"records": 500, "rate": 1234.5},
+        "consumer": {"records": 500, "rate": 9876.5},
+        "there": 500,
+    }
+    names = [each["case"] for each in rows]
+    told = {"cluster": "local", "names": names, "over": True, "drills": rows, "witness": witness}
+    return {**told, **more}
+
+
 def kept_reports(directory):
     """Eight runs of six weeks: good, bad, interrupted, and one whose verdict is cut off."""
     good, bad = verdicts.passing(), verdicts.failing()
