@@ -325,7 +325,7 @@ def broken(case: Case, load: Load) -> Iterator[str]:
 def told(case: Case, load: Load, first: Optional[Load]) -> Iterator[str]:
     """What was measured, in a few words each."""
     if first is not None and first.rate:
-        yield f"{load.rate / first.rate:.2f} of the first row"
+        yield f"{ratio_text(load.rate / first.rate)} of the first row"
     yield f"{load.rate:,.0f} records/s, {_bytes_a_second(load.rate * case.setup.record_bytes)}"
     yield f"{load.acknowledged:,} acknowledged, {load.there:,} there"
     if load.failed:
@@ -334,6 +334,11 @@ def told(case: Case, load: Load, first: Optional[Load]) -> Iterator[str]:
     if latency.get("p50") is not None:
         yield f"end to end {_ms(latency['p50'])} / p99.9 {_ms(latency['p99.9'])} ms"
     yield f"limit: {limit_of(case.setup, load)[0]}"
+
+
+def ratio_text(ratio: float) -> str:
+    """A ratio with two digits behind the point, small ones with two that are not zero."""
+    return f"{ratio:.2f}" if ratio >= 0.1 or not ratio else f"{ratio:.2g}"
 
 
 def _ms(milliseconds: Optional[float]) -> str:
@@ -398,7 +403,7 @@ def benchmark_lines(rows: Sequence[Mapping[str, Any]], witnesses: Sequence[str] 
         cells.append(
             [
                 each["case"],
-                "-" if each["ratio"] is None else f"{each['ratio']:.2f}",
+                "-" if each["ratio"] is None else ratio_text(each["ratio"]),
                 f"{load.rate:,.0f}",
                 f"{load.rate * each['setup']['record_bytes'] / MEGA:.1f}",
                 *(_ms(load.latency_ms.get(name)) for name in PERCENTILES),

@@ -66,7 +66,7 @@ def _numbers(row: Mapping[str, Any]) -> List[str]:
     bytes_rate = rate * size / MEGA if rate is not None and size else None
     return [
         _name(row),
-        cell("ratio", _number(row.get("ratio"), 2), number=True),
+        cell("ratio", _ratio(row.get("ratio")), number=True),
         cell("a second", _number(rate), number=True),
         cell("MB/s", _number(bytes_rate, 1), number=True),
         cell("acknowledged", _number(seen.get("acknowledged")), number=True),
@@ -91,6 +91,11 @@ def _words(row: Mapping[str, Any]) -> List[str]:
 
 def _number(value: Optional[float], digits: int = 0) -> str:
     return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def _ratio(value: Optional[float]) -> str:
+    """Small ones with two digits that are not zero."""
+    return f"{value:.2g}" if value and value < 0.1 else _number(value, 2)
 
 
 def _amiss(rows: Iterable[Mapping[str, Any]]) -> str:

@@ -323,6 +323,14 @@ def test_a_table_has_ratios_first_and_what_limits_each_row():
     assert text[-1] == "3 rows measured; what was acknowledged is there."
 
 
+@pytest.mark.parametrize(
+    "ratio, text",
+    [(1.0, "1.00"), (2.044, "2.04"), (0.5, "0.50"), (0.0041, "0.0041"), (0.0, "0.00")],
+)
+def test_a_small_ratio_is_not_nothing(ratio, text):
+    assert benchmark_verdict.ratio_text(ratio) == text
+
+
 def test_acknowledged_records_that_are_not_there_fail_the_run():
     cases = planned(Asked("mode", {"mode": "async,none"}), 3).cases
     lossy = load(missing=3, there=997, received=997)
