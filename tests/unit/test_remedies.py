@@ -9,6 +9,10 @@ from pathlib import Path
 
 import yaml
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark import (
+    DIMENSIONS,
+    OTHERS,
+)
 from scripts import generate_docs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +56,8 @@ def variables():
         known |= set(yaml.safe_load(path.read_text(encoding="utf-8")) or ())
     for path in ROOT.glob("inventories/*/hosts.yml"):
         known |= set(re.findall(r"\b(local_[a-z_]+)\b", path.read_text(encoding="utf-8")))
-    return known
+    # the playbook hands on whatever begins so
+    return known | {f"benchmark_{name}" for name in (*DIMENSIONS, *OTHERS)}
 
 
 def test_every_playbook_that_is_named_exists():

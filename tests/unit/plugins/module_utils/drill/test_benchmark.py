@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 
@@ -40,6 +42,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue i
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 
 GIB = 2**30
+ROOT = Path(__file__).resolve().parents[5]
 
 
 # -- which rows
@@ -135,6 +138,15 @@ def test_the_bytes_said_before_are_those_of_all_brokers_together():
     assert plan.bytes_at_most == (192 + 64) * 2**20 * 13
     text = "\n".join(plan.lines("mine"))
     assert "bytes: at most 3.2 GiB" in text and "rows: 3" in text and "takes: about" in text
+
+
+def test_the_page_has_what_can_be_given_with_its_defaults():
+    page = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `benchmark_(\w+)` \| `?([^|`]+?)`? \|", page, re.MULTILINE))
+    wanted = {name: each.values or "all" for name, each in benchmark.DIMENSIONS.items()}
+    assert rows == wanted
+    for name, each in benchmark.OTHERS.items():
+        assert f"`benchmark_{name}" in page and (each.values in page or name == "tools")
 
 
 # -- room
