@@ -418,7 +418,7 @@ def test_hurt_log_is_named(hurt, scene):
     assert scene.topic in (scene.directory / "report.html").read_text()
 
 
-# A minute each: the last run always, the others in soak.
+# The last run always, the others in soak: what differs among them is what the test behind this one asks of all.
 @pytest.mark.parametrize(
     "scene",
     [
@@ -437,6 +437,20 @@ def test_a_batch_that_cannot_be_decoded_costs_that_batch(hurt, scene):
         assert 0 < check["count"] <= last - first + 1, check
         for witness in check["witnesses"]:
             assert witness["partition"] == 1 and first <= witness["offset"] <= last, witness
+
+
+@pytest.mark.parametrize("scene", CODECS, ids=[scene.name for scene in CODECS])
+def test_what_lies_behind_such_a_batch_is_not_waited_for(hurt, scene):
+    """librdkafka asks for the batch for ever: a group comes as far as that, and says why."""
+    from flow.judge.continuity import Groups
+
+    first, last = scene.batch
+    settings = {"bootstrap.servers": hurt.bootstrap_servers}
+    groups = Groups(settings, scene.topic, [f"{scene.topic}-group"], 60)
+    groups.commit({1: 0})
+    delivery = groups.deliveries({1: (0, RECORDS // PARTITIONS)})[f"{scene.topic}-group"]
+    assert delivery.complaints and "Nothing came" not in " ".join(delivery.complaints)
+    assert delivery.missed[1][0][0] == first and delivery.missed[1][-1][1] >= last
 
 
 # Without the ledger: the same logs, by expressions that say what the job's own records mean.

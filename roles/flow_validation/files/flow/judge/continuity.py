@@ -12,6 +12,7 @@ SAMPLE records of it: they share the cores with the judging.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -26,6 +27,7 @@ WHOLE = 100_000  # records: so many, and fewer, each group reads to the end
 SAMPLE = 10_000  # that it reads of more than those, evenly of all partitions
 _BATCH = 10_000
 _AGAIN_SECONDS = 0.2
+_REFUSALS = 3  # of the same batch, until nothing behind it is waited for
 _COORDINATOR_MOVES = frozenset(
     "NOT_COORDINATOR COORDINATOR_NOT_AVAILABLE COORDINATOR_LOAD_IN_PROGRESS _WAIT_COORD"
     " UNSTABLE_OFFSET_COMMIT _TRANSPORT _TIMED_OUT".split()
@@ -249,6 +251,8 @@ class Groups:
 
         left = {number for number, (first, end) in spans.items() if end > first}
         complaints: list = []
+        damaged = (KafkaError._BAD_COMPRESSION, KafkaError._BAD_MSG)
+        refusals: Counter = Counter()
         consumer.subscribe([self._topic])
         deadline = time.monotonic() + self._timeout
         while left and time.monotonic() < deadline and not stopping.requested.is_set():
@@ -259,7 +263,11 @@ class Groups:
                     ended = error.code() == KafkaError._PARTITION_EOF
                     # a new leader may not know yet how far the others have come: wait for the rest
                     reached = ended and at >= spans.get(number, (0, 0))[1]
-                    if reached or error.code() == KafkaError._AUTO_OFFSET_RESET:
+                    if error.code() in damaged:
+                        refusals[number, at] += 1
+                    # librdkafka asks for a batch that it cannot decode again and again, and never for the next
+                    stuck = refusals[number, at] >= _REFUSALS
+                    if reached or stuck or error.code() == KafkaError._AUTO_OFFSET_RESET:
                         left.discard(number)
                     if not ended and len(complaints) < 3:
                         complaints.append(error.str())
