@@ -71,7 +71,9 @@ options:
     choices: [always, on_create]
     default: always
   plugin_prefixes:
-    description: Beginnings of keys that the brokers do not know, because a plug-in reads them.
+    description:
+      - Beginnings of keys that the brokers do not know, because a plug-in reads them.
+      - Brokers tell no value of such a key, so they belong into C(secrets) of an item.
     type: list
     elements: str
     default: []

@@ -114,16 +114,15 @@ def users(names):
 
 
 def configs(names):
-    """A setting for each name; brokers take what a plug-in may read."""
-    options = {"plugin_prefixes": ["my."]}
+    """A setting for each name; brokers take what a plug-in may read, and tell no value of it."""
+    options = {"plugin_prefixes": ["my."], "update_secrets": "on_create"}
     for step, value, kinds in (
         ("create", "1", ["INCREMENTAL_ALTER_CONFIGS"]),
-        ("unchanged", "1", []),
-        ("change", "2", ["INCREMENTAL_ALTER_CONFIGS"]),
+        ("unchanged", "2", []),
         ("remove", None, ["INCREMENTAL_ALTER_CONFIGS"]),
     ):
         settings = {f"my.{each}": value for each in names}
-        yield step, {"configs": [{"scope": "cluster", "settings": settings}], **options}, kinds
+        yield step, {"configs": [{"scope": "cluster", "secrets": settings}], **options}, kinds
 
 
 LIVES = {

@@ -189,10 +189,15 @@ def _key_problem(
             key,
             value,
         )
-    elif secret and each.settings.get(key) is not None:
+    elif (secret or (setting is None and not elsewhere)) and each.settings.get(key) is not None:
+        # Brokers hide the value of a key that they do not know, so whether it is set nobody could tell.
         yield Problem(
             "configs.secret",
-            "it is a secret, and settings are shown",
+            (
+                "it is a secret, and settings are shown"
+                if secret
+                else "the brokers do not know this key, and tell no value of it"
+            ),
             "move it from settings to secrets",
             subjects,
             key,

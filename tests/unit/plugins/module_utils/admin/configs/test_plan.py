@@ -147,9 +147,14 @@ def test_a_throttle_that_nobody_has_set_yet_is_known():
     assert plan(snapshot(), DesiredScope(ONE, {THROTTLES[0]: "5"}))
 
 
-def test_keys_of_plug_ins_and_keys_that_are_set_already_may_be_named():
+def test_keys_of_plug_ins_are_secrets_and_keys_that_are_set_already_may_be_named():
+    """Brokers tell no value of a key that they do not know; the second run could not compare it."""
     policy = ConfigsPolicy(plugin_prefixes=("my.plugin.",))
-    assert plan(snapshot(), DesiredScope(ALL, {"my.plugin.a": "5"}), policy=policy)
+    assert plan(snapshot(), DesiredScope(ALL, secrets={"my.plugin.a": "5"}), policy=policy)
+    (refusal,) = plan_configs(
+        [DesiredScope(ALL, {"my.plugin.a": "5"})], snapshot(), policy
+    ).refusals
+    assert refusal.check == "configs.secret" and "tell no value" in refusal.reason
     assert plan(snapshot(cluster={"other": "5"}), DesiredScope(ALL, {"other": None}))
 
 
