@@ -101,9 +101,9 @@ def test_a_declared_state_of_odd_names(secured, tmp_path):
     done = inventory.play("state.yml")
     kinds = ("topics", "settings", "rights", "quotas", "users")
     assert set(done.lines) == set(kinds), done.text
-    assert {k: each.replace("would change", "changed") for k, each in checked.lines.items()} == (
-        done.lines
-    )
+    for kind, words in checked.lines.items():
+        count = words.partition(" would change")[0]
+        assert done.lines[kind].startswith(f"{count} changed"), (words, done.lines[kind])
     assert not any(
         each["password"] in checked.text + done.text for each in USERS if each["password"] != "0123"
     )

@@ -218,16 +218,36 @@ class KafkaClient(ReadingClient):
             for change in changes
             if change.kind == CONFIGURE and change.subject not in waiting
         ]
-        configs = self.fetch_configs([change.subject for change in configured])
-        for change in configured:
-            entries = configs.get(change.subject, {})
-            wrong = [
-                key
-                for key, value in change.after["config"].items()
-                if not _took(entries.get(key), key, value)
-            ]
-            if wrong:
-                waiting[change.subject] = f"{', '.join(sorted(wrong))} not yet in force"
+        waiting.update(self._unseen(configured, snapshot))
+        return waiting
+
+    def _unseen(self, changes: Sequence[Change], snapshot: Snapshot) -> Dict[str, str]:
+        """Changes of settings that not every live broker tells yet.
+
+        In KRaft mode each tells what it has heard of. One that does not answer is left out while another one does.
+        """
+        waiting: Dict[str, str] = {}
+        silent: List[AdminError] = []
+        for broker in snapshot.brokers:
+            left = [change for change in changes if change.subject not in waiting]
+            if not left:
+                break
+            try:
+                configs = self.fetch_configs([change.subject for change in left], broker=broker.id)
+            except AdminError as error:
+                silent.append(error)
+                continue
+            for change in left:
+                entries = configs.get(change.subject, {})
+                wrong = [
+                    key
+                    for key, value in change.after["config"].items()
+                    if not _took(entries.get(key), key, value)
+                ]
+                if wrong:
+                    waiting[change.subject] = f"{', '.join(sorted(wrong))} not yet in force"
+        if silent and len(silent) == len(snapshot.brokers):
+            raise silent[0]
         return waiting
 
     # ------------------------------------------------------------ brokers and leaders

@@ -308,18 +308,21 @@ class ReadingClient(ClusterConnection):
 
     # ------------------------------------------------------------ settings
 
-    def fetch_configs(self, names: Sequence[str], denied_ok: bool = False) -> Configs:
+    def fetch_configs(
+        self, names: Sequence[str], denied_ok: bool = False, broker: Optional[int] = None
+    ) -> Configs:
         """Effective settings of topics: name to {key: ConfigEntry}; one request, many topics in several.
 
-        Topics that vanished meanwhile are left out; with `denied_ok` also those that the user may not see.
+        Topics that vanished meanwhile are left out; with `denied_ok` also those that the user may not see. `broker`
+        is who is asked, by default any.
         """
         lanes = lanes_of(list(names), LANE_LEAST, DESCRIBED_AT_ONCE)
         if len(lanes) < 2:
-            return self._described(lanes[0] if lanes else (), denied_ok)
+            return self._described(lanes[0] if lanes else (), denied_ok, broker)
         clients = [self._beside(ReadingClient) for _lane in lanes]
         with concurrent.futures.ThreadPoolExecutor(len(lanes)) as pool:
             asked = [
-                pool.submit(client._described, lane, denied_ok)
+                pool.submit(client._described, lane, denied_ok, broker)
                 for client, lane in zip(clients, lanes)
             ]
             configs = {name: each for part in asked for name, each in part.result().items()}
@@ -327,11 +330,13 @@ class ReadingClient(ClusterConnection):
             self.requests.update(client.requests)
         return configs
 
-    def _described(self, lane: Sequence[Sequence[str]], denied_ok: bool) -> Configs:
+    def _described(
+        self, lane: Sequence[Sequence[str]], denied_ok: bool, broker: Optional[int]
+    ) -> Configs:
         """Settings of topics, one request after another."""
         configs: Configs = {}
         for names in lane:
-            configs.update(self._describe_configs("topic", names, denied_ok))
+            configs.update(self._describe_configs("topic", names, denied_ok, broker))
         return configs
 
     def _beside(self, kind: Type[C]) -> C:
@@ -383,7 +388,11 @@ class ReadingClient(ClusterConnection):
         return told, silent
 
     def _describe_configs(
-        self, kind: str, names: Sequence[str], denied_ok: bool = False
+        self,
+        kind: str,
+        names: Sequence[str],
+        denied_ok: bool = False,
+        broker: Optional[int] = None,
     ) -> Configs:
         """Settings by name; with `denied_ok`, what the user may not see is left out."""
 
@@ -392,7 +401,8 @@ class ReadingClient(ClusterConnection):
             kinds = {"topic": ConfigResource.Type.TOPIC, "broker": ConfigResource.Type.BROKER}
             resources = [ConfigResource(kinds[kind], name) for name in names]
             configs = {}
-            futures = self._admin.describe_configs(resources, request_timeout=timeout)
+            who = {} if broker is None else {"broker": broker}
+            futures = self._admin.describe_configs(resources, request_timeout=timeout, **who)
             for resource, future in futures.items():
                 try:
                     entries = future.result()
