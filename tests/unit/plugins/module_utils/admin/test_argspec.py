@@ -11,6 +11,9 @@ import pytest
 import yaml
 
 from ansible_collections.kafkaops.cluster.plugins.doc_fragments.kafka import ModuleDocFragment
+from ansible_collections.kafkaops.cluster.plugins.doc_fragments.progress import (
+    ModuleDocFragment as Progress,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoints
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.advice import (
     info as advice_info,
@@ -63,12 +66,17 @@ from ansible_collections.kafkaops.cluster.plugins.modules import kafka_broker_ga
 from tests.support.run_module import run_module
 
 FRAGMENT = yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["options"]
+PROGRESS = yaml.safe_load(Progress.DOCUMENTATION)["options"]
 
 
 def documented(name):
-    """The options that a module documents itself."""
+    """The options that a module documents itself, with that of the fragment for what takes long."""
     module = importlib.import_module(f"ansible_collections.kafkaops.cluster.plugins.modules.{name}")
-    return yaml.safe_load(module.DOCUMENTATION)["options"]
+    found = yaml.safe_load(module.DOCUMENTATION)
+    more = (
+        PROGRESS if "kafkaops.cluster.progress" in found["extends_documentation_fragment"] else {}
+    )
+    return {**found["options"], **more}
 
 
 def compare(specification, documentation, path=""):
