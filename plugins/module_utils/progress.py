@@ -62,11 +62,11 @@ def told_into(path: Optional[str], log: Callable[[str], None]) -> Callable[[str]
 
 
 @contextlib.contextmanager
-def shown_of_module(action: Any) -> Iterator[None]:
-    """While the context is open, show the progress of the module that an Ansible action runs.
+def shown_of_module(action: Any, every: float = SAY_SECONDS, **here: Any) -> Iterator[None]:
+    """While the context is open, show the progress of the module that an Ansible action runs, as `shown` does.
 
     Its output appears when it ends. Elsewhere the file could only be had through the connection that waits for the
-    module, so there nothing is shown.
+    module, so there nothing is shown. `here`: options that the module gets besides, where it runs on this machine.
     """
     task, arguments = action._task, action._task.args
     if action._connection.transport != "local" or task.async_val or arguments.get("progress"):
@@ -74,9 +74,9 @@ def shown_of_module(action: Any) -> Iterator[None]:
         return
     with tempfile.TemporaryDirectory(prefix="kafkaops-") as directory:
         path = os.path.join(directory, "progress.json")
-        task.args = {**arguments, "progress": path}
+        task.args = {**arguments, **here, "progress": path}
         try:
-            with shown(path, lambda line: action._display.display(f"    {line}")):
+            with shown(path, lambda line: action._display.display(f"    {line}"), every):
                 yield
         finally:
             task.args = arguments
