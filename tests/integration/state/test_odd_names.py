@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import pytest
 import yaml
 from confluent_kafka.admin import AdminClient
 
@@ -15,12 +16,11 @@ TOPIC = "org.apache.kafka.tools.TopicCommand"
 LONG, LONGEST = "l" * 200, "n" * 249
 CERTIFICATE = 'User:CN=Ünsal "Q", O=a\\, b, C=DE'
 TOPICS = [
-    {"name": LONG, "partitions": 2, "replication_factor": 1, "retention": "4w"},
-    {"name": LONGEST, "partitions": 1, "replication_factor": 1, "retention_size": "1GiB"},
+    {"name": LONG, "partitions": 2, "retention": "4w"},
+    {"name": LONGEST, "partitions": 1, "retention_size": "1GiB"},
     {
         "name": "Odd.Name-1_2",
         "partitions": 1,
-        "replication_factor": 1,
         "cleanup": ["compact", "delete"],
         "config": {
             "min.cleanable.dirty.ratio": 0.25,
@@ -30,8 +30,8 @@ TOPICS = [
             "max.message.bytes": "2MiB",
         },
     },
-    {"name": "-", "partitions": 1, "replication_factor": 1},
-    {"name": "...", "partitions": 1, "replication_factor": 1, "retention": "forever"},
+    {"name": "-", "partitions": 1},
+    {"name": "...", "partitions": 1, "retention": "forever"},
 ]
 ACLS = [
     {"principal": "User:*", "topic": "*", "operations": ["describe"], "host": "192.0.2.1"},
@@ -93,6 +93,10 @@ def taken_away(cluster):
     assert not cluster.run("kafka_topics", topics=topics, allow=["delete"]).failed
 
 
+# A minute and a half each, most of it playbooks: one in soak.
+@pytest.mark.parametrize(
+    "secured", [pytest.param("zookeeper", marks=pytest.mark.soak), "kraft"], indirect=True
+)
 def test_a_declared_state_of_odd_names(secured, tmp_path):
     cluster = secured
     inventory = Adopted(tmp_path / "first" / "inventory", hosts_of(cluster))

@@ -48,6 +48,8 @@ CONTRACT = {
 ID = re.compile(r"^[a-z_]+\.[a-z_]+$")
 # The id at the beginning of a line of the form `[check.id] SUBJECT: ...`
 BRACKETED = re.compile(r"(?:^|[\s\"'])\[([a-z_]+\.[a-z_]+)\](?=\s)", re.MULTILINE)
+# A variable of a role that is the id in a line of several callers.
+HANDED_ON = re.compile(r"^ *\w+_check: ([a-z_]+\.[a-z_]+)$", re.MULTILINE)
 # Functions and classes whose first text, or whose `check`, is an id.
 MAKERS = re.compile(r"(?i)(^found$|problem|refus|error$|^bad$|^fail)")
 # An option's name makes the first part: [bootstrap_servers.form], [zookeeper.form].
@@ -90,7 +92,8 @@ def raised():
         for check in ids_of_python(ast.parse(path.read_text(encoding="utf-8"))):
             places.setdefault(check, set()).add(path.relative_to(ROOT).as_posix())
     for path in files("roles/**/*.yml", "playbooks/**/*.yml"):
-        for check in BRACKETED.findall(path.read_text(encoding="utf-8")):
+        text = path.read_text(encoding="utf-8")
+        for check in BRACKETED.findall(text) + HANDED_ON.findall(text):
             places.setdefault(check, set()).add(path.relative_to(ROOT).as_posix())
     # Constants that look like ids and are file names or settings of the products.
     suffixes = (".log", ".json", ".xml", ".properties", ".crt", ".pem")
