@@ -54,6 +54,13 @@ options:
       - With O(missing_ok) a leader that does not answer is no error.
     type: bool
     default: false
+  reassignments:
+    description:
+      - Where replicas are not in sync, also ask the controller which partitions are being reassigned, and return
+        RV(reassignments). Needs kafka-python.
+      - With O(missing_ok) a controller that does not answer is no error.
+    type: bool
+    default: false
   zookeeper:
     description:
       - Connect string of the ensemble, with the chroot, as in C(zookeeper.connect). Its contents are
@@ -386,6 +393,19 @@ in_sync:
   type: list
   elements: int
   sample: [1, 3]
+reassignments:
+  description: What is being reassigned, whoever began it.
+  returned: with O(reassignments), when a broker answered
+  type: dict
+  contains:
+    partitions:
+      description: Each with its C(topic) and its number C(partition), sorted.
+      type: list
+      elements: dict
+    problem:
+      description: Why it is not known; empty where it is.
+      type: str
+  sample: {partitions: [{topic: orders, partition: 0}], problem: ""}
 quorum:
   description: The quorum of controllers, as its leader tells it.
   returned: with O(quorum), when a broker answered

@@ -128,6 +128,32 @@ def described_quorum(
         return {**Quorum().to_dict(), "problem": error.problem.reason}
 
 
+def described_moves(
+    client: KafkaClient, described: Mapping[str, Any], missing_ok: bool = False
+) -> Dict[str, Any]:
+    """What the module returns about reassignments, of a cluster that is `described`.
+
+    Only the controller knows, and it is asked where replicas are missing: what is added is never in sync at once.
+    With `missing_ok` a controller that does not answer is no error, and `problem` says why.
+    """
+    moving: Sequence[Tuple[str, int]] = ()
+    problem = ""
+    if described["under_replicated"]:
+        places = [
+            (each["host"], each["port"])
+            for each in described["brokers"]
+            if each["id"] == described["controller"]
+        ]
+        try:
+            moving = client.fetch_moving_partitions(places)
+        except AdminError as error:
+            if not missing_ok:
+                raise
+            problem = error.problem.reason
+    partitions = [{"topic": topic, "partition": number} for topic, number in moving]
+    return {"partitions": partitions, "problem": problem}
+
+
 def _dissent(client: KafkaClient, snapshot: Snapshot, goal: Goal) -> List[str]:
     """What single brokers see differently. A dead one that the goal does not name may still be
     registered for a while, and does not answer."""
@@ -269,6 +295,8 @@ def gather(
         if params["quorum"]:
             places = [(broker["host"], broker["port"]) for broker in results["brokers"]]
             results["quorum"] = described_quorum(client, places, lenient)
+        if params["reassignments"]:
+            results["reassignments"] = described_moves(client, results, lenient)
     except AdminError as error:
         if not lenient or error.reachable:
             raise
@@ -307,6 +335,7 @@ OPTIONS = dict(
     topic_patterns=dict(type="list", elements="str", default=[]),
     every_view=dict(type="bool", default=False),
     quorum=dict(type="bool", default=False),
+    reassignments=dict(type="bool", default=False),
     zookeeper=dict(type="str"),
     zookeeper_timeout=dict(type="float"),
     progress=dict(type="path"),

@@ -90,6 +90,8 @@ def status(
     if notes:
         lines += [*notes, ""]
     partitions = _partitions(cluster)
+    if partitions:
+        partitions += _moving(cluster.get("reassignments") or {})
     lines += partitions or (
         ["Every partition has all of its replicas in sync."]
         if cluster.get("reachable")
@@ -217,6 +219,21 @@ def _partitions(cluster: Mapping[str, Any]) -> List[str]:
             if len(partitions) > PARTITIONS_SHOWN:
                 lines.append(f"  and {len(partitions) - PARTITIONS_SHOWN} more")
     return lines
+
+
+def _moving(moves: Mapping[str, Any]) -> List[str]:
+    """Which of the partitions somebody moves, and how that ends."""
+    if moves.get("problem"):
+        return [f"Whether partitions are being reassigned is not known: {moves['problem']}"]
+    found = [f"{each['topic']}-{each['partition']}" for each in moves.get("partitions") or ()]
+    if not found:
+        return []
+    more = [f"and {len(found) - PARTITIONS_SHOWN} more"] if len(found) > PARTITIONS_SHOWN else []
+    noun = "partition" if len(found) == 1 else "partitions"
+    return [
+        f"{len(found)} {noun} being reassigned: {', '.join(found[:PARTITIONS_SHOWN] + more)}",
+        "  It ends by itself; playbooks/scale_out.yml -e cancel=true turns it back, whoever began it.",
+    ]
 
 
 def _partition(item: Mapping[str, Any]) -> str:

@@ -319,6 +319,39 @@ def test_the_status_table_names_leader_controller_and_what_is_pending():
     assert told["good"] is False
 
 
+LAGGING = {"topic": "t", "partition": 0, "leader": 1, "replicas": [1, 2], "isr": [1]}
+
+
+@pytest.mark.parametrize(
+    "moves, line",
+    [
+        ({"partitions": [], "problem": ""}, ""),
+        (None, ""),
+        (
+            {"partitions": [{"topic": "t", "partition": 0}], "problem": ""},
+            "1 partition being reassigned: t-0",
+        ),
+        (
+            {"partitions": [{"topic": "t", "partition": n} for n in range(22)], "problem": ""},
+            f"22 partitions being reassigned: {', '.join(f't-{n}' for n in range(20))}, and 2 more",
+        ),
+        (
+            {"partitions": [], "problem": "no answer"},
+            "Whether partitions are being reassigned is not known: no answer",
+        ),
+    ],
+)
+def test_the_status_says_which_partitions_somebody_moves(moves, line):
+    cluster = {"reachable": True, "controller": 1, "brokers": [{"id": 1}]}
+    told = status(
+        [instance("k1", "kafka", 1, running())],
+        [],
+        {**cluster, "under_replicated": [LAGGING], "reassignments": moves},
+    )
+    found = [each for each in told["lines"] if "reassigned" in each]
+    assert found == ([line] if line else []) and not told["good"]
+
+
 @pytest.mark.parametrize(
     "servers, cluster, last, good",
     [

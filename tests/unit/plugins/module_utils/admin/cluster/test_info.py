@@ -8,6 +8,7 @@ import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.info import (
     describe_cluster,
+    described_moves,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
@@ -16,6 +17,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Snapshot,
     Topic,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 PARTS = tuple(Partition(index, 1, (1, 2, 3), (1, 2, 3)) for index in range(2))
 
@@ -75,3 +78,47 @@ def test_what_a_name_would_collide_with_is_told_and_what_vanished_is_not():
 def test_where_none_of_them_exists_no_broker_is_asked():
     client = Client("other")
     assert describe_cluster(client, ["orders"])["topics"] == [] and client.brokers_asked == []
+
+
+class Controller:
+    """Answers for reassignments: what it is told, or an error."""
+
+    def __init__(self, answer):
+        self.answer, self.asked = answer, []
+
+    def fetch_moving_partitions(self, places):
+        self.asked.append(places)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+SILENT = AdminError(Problem("cluster.read", "it does not answer", "run it again"))
+BROKERS = [{"id": 1, "host": "k1", "port": 1}, {"id": 2, "host": "k2", "port": 2}]
+
+
+@pytest.mark.parametrize(
+    "answer, lagging, asked, told",
+    [
+        ([("t", 0)], [], [], {"partitions": [], "problem": ""}),
+        (
+            [("t", 0)],
+            ["t-0"],
+            [[("k2", 2)]],
+            {"partitions": [{"topic": "t", "partition": 0}], "problem": ""},
+        ),
+        (SILENT, ["t-0"], [[("k2", 2)]], {"partitions": [], "problem": "it does not answer"}),
+    ],
+    ids=["all in sync", "moving", "silent"],
+)
+def test_the_controller_says_what_is_moved_where_something_lags(answer, lagging, asked, told):
+    client = Controller(answer)
+    described = {"under_replicated": lagging, "brokers": BROKERS, "controller": 2}
+    assert described_moves(client, described, True) == told
+    assert client.asked == asked
+
+
+def test_without_leave_a_silent_controller_is_an_error():
+    described = {"under_replicated": ["t-0"], "brokers": BROKERS, "controller": 2}
+    with pytest.raises(AdminError, match="it does not answer"):
+        described_moves(Controller(SILENT), described)
