@@ -15,6 +15,7 @@ import fcntl
 import json
 import os
 import re
+import stat
 from dataclasses import dataclass
 from typing import Iterator, Optional, Sequence
 
@@ -137,7 +138,14 @@ def _alone(directory: str, create: bool) -> Iterator[bool]:
     guard = os.path.join(directory, GUARD)
     while True:
         if create:
-            os.makedirs(directory, mode=0o755, exist_ok=True)
+            try:
+                os.makedirs(directory, mode=0o755, exist_ok=True)
+            except FileExistsError:
+                # Either it is no directory, or it was removed before makedirs looked what it is.
+                with contextlib.suppress(FileNotFoundError):
+                    if not stat.S_ISDIR(os.lstat(directory).st_mode):
+                        raise
+                continue
         with contextlib.ExitStack() as stack:
             try:
                 descriptor = stack.enter_context(exclusive(guard))

@@ -150,6 +150,30 @@ def _contend(directory, number, rounds, barrier, wins):
             assert give_back(directory, "c", me)
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_directory_that_goes_while_it_is_made_is_made_again(directory, monkeypatch, there):
+    """Seen once in some thousand times: makedirs found it, and then did not."""
+    if there:
+        os.makedirs(directory)
+    make, answers = os.makedirs, [FileExistsError(17, "File exists", directory)]
+
+    def made(*arguments, **options):
+        if answers:
+            raise answers.pop()
+        make(*arguments, **options)
+
+    monkeypatch.setattr(os, "makedirs", made)
+    assert take(directory, "c", A).granted and not answers
+
+
+def test_what_is_no_directory_is_in_the_way(directory):
+    os.makedirs(os.path.dirname(directory))
+    with open(directory, "w", encoding="utf-8"):
+        pass
+    with pytest.raises(FileExistsError):
+        take(directory, "c", A)
+
+
 def test_processes_that_take_and_give_back_at_once(directory):
     """The directory comes and goes meanwhile; nobody sees anybody else's lock as his own."""
     context = multiprocessing.get_context("fork")
