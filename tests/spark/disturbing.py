@@ -99,14 +99,26 @@ def make_whole(cluster):
             broker.start()
     cluster.wait_registered()
 
-    def in_sync():
-        known = admin.list_topics(timeout=30)
+    def as_seen_by(address):
+        """(controller, all in sync) in the view of one broker: a new client asks where it is told to."""
+        known = AdminClient({"bootstrap.servers": address}).list_topics(timeout=30)
         partitions = [each for topic in known.topics.values() for each in topic.partitions.values()]
-        return len(known.brokers) == len(cluster.broker_instances) and all(
+        return known.controller_id, len(known.brokers) == len(cluster.broker_instances) and all(
             len(each.isrs) == len(each.replicas) for each in partitions
         )
 
-    wait_until(in_sync, 120, "every broker is there and every replica in sync")
+    since = [None]
+
+    def steady():
+        # A broker that stood still longer than its session is registered until it finds out, and again thereafter.
+        views = {as_seen_by(each) for each in cluster.bootstrap_servers.split(",")}
+        good = len(views) == 1 and next(iter(views)) != (-1, True) and next(iter(views))[1]
+        since[0] = (since[0] or time.monotonic()) if good else None
+        return good and time.monotonic() - since[0] > 1.5
+
+    wait_until(
+        steady, 120, "every broker is there and every replica in sync, as each of them sees it"
+    )
 
 
 def accusations(verdict):

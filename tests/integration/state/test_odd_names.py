@@ -93,10 +93,8 @@ def taken_away(cluster):
     assert not cluster.run("kafka_topics", topics=topics, allow=["delete"]).failed
 
 
-# A minute and a half each, most of it playbooks: one in soak.
-@pytest.mark.parametrize(
-    "secured", [pytest.param("zookeeper", marks=pytest.mark.soak), "kraft"], indirect=True
-)
+# A minute and a half each, nearly all of it playbooks; tests/local/test_state.py has the ways of names that people use.
+@pytest.mark.soak
 def test_a_declared_state_of_odd_names(secured, tmp_path):
     cluster = secured
     inventory = Adopted(tmp_path / "first" / "inventory", hosts_of(cluster))
