@@ -54,22 +54,13 @@ class ActionModule(ModuleAction):
         from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
             connection_from,
         )
-        from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
-            KafkaClient,
-        )
         from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import answer
         from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.resource import (
-            Topics,
-            read_items,
+            topics_of,
         )
 
         return answer(
-            lambda: Topics(
-                KafkaClient(connection_from(parameters)),
-                read_items(parameters),
-                parameters,
-                self._task.check_mode,
-            ),
+            lambda: topics_of(connection_from(parameters), parameters, self._task.check_mode),
             True,
             parameters["operation_timeout"],
         )

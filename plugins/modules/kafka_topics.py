@@ -374,15 +374,11 @@ reachable:
   sample: false
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
-    KafkaClient,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.resource import (
     TOPIC_OPTIONS,
     TOPIC_RULES,
-    Topics,
-    read_items,
+    topics_of,
 )
 
 
@@ -390,9 +386,7 @@ def main() -> None:
     """Entry point."""
     run_resource(
         TOPIC_OPTIONS,
-        lambda connection, module: Topics(
-            KafkaClient(connection), read_items(module.params), module.params, module.check_mode
-        ),
+        lambda connection, module: topics_of(connection, module.params, module.check_mode),
         **TOPIC_RULES,
     )
 

@@ -12,18 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.local.watching import leftovers
 from tests.support.outside import wait_until
 from tests.support.watching import cluster_is_whole
 
 NARROW = ("-e", "benchmark_mode=async,none", "-e", "benchmark_seconds=1")
-
-
-def left(cluster):
-    """Topics and groups of benchmarks that are there."""
-    admin = cluster.admin()
-    groups = [each.group_id for each in admin.list_consumer_groups().result(30).valid]
-    names = [*admin.list_topics(timeout=30).topics, *groups]
-    return sorted(name for name in names if name.startswith("kafkaops-drill-"))
 
 
 def kept(cluster):
@@ -48,7 +41,7 @@ def sound(cluster, names):
     page = path.with_suffix(".html").read_text()
     index = (path.parents[1] / "index.html").read_text()
     assert all(name in page and name in index for name in rows)
-    assert left(cluster) == [] and cluster_is_whole(cluster)
+    assert leftovers(cluster) == [] and cluster_is_whole(cluster)
     return rows, told
 
 
@@ -68,13 +61,13 @@ def test_guards_refuse_before_anything_is_written(cluster):
         run = cluster.play("benchmark.yml", *arguments, code=2)
         text = " ".join(run.text.split())
         assert words in text and "Remedy: " in text, run.text
-    assert cluster.processes() == before and left(cluster) == [] and kept(cluster) == []
+    assert cluster.processes() == before and leftovers(cluster) == [] and kept(cluster) == []
 
 
 def test_check_mode_says_what_would_be_measured_and_writes_nothing(cluster):
     before = kept(cluster)
     run = cluster.play("benchmark.yml", "--check")
-    assert run.changed() == 0 and left(cluster) == [] and kept(cluster) == before
+    assert run.changed() == 0 and leftovers(cluster) == [] and kept(cluster) == before
     for words in (
         "first row: async",
         "record_bytes=10",
@@ -129,7 +122,9 @@ def test_a_run_that_is_killed_in_mid_row_leaves_nothing_for_long(either, everyth
         process,
         log,
     ):
-        wait_until(lambda: left(either) or process.poll() is not None, 240, "its topic is there")
+        wait_until(
+            lambda: leftovers(either) or process.poll() is not None, 240, "its topic is there"
+        )
         assert process.poll() is None, log.read_text()[-5000:]
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(30)
@@ -137,9 +132,9 @@ def test_a_run_that_is_killed_in_mid_row_leaves_nothing_for_long(either, everyth
             for pid in of_modules(either):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            assert left(either) != []
+            assert leftovers(either) != []
         else:
-            wait_until(lambda: not left(either), 120, "the row removes its topics")
+            wait_until(lambda: not leftovers(either), 120, "the row removes its topics")
     wait_until(lambda: not of_modules(either), 120, "no process of it is left")
     either.play("benchmark.yml", *NARROW)
     sound(either, ["mode=none"])

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.local.watching import leftovers
 from tests.support import collection_finder
 from tests.support.outside import wait_until
 from tests.support.watching import cluster_is_whole
@@ -21,14 +22,6 @@ collection_finder.install()
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (  # noqa: E402
     DRILLS,
 )
-
-
-def leftovers(cluster):
-    """Topics and groups of drills that are there."""
-    admin = cluster.admin()
-    groups = [each.group_id for each in admin.list_consumer_groups().result(30).valid]
-    names = [*admin.list_topics(timeout=30).topics, *groups]
-    return sorted(name for name in names if name.startswith("kafkaops-drill-"))
 
 
 def kept(cluster):

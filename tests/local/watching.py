@@ -75,3 +75,11 @@ def registered_at(cluster):
             for number in client.get_children("/brokers/ids")
         }
         return {number: stat.ctime / 1000 for number, stat in found.items() if stat}
+
+
+def leftovers(cluster):
+    """Topics and groups of drills and benchmarks that are there."""
+    admin = cluster.admin()
+    groups = [each.group_id for each in admin.list_consumer_groups().result(30).valid]
+    names = [*admin.list_topics(timeout=30).topics, *groups]
+    return sorted(name for name in names if name.startswith("kafkaops-drill-"))

@@ -66,6 +66,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process 
     start_ticks,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import told_into
 
 _RUN = re.compile(r"[0-9]{8}T[0-9]{6}Z\.json\Z")
 # So many earlier runs are compared with.
@@ -170,7 +171,8 @@ def benchmark(connection: Connection, given: Given) -> Dict[str, Any]:
     pids = given.pids
     runs = earlier_runs(given.results)
     rows: List[Row] = []
-    _say(given.progress, progress_line(plan, 0))
+    say = told_into(given.progress, lambda line: None)
+    say(progress_line(plan, 0))
     # for nothing: brokers that have just started are slower
     _row(connection, plan, 0, plan.cases[0], cluster.brokers, pids, given.beside)
     began = time.monotonic()
@@ -178,7 +180,7 @@ def benchmark(connection: Connection, given: Given) -> Dict[str, Any]:
         rows.append(_row(connection, plan, number + 1, case, cluster.brokers, pids, given.beside))
         kept = results(rows, cluster.cluster_id, runs)
         _keep(given, plan, cluster, kept, {}, over=False)
-        _say(given.progress, progress_line(plan, number + 1, time.monotonic() - began, kept[-1]))
+        say(progress_line(plan, number + 1, time.monotonic() - began, kept[-1]))
     witness = _witnessed(connection, plan, cluster, given, rows[0][1])
     kept = results(rows, cluster.cluster_id, runs)
     _keep(given, plan, cluster, kept, witness, over=True)
@@ -247,11 +249,6 @@ def _ask_tools(
         found = run_tools(tools, setup, topic, connection.bootstrap, records, going)
         starts, ends = client.fetch_both_ends(keys_of(setup, [topic]))
         return {**found, "there": sum(ends.values()) - sum(starts.values())}
-
-
-def _say(path: str, line: str) -> None:
-    if path:
-        write_atomically(path, json_text({"line": line}), 0o644)
 
 
 def _keep(

@@ -17,6 +17,9 @@ import tempfile
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
+    properties_text,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark import ACKS, Setup
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import failed
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
@@ -128,15 +131,8 @@ def run_tools(
 
 def _write(directory: str, name: str, properties: Mapping[str, str]) -> None:
     # the directory is this user's alone
-    lines = [f"{key}={_escaped(value)}\n" for key, value in sorted(properties.items())]
     with open(os.path.join(directory, name), "w", encoding="utf-8") as stream:
-        stream.writelines(lines)
-
-
-def _escaped(value: str) -> str:
-    """A value as java.util.Properties reads it."""
-    text = str(value).replace("\\", "\\\\").replace("\r", "\\r").replace("\n", "\\n")
-    return f"\\{text}" if text[:1] == " " else text
+        stream.write(properties_text(properties))
 
 
 def _run(tools: Tools, directory: str, words: Sequence[str], going: Callable[[], bool]) -> str:

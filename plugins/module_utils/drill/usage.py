@@ -13,6 +13,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.files import read_text
+
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -52,11 +54,11 @@ def snapshot(pids: Mapping[int, int], proc: str = "/proc", clock: Any = time.mon
 
 def process_of(pid: int, proc: str = "/proc") -> Optional[Process]:
     """The counters of a process; None where it is gone."""
-    stat = _read(f"{proc}/{pid}/stat")
+    stat = read_text(f"{proc}/{pid}/stat")
     if stat is None:
         return None
     cpu = _cpu(stat)
-    told = dict(_pair(line) for line in (_read(f"{proc}/{pid}/io") or "").splitlines())
+    told = dict(_pair(line) for line in (read_text(f"{proc}/{pid}/io") or "").splitlines())
     return Process(cpu, _whole(told.get("write_bytes")), _whole(told.get("read_bytes")))
 
 
@@ -68,7 +70,7 @@ def threads_of(pid: int, proc: str = "/proc") -> Dict[int, float]:
     except OSError:
         names = []
     for name in names:
-        stat = _read(f"{proc}/{pid}/task/{name}/stat")
+        stat = read_text(f"{proc}/{pid}/task/{name}/stat")
         if stat is not None:
             found[int(name)] = _cpu(stat)
     return found
@@ -80,7 +82,7 @@ def _cpu(stat: str) -> float:
 
 
 def _machine(proc: str) -> Optional[Tuple[float, float]]:
-    words = (_read(f"{proc}/stat") or "").split("\n", 1)[0].split()
+    words = (read_text(f"{proc}/stat") or "").split("\n", 1)[0].split()
     if len(words) < 9 or words[0] != "cpu":
         return None
     # guests are in user and nice; idle and waiting for a disk are not busy
@@ -89,7 +91,7 @@ def _machine(proc: str) -> Optional[Tuple[float, float]]:
 
 
 def _stalled(proc: str) -> Optional[float]:
-    for line in (_read(f"{proc}/pressure/io") or "").splitlines():
+    for line in (read_text(f"{proc}/pressure/io") or "").splitlines():
         if line.startswith("some ") and "total=" in line:
             return int(line.rpartition("total=")[2]) / 1e6
     return None
@@ -98,7 +100,7 @@ def _stalled(proc: str) -> Optional[float]:
 def _sent(proc: str) -> Dict[str, int]:
     """{interface: bytes sent and received}, without the loopback."""
     found = {}
-    for line in (_read(f"{proc}/net/dev") or "").splitlines():
+    for line in (read_text(f"{proc}/net/dev") or "").splitlines():
         name, colon, rest = line.partition(":")
         words = rest.split()
         if colon and name.strip() != "lo" and len(words) >= 9:
@@ -152,11 +154,3 @@ def _pair(line: str) -> Tuple[str, str]:
 
 def _whole(text: Optional[str]) -> Optional[int]:
     return int(text) if text and text.isdigit() else None
-
-
-def _read(path: str) -> Optional[str]:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            return stream.read()
-    except OSError:
-        return None

@@ -17,6 +17,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafk
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reading import (
     with_config,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     CONFIGURE,
     CREATE,
@@ -86,6 +87,11 @@ def read_items(params: Mapping[str, Any]) -> List[Any]:
         raise AdminError(
             Problem("topics.src", reason, remedy, setting="src", value=path)
         ) from error
+
+
+def topics_of(connection: Connection, params: Mapping[str, Any], check_mode: bool) -> Topics:
+    """The declared topics of a task with these parameters, unconnected."""
+    return Topics(KafkaClient(connection), read_items(params), params, check_mode)
 
 
 class Topics(Resource):
