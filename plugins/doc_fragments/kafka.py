@@ -93,4 +93,5 @@ options:
     type: str
 requirements:
   - confluent-kafka >= 2.3 on the host that runs the module
+  - kafka-python >= 3.0.12 on the host that runs the module
 """

@@ -311,9 +311,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.resour
     ACL_OPTIONS,
     Acls,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
-    require_both_clients,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
 
 
@@ -322,7 +319,6 @@ def main() -> None:
     run_resource(
         ACL_OPTIONS,
         lambda connection, module: Acls(AclClient(connection), module.params),
-        requires=require_both_clients,
     )
 
 

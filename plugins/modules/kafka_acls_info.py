@@ -94,9 +94,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.resour
     ACL_INFO_OPTIONS,
     read_acls,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
-    require_both_clients,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_once
 
 
@@ -105,7 +102,6 @@ def main() -> None:
     run_once(
         ACL_INFO_OPTIONS,
         lambda connection, module: read_acls(AclClient(connection), module.params),
-        requires=require_both_clients,
     )
 
 

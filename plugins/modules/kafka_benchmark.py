@@ -131,9 +131,6 @@ from typing import Any, Dict
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
-    require_both_clients,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_once
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark import Asked
@@ -186,7 +183,7 @@ def _text(value: Any) -> str:
 
 def main() -> None:
     """Entry point."""
-    run_once(OPTIONS, _measure, require_both_clients)
+    run_once(OPTIONS, _measure)
 
 
 if __name__ == "__main__":

@@ -107,8 +107,6 @@ attributes:
   idempotent:
     support: partial
     details: Not with O(configs[].secrets), unless O(update_secrets=on_create).
-requirements:
-  - kafka-python >= 3.0.12 on the host that runs the module
 notes:
   - Needs the rights to DescribeConfigs and AlterConfigs on the cluster; to say how much is at stake, also Describe on topics.
   - What is set here beats the brokers' files. Where this collection writes these files, settings belong into
@@ -293,9 +291,6 @@ cluster_id:
   sample: RO6sGagMRYWu7VnngZhBAA
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
-    require_both_clients,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs.client import (
     ConfigsClient,
 )
@@ -311,7 +306,6 @@ def main() -> None:
     run_resource(
         CONFIGS_OPTIONS,
         lambda connection, module: Configs(ConfigsClient(connection), module.params),
-        require_both_clients,
     )
 
 

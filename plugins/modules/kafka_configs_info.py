@@ -46,8 +46,6 @@ attributes:
     details: It changes nothing.
   idempotent:
     support: full
-requirements:
-  - kafka-python >= 3.0.12 on the host that runs the module
 notes:
   - Needs the right to DescribeConfigs on the cluster.
   - Secrets are hidden; brokers do not tell them.
@@ -154,9 +152,6 @@ cluster_id:
   sample: RO6sGagMRYWu7VnngZhBAA
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
-    require_both_clients,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs.client import (
     ConfigsClient,
 )
@@ -172,7 +167,6 @@ def main() -> None:
     run_once(
         INFO_OPTIONS,
         lambda connection, module: all_configs(ConfigsClient(connection), module.params),
-        require_both_clients,
     )
 
 

@@ -197,9 +197,6 @@ failed_items:
   sample: []
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
-    require_both_clients,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups.client import (
     GroupsClient,
@@ -215,7 +212,6 @@ def main() -> None:
     run_resource(
         GROUP_OPTIONS,
         lambda connection, module: ConsumerGroups(GroupsClient(connection), module.params),
-        require_both_clients,
     )
 
 

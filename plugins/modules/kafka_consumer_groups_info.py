@@ -225,9 +225,6 @@ from typing import Any, Dict
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
-    require_both_clients,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_once
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups import (
@@ -250,7 +247,6 @@ def main() -> None:
     run_once(
         groups_info.OPTIONS,
         describe,
-        require_both_clients,
         mutually_exclusive=[("groups", "match")],
     )
 

@@ -148,9 +148,6 @@ from typing import Any, Dict
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
-    require_both_clients,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_once
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.parts import (
@@ -166,7 +163,7 @@ def _play(connection: Connection, module: AnsibleModule) -> Dict[str, Any]:
 
 def main() -> None:
     """Entry point."""
-    run_once(DRILL_OPTIONS, _play, require_both_clients, **DRILL_RULES)
+    run_once(DRILL_OPTIONS, _play, **DRILL_RULES)
 
 
 if __name__ == "__main__":

@@ -159,17 +159,11 @@ failed_items:
 
 from typing import Any
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.connection import (
-    require_kafka,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
     KafkaClient,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.log_dirs import (
     LogDirsClient,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
-    require_both_clients,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
@@ -182,13 +176,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.leaders.res
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Resource
 
 
-def requires(module: Any) -> None:
-    """The libraries that the election needs."""
-    if module.params["election"] == UNCLEAN:
-        require_both_clients(module)
-    require_kafka(module)
-
-
 def make(connection: Connection, module: Any) -> Resource:
     """The leaders that the options ask for."""
     params = module.params
@@ -199,7 +186,7 @@ def make(connection: Connection, module: Any) -> Resource:
 
 def main() -> None:
     """Entry point."""
-    run_resource(ELECTION_OPTIONS, make, requires, required_if=[("election", UNCLEAN, ["topics"])])
+    run_resource(ELECTION_OPTIONS, make, required_if=[("election", UNCLEAN, ["topics"])])
 
 
 if __name__ == "__main__":

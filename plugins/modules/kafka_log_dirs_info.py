@@ -136,9 +136,6 @@ cluster_id:
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.log_dirs import (
     LogDirsClient,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
-    require_both_clients,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.tables import (
     LOG_DIRS_INFO_OPTIONS,
     gather_log_dirs,
@@ -151,7 +148,6 @@ def main() -> None:
     run_once(
         LOG_DIRS_INFO_OPTIONS,
         lambda connection, module: gather_log_dirs(module.params, LogDirsClient(connection)),
-        require_both_clients,
     )
 
 

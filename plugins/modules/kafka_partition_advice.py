@@ -324,9 +324,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.advice.info
     ADVICE_OPTIONS,
     gather,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
-    require_both_clients,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_once
 
 
@@ -335,7 +332,6 @@ def main() -> None:
     run_once(
         ADVICE_OPTIONS,
         lambda connection, module: gather(module.params, AdviceClient(connection)),
-        require_both_clients,
     )
 
 

@@ -90,8 +90,6 @@ attributes:
     support: full
   idempotent:
     support: full
-requirements:
-  - kafka-python >= 3.0.12 on the host that runs the module
 notes:
   - Needs the rights to DescribeConfigs and AlterConfigs on the cluster.
   - A client that exceeds a quota is slowed down, not refused; only C(connection_creation_rate) keeps connections waiting.
@@ -234,9 +232,6 @@ cluster_id:
   sample: RO6sGagMRYWu7VnngZhBAA
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
-    require_both_clients,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quotas.client import (
     QuotasClient,
@@ -252,7 +247,6 @@ def main() -> None:
     run_resource(
         QUOTA_OPTIONS,
         lambda connection, module: Quotas(QuotasClient(connection), module.params),
-        require_both_clients,
     )
 
 

@@ -25,8 +25,6 @@ attributes:
     details: It changes nothing.
   idempotent:
     support: full
-requirements:
-  - kafka-python >= 3.0.12 on the host that runs the module
 notes:
   - Needs the right to DescribeConfigs on the cluster.
 seealso:
@@ -79,9 +77,6 @@ cluster_id:
   sample: RO6sGagMRYWu7VnngZhBAA
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
-    require_both_clients,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_once
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quotas.client import (
     QuotasClient,
@@ -93,9 +88,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quotas.reso
 
 def main() -> None:
     """Entry point."""
-    run_once(
-        {}, lambda connection, module: all_quotas(QuotasClient(connection)), require_both_clients
-    )
+    run_once({}, lambda connection, module: all_quotas(QuotasClient(connection)))
 
 
 if __name__ == "__main__":

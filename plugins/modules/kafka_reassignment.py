@@ -242,9 +242,6 @@ failed_items:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
-    require_both_clients,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_disks import (
@@ -282,7 +279,6 @@ def main() -> None:
     run_resource(
         OPTIONS,
         reassignment,
-        requires=require_both_clients,
         failed="not done",
         mutually_exclusive=[("disks", option) for option in BETWEEN_BROKERS],
         required_by={"drain_directories": ["disks"], "tolerance": ["disks"]},

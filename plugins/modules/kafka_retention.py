@@ -358,9 +358,6 @@ cluster_id:
   sample: HJApaBPOSuOLtHWS0snxMA
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
-    require_both_clients,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention.client import (
     RetentionClient,
@@ -378,7 +375,6 @@ def main() -> None:
         lambda connection, module: Retention(
             RetentionClient(connection), module.params, module.check_mode
         ),
-        require_both_clients,
     )
 
 

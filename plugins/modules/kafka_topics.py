@@ -165,8 +165,6 @@ attributes:
     support: full
   idempotent:
     support: full
-notes:
-  - Bytes at stake are shown where kafka-python is installed beside confluent-kafka.
 seealso:
   - module: kafkaops.cluster.kafka_cluster_info
 author:

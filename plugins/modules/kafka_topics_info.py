@@ -153,9 +153,6 @@ cluster_id:
   sample: HJApaBPOSuOLtHWS0snxMA
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
-    require_both_clients,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.tables import (
     TOPICS_INFO_OPTIONS,
     gather_topics,
@@ -171,7 +168,6 @@ def main() -> None:
     run_once(
         TOPICS_INFO_OPTIONS,
         lambda connection, module: gather_topics(module.params, RetentionClient(connection)),
-        require_both_clients,
     )
 
 

@@ -221,9 +221,6 @@ cluster_id:
   sample: HJApaBPOSuOLtHWS0snxMA
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
-    require_both_clients,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.client import UserClient
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.resource import (
@@ -237,7 +234,6 @@ def main() -> None:
     run_resource(
         USER_OPTIONS,
         lambda connection, module: Users(UserClient(connection), module.params),
-        requires=require_both_clients,
     )
 
 

@@ -24,8 +24,6 @@ attributes:
     details: It only reads.
   idempotent:
     support: full
-requirements:
-  - kafka-python >= 3.0.12 on the host that runs the module
 notes:
   - Needs the right to Describe on the cluster.
 seealso:
@@ -64,9 +62,6 @@ cluster_id:
   sample: HJApaBPOSuOLtHWS0snxMA
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
-    require_both_clients,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_once
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.client import UserClient
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.resource import (
@@ -79,7 +74,6 @@ def main() -> None:
     run_once(
         {},
         lambda connection, _module: read_users(UserClient(connection)),
-        requires=require_both_clients,
     )
 
 

@@ -9,6 +9,8 @@ import random
 import socket
 import time
 
+from confluent_kafka.admin import AdminClient
+
 
 def wait_until(condition, timeout, what):
     """Call `condition` until it returns something true, and return that; fail after `timeout` seconds."""
@@ -20,6 +22,37 @@ def wait_until(condition, timeout, what):
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {timeout} s: {what}")
         time.sleep(0.2)
+
+
+def create_topics(settings, new, timeout=60):
+    """Create topics, each a NewTopic; every broker of the client's `bootstrap.servers` knows them afterwards.
+
+    Which one a module asks next is not known, and a broker may learn of a topic seconds after another one.
+    """
+    for future in AdminClient(settings).create_topics(new, request_timeout=timeout).values():
+        future.result(2 * timeout)
+    for server in settings["bootstrap.servers"].split(","):
+        wait_until(
+            lambda asked={**settings, "bootstrap.servers": server}: known(asked, new),
+            timeout,
+            f"{server} knows {sorted(each.topic for each in new)}",
+        )
+
+
+def known(settings, topics):
+    """Whether the one broker of `bootstrap.servers` itself tells of each NewTopic, with a leader for each partition."""
+    told = AdminClient(settings).list_topics(timeout=10)
+    # The client hears of the other brokers, too, and may have asked one of them.
+    by = told.brokers.get(told.orig_broker_id)
+    return (
+        by is not None
+        and f"{by.host}:{by.port}" == settings["bootstrap.servers"]
+        and all(
+            each.topic in told.topics
+            and all(part.leader >= 0 for part in told.topics[each.topic].partitions.values())
+            for each in topics
+        )
+    )
 
 
 # None twice, and of those that Linux never lends to a client's connection (they begin at 32768).

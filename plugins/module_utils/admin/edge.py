@@ -18,8 +18,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec imp
     connection_from,
     kafka_argument_spec,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.connection import (
-    require_kafka,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
+    require_both_clients,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
@@ -55,7 +55,6 @@ def kafka_module(options: Dict[str, Any], **rules: Any) -> AnsibleModule:
 def run_resource(
     options: Dict[str, Any],
     make: Callable[[Connection, AnsibleModule], Resource],
-    requires: Callable[[AnsibleModule], None] = require_kafka,
     failed: str = REFUSED,
     **rules: Any,
 ) -> None:
@@ -64,7 +63,7 @@ def run_resource(
     `options` contain `operation_timeout`, in seconds; `failed` is the heading of failed changes.
     """
     module = kafka_module(options, **rules)
-    requires(module)
+    require_both_clients(module)
     run(
         module,
         lambda: make(connection_from(module.params), module),
@@ -111,10 +110,13 @@ def answer(
 def run_once(
     options: Dict[str, Any],
     call: Callable[[Connection, AnsibleModule], Dict[str, Any]],
-    requires: Callable[[AnsibleModule], None] = require_kafka,
+    requires: Callable[[AnsibleModule], None] = require_both_clients,
     **rules: Any,
 ) -> None:
-    """Run a module that is one call; it returns the values, of which `warnings` are printed."""
+    """Run a module that is one call; it returns the values, of which `warnings` are printed.
+
+    `requires` ends the module where a library is missing on its host.
+    """
     module = kafka_module(options, **rules)
     requires(module)
     try:

@@ -11,6 +11,9 @@ from __future__ import annotations
 import contextlib
 from typing import Dict, Iterator, List, Mapping, Optional, Sequence
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settled import (
+    unsettled,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups.client import (
     GroupsClient,
@@ -93,7 +96,7 @@ class DrillClient(GroupsClient):
                 raise failed(f"topic {each.subject} could not be removed", each.error)
         if changes:
             wait_until(
-                lambda: not self.unsettled(changes), ANSWER_SECONDS, poll_seconds=POLL_SECONDS
+                lambda: not unsettled(self, changes), ANSWER_SECONDS, poll_seconds=POLL_SECONDS
             )
         return there
 
@@ -159,7 +162,7 @@ class DrillClient(GroupsClient):
 
     def _settle(self, change: Change, otherwise: str) -> None:
         if not wait_until(
-            lambda: not self.unsettled([change]), ANSWER_SECONDS, poll_seconds=POLL_SECONDS
+            lambda: not unsettled(self, [change]), ANSWER_SECONDS, poll_seconds=POLL_SECONDS
         ):
             raise failed(f"topic {change.subject}", otherwise)
 

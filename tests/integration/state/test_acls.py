@@ -31,7 +31,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.client
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.resource import Acls
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import connection_from
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import reconcile
-from tests.support.outside import wait_until
+from tests.support.outside import create_topics
 from tests.support.secured_cluster import secured_cluster
 
 from .conftest import PORT_BASE, whole
@@ -67,20 +67,14 @@ def about(name, found):
 @pytest.fixture
 def topic(secured, admin, name):
     """A topic."""
-    create_topic(admin, name)
+    create_topic(secured, name)
     yield name
     admin.delete_topics([name])[name].result()
 
 
-def create_topic(admin, name):
+def create_topic(secured, name):
     """A topic with one partition that has a leader."""
-    admin.create_topics([NewTopic(name, 1, 1)])[name].result()
-
-    def led():
-        found = admin.list_topics(timeout=10).topics.get(name)
-        return found and all(part.leader >= 0 for part in found.partitions.values())
-
-    wait_until(led, 30, f"{name} has a leader")
+    create_topics(secured.client_settings(), [NewTopic(name, 1, 1)])
 
 
 def produces(cluster, user, name):
@@ -402,7 +396,7 @@ def test_what_was_not_sent_in_time_is_named_and_another_run_goes_on(
 
 
 def test_the_first_acl_of_a_topic_takes_it_from_all_others_and_the_last_gives_it_back(opened, name):
-    create_topic(AdminClient(opened.client_settings()), name)
+    create_topic(opened, name)
     acls = [{"topic": name, "principal": "somebody", "operations": "read"}]
     known = {"allow_everyone_if_no_acl_found": True}
     assert produces(opened, "team", name)

@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.integration.state.conftest import PORT_BASE, whole
-from tests.support.outside import replicas_of, wait_until
+from tests.support.outside import create_topics, replicas_of, wait_until
 from tests.support.readers import commit
 from tests.support.secured_cluster import secured_cluster
 
@@ -29,8 +29,7 @@ def hurt(request, tmp_path_factory):
             NewTopic("pair", 1, replica_assignment=[[3, 1]], config=one),
             NewTopic("alone", 2, replica_assignment=[[3], [1]], config=one),
         ]
-        for future in admin.create_topics(new).values():
-            future.result(30)
+        create_topics(cluster.client_settings(), new)
         ready = cluster.run("kafka_cluster_info", wait={"brokers": [1, 2, 3], "full_isr": True})
         assert not ready.failed, ready.msg
         producer = Producer(cluster.client_settings())

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 
 from tests.support.adopted import Played
+from tests.support.outside import create_topics
 from tests.support.readers import commit
 from tests.support.secured_cluster import PASSWORDS, SecuredCluster, secured_cluster
 
@@ -93,9 +94,7 @@ def _reader(tmp_path_factory):
 
 def create(cluster, name, partitions=1, **config):
     """A topic as somebody else has made it, replaced if it is there."""
-    admin = AdminClient(cluster.client_settings())
-    topic = NewTopic(name, partitions, -1, config={**config})
-    admin.create_topics([topic])[name].result(60)
+    create_topics(cluster.client_settings(), [NewTopic(name, partitions, -1, config={**config})])
 
 
 def test_the_page_has_one_playbook_for_each_question():

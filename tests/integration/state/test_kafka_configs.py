@@ -27,7 +27,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection 
     parse_addresses,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import reconcile
-from tests.support.outside import wait_until
+from tests.support.outside import create_topics, wait_until
 from tests.support.rights import right_on_the_cluster
 
 TOOL = "kafka.admin.ConfigCommand"
@@ -170,8 +170,7 @@ def test_what_endangers_records_needs_consent_and_says_how_many(clean, admin, na
         future.result(30)
     topic = NewTopic(name, 1, clean.bare.brokers)
     own = NewTopic(f"{name}-own", 1, clean.bare.brokers, config={"retention.ms": "-1"})
-    for future in admin.create_topics([topic, own]).values():
-        future.result(30)
+    create_topics(clean.client_settings(), [topic, own])
     producer = Producer(clean.client_settings())
     for _number in range(7):
         # An hour and a half old: younger than the default of 7 days, older than an hour.

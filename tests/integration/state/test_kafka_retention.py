@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from tests.support.outside import wait_until
+from tests.support.outside import create_topics, wait_until
 
 DAY_MS = 24 * 60 * 60 * 1000
 SEGMENT = 2**20
@@ -34,15 +34,13 @@ ZOOKEEPER_IN_SOAK = pytest.mark.parametrize(
 )
 
 
-def create(admin, secured, names, partitions=2, **config):
+def create(secured, names, partitions=2, **config):
     """Topics with segments of 1 MiB, kept for a week."""
     settings = {"segment.bytes": str(SEGMENT), "retention.ms": str(7 * DAY_MS), **config}
     new = [
         NewTopic(each, partitions, min(3, secured.bare.brokers), config=settings) for each in names
     ]
-    for future in admin.create_topics(new).values():
-        future.result(30)
-    wait_until(lambda: set(names) <= set(admin.list_topics(timeout=10).topics), 60, "known")
+    create_topics(secured.client_settings(), new)
 
 
 def produce(secured, name, ages_days, records, partitions=2):
@@ -121,7 +119,7 @@ def entry(result, name):
 
 def test_policies_set_what_they_say_and_nothing_else(secured, admin, name):
     names = [f"{name}.logs.a", f"{name}.logs.b", f"{name}.ref", f"{name}.other", f"_{name}.logs"]
-    create(admin, secured, names, 2)
+    create(secured, names, 2)
     policies = [
         {"match": f"{name}[.]logs[.]b", "leave_alone": True},
         {"match": f"_?{name}[.]logs.*", "keep_for": "30d", "keep_up_to": "1GiB"},
@@ -176,7 +174,7 @@ def test_policies_set_what_they_say_and_nothing_else(secured, admin, name):
 @pytest.mark.parametrize("policy", [{"keep_for": "1d"}, {"keep_up_to": "4MiB"}])
 def test_what_it_says_becomes_deletable_is_what_is_deleted(secured, admin, name, policy):
     """Within one segment of each partition, since brokers delete nothing smaller."""
-    create(admin, secured, [name])
+    create(secured, [name])
     produce(secured, name, (3, 0.01), 300)
     records, size = held(admin, name), on_disk(secured, name)
     policies = [{"match": name, **policy}]
@@ -205,7 +203,7 @@ def test_what_it_says_becomes_deletable_is_what_is_deleted(secured, admin, name,
 
 @ZOOKEEPER_IN_SOAK
 def test_a_large_cut_goes_in_steps_and_goes_on_where_it_was(secured, admin, name):
-    create(admin, secured, [name])
+    create(secured, [name])
     produce(secured, name, [0.01, *(1.5 + number / 4 for number in range(17))], 70)
     policies = [{"match": name, "keep_for": "1d"}]
     common = {"policies": policies, "maximum_cut": "30%", "allow": ["retention_cut"]}
@@ -238,7 +236,7 @@ def test_a_large_cut_goes_in_steps_and_goes_on_where_it_was(secured, admin, name
 
 
 def test_policies_that_could_fill_a_disk_are_refused(secured, admin, name):
-    create(admin, secured, [name])
+    create(secured, [name])
     # what the machine's own files and the topics of other tests leave is not this test's affair
     common = {"disk_budget": "100%", "allow": ["retention_cut"]}
     fits = secured.run(
@@ -264,7 +262,7 @@ def test_policies_that_could_fill_a_disk_are_refused(secured, admin, name):
 def test_growth_bounds_a_topic_without_a_size(secured, admin, name):
     """What was written in the last day, for as long as it is kept; nobody knows it of a young topic."""
     young = f"{name}.young"
-    create(admin, secured, [name, young])
+    create(secured, [name, young])
     produce(secured, name, (2, 0.01), 150)
     produce(secured, young, (0.01,), 10)
     keep = [{"match": f"{name}.*", "keep_for": "7d"}]
@@ -276,7 +274,7 @@ def test_growth_bounds_a_topic_without_a_size(secured, admin, name):
 
 
 def test_segments_that_keep_far_more_are_told_and_made_to_fit(secured, admin, name):
-    create(admin, secured, [name], **{"segment.bytes": str(2**30)})
+    create(secured, [name], **{"segment.bytes": str(2**30)})
     policy = {"match": name, "keep_for": "12h", "keep_up_to": "64MiB"}
     allow = ["retention_cut"]
     told = secured.run("kafka_retention", policies=[policy], allow=allow)
@@ -313,7 +311,7 @@ def test_input_that_cannot_be_is_refused_all_at_once(secured, name):
 
 
 def test_what_kafka_topics_declares_otherwise_is_a_contradiction(secured, admin, name):
-    create(admin, secured, [name])
+    create(secured, [name])
     policies = [{"match": name, "keep_for": "30d"}]
     declared = [{"name": name, "retention": "14d"}]
     refused = secured.run("kafka_retention", policies=policies, declared_topics=declared)
@@ -326,7 +324,7 @@ def test_what_kafka_topics_declares_otherwise_is_a_contradiction(secured, admin,
 def test_a_user_with_rights_on_a_prefix_only(secured, admin, name):
     """Sees and changes its own topics; bytes and disks are not its business, and that is said."""
     mine, other = f"{name}.mine", f"{name}-other"
-    create(admin, secured, [mine, other])
+    create(secured, [mine, other])
     policies = [{"match": f"{name}.*", "keep_for": "30d"}]
     nobody = secured.run("kafka_retention", user="nobody", policies=policies)
     assert not nobody.changed and nobody.topics == []
@@ -374,7 +372,7 @@ def test_a_topic_that_is_deleted_meanwhile_fails_alone(secured, admin, name, mon
     )
 
     gone, stays = f"{name}.gone", f"{name}.stays"
-    create(admin, secured, [gone, stays])
+    create(secured, [gone, stays])
     wait_until(partial(led, admin, [gone, stays]), 30, "both are known")
     really = client_kafka.KafkaClient.apply
 
@@ -414,7 +412,7 @@ def test_requests_do_not_depend_on_how_many_topics_there_are(secured, admin, nam
     for count in (150, 300):
         many = f"{name}.n{count}"
         names = [f"{many}.{index}" for index in range(count)]
-        create(admin, secured, names, 1)
+        create(secured, names, 1)
         wait_until(partial(led, admin, names), 180, "every partition has a leader that knows")
         policies = [{"match": f"{many}[.].*", "keep_for": "1d", "keep_up_to": "8MiB"}]
         done = secured.run(

@@ -19,7 +19,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.advice.clie
     AdviceClient,
 )
 from tests.support.bare_cluster import BareCluster
-from tests.support.outside import wait_until
+from tests.support.outside import create_topics, wait_until
 from tests.support.run_module import run_module
 
 from .conftest import PORT_BASE
@@ -34,17 +34,9 @@ def advice(secured, user="admin", **options):
 
 def create(secured, topic, partitions=3, **config):
     """A topic with one replica more than the smallest cluster has, if there are so many brokers."""
-    admin = AdminClient(secured.client_settings())
-    admin.create_topics([NewTopic(topic, partitions, min(2, secured.bare.brokers), config=config)])[
-        topic
-    ].result(30)
-
-    def there():
-        found = admin.list_topics(timeout=10).topics.get(topic)
-        return found and all(each.leader > 0 for each in found.partitions.values())
-
-    wait_until(there, 30, "created")
-    return admin
+    new = NewTopic(topic, partitions, min(2, secured.bare.brokers), config=config)
+    create_topics(secured.client_settings(), [new])
+    return AdminClient(secured.client_settings())
 
 
 def bound(result, words):
@@ -239,15 +231,11 @@ def test_a_broker_that_dies_is_measured(tmp_path, monkeypatch):
         assert not run_module(
             "kafka_cluster_info", {"bootstrap_servers": servers, "wait": whole}
         ).failed
-        admin = AdminClient({"bootstrap.servers": servers})
         new = [
             NewTopic("measured", 6, replica_assignment=[[2, 1], [2, 3]] * 3),
             NewTopic("alone", 1, replica_assignment=[[2]], config={"min.insync.replicas": "1"}),
         ]
-        for future in admin.create_topics(new).values():
-            future.result(30)
-        # What no broker has heard of yet, none can disagree about.
-        wait_until(lambda: {"measured", "alone"} <= set(admin.list_topics().topics), 30, "created")
+        create_topics({"bootstrap.servers": servers}, new)
         settled = {"bootstrap_servers": servers, "wait": {**whole, "full_isr": True}}
         assert not run_module("kafka_cluster_info", settled).failed
         observe = AdviceClient.observe

@@ -27,7 +27,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from tests.support.outside import wait_until
+from tests.support.outside import create_topics, wait_until
 from tests.support.readers import start_of, write
 from tests.support.second_writer import before_writing
 
@@ -46,13 +46,10 @@ def between(monkeypatch):
     monkeypatch.undo()
 
 
-def create(admin, *topics):
+def create(secured, *topics):
     """Topics by (name, partitions), with one replica; all brokers know them."""
     new = [NewTopic(name, count, 1) for name, count in topics]
-    for future in admin.create_topics(new).values():
-        future.result(30)
-    for name, count in topics:
-        wait_until(lambda name=name, count=count: partitions(admin, name) == count, 30, "created")
+    create_topics(secured.client_settings(), new)
 
 
 def partitions(admin, name):
@@ -73,10 +70,10 @@ def test_topics(secured, admin, name, between):
         f"{name}.{word}" for word in "made grown set gone mine".split()
     )
     also = f"{name}.also-set"
-    create(admin, (grown, 1), (set_, 1), (gone, 1), (also, 1))
+    create(secured, (grown, 1), (set_, 1), (gone, 1), (also, 1))
 
     def act():
-        create(admin, (made, 2))
+        create(secured, (made, 2))
         admin.create_partitions([NewPartitions(grown, 4)])[grown].result(30)
         for future in admin.delete_topics([set_, gone]).values():
             future.result(30)
@@ -107,7 +104,7 @@ def test_topics(secured, admin, name, between):
 
 def test_a_topic_whose_settings_both_write(secured, admin, name, between):
     """What was named here is set, and what the other one named stays."""
-    create(admin, (name, 1))
+    create(secured, (name, 1))
     entries = [
         ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
         for key, value in (("retention.ms", "60000"), ("segment.ms", "70000"))
@@ -137,7 +134,7 @@ def test_retention_of_topics_that_the_other_one_has_raised_is_not_cut_without_co
     """More was asked for than there was, so nobody was asked for consent; now it would be less."""
     words = "more compacted same lower mine gone".split()
     more, compacted, same, lower, mine, gone = (f"{name}.{word}" for word in words)
-    create(admin, *((f"{name}.{word}", 1) for word in words))
+    create(secured, *((f"{name}.{word}", 1) for word in words))
     for topic in (more, same, lower, mine, gone):
         keep(admin, topic, retention_ms=str(DAY))
     keep(admin, compacted, retention_ms=str(90 * DAY), cleanup_policy="compact")
@@ -171,7 +168,7 @@ def test_settings_of_a_topic_that_grows_and_that_the_other_one_has_changed(
     secured, admin, name, between
 ):
     """Growth has its own consent and is made; a setting that has become a danger is not."""
-    create(admin, (name, 1))
+    create(secured, (name, 1))
     keep(admin, name, retention_ms=str(DAY))
 
     between("topics", "Topics", lambda: keep(admin, name, retention_ms=str(90 * DAY)))
@@ -188,7 +185,7 @@ def test_a_consent_that_was_given_holds_for_what_the_other_one_has_raised(
     secured, admin, name, between
 ):
     """And what is at stake is counted anew."""
-    create(admin, (name, 1))
+    create(secured, (name, 1))
     keep(admin, name, retention_ms=str(DAY))
     write(secured.client_settings(), name, {0: 9})
     between("topics", "Topics", lambda: keep(admin, name, retention_ms=str(90 * DAY)))
@@ -323,7 +320,7 @@ def test_users(secured, admin, name, between):
 
 
 def test_a_group_that_somebody_else_deletes(secured, admin, name, between):
-    create(admin, (name, 1))
+    create(secured, (name, 1))
     reader = Consumer({**secured.client_settings(), "group.id": f"{name}-readers"})
     reader.commit(offsets=[TopicPartition(name, 0, 0)], asynchronous=False)
     reader.close()
@@ -340,7 +337,7 @@ def test_a_group_that_somebody_else_deletes(secured, admin, name, between):
 
 def test_a_group_that_begins_to_read(secured, admin, name, between):
     """Its offsets stay where its reader has them, and the message says that it is active."""
-    create(admin, (name, 1))
+    create(secured, (name, 1))
     settings = {**secured.client_settings(), "group.id": f"{name}-readers"}
     reader = Consumer(settings)
     reader.commit(offsets=[TopicPartition(name, 0, 0)], asynchronous=False)
@@ -413,7 +410,7 @@ def test_a_default_that_the_other_one_has_raised_is_not_cut_without_consent(
     secured, admin, name, defaults, between
 ):
     """More was asked for than there was, so nobody was asked for consent; now it would be less."""
-    create(admin, (name, 1))
+    create(secured, (name, 1))
     defaults(log_retention_ms="1d")
     others = [lambda: defaults(log_retention_ms="90d")]
     between("configs", "Configs", lambda: others.pop()() if others else None)
@@ -440,7 +437,7 @@ def test_a_default_that_the_other_one_has_raised_is_not_cut_without_consent(
 def test_records(secured, admin, name, between):
     """What the other one has deleted already is not counted as ours."""
     part, whole = f"{name}.part", f"{name}.whole"
-    create(admin, (part, 1), (whole, 1))
+    create(secured, (part, 1), (whole, 1))
     for topic in (part, whole):
         write(secured.client_settings(), topic, {0: 100})
 
@@ -463,7 +460,7 @@ def test_records(secured, admin, name, between):
 def test_records_of_a_topic_that_was_made_anew(secured, admin, name, between):
     """Its records are others, nobody has asked for their deletion."""
     again, other = f"{name}.again", f"{name}.other"
-    create(admin, (again, 1), (other, 1))
+    create(secured, (again, 1), (other, 1))
     for topic in (again, other):
         write(secured.client_settings(), topic, {0: 9})
 
@@ -503,7 +500,7 @@ def test_retention(secured, admin, name, between):
     """Raised further by the other one: not cut without consent. As wanted: not ours. Gone: told."""
     day = 86_400_000
     more, same, mine, gone = (f"{name}.{word}" for word in "more same mine gone".split())
-    create(admin, (more, 1), (same, 1), (mine, 1), (gone, 1))
+    create(secured, (more, 1), (same, 1), (mine, 1), (gone, 1))
     for topic in (more, same, mine, gone):
         keep(admin, topic, retention_ms=str(day))
 

@@ -20,6 +20,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.pyth
     send,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import FinalError
+from tests.support.outside import create_topics
 
 
 @pytest.fixture
@@ -30,8 +31,7 @@ def filled(secured, admin, name):
         NewTopic(f"{name}.full", 2, factor, config={"retention.ms": "86400000"}),
         NewTopic(f"{name}.empty", 1, factor),
     ]
-    for future in admin.create_topics(topics).values():
-        future.result(30)
+    create_topics(secured.client_settings(), topics)
     failed = []
     producer = Producer({**secured.client_settings(), "acks": "all"})
     for number in range(200):

@@ -129,16 +129,16 @@ def admin(cluster):
 @pytest.fixture
 def counted(monkeypatch):
     """Clients that the module made during the test; their `requests` count."""
-    from ansible_collections.kafkaops.cluster.plugins.modules import kafka_topics
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics import resource
 
     made = []
 
-    class Counted(kafka_topics.KafkaClient):
+    class Counted(resource.KafkaClient):
         def __init__(self, *arguments, **named):
             super().__init__(*arguments, **named)
             made.append(self)
 
-    monkeypatch.setattr(kafka_topics, "KafkaClient", Counted)
+    monkeypatch.setattr(resource, "KafkaClient", Counted)
     return made
 
 

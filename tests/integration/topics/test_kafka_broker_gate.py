@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from tests.support.outside import free_port, replicas_of, wait_until
+from tests.support.outside import create_topics, free_port, replicas_of, wait_until
 from tests.support.run_module import run_module
 
 ALL = [1, 2, 3]
@@ -38,24 +38,16 @@ def make(modules, admin, name, cluster):
 
     One that is left would be in the way of every other test of this file. kafka_topics would refuse most.
     """
-    from confluent_kafka.admin import AdminClient, NewTopic
+    from confluent_kafka.admin import NewTopic
 
     made = []
 
-    def known_to(broker, topic):
-        """Whether this very broker tells of it; another one may have answered."""
-        asked = AdminClient({"bootstrap.servers": f"127.0.0.1:{cluster.broker_port(broker)}"})
-        told = asked.list_topics(timeout=10)
-        return told.orig_broker_id == broker and topic in told.topics
-
-    def topic(word, replicas, partitions=1, everywhere=True, **config):
+    def topic(word, replicas, partitions=1, **config):
         full = f"{name}-{word}"
         settings = {key.replace("_", "."): str(value) for key, value in config.items()}
         wanted = NewTopic(full, partitions, replicas, config=settings)
-        admin.create_topics([wanted])[full].result(30)
         made.append(full)
-        for broker in ALL if everywhere else ():  # the gate asks any one of them
-            wait_until(lambda b=broker: known_to(b, full), 30, f"{full}, known to broker {broker}")
+        create_topics({"bootstrap.servers": cluster.bootstrap_servers}, [wanted])
         return full
 
     whole = modules.info(wait={"brokers": ALL, "full_isr": True})
@@ -324,7 +316,7 @@ def test_the_requests_do_not_depend_on_the_number_of_topics(cluster, modules, ma
     make("first", 3)
     before = spent_when_all_know_all()
     for number in range(40):
-        make(f"many-{number}", 3, everywhere=False)
+        make(f"many-{number}", 3)
     assert spent_when_all_know_all() == before
     # Settings of topics and the defaults of three brokers once, the rest at every look.
     assert before["describe_broker_configs"] == 3 and before["list_reassignments"] == 2

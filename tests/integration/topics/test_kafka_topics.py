@@ -237,14 +237,14 @@ def test_colliding_name_is_refused(modules, name):
 
 def test_partial_failure_is_told_truthfully(modules, admin, name, counted, monkeypatch):
     """Somebody else creates one of three topics between our question and our write."""
-    from ansible_collections.kafkaops.cluster.plugins.modules import kafka_topics
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics import resource
 
-    class Overtaken(kafka_topics.KafkaClient):
+    class Overtaken(resource.KafkaClient):
         def apply(self, changes, deadline):
             admin.create_topics([NewTopic(f"{name}-b", 1, 3)])[f"{name}-b"].result()
             return super().apply(changes, deadline)
 
-    monkeypatch.setattr(kafka_topics, "KafkaClient", Overtaken)
+    monkeypatch.setattr(resource, "KafkaClient", Overtaken)
     result = modules.topics([{"name": f"{name}-{letter}"} for letter in "abc"])
     assert result.failed and result.changed
     assert [item["name"] for item in result.failed_items] == [f"{name}-b"]
@@ -258,15 +258,15 @@ def test_partial_failure_is_told_truthfully(modules, admin, name, counted, monke
 def test_a_failed_look_afterwards_is_told_truthfully(modules, admin, name, monkeypatch):
     """The topic is there, but no broker answers the question whether it is."""
     from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics import resource
     from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
-    from ansible_collections.kafkaops.cluster.plugins.modules import kafka_topics
 
-    class Lost(kafka_topics.KafkaClient):
+    class Lost(resource.KafkaClient):
         def unsettled(self, changes):
             raise AdminError(Problem("cluster.read", "no answer", "wait", ("x:1",)))
 
     with monkeypatch.context() as patched:
-        patched.setattr(kafka_topics, "KafkaClient", Lost)
+        patched.setattr(resource, "KafkaClient", Lost)
         result = modules.topics([{"name": name}])
     assert result.failed and result.changed and result.kinds == [("create", name)]
     assert name in result.diff["after"] and result.failed_items == []

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import time
 
 import pytest
@@ -95,16 +94,12 @@ def test_a_cut_says_what_goes_and_then_it_goes(modules, cluster, live):
     assert back.changed and not back.failed
 
 
-def test_a_cut_by_size_frees_disk(modules, cluster, live, monkeypatch):
+def test_a_cut_by_size_frees_disk(modules, cluster, live):
     """retention.bytes is per partition; the bytes that go are shown."""
     item = {"name": live, "retention_size": "64KiB"}
     refused = modules.topics([item])
     assert refused.checks == [("retention.cut", live)]
     assert "retention.bytes down from unlimited to 64KiB" in refused.msg and "KiB" in refused.msg
-    monkeypatch.setitem(sys.modules, "kafka", None)
-    blind = modules.topics([item])
-    assert "up to 300 records (bytes are unknown, kafka-python is not installed)" in blind.msg
-    monkeypatch.undo()
     assert modules.topics([item], allow=["retention_cut"]).changed
 
     def size(path):
@@ -199,13 +194,6 @@ def test_growth_says_how_many_records_are_concerned(modules, live):
     """Keys of 300 records would go elsewhere."""
     refused = modules.topics([{"name": live, "partitions": 2}])
     assert refused.checks == [("partitions.growth", live)] and "300 records" in refused.msg
-
-
-def test_without_the_second_client_records_are_still_counted(modules, live, monkeypatch):
-    """Bytes are unknown then, and that is said."""
-    monkeypatch.setitem(sys.modules, "kafka", None)
-    refused = modules.topics([{"name": live, "retention": "1d"}])
-    assert "200 records" in refused.msg and "kafka-python is not installed" in refused.msg
 
 
 def test_a_compacted_topic_has_no_retention_to_cut(modules, name):

@@ -33,17 +33,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     CREATE,
     DELETE,
     GROW,
-    ConfigEntry,
     Key,
-    Snapshot,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     AdminError,
     Change,
     Failure,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
-    same_value,
 )
 
 try:
@@ -201,55 +196,6 @@ class KafkaClient(ReadingClient):
         )
         return {resource.name: future for resource, future in futures.items()}
 
-    def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
-        """What is not yet true of applied changes, for any broker: subject to a few words.
-
-        The next module may ask any of them, and a deletion or creation reaches one after another.
-        """
-        snapshot = self.fetch_metadata()
-        waiting = _waiting(snapshot, changes)
-        # A topic whose settings alone have changed was there before.
-        if not waiting and any(change.kind != CONFIGURE for change in changes):
-            for view in self.fetch_every_view(snapshot).values():
-                # A broker that is registered but silent is for others to worry about.
-                waiting.update(_waiting(view, changes) if view else {})
-        configured = [
-            change
-            for change in changes
-            if change.kind == CONFIGURE and change.subject not in waiting
-        ]
-        waiting.update(self._unseen(configured, snapshot))
-        return waiting
-
-    def _unseen(self, changes: Sequence[Change], snapshot: Snapshot) -> Dict[str, str]:
-        """Changes of settings that not every live broker tells yet.
-
-        In KRaft mode each tells what it has heard of. One that does not answer is left out while another one does.
-        """
-        waiting: Dict[str, str] = {}
-        silent: List[AdminError] = []
-        for broker in snapshot.brokers:
-            left = [change for change in changes if change.subject not in waiting]
-            if not left:
-                break
-            try:
-                configs = self.fetch_configs([change.subject for change in left], broker=broker.id)
-            except AdminError as error:
-                silent.append(error)
-                continue
-            for change in left:
-                entries = configs.get(change.subject, {})
-                wrong = [
-                    key
-                    for key, value in change.after["config"].items()
-                    if not _took(entries.get(key), key, value)
-                ]
-                if wrong:
-                    waiting[change.subject] = f"{', '.join(sorted(wrong))} not yet in force"
-        if silent and len(silent) == len(snapshot.brokers):
-            raise silent[0]
-        return waiting
-
     # ------------------------------------------------------------ brokers and leaders
 
     def alter_broker_configs(
@@ -353,30 +299,6 @@ def _altered(config: Mapping[str, Optional[str]]) -> List[Any]:
         )
         for key, value in config.items()
     ]
-
-
-def _waiting(snapshot: Snapshot, changes: Sequence[Change]) -> Dict[str, str]:
-    """Changes that cannot be seen in a snapshot without settings: subject to a few words."""
-    waiting = {}
-    for change in changes:
-        topic = snapshot.topics.get(change.subject)
-        if change.kind == DELETE:
-            if topic is not None:
-                waiting[change.subject] = "still there"
-        elif topic is None:
-            waiting[change.subject] = "not there yet"
-        elif change.kind in (CREATE, GROW):
-            expected = change.after["partitions"] or 1
-            led = sum(1 for part in topic.partitions if part.leader is not None)
-            if led < expected:
-                waiting[change.subject] = f"{led} of {expected} partitions have a leader"
-    return waiting
-
-
-def _took(entry: Optional[ConfigEntry], key: str, value: Optional[str]) -> bool:
-    if value is None:
-        return entry is None or entry.source != "topic"
-    return entry is not None and same_value(key, value, entry.value)
 
 
 def _perhaps_done(kind: str, error: Any, repeated: bool) -> bool:

@@ -308,21 +308,18 @@ class ReadingClient(ClusterConnection):
 
     # ------------------------------------------------------------ settings
 
-    def fetch_configs(
-        self, names: Sequence[str], denied_ok: bool = False, broker: Optional[int] = None
-    ) -> Configs:
+    def fetch_configs(self, names: Sequence[str], denied_ok: bool = False) -> Configs:
         """Effective settings of topics: name to {key: ConfigEntry}; one request, many topics in several.
 
-        Topics that vanished meanwhile are left out; with `denied_ok` also those that the user may not see. `broker`
-        is who is asked, by default any.
+        Topics that vanished meanwhile are left out; with `denied_ok` also those that the user may not see.
         """
         lanes = lanes_of(list(names), LANE_LEAST, DESCRIBED_AT_ONCE)
         if len(lanes) < 2:
-            return self._described(lanes[0] if lanes else (), denied_ok, broker)
+            return self._described(lanes[0] if lanes else (), denied_ok)
         clients = [self._beside(ReadingClient) for _lane in lanes]
         with concurrent.futures.ThreadPoolExecutor(len(lanes)) as pool:
             asked = [
-                pool.submit(client._described, lane, denied_ok, broker)
+                pool.submit(client._described, lane, denied_ok)
                 for client, lane in zip(clients, lanes)
             ]
             configs = {name: each for part in asked for name, each in part.result().items()}
@@ -330,13 +327,11 @@ class ReadingClient(ClusterConnection):
             self.requests.update(client.requests)
         return configs
 
-    def _described(
-        self, lane: Sequence[Sequence[str]], denied_ok: bool, broker: Optional[int]
-    ) -> Configs:
+    def _described(self, lane: Sequence[Sequence[str]], denied_ok: bool) -> Configs:
         """Settings of topics, one request after another."""
         configs: Configs = {}
         for names in lane:
-            configs.update(self._describe_configs("topic", names, denied_ok, broker))
+            configs.update(self._describe_configs("topic", names, denied_ok))
         return configs
 
     def _beside(self, kind: Type[C]) -> C:
@@ -392,7 +387,6 @@ class ReadingClient(ClusterConnection):
         kind: str,
         names: Sequence[str],
         denied_ok: bool = False,
-        broker: Optional[int] = None,
     ) -> Configs:
         """Settings by name; with `denied_ok`, what the user may not see is left out."""
 
@@ -401,8 +395,7 @@ class ReadingClient(ClusterConnection):
             kinds = {"topic": ConfigResource.Type.TOPIC, "broker": ConfigResource.Type.BROKER}
             resources = [ConfigResource(kinds[kind], name) for name in names]
             configs = {}
-            who = {} if broker is None else {"broker": broker}
-            futures = self._admin.describe_configs(resources, request_timeout=timeout, **who)
+            futures = self._admin.describe_configs(resources, request_timeout=timeout)
             for resource, future in futures.items():
                 try:
                     entries = future.result()
@@ -503,8 +496,7 @@ class ReadingClient(ClusterConnection):
 
         `cuts` maps topic names to the new (retention_ms, retention_bytes), None where unlimited
         or unchanged. Three requests for offsets, whatever the number of topics (librdkafka sends
-        each to the leaders concerned), and one for sizes where kafka-python is installed, unless
-        the `sizes` of partitions are known.
+        each to the leaders concerned), and one for sizes, unless the `sizes` of partitions are known.
         """
         if not cuts:
             return {}
@@ -582,11 +574,9 @@ class ReadingClient(ClusterConnection):
 
     def _sizes(self, names: Iterable[str]) -> Tuple[Dict[Key, int], str]:
         """(topic, partition) to bytes of its largest replica, and why there are none."""
-        try:
-            from kafka import KafkaAdminClient  # librdkafka has no call for log directories
-            from kafka.errors import KafkaError as OtherError
-        except ImportError:
-            return {}, "bytes are unknown, kafka-python is not installed"
+        from kafka import KafkaAdminClient  # librdkafka has no call for log directories
+        from kafka.errors import KafkaError as OtherError
+
         self.requests["describe_log_dirs"] += 1
         sizes: Dict[Key, int] = {}
         with kafka_python_settings(self.connection) as settings:

@@ -26,6 +26,9 @@ from typing import (
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reading import (
     with_config,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settled import (
+    unsettled,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     CONFIGURE,
     ConfigEntry,
@@ -404,7 +407,7 @@ class Retention(Resource):
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """What not every live broker shows yet."""
-        return self.client.unsettled(changes)
+        return unsettled(self.client, changes)
 
     # ------------------------------------------------------------ telling
 

@@ -13,9 +13,14 @@ import json
 from dataclasses import replace
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import KafkaClient
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
+    PythonClient,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reading import (
     with_config,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settled import (
+    unsettled,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
@@ -91,7 +96,7 @@ def read_items(params: Mapping[str, Any]) -> List[Any]:
 
 def topics_of(connection: Connection, params: Mapping[str, Any], check_mode: bool) -> Topics:
     """The declared topics of a task with these parameters, unconnected."""
-    return Topics(KafkaClient(connection), read_items(params), params, check_mode)
+    return Topics(PythonClient(connection), read_items(params), params, check_mode)
 
 
 class Topics(Resource):
@@ -99,7 +104,7 @@ class Topics(Resource):
 
     def __init__(
         self,
-        client: KafkaClient,
+        client: PythonClient,
         items: Sequence[Any],
         params: Mapping[str, Any],
         check_mode: bool,
@@ -211,7 +216,7 @@ class Topics(Resource):
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """What not every live broker shows yet."""
-        return self.client.unsettled(changes)
+        return unsettled(self.client, changes)
 
     def results(self, outcome: Outcome) -> Dict[str, Any]:
         """What the module returns about topics: as they are now, or would be."""

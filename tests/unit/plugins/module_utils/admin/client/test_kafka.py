@@ -35,19 +35,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.sett
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
-    Broker,
-    ConfigEntry,
-    Partition,
-    Snapshot,
     Stake,
-    Topic,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     AdminError,
     Change,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.stakes import estimate_stake
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 HERE = (("h", 9092), ("::1", 9093))
 
@@ -257,33 +251,6 @@ def test_who_closes_at_once_is_asked_for_its_language():
         assert not closes_unasked((address,), 0.2)  # it waits for the client to begin
         text = connection_problem(Connection((address,), "SSL"), "closed", "detail").line()
     assert "does not speak TLS" in text
-
-
-def view(*partitions):
-    """A snapshot with the topic `t`."""
-    topics = {"t": Topic("t", tuple(partitions))} if partitions else {}
-    return Snapshot(topics=topics)
-
-
-LED, LEADERLESS = Partition(0, 1, (1,), (1,)), Partition(1, None, (1,), ())
-
-
-@pytest.mark.parametrize(
-    "kind, after, seen, waits",
-    [
-        ("create", {"partitions": 1}, view(), True),
-        ("create", {"partitions": 1}, view(LED), False),
-        ("create", {"partitions": 2}, view(LED), True),
-        ("create", {"partitions": 2}, view(LED, LEADERLESS), True),
-        ("create", {"partitions": None}, view(LED), False),
-        ("grow", {"partitions": 2}, view(LED), True),
-        ("delete", {}, view(LED), True),
-        ("delete", {}, view(), False),
-        ("configure", {"config": {}}, view(LED), False),
-    ],
-)
-def test_what_is_waited_for(kind, after, seen, waits):
-    assert bool(client_kafka._waiting(seen, [Change(kind, "t", {}, after)])) is waits
 
 
 @contextlib.contextmanager
@@ -522,48 +489,3 @@ def test_failures_of_all_lanes_come_together_and_their_requests_are_counted(monk
 def test_a_coordinator_that_is_not_there_yet_is_asked_again(name):
     assert passing(client_kafka.KafkaError(getattr(client_kafka.KafkaError, name)))
     assert not passing(client_kafka.KafkaError(client_kafka.KafkaError.GROUP_AUTHORIZATION_FAILED))
-
-
-class Views(client_kafka.KafkaClient):
-    """Brokers of which each tells of a setting what it has heard; None: it does not answer."""
-
-    def __init__(self, told):
-        super().__init__(Connection((("h", 1),)))
-        self.told, self.asked = told, []
-
-    def fetch_metadata(self):
-        topics = {"t": Topic("t", (), {})}
-        return Snapshot(brokers=tuple(Broker(each, "h", 1) for each in self.told), topics=topics)
-
-    def fetch_configs(self, names, denied_ok=False, broker=None):
-        self.asked.append(broker)
-        value = self.told[broker]
-        if value is None:
-            raise AdminError(Problem("cluster.read", "silent", "wait"))
-        return {
-            name: {"retention.ms": ConfigEntry("retention.ms", value, "topic")} for name in names
-        }
-
-
-@pytest.mark.parametrize(
-    "told, late",
-    [
-        ({1: "9", 2: "9", 3: "9"}, False),
-        ({1: "9", 2: "9", 3: "1"}, True),
-        ({1: "1", 2: "9", 3: "9"}, True),
-        ({1: None, 2: "9", 3: "9"}, False),
-        ({1: None, 2: "9", 3: "1"}, True),
-    ],
-)
-def test_a_setting_is_there_once_every_live_broker_tells_it(told, late):
-    """The next module may ask any of them, and in KRaft mode they learn of it one after another."""
-    change = Change(
-        "configure", "t", {"config": {"retention.ms": "1"}}, {"config": {"retention.ms": "9"}}
-    )
-    assert bool(Views(told).unsettled([change])) is late
-
-
-def test_where_no_broker_answers_nobody_can_tell():
-    change = Change("configure", "t", {"config": {}}, {"config": {"retention.ms": "9"}})
-    with pytest.raises(AdminError):
-        Views({1: None, 2: None}).unsettled([change])
