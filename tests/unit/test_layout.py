@@ -307,14 +307,14 @@ def test_no_two_packages_of_admin_need_each_other():
 
 
 def test_what_all_of_admin_shares_knows_no_resource():
-    """Files beside the packages take nothing of them; the edge alone knows what a connection is."""
+    """Files beside the packages take nothing of them; the edge alone knows which libraries a connection needs."""
     upwards = {
         f"{name} -> {other}"
         for name, others in files_of_admin().items()
         for other in others
         if "." not in name and "." in other
     }
-    assert upwards == {"edge -> client.connection"}
+    assert upwards == {"edge -> client.python"}
 
 
 def test_text_is_made_by_f_strings():

@@ -10,8 +10,20 @@ which broker tells of topics, and always asks for all settings, some thirty of e
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
-from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.answers import SOURCES
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
@@ -129,17 +141,21 @@ def _told_by_each(
     for change in changes:
         if change.kind == CONFIGURE:
             keys.setdefault(change.subject, []).extend(change.after["config"])
-    questions: List[Tuple[Any, Any]] = [
-        *((_topics_request(names), _read_topics) for names in _cut(moved)),
-        *((_settings_request(names, keys), _read_settings) for names in _cut(sorted(keys))),
+    # A request for each broker: it bears the number of its answer.
+    questions: List[Tuple[Callable[[], Any], Callable[[Any, Told], None]]] = [
+        *((functools.partial(_topics_request, names), _read_topics) for names in _cut(moved)),
+        *(
+            (functools.partial(_settings_request, names, keys), _read_settings)
+            for names in _cut(sorted(keys))
+        ),
     ]
 
     def call(admin: Any) -> List[Told]:
         client.requests["asking each broker"] += len(brokers) * len(questions) - 1  # ask counts one
         told = {broker: Told() for broker in brokers}
         silent: Optional[Exception] = None
-        for request, read in questions:
-            for broker, answer in send_to_each(admin, lambda asked=request: asked, told).items():
+        for make_request, read in questions:
+            for broker, answer in send_to_each(admin, make_request, list(told)).items():
                 if isinstance(answer, Exception):
                     silent = answer
                     del told[broker]
