@@ -29,7 +29,8 @@ def create_topics(settings, new, timeout=60):
 
     Which one a module asks next is not known, and a broker may learn of a topic seconds after another one.
     """
-    for future in AdminClient(settings).create_topics(new, request_timeout=timeout).values():
+    admin = AdminClient(settings)  # what it has sent ends with it
+    for future in admin.create_topics(new, request_timeout=timeout).values():
         future.result(2 * timeout)
     for server in settings["bootstrap.servers"].split(","):
         wait_until(

@@ -133,12 +133,12 @@ def counted(monkeypatch):
 
     made = []
 
-    class Counted(resource.KafkaClient):
+    class Counted(resource.PythonClient):
         def __init__(self, *arguments, **named):
             super().__init__(*arguments, **named)
             made.append(self)
 
-    monkeypatch.setattr(resource, "KafkaClient", Counted)
+    monkeypatch.setattr(resource, "PythonClient", Counted)
     return made
 
 

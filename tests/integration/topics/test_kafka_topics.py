@@ -239,12 +239,12 @@ def test_partial_failure_is_told_truthfully(modules, admin, name, counted, monke
     """Somebody else creates one of three topics between our question and our write."""
     from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics import resource
 
-    class Overtaken(resource.KafkaClient):
+    class Overtaken(resource.PythonClient):
         def apply(self, changes, deadline):
             admin.create_topics([NewTopic(f"{name}-b", 1, 3)])[f"{name}-b"].result()
             return super().apply(changes, deadline)
 
-    monkeypatch.setattr(resource, "KafkaClient", Overtaken)
+    monkeypatch.setattr(resource, "PythonClient", Overtaken)
     result = modules.topics([{"name": f"{name}-{letter}"} for letter in "abc"])
     assert result.failed and result.changed
     assert [item["name"] for item in result.failed_items] == [f"{name}-b"]
@@ -261,12 +261,11 @@ def test_a_failed_look_afterwards_is_told_truthfully(modules, admin, name, monke
     from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics import resource
     from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
-    class Lost(resource.KafkaClient):
-        def unsettled(self, changes):
-            raise AdminError(Problem("cluster.read", "no answer", "wait", ("x:1",)))
+    def lost(_client, _changes):
+        raise AdminError(Problem("cluster.read", "no answer", "wait", ("x:1",)))
 
     with monkeypatch.context() as patched:
-        patched.setattr(resource, "KafkaClient", Lost)
+        patched.setattr(resource, "unsettled", lost)
         result = modules.topics([{"name": name}])
     assert result.failed and result.changed and result.kinds == [("create", name)]
     assert name in result.diff["after"] and result.failed_items == []
