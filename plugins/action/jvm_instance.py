@@ -24,7 +24,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_cont
     is_here_in_full,
 )
 
-# States that start and stop nothing.
+# States that start and stop nothing; in check mode none does.
 STILL = ("probe", "staged")
 
 
@@ -35,8 +35,9 @@ class ActionModule(ModuleAction):
         """Return what the module returns."""
         arguments = self._task.args
         # The module takes its own Python for what watches the instance.
+        still = arguments.get("state", "staged") in STILL or self._task.check_mode
         if (
-            arguments.get("state", "staged") not in STILL
+            not still
             or arguments.get("manager") != "supervisor"
             or self._task.delegate_to
             or not is_here_in_full(self, task_vars or {})

@@ -321,9 +321,17 @@ took:
   type: dict
   returned: when O(state=started) has started it, or O(state=stopped), O(state=removed) or O(state=deleted) has stopped it
   sample: {from_ms: 1763884800000, to_ms: 1763884804200, done: restarted}
+deleted:
+  description:
+    - Directories that were there and were deleted, folders above among them, and mount points that were emptied; in
+      check mode those that would be.
+  returned: with O(state=deleted)
+  type: list
+  elements: str
+  sample: ["/srv/kafkaops/clusters/local/kafka-1/data"]
 kept:
   description: What stays, and why; a folder that holds something else, a mount point, what a link led to.
-  returned: with O(state=deleted)
+  returned: with O(state=deleted), empty in check mode
   type: list
   elements: str
   sample: ["/srv/kafkaops/clusters/local/kafka-1: it holds notes.txt"]

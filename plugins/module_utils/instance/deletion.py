@@ -29,44 +29,71 @@ def folders_above(directories: Iterable[str], names: AbstractSet[str]) -> Tuple[
     return tuple(sorted(found, key=lambda each: (-each.count(os.sep), each)))
 
 
-def present(directories: Iterable[str]) -> Tuple[str, ...]:
-    """Return those that are there, links to nowhere among them."""
-    return tuple(path for path in directories if os.path.lexists(path))
+def foreseen(directories: Iterable[str], name: str, cluster: str) -> Tuple[str, ...]:
+    """Return what `delete` would delete or empty."""
+    directories = tuple(directories)
+    found = _to_delete(directories)
+    gone = {os.path.normpath(path) for path in found if not _mounted(path)}
+    for folder in folders_above(directories, {name, cluster}):
+        held = {os.path.join(folder, each) for each in _entries(folder)}
+        if os.path.isdir(folder) and not os.path.ismount(folder) and held <= gone:
+            gone.add(folder)
+            found.append(folder)
+    return tuple(found)
 
 
-def delete(directories: Iterable[str], name: str, cluster: str) -> Tuple[bool, Tuple[str, ...]]:
-    """Delete directories with all they hold; return (whether anything was deleted, what stays and why).
+def delete(
+    directories: Iterable[str], name: str, cluster: str
+) -> Tuple[Tuple[str, ...], Tuple[str, ...]]:
+    """Delete directories with all they hold; return (what was deleted or emptied, what stays and why).
 
     Folders above that bear the name of the instance or of its cluster go if they are empty. Raises OSError.
     """
     directories = tuple(directories)
-    deleted, kept = False, []
-    for path in present(directories):
-        deleted = True
+    deleted, kept = _to_delete(directories), []
+    for path in deleted:
+        if not os.path.lexists(path):
+            continue  # it was below another one
         if os.path.islink(path):
             kept.append(f"{os.path.realpath(path)}: {path} was a link to it")
             os.unlink(path)
         elif os.path.ismount(path):
-            deleted = bool(_emptied(path))
+            for each in _entries(path):
+                _remove(os.path.join(path, each))
             kept.append(f"{path}: something is mounted there, it is empty now")
         else:
-            shutil.rmtree(path)
+            _remove(path)
     for folder in folders_above(directories, {name, cluster}):
         # Other folders in that of the cluster are those of its other instances, which have their own turn.
         shared = os.path.basename(folder) != name
-        deleted = _left_empty(folder, shared, kept) or deleted
-    return deleted, tuple(kept)
+        if _left_empty(folder, shared, kept):
+            deleted.append(folder)
+    return tuple(deleted), tuple(kept)
 
 
-def _emptied(path: str) -> int:
-    """Delete what a directory holds; return how much that was."""
-    entries = sorted(os.scandir(path), key=lambda each: each.name)
-    for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(entry.path)
-        else:
-            os.unlink(entry.path)
-    return len(entries)
+def _to_delete(directories: Iterable[str]) -> List[str]:
+    """Those that are there, links to nowhere among them; not an empty one where something is mounted."""
+    there = [path for path in dict.fromkeys(directories) if os.path.lexists(path)]
+    return [path for path in there if not _mounted(path) or _entries(path)]
+
+
+def _mounted(path: str) -> bool:
+    return not os.path.islink(path) and os.path.ismount(path)
+
+
+def _entries(path: str) -> List[str]:
+    """The names in a directory; none where there is no directory."""
+    try:
+        return sorted(os.listdir(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    else:
+        os.unlink(path)
 
 
 def _left_empty(folder: str, shared: bool, kept: List[str]) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.deletion import (
     delete,
-    present,
+    foreseen,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generation import Generation
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import (
@@ -221,19 +221,20 @@ def _stop(params: Params, check_mode: bool, instance: Instance, manager: Service
     if ran and not check_mode:
         result["took"] = {"from_ms": began, "to_ms": _now_ms(), "done": "stopped"}
     if params["state"] == "deleted":
-        deleted, result["kept"] = _delete(params, check_mode)
-        result["changed"] = runs or deleted
+        result["deleted"], result["kept"] = _delete(params, check_mode)
+        result["changed"] = runs or bool(result["deleted"])
     return result
 
 
-def _delete(params: Params, check_mode: bool) -> Tuple[bool, List[str]]:
-    """Delete the directories (in check mode: look for them); return (whether any was there, what stays)."""
+def _delete(params: Params, check_mode: bool) -> Tuple[List[str], List[str]]:
+    """Delete the directories (in check mode: look for them); return (what was there, what stays)."""
     own = [params["config_dir"], params["state_dir"], params["log_dir"], *params["data_dirs"]]
-    if check_mode:
-        return bool(present(own)), []
     # Who runs without a lock names no cluster, and leaves its folder.
-    deleted, kept = delete(own, params["name"], params["lock"].get("cluster") or params["name"])
-    return deleted, list(kept)
+    cluster = params["lock"].get("cluster") or params["name"]
+    if check_mode:
+        return list(foreseen(own, params["name"], cluster)), []
+    deleted, kept = delete(own, params["name"], cluster)
+    return list(deleted), list(kept)
 
 
 def _target(params: Params, instance: Instance) -> Optional[str]:

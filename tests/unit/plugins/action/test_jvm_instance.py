@@ -35,16 +35,22 @@ TASKS = {
     "look": {**SETTINGS, "state": "probe", "explain": True},
     "no_room": {**STAGED, "config_dir": "/proc/none"},
 }
+# In check mode these neither start nor stop anything.
+FORETOLD = {
+    state: {**SETTINGS, "state": state} for state in ("started", "stopped", "removed", "deleted")
+}
 
 
 @pytest.mark.parametrize("options", [(), ("--check",)], ids=["done", "checked"])
 def test_the_action_returns_what_the_module_returns(tmp_path, options):
-    output, here, sent = both(tmp_path, "kafkaops.cluster.jvm_instance", TASKS, *options)
+    tasks = {**TASKS, **(FORETOLD if options else {})}
+    output, here, sent = both(tmp_path, "kafkaops.cluster.jvm_instance", tasks, *options)
     assert SECRET not in output
     for each in (*here.values(), *sent.values()):
         each.pop("fingerprint", None)  # the directory is part of what it stands for
     assert here == sent
     assert here["first"]["changed"] and here["second"]["changed"] == bool(options)
     assert "broker.id=1" in json.dumps(here["first"]["diff"])
-    assert not options or here["no_room"]["changed"]
+    assert not options or here["no_room"]["changed"] and here["started"]["changed"]
+    assert not options or here["deleted"]["deleted"] == []
     assert options or here["no_room"]["failed"]

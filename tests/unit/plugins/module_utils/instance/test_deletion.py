@@ -43,29 +43,53 @@ def make(tmp_path):
     return home, folder, [str(each) for each in directories]
 
 
+def both(directories):
+    """What is deleted and what stays; what was foreseen is what is deleted."""
+    foreseen = deletion.foreseen(directories, *NAMES)
+    deleted, kept = deletion.delete(directories, *NAMES)
+    assert foreseen == deleted
+    return deleted, kept
+
+
 def test_what_was_made_for_the_instance_goes_and_a_second_run_has_nothing_to_do(made):
-    home, _folder, directories = made
-    assert deletion.delete(directories, *NAMES) == (True, ())
+    home, folder, directories = made
+    gone = (*directories, str(folder), str(home / "orders"))
+    assert both(directories) == (gone, ())
     assert list(home.iterdir()) == []
-    assert deletion.delete(directories, *NAMES) == (False, ())
+    assert both(directories) == ((), ())
 
 
 def test_another_instance_of_the_cluster_stays(made):
     home, folder, directories = made
     (home / "orders" / "kafka-2" / "data").mkdir(parents=True)
-    assert deletion.delete(directories, *NAMES) == (True, ())
+    assert both(directories) == ((*directories, str(folder)), ())
     assert not folder.exists() and (home / "orders" / "kafka-2" / "data").exists()
     (home / "orders" / "notes.txt").write_text("mine")
     kept = (f"{home / 'orders'}: it holds notes.txt",)
-    assert deletion.delete(directories, *NAMES) == (False, kept)
+    assert both(directories) == ((), kept)
+
+
+def test_a_folder_that_is_empty_by_now_is_all_that_goes(made):
+    home, folder, directories = made
+    (folder / "notes.txt").write_text("mine")
+    both(directories)
+    (folder / "notes.txt").unlink()
+    assert both(directories)[0] == (str(folder), str(home / "orders"))
+
+
+def test_directories_within_each_other_and_named_twice_go_once(made):
+    _home, folder, directories = made
+    within = str(folder / "run" / "below")
+    assert both([*directories, within, directories[0]])[0][:4] == (*directories, within)
+    assert not folder.exists()
 
 
 def test_what_somebody_else_has_put_there_stays_and_is_told(made):
     home, folder, directories = made
     for name in ("a", "b", "c", "d", "e"):
         (folder / name).write_text("mine")
-    deleted, kept = deletion.delete(directories, *NAMES)
-    assert deleted and kept[0] == f"{folder}: it holds a, b, c and 2 more"
+    deleted, kept = both(directories)
+    assert deleted == tuple(directories) and kept[0] == f"{folder}: it holds a, b, c and 2 more"
     assert sorted(os.listdir(folder)) == ["a", "b", "c", "d", "e"]
     assert (home / "orders").exists()
 
@@ -75,17 +99,23 @@ def test_a_link_goes_and_what_it_leads_to_stays(made, tmp_path):
     disk = tmp_path / "disk"
     (disk / "topic-0").mkdir(parents=True)
     (folder / "more").symlink_to(disk)
-    _deleted, kept = deletion.delete([*directories, str(folder / "more")], *NAMES)
-    assert kept == (f"{disk}: {folder / 'more'} was a link to it",)
+    (folder / "nowhere").symlink_to(tmp_path / "never")
+    links = [str(folder / "more"), str(folder / "nowhere")]
+    deleted, kept = both([*directories, *links])
+    assert deleted[:5] == (*directories, *links)
+    assert kept[0] == f"{disk}: {folder / 'more'} was a link to it"
     assert (disk / "topic-0").exists() and not folder.exists()
 
 
 def test_a_mounted_directory_is_emptied(made, monkeypatch):
     """Without root nothing can be mounted here; the kernel refuses to remove a mount point."""
     _home, folder, directories = made
-    monkeypatch.setattr(os.path, "ismount", lambda path: path == directories[2])
-    deleted, kept = deletion.delete(directories, *NAMES)
-    assert deleted and os.listdir(directories[2]) == []
-    assert kept[0] == f"{directories[2]}: something is mounted there, it is empty now"
-    assert kept[1] == f"{folder}: it holds data"
-    assert deletion.delete(directories, *NAMES)[0] is False
+    monkeypatch.setattr(os.path, "ismount", lambda path: path == directories[0])
+    deleted, kept = both(directories)
+    assert deleted == tuple(directories) and os.listdir(directories[0]) == []
+    assert kept[0] == f"{directories[0]}: something is mounted there, it is empty now"
+    assert kept[1] == f"{folder}: it holds conf"
+    assert both(directories)[0] == ()
+    for name in directories[1:]:
+        os.mkdir(name)
+    assert both(directories)[0] == tuple(directories[1:]), "an empty one is not to be emptied"

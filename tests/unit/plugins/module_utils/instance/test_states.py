@@ -128,14 +128,17 @@ def test_deleted_leaves_nothing_but_what_is_not_ours(module):
     module.run("started", fingerprint=staged["fingerprint"])
     with open(module.path("one", "notes.txt"), "w", encoding="utf-8") as notes:
         notes.write("mine")
-    assert module.run("deleted", check_mode=True)["changed"]
+    foreseen = module.run("deleted", check_mode=True)
+    assert foreseen["changed"] and foreseen["deleted"] and foreseen["running"]
     assert module.run("probe")["running"]
     deleted = module.run("deleted")
+    assert deleted["deleted"] == foreseen["deleted"]
     assert deleted["changed"] and deleted["took"]["done"] == "stopped"
     assert deleted["kept"] == [f"{module.path('one')}: it holds notes.txt"]
     assert os.listdir(module.path("one")) == ["notes.txt"]
     assert not os.path.exists(module.path("supervisor"))
     os.unlink(module.path("one", "notes.txt"))
+    assert module.run("deleted", check_mode=True)["changed"]
     again = module.run("deleted")
     assert (again["changed"], again["kept"]) == (True, []) and not os.path.exists(
         module.path("one")
