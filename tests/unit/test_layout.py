@@ -176,6 +176,22 @@ def test_there_is_one_way(pattern, allowed):
     assert users == allowed
 
 
+# The validation is of use without the products' roles, and its job may run on another host, as another user.
+HOMES = {"roles/jvm_service/defaults/main.yml", "roles/flow_validation/defaults/main.yml"}
+
+
+def test_where_local_clusters_live_is_said_in_the_same_words():
+    """Two that differ would have a cluster in one place, and its reports in another."""
+    words = r"lookup\('[\w.]*env', 'KAFKAOPS_HOME'\).*share/kafkaops'"
+    found = {}
+    for place in ("plugins", "roles", "playbooks", "inventories"):
+        for path in (ROOT / place).rglob("*"):
+            if path.suffix in (".yml", ".py"):
+                said = re.search(words, path.read_text(encoding="utf-8"))
+                found.update({str(path.relative_to(ROOT)): said[0]} if said else {})
+    assert found.keys() == HOMES and len(set(found.values())) == 1
+
+
 def test_only_clients_import_a_client_library():
     libraries = r"^\s*(?:from|import) (?:confluent_kafka|kafka|kazoo|boto3|botocore)\b"
     users = {
