@@ -221,6 +221,18 @@ def test_the_index_names_every_page():
     assert not {name for name in pages if f"]({name}" not in index}
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/security.md"])
+def test_what_there_is_a_module_for_is_not_said_to_be_missing(page):
+    """The first part of each item, up to its colon, says what is not here."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    section = text.partition("## What is not here\n\n")[2].partition("\n## ")[0]
+    items = [item.partition(":")[0] for item in re.split(r"^\* |;", section, flags=re.M)]
+    missing = set(re.findall(r"[a-z]+", re.sub(r"`.*?`|\(.*?\)", "", " ".join(items)).lower()))
+    names = " ".join(path.stem for path in (ROOT / "plugins" / "modules").glob("kafka_*.py"))
+    managed = set(re.findall(r"[a-z]+s\b", names.replace("_", " ")))
+    assert "kerberos" in missing and "acls" in managed and not missing & managed
+
+
 def test_plays_and_tasks_that_a_page_shows_are_there():
     """A sample of a run is searched for in the output of the reader's own."""
     sources = [*ROOT.glob("playbooks/**/*.yml"), *ROOT.glob("roles/*/tasks/*.yml")]

@@ -218,6 +218,14 @@ def test_the_production_example_is_open_to_nobody_without_a_login():
         assert each["kafka_authorizer"] is True
 
 
+def test_everybody_who_logs_in_at_the_production_example_may_do_something():
+    """With the authorizer, a user without an ACL may do nothing."""
+    raws = ground.gather_files(ROOT / "inventories" / "production", secrets="example")[0]
+    for each in (raw.settings for raw in raws if raw.is_broker):
+        may = {*each["kafka_super_users"], *(item["principal"] for item in each["kafka_acls"])}
+        assert set(each["kafka_sasl"]["users"]) <= may
+
+
 def test_without_the_vault_only_what_it_hides_is_told(tmp_path):
     overlay = {"kafka_sasl": {"mechanisms": ["PLAIN"], "inter_broker_password": "{{ vault }}"}}
     listener = {"name": "A", "port": 9092, "protocol": "SASL_PLAINTEXT"}
