@@ -26,13 +26,15 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.clien
     DISK_RATE,
     DisksClient,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import some_keys
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import (
     CANCEL,
     FINISH,
     MOVE,
-    TELL_SECONDS,
     UNTHROTTLE,
+    some_keys,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import (
+    TELL_SECONDS,
     Moving,
     lift,
 )

@@ -20,6 +20,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import approximate_size
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted, some
 
+# Kinds of changes; a reordering copies nothing: it changes who is preferred as leader.
+MOVE, REORDER, FINISH, CANCEL, UNTHROTTLE = "move", "reorder", "finish", "cancel", "unthrottle"
 # A few names are enough for a message.
 EXAMPLES = 5
 

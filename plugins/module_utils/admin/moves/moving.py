@@ -23,6 +23,7 @@ from typing import (
     TypeVar,
 )
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import CANCEL
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     AdminError,
     Change,
@@ -42,8 +43,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 APPLIED, CANCELLED = "applied", "cancelled"
-# Kinds of changes.
-MOVE, FINISH, CANCEL, UNTHROTTLE = "move", "finish", "cancel", "unthrottle"
 OPERATION_MAX_SECONDS = 30 * 86400
 # Between two looks at sizes and two lines about progress.
 TELL_SECONDS = 5.0

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where replicas are, as a Resource: what the runner needs to know to move them, or to stop moving.
 
-Private to this collection. The glue between `plan_replicas`, which decides, and `client_replicas`, which
+Private to this collection. The glue between `plan_reassignment`, which decides, and `client_replicas`, which
 does. All that a run knows is read from the cluster, so a killed one is gone on with by the next:
 what is under way is waited for, what is missing is started, throttles that are left are removed.
 """
@@ -11,20 +11,9 @@ what is under way is waited for, what is missing is started, throttles that are 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import (
-    Any,
-    Callable,
-    Deque,
-    Dict,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-)
+from typing import Any, Deque, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Key,
@@ -36,31 +25,29 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.clien
     Running,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import (
-    Layout,
-    Move,
-    Moves,
-    Wish,
-    some_keys,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import (
     CANCEL,
     FINISH,
     MOVE,
+    UNTHROTTLE,
+    Move,
+    Moves,
+    Wish,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import (
     SETTLE_SECONDS,
     TELL_SECONDS,
-    UNTHROTTLE,
     Moving,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.plan_replicas import (
-    plan_moves,
-    useful,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.plan_reassignment import (
+    Found,
+    kind_of,
+    plan_cancelling,
+    plan_reassignment,
+    subject_of,
+    unthrottled,
+    wish_from,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.throttles import (
-    Throttles,
-    foreign_warning,
-    of_moves,
-    of_others,
-    removals,
     throttled_lists,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.throttling import (
@@ -68,13 +55,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.throt
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     CHANGED,
-    AdminError,
-    Change,
     Failure,
     Plan,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import out_of_range
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     UNLIMITED,
@@ -82,8 +65,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
-# A kind of change that copies nothing: it changes who is preferred as leader.
-REORDER = "reorder"
 # How long a topic that is asked for by name may be unknown; far less than SETTLE_SECONDS, since a name
 # may be wrong.
 KNOWN_SECONDS = 5.0
@@ -91,197 +72,11 @@ KNOWN_SECONDS = 5.0
 REORDERINGS = 500
 
 
-@dataclass(frozen=True)
-class Found:
-    """What was read: the cluster, what is under way, sizes in bytes, and throttles."""
-
-    snapshot: Snapshot
-    racks: Mapping[int, Optional[str]] = field(default_factory=dict)
-    running: Mapping[Key, Running] = field(default_factory=dict)
-    sizes: Mapping[Key, int] = field(default_factory=dict)
-    throttles: Throttles = Throttles()
-    minimums: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def taken(self) -> Throttles:
-        """Somebody else's throttles that go with what is under way, which a run finishes or cancels."""
-        return of_moves(self.throttles, {key: each.replicas for key, each in self.running.items()})
-
-    def layout(self, settled: Callable[[Running], Tuple[int, ...]]) -> Layout:
-        """The layout once what is under way has been settled, by Running.target or Running.origin."""
-        replicas, in_sync = {}, {}
-        for key, part in self.snapshot.partitions.items():
-            running = self.running.get(key)
-            replicas[key] = settled(running) if running else part.replicas
-            in_sync[key] = part.isr
-        alive = tuple(sorted(broker.id for broker in self.snapshot.brokers))
-        return Layout(replicas, alive, self.racks, self.sizes, in_sync)
-
-
-def wish_from(params: Mapping[str, Any]) -> Wish:
-    """The Wish of a module's parameters; AdminError if nothing is asked for."""
-    onto = frozenset(params["onto"] or ())
-    drain = frozenset(params["drain"] or ())
-    factor = params["replication_factor"]
-    # Brokers to be filled and nothing else: that is a spread.
-    spread = params["spread"] or bool(onto and not drain and factor is None)
-    if not (drain or spread or factor is not None):
-        raise AdminError(
-            Problem(
-                "reassignment.nothing_asked",
-                "nothing is asked for",
-                "give drain, spread, onto, replication_factor or disks, or state: cancelled",
-            )
-        )
-    if factor is not None and factor < 1:
-        raise out_of_range(
-            "replication_factor", factor, "must be at least 1", "choose a number of replicas"
-        )
-    topics = None if params["topics"] is None else frozenset(params["topics"])
-    return Wish(drain, spread, onto, factor, topics)
-
-
-def plan_reassignment(found: Found, wish: Wish) -> Tuple[Plan, Moves]:
-    """What to do, and the moves in it. Pure."""
-    before, after = found.layout(_origin), found.layout(_target)
-    moves = plan_moves(after, wish)
-    refusals = list(moves.refusals)
-    unknown = sorted((wish.topics or frozenset()) - set(found.snapshot.topics))
-    if unknown:
-        refusals.append(
-            Problem(
-                "reassignment.unknown_topic",
-                "there is no such topic",
-                "name topics of this cluster",
-                tuple(unknown),
-                "topics",
-            )
-        )
-    if found.running and not refusals and not useful(before, after, wish):
-        refusals.append(
-            Problem(
-                "reassignment.running",
-                f"a reassignment is under way that goes elsewhere: {some_keys(sorted(found.running))}",
-                "wait until it is over, or end it with playbooks/scale_out.yml -e cancel=true, which is"
-                " kafka_reassignment with state: cancelled",
-            )
-        )
-    refusals += _unable(found, moves)
-    warnings = [*moves.warnings, *_foreign(found)]
-    changes = [
-        Change(
-            FINISH,
-            _name(key),
-            {"replicas": list(running.origin)},
-            {"replicas": list(running.target)},
-            "under way already",
-        )
-        for key, running in sorted(found.running.items())
-    ]
-    for move in moves.moves:
-        note = ""
-        if move.adding:
-            size = "an unknown size" if move.size is None else approximate_size(move.bytes)
-            note = f"{size} to broker {', '.join(map(str, move.adding))}"
-        changes.append(
-            Change(
-                _kind(move),
-                _name(move.key),
-                {"replicas": list(move.before)},
-                {"replicas": list(move.after)},
-                note,
-            )
-        )
-    if not changes:
-        changes += _unthrottling(found)
-    return Plan(tuple(changes), tuple(refusals), tuple(warnings)), moves
-
-
-def plan_cancelling(found: Found) -> Plan:
-    """The way back for everything that is under way. Pure."""
-    changes = [
-        Change(
-            CANCEL,
-            _name(key),
-            {"replicas": list(running.target)},
-            {"replicas": list(running.origin)},
-        )
-        for key, running in sorted(found.running.items())
-    ]
-    return Plan(tuple(changes) + tuple(_unthrottling(found)), (), tuple(_foreign(found)))
-
-
-def _origin(running: Running) -> Tuple[int, ...]:
-    return running.origin
-
-
-def _target(running: Running) -> Tuple[int, ...]:
-    return running.target
-
-
-def _name(key: Key) -> str:
-    return f"{key[0]}-{key[1]}"
-
-
-def _kind(move: Move) -> str:
-    return MOVE if move.adding or move.removing else REORDER
-
-
-def _unable(found: Found, moves: Moves) -> List[Problem]:
-    """Moves that could not end, or after which nobody could write."""
-    problems = []
-    led = found.snapshot.led
-    dark = [move.key for move in moves.moves if move.adding and move.key not in led]
-    if dark:
-        problems.append(
-            Problem(
-                "reassignment.offline",
-                f"without a leader nothing can be copied: {some_keys(dark)}",
-                "bring the brokers with the last in-sync replicas back, see playbooks/status.yml",
-            )
-        )
-    low: Dict[str, int] = {}
-    for move in moves.moves:
-        minimum = found.minimums.get(move.key[0], 1)
-        if len(move.after) < len(move.before) and minimum > 1 and len(move.after) <= minimum:
-            low[move.key[0]] = minimum
-    if low:
-        told = ", ".join(f"{topic} ({minimum})" for topic, minimum in sorted(low.items())[:5])
-        problems.append(
-            Problem(
-                "reassignment.below_min_isr",
-                f"not above min.insync.replicas, so each restart of a broker would stop writes: {told}",
-                "lower min.insync.replicas of these topics first (kafka_topics), or keep more replicas",
-                (),
-                "replication_factor",
-                str(min(len(move.after) for move in moves.moves if move.key[0] in low)),
-            )
-        )
-    return problems
-
-
-def _unthrottling(found: Found) -> List[Change]:
-    throttles = found.throttles
-    brokers, topics = removals(throttles, found.taken)
-    changes = []
-    for broker, keys in sorted(brokers.items()):
-        was = {key: throttles.brokers[broker][key] for key in keys}
-        changes.append(Change(UNTHROTTLE, f"broker {broker}", was, dict(keys)))
-    for topic, keys in sorted(topics.items()):
-        was = {key: throttles.topics[topic][key] for key in keys}
-        changes.append(Change(UNTHROTTLE, f"topic {topic}", was, dict(keys)))
-    return changes
-
-
-def _foreign(found: Found) -> List[str]:
-    return foreign_warning(of_others(found.throttles, found.taken))
-
-
 def _given_up(move: Move, where: str) -> Failure:
     """The failure of a move that would undo somebody else's."""
     words = f"it {where} and was on {list(move.before)}"
     words = f"somebody else has changed its replicas: {words}; run the task again to plan anew"
-    return Failure(_name(move.key), words, _kind(move), CHANGED)
+    return Failure(subject_of(move.key), words, kind_of(move), CHANGED)
 
 
 @dataclass(frozen=True)
@@ -362,7 +157,7 @@ class Reassignment(Moving):
 
     def name_of(self, key: Key) -> str:
         """The partition, for people."""
-        return _name(key)
+        return subject_of(key)
 
     def under_way(self, snapshot: Found) -> List[Key]:
         """The partitions whose reassignment is not over."""
@@ -419,7 +214,9 @@ class Reassignment(Moving):
                 for move in chosen:
                     if move.key in refused:
                         failures.append(
-                            Failure(_name(move.key), refused[move.key], _kind(move), "refused")
+                            Failure(
+                                subject_of(move.key), refused[move.key], kind_of(move), "refused"
+                            )
                         )
                     else:
                         waiting[move.key] = move
@@ -427,7 +224,9 @@ class Reassignment(Moving):
                 break
             if self._clock() >= deadline:
                 started = [(key, MOVE if waiting[key] else FINISH) for key in sorted(waiting)]
-                return failures + self.late(started, [(each.key, _kind(each)) for each in pending])
+                return failures + self.late(
+                    started, [(each.key, kind_of(each)) for each in pending]
+                )
             done = total - len(pending) - len(waiting)
             progress.tell(partial(self._line, done, total, pending, running))
             # What is done at once need not be waited for; the first look comes soon.
@@ -456,7 +255,9 @@ class Reassignment(Moving):
             (
                 _given_up(move, f"is on {list(now[move.key].replicas)}")
                 if now[move.key].replicas != move.after
-                else Failure(_name(move.key), "somebody else has moved it", _kind(move), moot=True)
+                else Failure(
+                    subject_of(move.key), "somebody else has moved it", kind_of(move), moot=True
+                )
             )
             for move in moves
             if not is_as_planned(move)
@@ -488,8 +289,8 @@ class Reassignment(Moving):
         if self.cancelling:
             return self._not_back(failures) + self._left_throttled()
         known = {failure.subject for failure in failures}
-        moves = [move for move in self.moves.moves if _name(move.key) not in known]
-        ends = [_End(move.key, move.after, _kind(move)) for move in moves]
+        moves = [move for move in self.moves.moves if subject_of(move.key) not in known]
+        ends = [_End(move.key, move.after, kind_of(move)) for move in moves]
         further = {move.key for move in moves}
         ends += [
             _End(key, running.target, FINISH)
@@ -520,13 +321,15 @@ class Reassignment(Moving):
             self.client.elect_leaders(wanted, self._clock() + SETTLE_SECONDS)
         # A topic that was deleted meanwhile has nothing to be moved.
         gone = [
-            Failure(_name(end.key), "somebody else has deleted it", end.kind, CHANGED, moot=True)
+            Failure(
+                subject_of(end.key), "somebody else has deleted it", end.kind, CHANGED, moot=True
+            )
             for end in ends
             if end.key not in now
         ]
         return gone + [
             Failure(
-                _name(end.key),
+                subject_of(end.key),
                 f"its replicas are {list(now[end.key].replicas)} and not {list(end.replicas)}: "
                 "somebody else has changed them",
                 end.kind,
@@ -556,7 +359,7 @@ class Reassignment(Moving):
         cancelled = {
             key: set(each.origin)
             for key, each in self._found.running.items()
-            if key not in self._over and _name(key) not in known
+            if key not in self._over and subject_of(key) not in known
         }
         now: Dict[Key, Partition] = {}
 
@@ -573,7 +376,7 @@ class Reassignment(Moving):
             wait_until(seen, SETTLE_SECONDS, self._clock, self._sleep, self.POLL_SECONDS)
         over = self._over.union(key for key in cancelled if not is_back(key))
         return [
-            Failure(_name(key), "it was over already", CANCEL, CHANGED, moot=True)
+            Failure(subject_of(key), "it was over already", CANCEL, CHANGED, moot=True)
             for key in sorted(over)
         ]
 
@@ -585,7 +388,7 @@ class Reassignment(Moving):
         )
         return [
             Failure(each.subject, words, UNTHROTTLE, CHANGED)
-            for each in _unthrottling(self._found)
+            for each in unthrottled(self._found)
             if each.subject in self._throttling.left_to_others()
         ]
 

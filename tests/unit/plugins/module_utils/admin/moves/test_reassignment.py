@@ -17,7 +17,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.clien
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import Wish
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import rate_from
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.reassignment import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.plan_reassignment import (
     Found,
     plan_cancelling,
     plan_reassignment,

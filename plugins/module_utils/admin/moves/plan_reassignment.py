@@ -1,0 +1,238 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a run on the replicas of a cluster will do: moves, what is under way, throttles that are left. Pure.
+
+Private to this collection. `plan_replicas` decides which partition goes where; this is the Plan that people see, and
+its refusals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Key, Snapshot
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_replicas import (
+    Running,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import (
+    CANCEL,
+    FINISH,
+    MOVE,
+    REORDER,
+    UNTHROTTLE,
+    Layout,
+    Move,
+    Moves,
+    Wish,
+    some_keys,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.plan_replicas import (
+    plan_moves,
+    useful,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.throttles import (
+    Throttles,
+    foreign_warning,
+    of_moves,
+    of_others,
+    removals,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
+    AdminError,
+    Change,
+    Plan,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import out_of_range
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import approximate_size
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was read: the cluster, what is under way, sizes in bytes, and throttles."""
+
+    snapshot: Snapshot
+    racks: Mapping[int, Optional[str]] = field(default_factory=dict)
+    running: Mapping[Key, Running] = field(default_factory=dict)
+    sizes: Mapping[Key, int] = field(default_factory=dict)
+    throttles: Throttles = Throttles()
+    minimums: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def taken(self) -> Throttles:
+        """Somebody else's throttles that go with what is under way, which a run finishes or cancels."""
+        return of_moves(self.throttles, {key: each.replicas for key, each in self.running.items()})
+
+    def layout(self, settled: Callable[[Running], Tuple[int, ...]]) -> Layout:
+        """The layout once what is under way has been settled, by Running.target or Running.origin."""
+        replicas, in_sync = {}, {}
+        for key, part in self.snapshot.partitions.items():
+            running = self.running.get(key)
+            replicas[key] = settled(running) if running else part.replicas
+            in_sync[key] = part.isr
+        alive = tuple(sorted(broker.id for broker in self.snapshot.brokers))
+        return Layout(replicas, alive, self.racks, self.sizes, in_sync)
+
+
+def wish_from(params: Mapping[str, Any]) -> Wish:
+    """The Wish of a module's parameters; AdminError if nothing is asked for."""
+    onto = frozenset(params["onto"] or ())
+    drain = frozenset(params["drain"] or ())
+    factor = params["replication_factor"]
+    # Brokers to be filled and nothing else: that is a spread.
+    spread = params["spread"] or bool(onto and not drain and factor is None)
+    if not (drain or spread or factor is not None):
+        raise AdminError(
+            Problem(
+                "reassignment.nothing_asked",
+                "nothing is asked for",
+                "give drain, spread, onto, replication_factor or disks, or state: cancelled",
+            )
+        )
+    if factor is not None and factor < 1:
+        raise out_of_range(
+            "replication_factor", factor, "must be at least 1", "choose a number of replicas"
+        )
+    topics = None if params["topics"] is None else frozenset(params["topics"])
+    return Wish(drain, spread, onto, factor, topics)
+
+
+def plan_reassignment(found: Found, wish: Wish) -> Tuple[Plan, Moves]:
+    """What to do, and the moves in it. Pure."""
+    before, after = found.layout(_origin), found.layout(_target)
+    moves = plan_moves(after, wish)
+    refusals = list(moves.refusals)
+    unknown = sorted((wish.topics or frozenset()) - set(found.snapshot.topics))
+    if unknown:
+        refusals.append(
+            Problem(
+                "reassignment.unknown_topic",
+                "there is no such topic",
+                "name topics of this cluster",
+                tuple(unknown),
+                "topics",
+            )
+        )
+    if found.running and not refusals and not useful(before, after, wish):
+        refusals.append(
+            Problem(
+                "reassignment.running",
+                f"a reassignment is under way that goes elsewhere: {some_keys(sorted(found.running))}",
+                "wait until it is over, or end it with playbooks/scale_out.yml -e cancel=true, which is"
+                " kafka_reassignment with state: cancelled",
+            )
+        )
+    refusals += _unable(found, moves)
+    warnings = [*moves.warnings, *_foreign(found)]
+    changes = [
+        Change(
+            FINISH,
+            subject_of(key),
+            {"replicas": list(running.origin)},
+            {"replicas": list(running.target)},
+            "under way already",
+        )
+        for key, running in sorted(found.running.items())
+    ]
+    for move in moves.moves:
+        note = ""
+        if move.adding:
+            size = "an unknown size" if move.size is None else approximate_size(move.bytes)
+            note = f"{size} to broker {', '.join(map(str, move.adding))}"
+        changes.append(
+            Change(
+                kind_of(move),
+                subject_of(move.key),
+                {"replicas": list(move.before)},
+                {"replicas": list(move.after)},
+                note,
+            )
+        )
+    if not changes:
+        changes += unthrottled(found)
+    return Plan(tuple(changes), tuple(refusals), tuple(warnings)), moves
+
+
+def plan_cancelling(found: Found) -> Plan:
+    """The way back for everything that is under way. Pure."""
+    changes = [
+        Change(
+            CANCEL,
+            subject_of(key),
+            {"replicas": list(running.target)},
+            {"replicas": list(running.origin)},
+        )
+        for key, running in sorted(found.running.items())
+    ]
+    return Plan(tuple(changes) + tuple(unthrottled(found)), (), tuple(_foreign(found)))
+
+
+def _origin(running: Running) -> Tuple[int, ...]:
+    return running.origin
+
+
+def _target(running: Running) -> Tuple[int, ...]:
+    return running.target
+
+
+def subject_of(key: Key) -> str:
+    """The partition in a plan: topic-number."""
+    return f"{key[0]}-{key[1]}"
+
+
+def kind_of(move: Move) -> str:
+    """The kind of change that a move is."""
+    return MOVE if move.adding or move.removing else REORDER
+
+
+def _unable(found: Found, moves: Moves) -> List[Problem]:
+    """Moves that could not end, or after which nobody could write."""
+    problems = []
+    led = found.snapshot.led
+    dark = [move.key for move in moves.moves if move.adding and move.key not in led]
+    if dark:
+        problems.append(
+            Problem(
+                "reassignment.offline",
+                f"without a leader nothing can be copied: {some_keys(dark)}",
+                "bring the brokers with the last in-sync replicas back, see playbooks/status.yml",
+            )
+        )
+    low: Dict[str, int] = {}
+    for move in moves.moves:
+        minimum = found.minimums.get(move.key[0], 1)
+        if len(move.after) < len(move.before) and minimum > 1 and len(move.after) <= minimum:
+            low[move.key[0]] = minimum
+    if low:
+        told = ", ".join(f"{topic} ({minimum})" for topic, minimum in sorted(low.items())[:5])
+        problems.append(
+            Problem(
+                "reassignment.below_min_isr",
+                f"not above min.insync.replicas, so each restart of a broker would stop writes: {told}",
+                "lower min.insync.replicas of these topics first (kafka_topics), or keep more replicas",
+                (),
+                "replication_factor",
+                str(min(len(move.after) for move in moves.moves if move.key[0] in low)),
+            )
+        )
+    return problems
+
+
+def unthrottled(found: Found) -> List[Change]:
+    """The throttles to be removed: ours, of moves that are over."""
+    throttles = found.throttles
+    brokers, topics = removals(throttles, found.taken)
+    changes = []
+    for broker, keys in sorted(brokers.items()):
+        was = {key: throttles.brokers[broker][key] for key in keys}
+        changes.append(Change(UNTHROTTLE, f"broker {broker}", was, dict(keys)))
+    for topic, keys in sorted(topics.items()):
+        was = {key: throttles.topics[topic][key] for key in keys}
+        changes.append(Change(UNTHROTTLE, f"topic {topic}", was, dict(keys)))
+    return changes
+
+
+def _foreign(found: Found) -> List[str]:
+    return foreign_warning(of_others(found.throttles, found.taken))
