@@ -27,7 +27,6 @@ from ansible.plugins.loader import filter_loader
 from ansible.release import __version__ as core_version
 from ansible.utils.display import Display
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     exclusive,
     write_atomically,
@@ -35,6 +34,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import FOR_SPARK
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import find as find_java
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.asking import (
+    ask_clusters,
+    asked_here,
+    not_asked,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.callers import callers_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
     found,
@@ -86,11 +90,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.report 
     message,
     reports,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running_cluster import (
-    healthy_nodes,
-    question,
-    snapshot_of,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.tables import load_versions
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.upgrades import (
     FINALIZE,
@@ -107,7 +106,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     AdminHost,
     Callers,
     Controller,
-    World,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     ERROR,
@@ -302,7 +300,9 @@ class ActionModule(ActionBase):
             admin = self._admin_host(inventory, task_vars)
             controller = _controller(raws, admin, self._callers(inventory, raws, task_vars))
             if not (admin.unreachable or set(CLIENT_PACKAGES) & set(admin.missing)):
-                asked = self._ask_clusters(raws, arguments, admin, task_vars)
+                topics = arguments["topics"] and arguments["purpose"] == DEPLOY
+                ask = asked_here if admin.here else self._asked_by_module(task_vars)
+                asked = ask_clusters(raws, task_vars["hostvars"], ask, topics)
         verdict = judge(
             raws,
             load_versions(ROLES),
@@ -323,7 +323,7 @@ class ActionModule(ActionBase):
             fit_for_kraft=arguments["fit_for_kraft"],
             fresh_cluster_id=fresh_cluster_id(os.urandom(16)),
         )
-        findings = in_order(list(verdict.findings) + _not_asked(asked))
+        findings = in_order(list(verdict.findings) + not_asked(asked))
         result = dict(verdict.result)
         result["controllers"] = {
             name: each["controller"]
@@ -355,6 +355,13 @@ class ActionModule(ActionBase):
             }
         result["msg"] = message(findings, len(raws), enforce)
         return result
+
+    def _asked_by_module(self, task_vars: Any) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+        return lambda asking: self._execute_module(
+            module_name="kafkaops.cluster.kafka_cluster_info",
+            module_args=asking,
+            task_vars=task_vars,
+        )
 
     def _admin_host(self, inventory: Inventory, task_vars: Any) -> AdminHost:
         """What is to be known of the host that this task is delegated to, before it is needed."""
@@ -422,78 +429,6 @@ class ActionModule(ActionBase):
             )
         return raws
 
-    def _ask_clusters(
-        self, raws: Any, arguments: Mapping[str, Any], admin: AdminHost, task_vars: Any
-    ) -> Dict[str, Dict[str, Any]]:
-        """cluster -> {snapshot, controller, problem}, of the clusters of which something runs."""
-        members = tuple(read_member(raw)[0] for raw in raws)
-        asked = {}
-        for cluster in World(members).clusters:
-            brokers = [each for each in cluster.brokers if each.alive("kafka") and each.listeners]
-            servers = [each for each in cluster.servers if each.alive("zookeeper")]
-            if not cluster.brokers or not (brokers or servers):
-                continue
-            asking = question(
-                cluster,
-                brokers,
-                servers,
-                task_vars["hostvars"],
-                topics=arguments["topics"] and arguments["purpose"] == DEPLOY,
-            )
-            if admin.here:
-                answer = _asked_here(asking)
-            else:
-                answer = self._execute_module(
-                    module_name="kafkaops.cluster.kafka_cluster_info",
-                    module_args=asking,
-                    task_vars=task_vars,
-                )
-            entry: Dict[str, Any] = {
-                "cluster": cluster,
-                "snapshot": None,
-                "controller": None,
-                "in_sync": answer.get("in_sync"),  # None where nobody knows
-                "problem": "",
-            }
-            if answer.get("failed"):
-                entry["problem"] = first_line(answer.get("msg") or "no answer")
-            else:
-                entry["snapshot"], entry["controller"] = snapshot_of(answer)
-                if entry["in_sync"] is not None:
-                    entry["in_sync"] = healthy_nodes(cluster, answer)
-            asked[cluster.name] = entry
-        return asked
-
-
-def _asked_here(asking: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The answer of the module kafka_cluster_info, which would be this machine, user and Python."""
-    # Only the process that asks needs the client's libraries.
-    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import argspec
-    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
-        KafkaClient,
-    )
-    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.info import (
-        OPTIONS,
-        gather,
-    )
-    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import refused
-
-    def ask(parameters: Dict[str, Any]) -> Mapping[str, Any]:
-        try:
-            connection = argspec.connection_from(parameters)
-            return gather(parameters, lambda: KafkaClient(connection))
-        except AdminError as error:
-            return refused(error)
-
-    spec = argspec.kafka_argument_spec(**OPTIONS)
-    try:
-        return answered(asking, spec, ask, **argspec.KAFKA_RULES)
-    except WrongArguments as error:
-        return {"failed": True, "msg": str(error)}
-    except Exception as error:  # pylint: disable=broad-except
-        # As the module's own end would be: the cluster cannot be asked.
-        return {"failed": True, "msg": f"{type(error).__name__}: {error}"}
-
 
 def _consents(given: Any) -> List[str]:
     """Ids of checks, as a list or in one text; nothing where it is neither, which the judge finds."""
@@ -548,20 +483,6 @@ def _facts_of(
 def _standard_error(error: Any) -> str:
     """What the host wrote, as Ansible's connection plugins append it to their message."""
     return str(error).partition(">>> Standard Error")[2]
-
-
-def _not_asked(asked: Mapping[str, Any]) -> List[Problem]:
-    return [
-        found(
-            "cluster.unreadable",
-            [member.name for member in each["cluster"].brokers],
-            "kafka_client_security",
-            "...",
-            f"the running cluster {name} could not be asked: {each['problem']}",
-        )
-        for name, each in sorted(asked.items())
-        if each["problem"]
-    ]
 
 
 def _controller(raws: Any, admin: AdminHost, callers: Callers) -> Controller:

@@ -21,6 +21,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Topic,
     topic_dict,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.asking import asked_here
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
     first_line,
     masked_settings,
@@ -537,7 +538,7 @@ def test_the_java_of_spark_is_the_one_that_the_job_takes(
 )
 def test_a_cluster_that_is_asked_here_is_asked_as_by_the_module(options):
     asking = {"bootstrap_servers": [f"127.0.0.1:{free_port()}"], "timeout": 1, **options}
-    here = dict(action._asked_here(asking))
+    here = dict(asked_here(asking))
     module = run_module("kafka_cluster_info", asking)
     assert here.pop("failed", False) == module.failed
     values = {key: module.values[key] for key in module.values if key in here}
