@@ -384,12 +384,13 @@ def test_the_table_of_changes_names_what_is_there(change, edit, test):
     assert edited and tests, change
     assert not [each for each in [*edited, *tests] if isinstance(each, str)], change
     assert all(each.is_relative_to(ROOT / "tests") for each in tests), change
-    # names in brackets are in the file before them
+    # names in brackets are made in the file before them, and not only imported there
     for name, names in re.findall(r"`([\w./-]+\.py)` \(([^)]*)\)", edit):
         (path,) = files_of(f"`{name}`")
         text = path.read_text(encoding="utf-8")
         for each in re.findall(r"`(\w+)`", names):
-            assert re.search(rf"\b{each}\b", text), f"{change}: {name} has no {each}"
+            made = rf"^ *(?:def |class )?{each}\b(?:, \w+)*(?:\(|:| =)|^ *\"{each}\":|^\w+(?:, \w+)*, {each}\b.* = "
+            assert re.search(made, text, flags=re.M), f"{change}: {name} has no {each}"
 
 
 def test_collections_of_the_user_are_found_from_a_checkout(tmp_path):

@@ -55,6 +55,14 @@ def test_there_are_ten_and_each_is_held_by_a_real_cluster(rows):
     assert all("tests/integration/" in row[-1] for row in rows)
 
 
+def test_modules_with_the_connection_options_are_those_of_the_action_group():
+    """Whose options are set once for all by `module_defaults`, and of whom the rest of this file is."""
+    fragment = "  - kafkaops.cluster.kafka\n"
+    modules = (ROOT / "plugins" / "modules").glob("*.py")
+    taking = [path.stem for path in modules if fragment in path.read_text(encoding="utf-8")]
+    assert sorted(taking) == MODULES
+
+
 def test_requests_of_every_module_are_counted():
     told = [name for row in REQUESTS for name in re.findall(r"`(kafka_\w+)`", row[0])]
     assert sorted(told) == sorted(set(MODULES) - ONE_THING)
