@@ -68,6 +68,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.invento
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.judge import judge
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.jvm import options_to_try
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
+    Member,
     Raw,
     facts_request,
     names_to_resolve,
@@ -77,6 +78,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.metadat
     fresh_cluster_id,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network_facts import (
+    held_sockets,
     resolve_names,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_controller import (
@@ -230,7 +232,11 @@ class ActionModule(ActionBase):
             return answered(
                 request,
                 ARGUMENTS,
-                lambda parameters: {"facts": host_facts(parameters, refusal=self._jvm_refusal)},
+                lambda parameters: {
+                    "facts": host_facts(
+                        parameters, refusal=self._jvm_refusal, sockets=self._sockets
+                    )
+                },
             )
         except WrongArguments as error:
             return {"msg": str(error)}
@@ -266,6 +272,10 @@ class ActionModule(ActionBase):
         """What a JVM of this machine says to these options: a trial for all hosts that have the same."""
         return self._once(["jvm", home, options], lambda: jvm_refusal(home, options))
 
+    def _sockets(self) -> List[Dict[str, Any]]:
+        """Who listens on this machine: to look into all its processes takes as long as reading a host's variables."""
+        return self._once(["sockets"], held_sockets)
+
     def _announced(self, inventory: Inventory, gathered: Mapping[str, Any]) -> Set[str]:
         """The names that the members announce.
 
@@ -295,14 +305,15 @@ class ActionModule(ActionBase):
             problem = found("inventory.empty_group", host, "kafka_group", group, reason)
             raise AnsibleActionFail(problem.line())
         raws = with_assigned_ids(inventory, raws)
+        members = [read_member(raw)[0] for raw in raws]
         controller, asked = Controller(), {}
         if arguments["purpose"] != FETCH:
             admin = self._admin_host(inventory, task_vars)
-            controller = _controller(raws, admin, self._callers(inventory, raws, task_vars))
+            controller = _controller(members, admin, self._callers(inventory, members, task_vars))
             if not (admin.unreachable or set(CLIENT_PACKAGES) & set(admin.missing)):
                 topics = arguments["topics"] and arguments["purpose"] == DEPLOY
                 ask = asked_here if admin.here else self._asked_by_module(task_vars)
-                asked = ask_clusters(raws, task_vars["hostvars"], ask, topics)
+                asked = ask_clusters(members, task_vars["hostvars"], ask, topics)
         verdict = judge(
             raws,
             load_versions(ROLES),
@@ -386,11 +397,10 @@ class ActionModule(ActionBase):
         return AdminHost(name, python, missing=tuple(facts["missing_packages"]))
 
     @staticmethod
-    def _callers(inventory: Inventory, raws: Sequence[Raw], task_vars: Any) -> Callers:
-        if all(raw.settings.get(CHOICE) in (None, "none") for raw in raws):
+    def _callers(inventory: Inventory, members: Sequence[Member], task_vars: Any) -> Callers:
+        if all(member.get(CHOICE) in (None, "none") for member in members):
             return Callers()
         try:
-            members = [read_member(raw)[0] for raw in raws]
             return callers_of(inventory, members, task_vars["groups"])
         except AnsibleError as error:
             raise AnsibleActionFail(f"the hosts of clients: {first_line(error)}") from error
@@ -485,11 +495,9 @@ def _standard_error(error: Any) -> str:
     return str(error).partition(">>> Standard Error")[2]
 
 
-def _controller(raws: Any, admin: AdminHost, callers: Callers) -> Controller:
-    names = set()
-    for raw in raws:
-        names.update(names_to_resolve(read_member(raw)[0]))
-    wanted = any(raw.settings.get("flow_validation") not in (None, "never") for raw in raws)
+def _controller(members: Sequence[Member], admin: AdminHost, callers: Callers) -> Controller:
+    names = {name for member in members for name in names_to_resolve(member)}
+    wanted = any(member.get("flow_validation") not in (None, "never") for member in members)
     java = spark_java() if wanted else None
     return Controller(java=java, names=resolve_names(names), admin=admin, callers=callers)
 

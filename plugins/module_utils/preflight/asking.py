@@ -14,10 +14,7 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import first_line
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
-    Raw,
-    read_member,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_controller import (
     WrongArguments,
     answered,
@@ -32,7 +29,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 
 
 def ask_clusters(
-    raws: Sequence[Raw],
+    members: Sequence[Member],
     hostvars: Mapping[str, Any],
     ask: Callable[[Mapping[str, Any]], Mapping[str, Any]],
     topics: bool,
@@ -42,9 +39,8 @@ def ask_clusters(
     `ask` returns what the module kafka_cluster_info returns of such arguments; `topics`: whether the declared
     topics are asked for, too.
     """
-    members = tuple(read_member(raw)[0] for raw in raws)
     asked = {}
-    for cluster in World(members).clusters:
+    for cluster in World(tuple(members)).clusters:
         brokers = [each for each in cluster.brokers if each.alive("kafka") and each.listeners]
         servers = [each for each in cluster.servers if each.alive("zookeeper")]
         if not cluster.brokers or not (brokers or servers):

@@ -336,12 +336,14 @@ def host_facts(
     spec: Dict[str, Any],
     proc: str = "/proc",
     refusal: Callable[[str, List[str]], Optional[str]] = jvm_refusal,
+    sockets: Callable[[], Optional[List[Dict[str, Any]]]] = lambda: None,
 ) -> Dict[str, Any]:
     """Everything the preflight wants to know of one host, for one inventory name.
 
     `spec`: {kafka: {config_dir, properties, started, instance, log_dirs} or None,
     zookeeper: {..., data_dir, data_log_dir} or None, names: [str], java_home: str,
-    java_minimum: int, java_maximum: int, lock: {directory, cluster} or None}.
+    java_minimum: int, java_maximum: int, lock: {directory, cluster} or None}. `sockets` returns those of this
+    machine where somebody has looked for them already.
     """
     facts: Dict[str, Any] = {
         "machine": machine_keys(proc),
@@ -402,7 +404,7 @@ def host_facts(
     # What starts with options starts without; where it does not, they may not be to blame.
     if home and tries and all(tries) and None not in refusals.values():
         facts["java"]["refusal"] = refusal(home, [])
-    facts["ports"] = port_holders([pid for pid in pids if pid], paths, proc)
+    facts["ports"] = port_holders([pid for pid in pids if pid], paths, proc, sockets())
     facts["names"] = resolve_names(spec.get("names") or [])
     facts["missing_packages"] = missing_packages(spec.get("packages") or [])
     return facts

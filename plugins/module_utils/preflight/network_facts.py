@@ -10,7 +10,7 @@ import os
 import socket
 import threading
 import time
-from typing import Any, Callable, Dict, Iterable, List, Optional
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import read_text
 
@@ -87,8 +87,18 @@ def is_stand_in(pid: int, proc: str = "/proc") -> bool:
     return (read_text(os.path.join(proc, str(pid), "comm")) or "").strip() == STAND_IN
 
 
+def held_sockets(proc: str = "/proc") -> List[Dict[str, Any]]:
+    """All listening TCP sockets with their processes: [{port, address, inode, uid, pid}]; pid None where unknown."""
+    sockets = listening_sockets(proc)
+    owners = socket_owners([each["inode"] for each in sockets], proc)
+    return [{**each, "pid": owners.get(each["inode"])} for each in sockets]
+
+
 def port_holders(
-    our_pids: Iterable[int], our_paths: Iterable[str], proc: str = "/proc"
+    our_pids: Iterable[int],
+    our_paths: Iterable[str],
+    proc: str = "/proc",
+    sockets: Optional[Sequence[Mapping[str, Any]]] = None,
 ) -> List[Dict[str, Any]]:
     """Who listens on which port: [{port, address, pid, command, ours}].
 
@@ -96,16 +106,14 @@ def port_holders(
     when every host has answered. Ours is a process that our launcher recorded, or one whose command
     line names our configuration (an instance whose record was lost is still no stranger). Root in a
     container may not look into processes of other users: there a socket is ours whose user is that
-    of our process.
+    of our process. `sockets`: what `held_sockets` has found already.
     """
-    sockets = listening_sockets(proc)
-    owners = socket_owners([each["inode"] for each in sockets], proc)
     pids = set(our_pids)
     uids = {uid for uid in (_owner(pid, proc) for pid in pids) if uid}
     paths = [path.rstrip("/") + "/" for path in our_paths if path]
     holders = []
-    for each in sockets:
-        pid = owners.get(each["inode"])
+    for each in held_sockets(proc) if sockets is None else sockets:
+        pid = each["pid"]
         if pid and is_stand_in(pid, proc):
             continue  # a killed run has left it; it is ended as soon as its port is needed
         command = command_line(pid, proc) if pid else ""

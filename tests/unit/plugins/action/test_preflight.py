@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import socket
 import sys
 from types import SimpleNamespace
 
@@ -28,6 +29,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.invento
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     read_member,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network_facts import (
+    held_sockets,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.running_cluster import (
     question,
@@ -444,6 +448,20 @@ def test_the_jvm_of_this_machine_judges_the_same_options_once(tmp_path, monkeypa
     assert [plugin_of()._jvm_refusal("/java", ["-Xmx1g"]) for _host in "ab"] == ["no", "no"]
     plugin_of()._jvm_refusal("/java", ["-Xmx2g"])
     assert tried == [["-Xmx1g"], ["-Xmx2g"]]
+
+
+def test_this_machine_is_asked_once_who_listens(tmp_path, monkeypatch):
+    """Of a hundred local hosts each would look into all processes."""
+    looked = []
+    monkeypatch.setattr(action.C, "DEFAULT_LOCAL_TMP", str(tmp_path))
+    monkeypatch.setattr(action.ActionModule, "_is_here", lambda *_arguments: True)
+    monkeypatch.setattr(action, "held_sockets", lambda: looked.append(1) or held_sockets())
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        found = [plugin_of()._examine(None, host, {}, {})["facts"]["ports"] for host in "ab"]
+        port = listening.getsockname()[1]
+    assert len(looked) == 1 and found[0] == found[1]
+    (ours,) = [each for each in found[0] if each["port"] == port]
+    assert ours == {**ours, "address": "127.0.0.1", "pid": os.getpid(), "ours": False}
 
 
 def test_what_others_are_made_of_is_evaluated_once(tmp_path):
