@@ -3,7 +3,8 @@
 """How long `site.yml` takes on three fresh systemd nodes, reached by ssh, from a filled cache.
 
 First run: without validation, on nodes that have just been made, of which one has no Java. Second run:
-the same again, unchanged. Prints both, their ratio, and what they are made of; passes no judgement.
+the same again, unchanged; then once more with `--check --diff`, and `status.yml`. Prints them, the ratio of
+the first two, and what they are made of; passes no judgement.
 
     python -m tests.benchmarks.nodes [--rounds 3]
 """
@@ -18,7 +19,7 @@ import subprocess
 import sys
 import time
 
-from tests.benchmarks.site import CHECKOUT, module_calls
+from tests.benchmarks.site import CHECKOUT, RUNS, module_calls
 from tests.support.nodes import changed, play
 from tests.support.software import obtain
 
@@ -40,10 +41,10 @@ def molecule(action: str) -> None:
         sys.exit(done.stdout)
 
 
-def deploy() -> tuple:
-    """Run site.yml on the nodes; returns (seconds, tasks, results a host, changes)."""
+def timed(playbook: str, *arguments: str) -> tuple:
+    """Run a playbook on the nodes; returns (seconds, tasks, results a host, changes)."""
     started = time.monotonic()
-    output = play("site.yml", "-e", "flow_validation=never", inventory="cluster")
+    output = play(os.path.basename(playbook), *arguments, inventory="cluster")
     seconds = time.monotonic() - started
     tasks = len(re.findall(r"^TASK \[", output, re.MULTILINE))
     return seconds, tasks, module_calls(output) / 3, sum(changed(output).values())
@@ -59,19 +60,22 @@ def main() -> None:
     provided = subprocess.run([NODES, "up"], check=False).returncode
     if provided:
         sys.exit(0 if provided == CANNOT_BE_HAD else "scripts/nodes.sh up failed")
-    figures: dict = {"first": [], "second": []}
+    figures: dict = {name: [] for name in RUNS}
     try:
         for _number in range(options.rounds):
             molecule("create")
             try:
-                figures["first"].append(deploy())
-                figures["second"].append(deploy())
+                for name, arguments in RUNS.items():
+                    figures[name].append(timed(*arguments))
             finally:
                 molecule("destroy")
     finally:
         subprocess.run([NODES, "down"], check=False)
-    if any(changes for *_rest, changes in figures["second"]):
-        sys.exit("The second run changed something.")
+    changing = [
+        name for name in RUNS if name != "first" and any(each[-1] for each in figures[name])
+    ]
+    if changing:
+        sys.exit(f"Something was changed by: {', '.join(changing)}.")
     middle = {}
     for name, found in figures.items():
         seconds = [each[0] for each in found]

@@ -4,8 +4,9 @@
 
 Floor: the same six JVMs with the same flags, started by hand, until three brokers are registered.
 First run: `site.yml` without validation, from a filled cache, on an empty home. Second run: the same
-again, unchanged. Prints medians and ratios, and the seconds that the processes of a run have worked, which
-can be compared on a machine that is not idle; passes no judgement.
+again, unchanged; then once more with `--check --diff`, and `status.yml`. Prints medians and ratios, and the
+seconds that the processes of a run have worked, which can be compared on a machine that is not idle; passes
+no judgement.
 
     python -m tests.benchmarks.site [--rounds 3] [--port-offset 9000]
 """
@@ -28,6 +29,15 @@ from tests.support.bare_cluster import BareCluster, ensure_archive
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PLAYBOOK = Path(sys.executable).parent / "ansible-playbook"
+
+NEVER = ("-e", "flow_validation=never")
+# In this order, by a name: the playbook and its arguments.
+RUNS = {
+    "first": ("site.yml", *NEVER),
+    "second": ("site.yml", *NEVER),
+    "check": ("site.yml", *NEVER, "--check", "--diff"),
+    "status": ("playbooks/status.yml",),
+}
 
 
 def run(playbook: str, home: Path, offset: int, *more: str) -> tuple:
@@ -70,23 +80,22 @@ def main() -> None:
     options = parser.parse_args()
     for product, version in (("kafka", "3.9.2"), ("zookeeper", "3.9.5")):
         ensure_archive(product, version)
-    figures: dict = {"floor": [], "first": [], "second": []}
+    figures: dict = {"floor": []}
     calls: dict = {}
-    work: dict = {"first": [], "second": []}
-    never = ("-e", "flow_validation=never")
+    work: dict = {}
     with tempfile.TemporaryDirectory(prefix="kob-") as temporary:
         for number in range(options.rounds):
             directory = Path(temporary) / f"floor-{number}"
             directory.mkdir()
             figures["floor"].append(floor(directory, options.port_offset + 12000))
             home = Path(temporary) / f"home-{number}"
-            for name in ("first", "second"):
-                seconds, worked, output = run("site.yml", home, options.port_offset, *never)
-                figures[name].append(seconds)
-                work[name].append(worked)
+            for name, (playbook, *more) in RUNS.items():
+                seconds, worked, output = run(playbook, home, options.port_offset, *more)
+                figures.setdefault(name, []).append(seconds)
+                work.setdefault(name, []).append(worked)
                 calls[name] = module_calls(output)
-                if name == "second" and re.search(r"changed=[1-9]", output):
-                    sys.exit("The second run changed something:\n" + output)
+                if name != "first" and re.search(r"changed=[1-9]", output):
+                    sys.exit(f"{name}: something was changed:\n{output}")
             run("playbooks/teardown.yml", home, options.port_offset, "-e", "confirm=local")
             shutil.rmtree(home, ignore_errors=True)
     middle = {name: statistics.median(values) for name, values in figures.items()}

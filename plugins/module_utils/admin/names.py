@@ -39,8 +39,7 @@ def unclear_name(name: Any) -> str:
     if not isinstance(name, (bool, int, float)):
         return f"a name must be text, not {type(name).__name__}"
     return (
-        f"YAML reads what is written here as the {what} {name}, as it does with yes, 0123 and "
-        "12:30; write the name in quotes"
+        f"YAML reads what is written here as the {what} {name}, as it does with yes, 0123 and 12:30"
     )
 
 

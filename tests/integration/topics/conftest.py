@@ -64,7 +64,12 @@ def cluster(tmp_path_factory, certificate, tokens):
     with BareCluster(
         directory=tmp_path_factory.mktemp("cluster"),
         port_base=PORT_BASE,
-        extra_listeners={"LOGIN": "SASL_PLAINTEXT", "TLS": "SSL", "TOKEN": "SASL_PLAINTEXT"},
+        extra_listeners={
+            "LOGIN": "SASL_PLAINTEXT",
+            "TLS": "SSL",
+            "TOKEN": "SASL_PLAINTEXT",
+            "BOTH": "SASL_SSL",
+        },
         kafka_flags=flags,
         broker_config={
             **of_tokens,
@@ -75,10 +80,13 @@ def cluster(tmp_path_factory, certificate, tokens):
             "log.initial.task.delay.ms": 500,
             "log.segment.delete.delay.ms": 200,
             "sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.login.plain.sasl.jaas.config": (
-                "org.apache.kafka.common.security.plain.PlainLoginModule required "
-                'user_admin="correct horse";'
-            ),
+            **{
+                f"listener.name.{name}.plain.sasl.jaas.config": (
+                    "org.apache.kafka.common.security.plain.PlainLoginModule required "
+                    'user_admin="correct horse";'
+                )
+                for name in ("login", "both")
+            },
             **certificate.of_brokers(),
         },
     ) as running:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the action of kafka_topics answers itself or sends the module makes no difference."""
+"""Whether an action answers itself or sends the module makes no difference, logins and TLS included."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import json
 
 import pytest
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.asking import asked_here
 from tests.support.here_and_sent import both
-from tests.support.run_module import Modules
+from tests.support.run_module import Modules, run_module
 
 MODULE = "kafkaops.cluster.kafka_topics"
+
+PASSWORD, WRONG = "correct horse", "battery staple"
 
 
 def tasks(servers, name):
@@ -68,3 +71,53 @@ def test_what_is_not_for_the_action_is_left_to_the_module(cluster, name, tmp_pat
     assert here["wrong"]["failed"] and here["missing"]["failed"] and here["new"]["changed"], output
     text = json.dumps(told(here)).replace(f"{name}-here", f"{name}-sent")
     assert json.loads(text) == told(sent)
+
+
+def secured(cluster, certificate, listener):
+    """Connection options of a listener with logins, which the brokers of inventories/local do not have."""
+    found = {
+        "bootstrap_servers": cluster.listener_address(listener),
+        "security_protocol": {"LOGIN": "SASL_PLAINTEXT", "BOTH": "SASL_SSL"}[listener],
+        "sasl_mechanism": "PLAIN",
+        "sasl_username": "admin",
+        "sasl_password": PASSWORD,
+        "timeout": 10,
+    }
+    return {**found, **({"ssl_ca": certificate.certificate} if listener == "BOTH" else {})}
+
+
+@pytest.mark.parametrize("listener", ["LOGIN", "BOTH"])
+def test_a_secured_cluster_is_asked_here_as_by_the_module(
+    cluster, certificate, name, tmp_path, listener
+):
+    """And no secret is in what is printed, at the highest verbosity that shows arguments."""
+    reached = secured(cluster, certificate, listener)
+    there = {"name": name, "partitions": 2, "replication_factor": 3}
+    Modules(cluster.bootstrap_servers).topics([there])
+    asked = {
+        "same": {**reached, "topics": [there]},
+        "refused": {**reached, "topics": [{**there, "partitions": 1}]},
+        "wrong": {**reached, "sasl_password": WRONG, "topics": [there]},
+        "plain": {"bootstrap_servers": reached["bootstrap_servers"], "topics": [there]},
+    }
+    output, here, sent = both(tmp_path, MODULE, asked, "-vvv")
+    assert told(here) == told(sent)
+    assert not here["same"]["changed"] and not here["same"].get("failed"), output
+    assert "[connection.credentials]" in here["wrong"]["msg"]
+    assert all(here[each]["failed"] for each in ("refused", "wrong", "plain"))
+    for secret in (PASSWORD, WRONG):
+        assert secret not in output + json.dumps([here, sent])
+
+
+@pytest.mark.parametrize("listener", ["LOGIN", "BOTH"])
+@pytest.mark.parametrize("password", [PASSWORD, WRONG])
+def test_the_preflight_asks_a_secured_cluster_here_as_by_the_module(
+    cluster, certificate, listener, password
+):
+    reached = {**secured(cluster, certificate, listener), "sasl_password": password}
+    asking = {**reached, "bootstrap_servers": [reached["bootstrap_servers"]], "timeout": 5}
+    here, module = dict(asked_here(asking)), run_module("kafka_cluster_info", asking)
+    assert here.pop("failed", False) == module.failed == (password == WRONG)
+    assert here == {key: module.values[key] for key in here}
+    assert password == WRONG or [each["id"] for each in here["brokers"]] == [1, 2, 3]
+    assert password not in json.dumps(here)

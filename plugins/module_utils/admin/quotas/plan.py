@@ -117,7 +117,8 @@ class _Reader:
             return None
         for kind, name in given.items():
             if not isinstance(name, str):
-                self._refuse("quotas.bad_entity", unclear_name(name), f"correct {kind}", kind, name)
+                remedy = "write the name in quotes"
+                self._refuse("quotas.bad_entity", unclear_name(name), remedy, kind, name)
         if self.refusals:
             return None
         if given.get("ip", DEFAULT) != DEFAULT:

@@ -7,7 +7,10 @@ import signal
 
 import pytest
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.instance import instance
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance import (
+    instance,
+    supervisor,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import StartFailed
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
@@ -204,6 +207,16 @@ def test_the_socket_does_not_depend_on_who_looks(monkeypatch, tmp_path):
             paths.add(Supervisor(str(directory)).socket_path)
     assert len(paths) == 1
     assert Supervisor(str(tmp_path / "t")).socket_path not in paths
+
+
+def test_a_link_in_the_place_of_the_sockets_directory_is_not_followed(monkeypatch, tmp_path):
+    """Whoever was there first, in a directory open to all, would be told what to run."""
+    monkeypatch.setattr(supervisor, "RUNTIME", str(tmp_path))
+    found = Supervisor(str(tmp_path / "s"))
+    (tmp_path / "theirs").mkdir()
+    os.symlink(tmp_path / "theirs", os.path.dirname(found.socket_path))
+    with pytest.raises(PermissionError, match="belongs to somebody else"):
+        found._call("getState")
 
 
 @pytest.mark.parametrize("part", ["x" * 120, "a b", "100%", "it's", "ünï", "a[1]*"])

@@ -73,7 +73,7 @@ def test_a_name_that_is_not_a_text_reaches_the_refusal(nobody, name, shown):
         check=True,
     )
     assert result.failed and f"[topics.bad_name] topics[0]: name={shown}" in result.msg
-    assert "write the name in quotes" in result.msg
+    assert result.msg.count("write the name in quotes") == 1
 
 
 @pytest.mark.parametrize(
