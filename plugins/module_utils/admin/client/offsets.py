@@ -88,7 +88,7 @@ class OffsetsClient(ClusterConnection):
 
         `cuts` maps topic names to the new (retention_ms, retention_bytes), None where unlimited
         or unchanged. Three requests for offsets, whatever the number of topics (librdkafka sends
-        each to the leaders concerned), and one for sizes where kafka-python is installed, unless
+        each to the leaders concerned), and one for sizes, unless
         the `sizes` of partitions are known.
         """
         if not cuts:
