@@ -54,6 +54,12 @@ options:
       - With O(missing_ok) a leader that does not answer is no error.
     type: bool
     default: false
+  features:
+    description:
+      - Also ask for the finalised features of a KRaft cluster, and return RV(features). Needs kafka-python.
+      - With O(missing_ok) a broker that does not answer is no error.
+    type: bool
+    default: false
   reassignments:
     description:
       - Where replicas are not in sync, also ask the controller which partitions are being reassigned, and return
@@ -461,6 +467,18 @@ quorum:
         keeps_up: true
     observers: []
     problem: ""
+features:
+  description: The features that are finalised in a KRaft cluster, as the broker knows them that was asked.
+  returned: with O(features), when a broker answered
+  type: dict
+  contains:
+    levels:
+      description: Name of each feature with its level. V(null) where no broker told.
+      type: dict
+    problem:
+      description: Why no broker told, empty if one did.
+      type: str
+  sample: {levels: {metadata.version: 30, kraft.version: 1}, problem: ""}
 zookeeper:
   description: What Kafka has registered below the chroot.
   returned: with O(zookeeper)
@@ -541,9 +559,13 @@ def describe(connection: Connection, module: AnsibleModule) -> Dict[str, Any]:
 
 
 def require_clients(module: AnsibleModule) -> None:
-    """confluent-kafka; kafka-python for a quorum, and kazoo where ZooKeeper is to be read."""
+    """confluent-kafka; kafka-python for a quorum and features, and kazoo where ZooKeeper is to be read."""
     require_kafka(module)
-    if module.params["quorum"] or (module.params["wait"] or {}).get("voters"):
+    if (
+        module.params["quorum"]
+        or module.params["features"]
+        or (module.params["wait"] or {}).get("voters")
+    ):
         require_kafka_python(module)
     if module.params["zookeeper"] and client_zookeeper.KAZOO_IMPORT_ERROR:
         module.fail_json(

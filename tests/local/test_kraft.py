@@ -34,8 +34,8 @@ KEY = "group.initial.rebalance.delay.ms"
 QUORUM_LINE = r"(\d)  +(leader|voter)  +\d+  +(?:-|[\d.]+ s ago)"
 # They change a cluster that runs, in ways that are not fit for a quorum yet.
 REFUSED = (
-    *("rolling_upgrade", "rollback", "scale_out", "scale_in"),
-    *("scale_zookeeper", "replace_broker", "spread_disks", "drill"),
+    *("scale_out", "scale_in", "scale_zookeeper", "replace_broker"),
+    *("spread_disks", "drill"),
 )
 
 

@@ -39,6 +39,9 @@ BY_HAND = {
     "two ZooKeeper servers more": 1.60,  # the roll of the brokers that follows
     "two ZooKeeper servers less": 1.51,
     "rolling restart in KRaft mode": 1.16,  # reference/kraft-measured.md, section 2: combined nodes of 4.3.1
+    "upgrade in KRaft mode": 1.53,  # section 5 of the same: nodes apart, and a static quorum
+    "rollback in KRaft mode": 1.53,  # by hand only one broker went back; the same steps
+    "finalising in KRaft mode": 0.17,
     "servers of ZooKeeper alone": 0.60,  # none of 14 restarts showed; no partition waited longer
 }
 # What is done by the steps of another one, or begins or ends with them.
@@ -52,6 +55,8 @@ SAME_STEPS = {
     "rolling_upgrade.yml, killed and resumed": "upgrade",
     "rollback.yml, killed and resumed": "rollback",
     "rollback after the previous release": "rollback",
+    "upgrade in KRaft mode, killed and resumed": "upgrade in KRaft mode",
+    "upgrade in KRaft mode, controllers apart": "upgrade in KRaft mode",
     "finalising after the previous release": "finalising",
     "upgrade of ZooKeeper": "servers of ZooKeeper alone",
     "rollback of ZooKeeper": "servers of ZooKeeper alone",

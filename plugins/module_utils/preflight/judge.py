@@ -157,6 +157,7 @@ NEVER_ACCEPTED = frozenset(
         "quorum.unformatted",
         "settings.undefined",
         # Consent would make an unpinned upgrade of it, or a start of what cannot read the data.
+        "version.features_unknown",
         "version.finalize_early",
         "version.illegal_path",
         "version.needs_upgrade",

@@ -40,6 +40,8 @@ FILES_BESIDE_REPLICAS = 1000
 CLOCK_SECONDS = 5.0
 # Kafka 3.8 and 3.9 run on 8 to 23 (KAFKA-19751), 8 and 11 deprecated; we offer what is tested.
 KAFKA_JAVA = (8, 23)
+# What brokers and controllers of Kafka 4 are compiled for.
+KAFKA_4_JAVA = 17
 
 
 def check_machines(world: World) -> Iterator[Problem]:
@@ -162,13 +164,16 @@ def _java(member: Member) -> Iterator[Problem]:
     low, high = whole_number(member.get("java_minimum")), whole_number(member.get("java_maximum"))
     if low is not None and high is not None:
         legal_low, legal_high = KAFKA_JAVA
+        line = 3
+        if member.runs_kafka and member.text("kafka_version").startswith("4."):
+            line, legal_low = 4, KAFKA_4_JAVA
         if low > high or low < legal_low or high > legal_high:
             yield found(
                 "java.version",
                 member.name,
                 "java_minimum and java_maximum",
                 f"{low} to {high}",
-                f"Kafka 3.x runs on Java {KAFKA_JAVA[0]} to {KAFKA_JAVA[1]}",
+                f"Kafka {line}.x runs on Java {legal_low} to {legal_high}",
                 "keep both in this range, the lower one first; Java 17 and 21 are recommended",
             )
     if java.get("refusal"):

@@ -66,6 +66,7 @@ def question(
         "overrides": True,
         "every_view": True,
         "quorum": cluster.kraft,
+        "features": cluster.kraft,
     }
     if topics:
         declared, _refusals = parse_topics(cluster.brokers[0].items("kafka_topics"))
@@ -140,6 +141,7 @@ def snapshot_of(answer: Mapping[str, Any]) -> Tuple[Optional[Snapshot], Optional
                 if (answer.get("quorum") or {}).get("leader") is not None
                 else None
             ),
+            features=(answer.get("features") or {}).get("levels"),
             topics={each["name"]: topic_of(each) for each in answer.get("topics") or []},
         ),
         (answer.get("quorum") or answer).get("leader" if answer.get("quorum") else "controller"),

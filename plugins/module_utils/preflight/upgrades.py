@@ -16,6 +16,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration import protocol
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import feature_levels
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids import natural_key
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
@@ -44,6 +45,7 @@ OLDEST_ZOOKEEPER = (3, 8, 3)
 FINALIZE = "kafka_finalize"
 # Lines of ZooKeeper whose newer data the older release was seen to read.
 ZOOKEEPER_WAYS_BACK = frozenset((((3, 9), (3, 8)),))
+NOTHING_TO_DO = "Every member of this run has the inventory's versions: nothing to do."
 ROLLING_UPGRADE, ROLLING_BACK = "playbooks/rolling_upgrade.yml", "playbooks/rollback.yml"
 
 
@@ -58,6 +60,13 @@ def running_version(member: Member, product: str) -> str:
     return match.group(1) if match else ""
 
 
+def of_mode(member: Member, version: str) -> bool:
+    """Whether a release has the mode of this broker's cluster; of ZooKeeper itself, any below 4."""
+    if member.kraft:
+        return parts(version) >= KRAFT_MODE_BEGINS
+    return parts(version) < ZOOKEEPER_MODE_ENDS
+
+
 def speaker(member: Member) -> protocol.Speaker:
     """What decides which protocol a broker speaks."""
     current = member.product_facts("kafka").get("current") or {}
@@ -67,13 +76,19 @@ def speaker(member: Member) -> protocol.Speaker:
 
 
 def finalize_wanted(cluster: Cluster, purpose: str) -> bool:
-    """Whether this run is to raise the cluster's protocol version."""
-    asked = [boolean(each.get(FINALIZE, False), strict=False) for each in cluster.brokers]
+    """Whether this run is to raise the cluster's protocol version, in KRaft mode its features."""
+    members = cluster.nodes if cluster.kraft else cluster.brokers
+    asked = [boolean(each.get(FINALIZE, False), strict=False) for each in members]
     return purpose == UPGRADE and bool(asked) and all(asked)
 
 
 def protocols(cluster: Cluster, purpose: str) -> Dict[str, str]:
-    """host -> the protocol version that its configuration is to name, "" for none."""
+    """host -> the protocol version that its configuration is to name, "" for none.
+
+    In KRaft mode none: there the cluster keeps the levels of its features, see feature_levels.
+    """
+    if cluster.kraft:
+        return {member.name: "" for member in cluster.nodes}
     speakers = [speaker(each) for each in cluster.brokers]
     finalize = finalize_wanted(cluster, purpose)
     return {
@@ -105,7 +120,7 @@ def _path(purpose: str, cluster: Cluster, member: Member, product: str) -> Itera
     running, wanted = running_version(member, product), member.text(variable)
     if not running or running == wanted or not VERSION.match(wanted):
         return
-    if parts(wanted) >= ZOOKEEPER_MODE_ENDS and not cluster.kraft:
+    if not of_mode(member, wanted):
         return  # its own finding
     state = (
         f"the host {'runs' if member.alive(product) else 'was installed and has data of'} {running}"
@@ -135,6 +150,8 @@ def _barred(cluster: Cluster, product: str, running: str, wanted: str) -> str:
     here, there = protocol.line(running), protocol.line(wanted)
     if here is None or there is None or here == there:
         return ""
+    if product == "kafka" and cluster.kraft:
+        return feature_levels.barred(cluster, running, wanted)
     if here[0] != there[0] or here[0] != 3:
         return "only ways from one release 3.x to another are known to work"
     if there > here:
@@ -184,7 +201,8 @@ def _zookeeper_first(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _finalize(purpose: str, cluster: Cluster) -> Iterator[Problem]:
-    asked = [each for each in cluster.brokers if boolean(each.get(FINALIZE, False), strict=False)]
+    members = cluster.nodes if cluster.kraft else cluster.brokers
+    asked = [each for each in members if boolean(each.get(FINALIZE, False), strict=False)]
     if not asked:
         return
     hosts = [each.name for each in asked]
@@ -192,32 +210,47 @@ def _finalize(purpose: str, cluster: Cluster) -> Iterator[Problem]:
         reason = f"only {ROLLING_UPGRADE} reads it"
         yield found("settings.no_effect", hosts, FINALIZE, True, reason)
         return
-    if len(asked) < len(cluster.brokers):
+    if len(asked) < len(members):
         reason = "a protocol version is raised for all brokers of a cluster, or for none"
+        if cluster.kraft:
+            reason = "features are finalised for all nodes of a cluster, or for none"
         remedy = f"give it to all of them: -e {FINALIZE}=true"
         yield found("version.finalize_early", hosts, FINALIZE, True, reason, remedy)
         return
+    if cluster.kraft:
+        yield from feature_levels.check_finalising(
+            cluster, hosts, _newest_wanted(cluster), FINALIZE
+        )
+    # The features are those of all nodes, so the newest version of any of them counts.
+    newest = _newest_wanted(cluster) if cluster.kraft else ""
     late = [
-        each
-        for each in cluster.brokers
+        (each, newest or each.text("kafka_version"))
+        for each in members
         if protocol.line(running_version(each, "kafka"))
-        != protocol.line(each.text("kafka_version"))
+        != protocol.line(newest or each.text("kafka_version"))
         and VERSION.match(each.text("kafka_version"))
     ]
-    for member in late:
+    harm = "other brokers that speak the newer protocol would not let it into any ISR"
+    if cluster.kraft:
+        harm = "it could not read what the newer features write into the metadata"
+    for member, wanted in late:
         running = running_version(member, "kafka")
         yield found(
             "version.finalize_early",
             member.name,
             FINALIZE,
             True,
-            f"the host runs {running or 'no Kafka'}, not {member.text('kafka_version')}: other"
-            " brokers that speak the newer protocol would not let it into any ISR",
+            f"the host runs {running or 'no Kafka'}, not {wanted}: {harm}",
         )
 
 
 def _by_hand(purpose: str, cluster: Cluster) -> Iterator[Problem]:
-    """A protocol version that somebody wrote into kafka_config: only the one in force may stand there."""
+    """A protocol version that somebody wrote into kafka_config: only the one in force may stand there.
+
+    In KRaft mode Kafka 3.9 does not read it, and Kafka 4 does not know it, as the table of keys says.
+    """
+    if cluster.kraft:
+        return
     finalize = finalize_wanted(cluster, purpose)
     speakers = [speaker(each) for each in cluster.brokers]
     lowest = protocol.oldest(speakers)
@@ -277,6 +310,13 @@ def state_lines(cluster: Cluster) -> List[str]:
             lines.append(f"Mixed versions of {TITLES[product]}: {told}.")
     if lines:
         lines.append(f"  Go on with {ROLLING_UPGRADE}, or back with {ROLLING_BACK}.")
+    if cluster.kraft:
+        return lines + feature_levels.state_lines(
+            feature_levels.finalised(cluster),
+            list(_hosts_by_version(cluster.nodes, "kafka")),
+            f"{ROLLING_UPGRADE} -e {FINALIZE}=true",
+            ROLLING_BACK,
+        )
     return lines + _protocol_lines([(each.name, speaker(each)) for each in cluster.brokers])
 
 
@@ -320,6 +360,13 @@ def plan_lines(cluster: Cluster, purpose: str) -> List[str]:
             lines.append(
                 f"{TITLES[product]} {running} -> {wanted}: {', '.join(names)}; one at a time."
             )
+    if cluster.kraft:
+        levels, wanted = feature_levels.finalised(cluster), _newest_wanted(cluster)
+        if finalize_wanted(cluster, purpose):
+            return lines + feature_levels.finalising_lines(levels, wanted, ROLLING_BACK)
+        if lines and purpose == UPGRADE:
+            lines += feature_levels.upgrade_lines(levels, wanted, ROLLING_BACK)
+        return lines or [NOTHING_TO_DO]
     before = {each.name: speaker(each) for each in cluster.brokers}
     after = protocols(cluster, purpose)
     if finalize_wanted(cluster, purpose):
@@ -340,7 +387,13 @@ def plan_lines(cluster: Cluster, purpose: str) -> List[str]:
         lines.append(
             f"Brokers go on to speak protocol version {', '.join(pinned)}, so {ROLLING_BACK} goes back."
         )
-    return lines or ["Every member of this run has the inventory's versions: nothing to do."]
+    return lines or [NOTHING_TO_DO]
+
+
+def _newest_wanted(cluster: Cluster) -> str:
+    """The newest version of Kafka that the inventory has for a node of the cluster."""
+    wanted = [each.text("kafka_version") for each in cluster.nodes]
+    return max((each for each in wanted if VERSION.match(each)), key=parts, default="")
 
 
 def after_lines(cluster: Cluster, purpose: str, commands: Mapping[str, str]) -> List[str]:
@@ -348,7 +401,6 @@ def after_lines(cluster: Cluster, purpose: str, commands: Mapping[str, str]) -> 
 
     `commands`: `finalize`, `upgrade`, `rollback` -> the exact command.
     """
-    after = protocols(cluster, purpose)
     lines = [
         f"{TITLES[product]}: every member of this run runs {', '.join(versions)}."
         for product, versions in (
@@ -357,18 +409,25 @@ def after_lines(cluster: Cluster, purpose: str, commands: Mapping[str, str]) -> 
         )
         if versions
     ]
-    will = [
-        (each.name, protocol.Speaker(_release_after(each), after[each.name]))
-        for each in cluster.brokers
-    ]
     outside = [
         each.name
-        for each in cluster.brokers
+        for each in cluster.nodes
         if not each.in_play
         and running_version(each, "kafka") not in ("", each.text("kafka_version"))
     ]
     if outside:
         lines.append(f"Not in this run, and still on another version: {', '.join(outside)}.")
+    if cluster.kraft:
+        levels, finalize = feature_levels.finalised(cluster), finalize_wanted(cluster, purpose)
+        if levels is not None and finalize:
+            levels = {**levels, **feature_levels.finalising(cluster, _newest_wanted(cluster))}
+        versions = [each for each in map(_release_after, cluster.nodes) if each]
+        return lines + feature_levels.after_lines(levels, versions, commands, purpose == UPGRADE)
+    after = protocols(cluster, purpose)
+    will = [
+        (each.name, protocol.Speaker(_release_after(each), after[each.name]))
+        for each in cluster.brokers
+    ]
     told = _protocol_lines(will)
     if not told:
         return lines + [
@@ -395,8 +454,15 @@ def _wanted_versions(members: Sequence[Member], product: str) -> List[str]:
 
 
 def told(cluster: Cluster, purpose: str, commands: Mapping[str, str]) -> Dict[str, Any]:
-    """What the preflight tells later plays of a cluster's versions: {state, before, after} as lines."""
+    """What the preflight tells later plays of a cluster's versions: {state, before, after} as lines,
+
+    and {finalise}, the levels that features of a KRaft cluster are to get in this run.
+    """
+    finalise = cluster.kraft and finalize_wanted(cluster, purpose)
     return {
+        "finalise": (
+            feature_levels.finalising(cluster, _newest_wanted(cluster)) if finalise else {}
+        ),
         "state": state_lines(cluster),
         "before": plan_lines(cluster, purpose),
         "after": after_lines(cluster, purpose, commands),

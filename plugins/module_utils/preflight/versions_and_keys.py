@@ -45,9 +45,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.storage
     planned_replicas,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.upgrades import (
-    KRAFT_MODE_BEGINS,
     OLDEST_ZOOKEEPER,
-    ZOOKEEPER_MODE_ENDS,
+    of_mode,
     parts,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
@@ -110,13 +109,6 @@ def check_versions(world: World) -> Iterator[Problem]:
                     "Kafka 3.8 and 3.9 need ZooKeeper 3.8.3 or newer",
                     f"use {' or '.join(world.versions.zookeeper) or 'a newer version'}",
                 )
-
-
-def of_mode(member: Member, version: str) -> bool:
-    """Whether a release has the mode of this broker's cluster; of ZooKeeper itself, any below 4."""
-    if member.kraft:
-        return parts(version) >= KRAFT_MODE_BEGINS
-    return parts(version) < ZOOKEEPER_MODE_ENDS
 
 
 def _offered(member: Member, released: Sequence[str]) -> str:

@@ -54,6 +54,8 @@ class Snapshot:
     topics: Mapping[str, Topic] = field(default_factory=dict)
     # Ids of the voters of the quorum, where one leads; None where nobody knows.
     voters: Optional[FrozenSet[int]] = None
+    # The finalised features of a KRaft cluster with their levels; None where no broker told them.
+    features: Optional[Mapping[str, int]] = None
 
 
 @dataclass(frozen=True)

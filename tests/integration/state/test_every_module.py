@@ -26,6 +26,7 @@ OPTIONS = {
     "kafka_configs": {"configs": [{"scope": "cluster", "settings": {"num.io.threads": 9}}]},
     "kafka_consumer_groups": {"groups": [{"name": "g", "to": "earliest"}]},
     "kafka_drill": {"part": "clean"},
+    "kafka_features": {"levels": {"metadata.version": 30}},
     "kafka_leader_election": {},
     "kafka_partition_advice": {},
     "kafka_quotas": {"quotas": [{"user": "u", "limits": {"producer_byte_rate": 1}}]},

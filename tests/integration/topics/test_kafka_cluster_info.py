@@ -9,6 +9,7 @@ import time
 import pytest
 
 from tests.support.outside import free_port
+from tests.support.run_module import run_module
 
 
 def test_a_healthy_cluster(modules, cluster, name):
@@ -31,6 +32,9 @@ def test_a_healthy_cluster(modules, cluster, name):
     assert registered["controller"]["id"] == info.controller
     quorum = modules.info(quorum=True)
     assert quorum.failed and "have no quorum: their cluster keeps its metadata" in quorum.msg
+    asked = {"bootstrap_servers": cluster.bootstrap_servers, "levels": {"metadata.version": 21}}
+    features = run_module("kafka_features", asked)
+    assert features.failed and "finalise no features: their cluster keeps its" in features.msg
     assert [broker["id"] for broker in registered["brokers"]] == [1, 2, 3]
     assert all(broker["czxid"] and broker["ephemeral_owner"] for broker in registered["brokers"])
     assert (

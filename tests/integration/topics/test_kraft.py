@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration import features
 from tests.support.run_module import Modules, run_module
 
 
@@ -83,3 +84,25 @@ def test_the_quorum_as_its_leader_tells_it(modules, kraft):
         other.failed
         and "[gate.other_voters] broker 1: the voters of the quorum are 1," in other.msg
     )
+
+
+def test_features_are_raised_and_never_lowered(modules, kraft):
+    """As Kafka's own tool tells; what the controller would refuse is refused before, and one request raises all."""
+    told = modules.info(features=True).features
+    assert told["problem"] == "" and told["levels"]["metadata.version"] == 30
+    assert told["levels"] == told["levels"] | features.levels_of("4.3.1"), "as it was formatted"
+
+    def raise_to(check=False, **levels):
+        asked = {"bootstrap_servers": kraft.bootstrap_servers, "levels": levels}
+        return run_module("kafka_features", asked, check=check)
+
+    same = raise_to(**{"metadata.version": 30, "group.version": "1"})
+    assert not same.failed and not same.changed and same.levels == told["levels"]
+    lower = raise_to(**{"metadata.version": 29})
+    assert lower.failed and "[features.lowered] metadata.version: levels=29" in lower.msg
+    for check in (True, False):
+        high = raise_to(check, **{"metadata.version": 99, "group.version": 1})
+        assert high.failed and not high.changed and "nothing was changed" in high.msg, high.values
+        assert high.failed_items[0]["name"] == "metadata.version"
+        assert high.failed_items[0]["code"] == "INVALID_UPDATE_VERSION", high.failed_items
+    assert modules.info(features=True).features["levels"] == told["levels"]

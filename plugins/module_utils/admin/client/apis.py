@@ -17,6 +17,7 @@ SINCE: Mapping[str, Tuple[Tuple[int, str], ...]] = {
     "AlterClientQuotas": ((0, "2.6"), (1, "2.8")),
     "AlterPartitionReassignments": ((0, "2.4"), (1, "4.1")),
     "AlterReplicaLogDirs": ((0, "1.0"), (1, "2.0"), (2, "2.8")),
+    "ApiVersions": ((0, "0.10.0"), (1, "0.11"), (2, "2.0"), (3, "2.4"), (4, "3.9")),
     "CreateAcls": ((0, "0.11"), (1, "2.0"), (2, "2.5"), (3, "3.3")),
     "DeleteAcls": ((0, "0.11"), (1, "2.0"), (2, "2.5"), (3, "3.3")),
     "DeleteGroups": ((0, "1.1"), (1, "2.0"), (2, "2.4")),
@@ -28,6 +29,7 @@ SINCE: Mapping[str, Tuple[Tuple[int, str], ...]] = {
     "IncrementalAlterConfigs": ((0, "2.3"), (1, "2.4")),
     "ListPartitionReassignments": ((0, "2.4"),),
     "OffsetDelete": ((0, "2.4"),),
+    "UpdateFeatures": ((0, "2.7"), (1, "3.3"), (2, "4.0")),
 }
 # Where brokers without ZooKeeper have it later than others.
 SINCE_IN_KRAFT: Mapping[str, str] = {"DescribeUserScramCredentials": "3.5"}

@@ -224,6 +224,22 @@ class ReadingClient(OffsetsClient):
 
         return self._asked_otherwise("describing the quorum", "describe_quorum", places, call)
 
+    def fetch_features(self, places: Sequence[Tuple[str, int]]) -> Dict[str, int]:
+        """The features of a KRaft cluster with the levels that are finalised; one request.
+
+        As the broker knows them that is asked, one of those at `places`. AdminError if none answers.
+        """
+        return self._asked_otherwise(
+            "describing the features",
+            "describe_features",
+            places,
+            lambda admin: {
+                name: int(each["finalized"][1])
+                for name, each in admin.describe_features().items()
+                if "finalized" in each
+            },
+        )
+
     def _asked_otherwise(
         self,
         doing: str,

@@ -128,6 +128,21 @@ def described_quorum(
         return {**Quorum().to_dict(), "problem": error.problem.reason}
 
 
+def described_features(
+    client: KafkaClient, places: Sequence[Tuple[str, int]], missing_ok: bool = False
+) -> Dict[str, Any]:
+    """What the module returns about the features of a KRaft cluster; brokers at `places` are asked.
+
+    With `missing_ok` a broker that does not answer is no error, and `problem` says why.
+    """
+    try:
+        return {"levels": client.fetch_features(places), "problem": ""}
+    except AdminError as error:
+        if not missing_ok:
+            raise
+        return {"levels": None, "problem": error.problem.reason}
+
+
 def described_moves(
     client: KafkaClient, described: Mapping[str, Any], missing_ok: bool = False
 ) -> Dict[str, Any]:
@@ -295,6 +310,9 @@ def gather(
         if params["quorum"]:
             places = [(broker["host"], broker["port"]) for broker in results["brokers"]]
             results["quorum"] = described_quorum(client, places, lenient)
+        if params["features"]:
+            places = [(broker["host"], broker["port"]) for broker in results["brokers"]]
+            results["features"] = described_features(client, places, lenient)
         if params["reassignments"]:
             results["reassignments"] = described_moves(client, results, lenient)
     except AdminError as error:
@@ -335,6 +353,7 @@ OPTIONS = dict(
     topic_patterns=dict(type="list", elements="str", default=[]),
     every_view=dict(type="bool", default=False),
     quorum=dict(type="bool", default=False),
+    features=dict(type="bool", default=False),
     reassignments=dict(type="bool", default=False),
     zookeeper=dict(type="str"),
     zookeeper_timeout=dict(type="float"),

@@ -273,6 +273,10 @@ def test_the_snapshot_of_an_answer():
         told, controller = snapshot_of({**answer, "quorum": quorum})
         assert controller == leader, "metadata name any broker"
         assert told.voters == (None if leader is None else {3, 4})
+        assert told.features is None
+    for levels in ({"metadata.version": 30}, None):
+        features = {"levels": levels, "problem": "" if levels else "no answer"}
+        assert snapshot_of({**answer, "features": features})[0].features == levels
     assert snapshot_of({"reachable": False, "brokers": []}) == (None, None)
     silent = {"reachable": False, "exists": False}
     assert snapshot_of({"reachable": False, "zookeeper": silent}) == (None, None)

@@ -97,7 +97,7 @@ def raised():
             places.setdefault(check, set()).add(path.relative_to(ROOT).as_posix())
     # Constants that look like ids and are file names or settings of the products.
     suffixes = (".log", ".json", ".xml", ".properties", ".crt", ".pem")
-    suffixes += (".supervisord", ".kazoo", ".librdkafka")
+    suffixes += (".supervisord", ".kazoo", ".librdkafka", "metadata.version", "kraft.version")
     return {check: names for check, names in places.items() if not check.endswith(suffixes)}
 
 
