@@ -14,6 +14,7 @@ import signal
 
 import pytest
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration import features
 from tests.local.support import OFFSET, LocalCluster
 from tests.local.test_kraft import quorum
 from tests.support.load import Load
@@ -58,6 +59,11 @@ def releases(cluster):
     return found
 
 
+def said(run):
+    """Return what a playbook has told, its lines joined: Ansible breaks long ones."""
+    return " ".join(run.text.split())
+
+
 def all_run(cluster, version):
     assert None not in cluster.processes().values()
     assert set(releases(cluster).values()) == {version}
@@ -80,20 +86,20 @@ def test_a_new_version_in_the_inventory_is_no_upgrade(upgraded):
     before = upgraded.processes()
     wants(upgraded, NEW)
     refused = upgraded.deploy(code=2)
-    assert "[version.needs_upgrade] kafka-1, kafka-2, kafka-3: kafka_version=4.3.1" in refused.text
-    assert "playbooks/rolling_upgrade.yml" in refused.text
+    assert "[version.needs_upgrade] kafka-1, kafka-2, kafka-3: kafka_version=4.3.1" in said(refused)
+    assert "playbooks/rolling_upgrade.yml" in said(refused)
     early = upgraded.play("rolling_upgrade.yml", "-e", "kafka_finalize=true", code=2)
-    assert "[version.finalize_early]" in early.text
+    assert "[version.finalize_early]" in said(early)
     back = upgraded.play("rollback.yml", code=2)
-    assert "[version.illegal_path]" in back.text and "rolling_upgrade.yml" in back.text
+    assert "[version.illegal_path]" in said(back) and "rolling_upgrade.yml" in said(back)
     wants(upgraded, NEW, kafka_config={"log.message.format.version": "3.0"})
     removed = upgraded.play("rolling_upgrade.yml", code=2)
-    assert "[config.removed_key]" in removed.text and "log.message.format.version" in removed.text
+    assert "[config.removed_key]" in said(removed) and "log.message.format.version" in said(removed)
     wants(upgraded, NEW)
     plan = upgraded.play("rolling_upgrade.yml", "--check")
-    assert "Kafka 3.9.2 -> 4.3.1: kafka-1, kafka-2, kafka-3; one at a time." in plan.text
-    assert "metadata.version 21 of Kafka 3.9, so playbooks/rollback.yml goes back" in plan.text
-    assert re.findall(r"Restart of (kafka-\d)", plan.text) == order_of(upgraded), plan.text
+    assert "Kafka 3.9.2 -> 4.3.1: kafka-1, kafka-2, kafka-3; one at a time." in said(plan)
+    assert "metadata.version 21 of Kafka 3.9, so playbooks/rollback.yml goes back" in said(plan)
+    assert re.findall(r"Restart of (kafka-\d)", said(plan)) == order_of(upgraded), said(plan)
     assert upgraded.processes() == before
 
 
@@ -105,14 +111,14 @@ def test_it_is_upgraded_while_records_flow(upgraded):
         run = upgraded.play("rolling_upgrade.yml")
     assert load.watch.check() == order, load.watch.events
     all_run(upgraded, NEW)
-    assert LEFT in run.text and "kafka_finalize=true" in run.text, run.text
-    assert "To go back to a 3.9 release: set kafka_version back" in run.text
+    assert LEFT in said(run) and "kafka_finalize=true" in said(run), said(run)
+    assert "To go back to a 3.9 release: set kafka_version back" in said(run)
 
     after = upgraded.processes()
     again = upgraded.play("rolling_upgrade.yml")
-    assert again.changed() == 0 and "nothing to do" in again.text
+    assert again.changed() == 0 and "nothing to do" in said(again)
     assert upgraded.deploy().changed() == 0
-    assert LEFT in upgraded.play("status.yml").text
+    assert LEFT in said(upgraded.play("status.yml"))
     assert upgraded.processes() == after
     assert finalised(upgraded)["metadata.version"] == before["metadata.version"] == "3.9-IV0"
 
@@ -121,14 +127,14 @@ def test_it_is_taken_back(upgraded):
     brought_to(upgraded, NEW)
     wants(upgraded, OLD)
     refused = upgraded.deploy(code=2)
-    assert "[version.illegal_path]" in refused.text and "playbooks/rollback.yml" in refused.text
+    assert "[version.illegal_path]" in said(refused) and "playbooks/rollback.yml" in said(refused)
     order = order_of(upgraded)
     with Load(upgraded, TOPIC, "rollback in KRaft mode") as load:
         upgraded.play("rollback.yml")
     assert load.watch.check() == order, load.watch.events
     all_run(upgraded, OLD)
     assert upgraded.deploy().changed() == 0
-    assert "Not finalised" not in upgraded.play("status.yml").text
+    assert "Not finalised" not in said(upgraded.play("status.yml"))
 
 
 def test_a_run_that_was_killed_half_way_goes_on(upgraded):
@@ -146,38 +152,43 @@ def test_a_run_that_was_killed_half_way_goes_on(upgraded):
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(30)
         wait_until(lambda: cluster_is_whole(upgraded), 120, "the node of the killed turn is back")
-        status = upgraded.play("status.yml").text
+        status = said(upgraded.play("status.yml"))
         assert "Mixed versions of Kafka: 3.9.2: kafka-" in status and LEFT in status, status
         refused = upgraded.deploy(code=2)
-        assert "[version.needs_upgrade]" in refused.text
+        assert "[version.needs_upgrade]" in said(refused)
         upgraded.play("rolling_upgrade.yml")
     load.watch.check()
     all_run(upgraded, NEW)
     assert upgraded.play("rolling_upgrade.yml").changed() == 0
 
 
-def levels_of_release(cluster):
-    """Return feature -> level that Kafka's own tool sets for the release, of those that are not the quorum's."""
-    tool = cluster.release() / "bin" / "kafka-features.sh"
-    line = cluster.version.rpartition(".")[0]
+def levels_of_release(cluster, line):
+    """Return feature -> level that Kafka's own tool sets for a release line, of those that are not the quorum's."""
+    tool = cluster.release(NEW) / "bin" / "kafka-features.sh"
     told = cluster.run([tool, "version-mapping", "--release-version", line]).text
-    found = dict(re.findall(r"^(\S+)=(\d+)", told, re.MULTILINE))
-    found["metadata.version"] = f"{line}-IV0"  # the tool names this one's level otherwise
-    return {name: level for name, level in found.items() if name != "kraft.version"}
+    found = {name: int(level) for name, level in re.findall(r"^(\S+)=(\d+)", told, re.MULTILINE)}
+    assert found.pop("kraft.version") == 1
+    return {name: level for name, level in found.items() if level}
+
+
+@pytest.mark.parametrize("line", sorted(features.LEVELS))
+def test_the_levels_of_a_release_are_those_of_kafkas_own_tool(upgraded, line):
+    brought_to(upgraded, NEW)
+    assert features.LEVELS[line] == levels_of_release(upgraded, ".".join(map(str, line)))
 
 
 def is_final(cluster, old):
     """Nothing is left to finalise, and every way back is refused with its reason, before anything stops."""
     processes = cluster.processes()
-    assert "Not finalised" not in cluster.play("status.yml").text
+    assert "Not finalised" not in said(cluster.play("status.yml"))
     again = cluster.play("rolling_upgrade.yml", "-e", "kafka_finalize=true")
-    assert again.changed() == 0 and "there is nothing to finalise" in again.text
+    assert again.changed() == 0 and "there is nothing to finalise" in said(again)
     assert cluster.deploy().changed() == 0
     wants(cluster, old)
     for playbook in ("rollback.yml", "site.yml"):
         refused = cluster.play(playbook, code=2)
-        assert "[version.illegal_path]" in refused.text and "no way back" in refused.text
-        assert "metadata.version 30" in refused.text, refused.text
+        assert "[version.illegal_path]" in said(refused) and "no way back" in said(refused)
+        assert "metadata.version 30" in said(refused), said(refused)
     wants(cluster, NEW)
     assert cluster.processes() == processes
 
@@ -187,19 +198,21 @@ def test_finalising_is_the_end_of_the_way_back(upgraded):
     brought_to(upgraded, NEW)
     processes, before = upgraded.processes(), finalised(upgraded)
     plan = upgraded.play("rolling_upgrade.yml", "-e", "kafka_finalize=true", "--check", "--diff")
-    assert (
-        "THERE IS NO WAY BACK" in plan.text and "FINALISING: metadata.version 21 -> 30" in plan.text
+    assert "THERE IS NO WAY BACK" in said(plan) and "FINALISING: metadata.version 21 -> 30" in said(
+        plan
     )
     assert finalised(upgraded) == before
     with Load(upgraded, TOPIC, "finalising in KRaft mode") as load:
         run = upgraded.play("rolling_upgrade.yml", "-e", "kafka_finalize=true")
     assert load.watch.check() == [], "nobody restarts"
-    told = run.text.index("THERE IS NO WAY BACK")
-    assert told < run.text.index("Finalise the features"), "it is said before"
-    assert "min.insync.replicas becomes a setting of the cluster" in run.text
-    assert "the upgrade is final" in run.text and run.changed() == 1
+    told = said(run).index("THERE IS NO WAY BACK")
+    assert told < said(run).index("Finalise the features"), "it is said before"
+    assert "min.insync.replicas becomes a setting of the cluster" in said(run)
+    assert "the upgrade is final" in said(run) and run.changed() == 1
     after = finalised(upgraded)
-    expected = levels_of_release(upgraded)
+    # the tool names the level of metadata.version by its release
+    expected = {name: str(level) for name, level in levels_of_release(upgraded, "4.3").items()}
+    expected["metadata.version"] = "4.3-IV0"
     assert {name: after[name] for name in expected} == expected
     assert after["kraft.version"] == before["kraft.version"] == "1"
     is_final(upgraded, OLD)
@@ -222,7 +235,7 @@ def test_controllers_apart_and_a_static_quorum(next_offset):
         assert load.watch.check() == [*cluster.brokers, *last], load.watch.events
         all_run(cluster, NEW)
         run = cluster.play("rolling_upgrade.yml", "-e", "kafka_finalize=true")
-        assert "The quorum stays static" in run.text
+        assert "The quorum stays static" in said(run)
         assert finalised(cluster)["metadata.version"] == "4.3-IV0"
         assert finalised(cluster)["kraft.version"] == "0" and quorum(cluster)["voters"] == voters
         is_final(cluster, OLD)
