@@ -4,9 +4,13 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+
 import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration import features
+from tests.support.bare_cluster import KRAFT_VERSION, shared_releases, unpack_release
 from tests.support.run_module import Modules, run_module
 
 
@@ -106,3 +110,21 @@ def test_features_are_raised_and_never_lowered(modules, kraft):
         assert high.failed_items[0]["name"] == "metadata.version"
         assert high.failed_items[0]["code"] == "INVALID_UPDATE_VERSION", high.failed_items
     assert modules.info(features=True).features["levels"] == told["levels"]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("line", sorted(features.LEVELS))
+def test_the_levels_of_a_release_are_those_that_kafkas_own_tool_sets(line):
+    """But for the quorum's, which nobody should change by the way."""
+    release = unpack_release("kafka", KRAFT_VERSION, shared_releases())
+    told = subprocess.run(
+        [release / "bin" / "kafka-features.sh", "version-mapping"]
+        + ["--release-version", ".".join(map(str, line))],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout
+    found = {name: int(level) for name, level in re.findall(r"^(\S+)=(\d+)", told, re.MULTILINE)}
+    assert found.pop(features.QUORUM) == features.QUORUM_LEVEL
+    assert {name: level for name, level in found.items() if level} == features.LEVELS[line]
