@@ -5,12 +5,17 @@
 A local cluster has six instances on one machine, and each playbook looks at all of them: a module is a
 Python of its own, which reads and compiles its files anew. What starts and stops something is left to the
 module, which a killed run leaves to its end.
+
+With a question for the gate, this process asks it once more while the module on the host waits to stop.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Tuple
+import copy
+import secrets
+from typing import Any, Callable, ContextManager, Dict, List, Tuple
 
+from ansible.module_utils.common.parameters import remove_values
 from ansible.plugins.action.normal import ActionModule as ModuleAction
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.edge import (
@@ -18,9 +23,15 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.edge imp
     SPEC,
     answer,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.leave import (
+    Answering,
+    Look,
+    Place,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_controller import (
     WrongArguments,
     answered,
+    checked,
     is_here_in_full,
 )
 
@@ -33,6 +44,19 @@ class ActionModule(ModuleAction):
 
     def run(self, tmp: Any = None, task_vars: Any = None) -> Dict[str, Any]:
         """Return what the module returns."""
+        arguments = self._task.args
+        gate = arguments.get("gate")
+        try:
+            if gate:
+                # the host has no use for it, and there are passwords in it
+                self._task.args = {key: arguments[key] for key in arguments if key != "gate"}
+                if not self._task.check_mode and self._is_environment_plain():
+                    return self._behind_the_gate(gate, task_vars)
+            return self._answered(tmp, task_vars)
+        finally:
+            self._task.args = arguments
+
+    def _answered(self, tmp: Any, task_vars: Any) -> Dict[str, Any]:
         arguments = self._task.args
         # The module takes its own Python for what watches the instance.
         still = arguments.get("state", "staged") in STILL or self._task.check_mode
@@ -51,6 +75,76 @@ class ActionModule(ModuleAction):
     def _answer(self, parameters: Dict[str, Any]) -> Dict[str, Any]:
         # nobody has to be allowed what neither starts nor stops
         return answer(parameters, self._task.check_mode, _run, lambda: None)
+
+    # The gate's question, right before the stop
+
+    def _is_environment_plain(self) -> bool:
+        """Whether this process has the environment in which the gate's module was asked."""
+        environment: Dict[str, Any] = {}
+        self._compute_environment_string(environment)
+        return not environment
+
+    def _behind_the_gate(self, gate: Any, task_vars: Any) -> Dict[str, Any]:
+        # Only the process that asks needs the client's libraries.
+        from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
+            KAFKA_RULES,
+            connection_from,
+            kafka_argument_spec,
+        )
+        from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
+            KafkaClient,
+        )
+        from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import refused
+        from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+        from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.gatekeeper import (
+            until_stopped,
+        )
+        from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.options import (
+            GATE_OPTIONS,
+            GATE_RULES,
+            question_of,
+            with_way_out,
+        )
+
+        try:
+            asked = checked(gate, kafka_argument_spec(**GATE_OPTIONS), **KAFKA_RULES, **GATE_RULES)
+        except WrongArguments as error:
+            return {"failed": True, "msg": f"gate: {error}"}
+        parameters = asked.validated_parameters
+        try:
+            connection = connection_from(parameters)
+            return until_stopped(
+                question_of(parameters),
+                lambda: KafkaClient(connection),
+                lambda at_hand: self._attempt(at_hand, task_vars),
+                lambda line: self._display.display(f"    broker {parameters['broker']}: {line}"),
+            )
+        except AdminError as error:
+            return remove_values(refused(with_way_out(error)), asked._no_log_values)
+
+    def _attempt(
+        self, at_hand: Callable[[], ContextManager[Look]], task_vars: Any
+    ) -> Tuple[Dict[str, Any], List[str]]:
+        """Run the module, and answer it when it asks for leave; returns its result, and why it got none."""
+        before, place = self._task.args, Place(self._task.args["config_dir"], secrets.token_hex(8))
+        self._task.args = {**before, "leave": place.token}
+        try:
+            with Answering(self._beside(), place, at_hand) as answering:
+                result = super().run(None, task_vars)
+        finally:
+            self._task.args = before
+        if not result.get("failed"):
+            looked = {} if answering.looked_ms is None else {"looked_ms": answering.looked_ms}
+            return {**result, **looked}, []
+        return result, answering.reasons
+
+    def _beside(self) -> Callable[[str], bool]:
+        """A function that runs a command on the host while the module is run there."""
+        # What a connection and its become know belongs to the one command that they run.
+        other = copy.copy(self)
+        other._connection = copy.copy(self._connection)
+        other._connection.become = copy.copy(self._connection.become)
+        return lambda command: other._low_level_execute_command(command)["rc"] == 0
 
 
 def _run(command: List[str]) -> Tuple[int, str, str]:

@@ -86,6 +86,19 @@ options:
       owner:
         description: The run.
         type: str
+  gate:
+    description:
+      - Options of M(kafkaops.cluster.kafka_broker_gate), with O(gate.broker), for an instance that is a broker. None for no question.
+      - The controller asks once more at the very last moment, when the module on the host has nothing left to do but to stop the
+        process with O(state=started), O(state=stopped), O(state=removed) or O(state=deleted). If the answer has changed, nothing is
+        stopped, and it waits as that module does.
+      - Only where the play's tasks have no environment; elsewhere, it is not asked again.
+    type: dict
+    default: {}
+  leave:
+    description: For the action of this name, which sets it. Where leave to stop is asked for.
+    type: str
+    default: ""
   manager:
     description: Service manager.
     type: str
@@ -335,6 +348,11 @@ kept:
   type: list
   elements: str
   sample: ["/srv/kafkaops/clusters/local/kafka-1: it holds notes.txt"]
+looked_ms:
+  description: When the cluster had answered for the last time before the stop, by the controller's clock, in ms since 1970.
+  type: int
+  returned: with O(gate), when a process was stopped
+  sample: 1763884800000
 explanation:
   description: Whether it runs, since when, which of its disks are full, and the last lines of its logs.
   type: str

@@ -199,7 +199,6 @@ lines:
 """
 
 import time
-from dataclasses import replace
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -222,43 +221,29 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling import gate
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.gatekeeper import (
     Gatekeeper,
-    Question,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.options import (
+    GATE_OPTIONS,
+    GATE_RULES,
+    question_of,
+    with_way_out,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import told_into
-
-OPTIONS = dict(
-    broker=dict(type="int"),
-    brokers=dict(type="list", elements="int"),
-    expected_brokers=dict(type="list", elements="int", default=[]),
-    accept_unavailable=dict(type="list", elements="str", default=[]),
-    voters=dict(type="list", elements="int", default=[]),
-    quiet_seconds=dict(type="float", default=3.0),
-    wait_seconds=dict(type="float", default=300.0),
-    progress=dict(type="path"),
-)
 
 
 def main() -> None:
     """Entry point."""
     module = AnsibleModule(
-        argument_spec=kafka_argument_spec(**OPTIONS),
+        argument_spec=kafka_argument_spec(**GATE_OPTIONS),
         supports_check_mode=True,
-        mutually_exclusive=[("broker", "brokers")],
-        required_one_of=[("broker", "brokers")],
+        **GATE_RULES,
         **KAFKA_RULES,
     )
     require_kafka(module)
     require_kafka_python(module)
     params = module.params
     alone = params["broker"] is not None
-    question = Question(
-        brokers=(params["broker"],) if alone else tuple(params["brokers"]),
-        expected=tuple(params["expected_brokers"]),
-        accepted=gate.parse_accepted(params["accept_unavailable"]),
-        quiet_seconds=params["quiet_seconds"],
-        wait_seconds=params["wait_seconds"],
-        voters=tuple(params["voters"]),
-    )
+    question = question_of(params)
     keeper = Gatekeeper(question)
     tell = told_into(params["progress"], module.log)
     waited = {}
@@ -274,13 +259,7 @@ def main() -> None:
         else:
             verdicts = list(keeper.look_once(lambda: KafkaClient(connection)).values())
     except AdminError as error:
-        if error.problem.check.startswith("connection."):
-            remedy = (
-                f"{error.problem.remedy}; if the restart itself is the cure, and no broker lets"
-                f" anybody in: add `{gate.option([gate.EVERYTHING])}`"
-            )
-            error.problem = replace(error.problem, remedy=remedy)
-        fail(module, error)
+        fail(module, with_way_out(error))
     else:
         looked_ms = int(time.time() * 1000)
         for sentence in keeper.unsure:

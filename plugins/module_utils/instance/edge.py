@@ -15,6 +15,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance
     Instance,
     StartFailed,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.leave import (
+    Place,
+    wait_for_leave,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
     ServiceError,
 )
@@ -74,6 +78,8 @@ SPEC: Dict[str, Any] = {
             "owner": {"type": "str"},
         },
     },
+    "gate": {"type": "dict", "default": {}, "no_log": True},
+    "leave": {"type": "str", "default": ""},
     "manager": {"type": "str", "required": True, "choices": ["systemd", "supervisor"]},
     "supervisor_dir": {"type": "path"},
     "config_dir": {"type": "path", "required": True},
@@ -115,10 +121,15 @@ def answer(params: Params, check_mode: bool, run: Run, allowed: Callable[[], Non
     `run` is AnsibleModule.run_command; `allowed` as in `carry_out`.
     """
     manager = service_manager(params, run)
+
+    def before_stop() -> None:
+        if params["leave"]:
+            wait_for_leave(Place(params["config_dir"], params["leave"]), params["name"])
+            allowed()  # it has taken its time
+
     try:
-        return carry_out(
-            params, check_mode, Instance(layout(params, check_mode), manager), manager, allowed
-        )
+        instance = Instance(layout(params, check_mode), manager)
+        return carry_out(params, check_mode, instance, manager, allowed, before_stop)
     except StartFailed as error:
         # Something was stopped and something started, whatever has come of it.
         said = f"Its last lines:\n{error.journal}" if error.journal else "It has logged nothing."

@@ -121,11 +121,13 @@ def carry_out(
     instance: Instance,
     manager: ServiceManager,
     allowed: Callable[[], None] = lambda: None,
+    before_stop: Callable[[], None] = lambda: None,
 ) -> Result:
     """Bring about the wanted state (in check mode: tell what would be); return the module's result.
 
     `allowed()` raises ProblemError where this run must start and stop nothing any more. It is asked
-    while nobody else works on the instance. Raises StartFailed, ServiceError, ProblemError or OSError.
+    while nobody else works on the instance. `before_stop()` is called right before a process that runs
+    is stopped, and raises ProblemError where it may not be. Raises StartFailed, ServiceError, ProblemError or OSError.
     """
     state = params["state"]
     reads_only = check_mode or state == "probe"
@@ -136,11 +138,11 @@ def carry_out(
         if state == "staged":
             result = _stage(params, check_mode, instance, manager)
         elif state == "started":
-            result = _start(params, check_mode, instance)
+            result = _start(params, check_mode, instance, before_stop)
         elif state in ("noted", "adopted"):
             result = _change_live(params, check_mode, instance)
         elif state in ("stopped", "removed", "deleted"):
-            result = _stop(params, check_mode, instance, manager)
+            result = _stop(params, check_mode, instance, manager, before_stop)
         else:
             told = (
                 {"explanation": instance.explanation(_rules(params))} if params["explain"] else {}
@@ -182,7 +184,9 @@ def _change_live(params: Params, check_mode: bool, instance: Instance) -> Result
     return {"changed": bool(before), "reasons_before": before}
 
 
-def _start(params: Params, check_mode: bool, instance: Instance) -> Result:
+def _start(
+    params: Params, check_mode: bool, instance: Instance, before_stop: Callable[[], None]
+) -> Result:
     name, wanted = _target(params, instance), params["fingerprint"]
     if (
         check_mode
@@ -200,7 +204,10 @@ def _start(params: Params, check_mode: bool, instance: Instance) -> Result:
         pending = pending or ["asked for"]
     if not pending or check_mode:
         return {"changed": bool(pending), "reasons_before": pending}
-    done, began = "restarted" if instance.process() else "started", _now_ms()
+    done = "restarted" if instance.process() else "started"
+    if done == "restarted":
+        before_stop()
+    began = _now_ms()
     instance.turn(name, _rules(params))
     took = {"from_ms": began, "to_ms": _now_ms(), "done": done}
     return {"changed": True, "reasons_before": pending, "took": took}
@@ -210,9 +217,18 @@ def _now_ms() -> int:
     return int(time.time() * 1000)
 
 
-def _stop(params: Params, check_mode: bool, instance: Instance, manager: ServiceManager) -> Result:
-    ran, began = instance.process() is not None, _now_ms()
+def _stop(
+    params: Params,
+    check_mode: bool,
+    instance: Instance,
+    manager: ServiceManager,
+    before_stop: Callable[[], None],
+) -> Result:
+    ran = instance.process() is not None
     runs = ran or manager.wants_running(params["name"])
+    if ran and not check_mode:
+        before_stop()
+    began = _now_ms()
     if not check_mode and params["state"] == "stopped":
         instance.stop(params["stop_timeout"])
     elif not check_mode:

@@ -12,7 +12,7 @@ import json
 import sys
 from typing import Any, Callable, Dict, Mapping, Optional
 
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator, ValidationResult
 from ansible.module_utils.common.parameters import remove_values
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
@@ -70,15 +70,21 @@ def answered(
 ) -> Dict[str, Any]:
     """What `call` returns of the arguments, as a module would: plain data, and no secret in it.
 
-    `spec` and `rules` are those of the module. Raises WrongArguments for what they refuse.
+    `spec` and `rules` as of `checked`.
     """
-    # As a module gets them: without Ansible's marks, and with texts for keys.
+    found = checked(arguments, spec, **rules)
+    result = json.loads(json.dumps(call(found.validated_parameters)))
+    return remove_values({"changed": False, **result}, found._no_log_values)
+
+
+def checked(arguments: Any, spec: Mapping[str, Any], **rules: Any) -> ValidationResult:
+    """The arguments as a module gets them. `spec` and `rules` are its own; WrongArguments for what they refuse."""
+    # Without Ansible's marks, and with texts for keys.
     sent = json.loads(json.dumps(plain(arguments)))
-    checked = ArgumentSpecValidator(dict(spec), **rules).validate(sent)
-    if checked.error_messages:
-        raise WrongArguments("; ".join(checked.error_messages))
-    result = json.loads(json.dumps(call(checked.validated_parameters)))
-    return remove_values({"changed": False, **result}, checked._no_log_values)
+    found = ArgumentSpecValidator(dict(spec), **rules).validate(sent)
+    if found.error_messages:
+        raise WrongArguments("; ".join(found.error_messages))
+    return found
 
 
 def why_no_answer(answer: Mapping[str, Any]) -> str:

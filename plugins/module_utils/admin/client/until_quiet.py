@@ -82,7 +82,7 @@ def until_quiet(
                 if error.final or (client is None and error.reachable):
                     raise  # wrong credentials do not become right by waiting
                 _close(client)
-                client, reasons = None, [_told(error)]
+                client, reasons = None, [told(error)]
             now = clock()
             rest = None if client is None else left()
             if rest is not None and (least is None or rest < least):
@@ -98,7 +98,7 @@ def until_quiet(
                         if error.final:
                             raise
                         _close(client)
-                        client, reasons = None, [_told(error)]
+                        client, reasons = None, [told(error)]
                     now = clock()
                     if not reasons:
                         return Waited(round(now - started, 2), polls)
@@ -117,7 +117,8 @@ def until_quiet(
         _close(client)
 
 
-def _told(error: AdminError) -> str:
+def told(error: AdminError) -> str:
+    """What an answer that failed says, among reasons."""
     return f"{', '.join(error.problem.subjects)}: {error.problem.reason}"
 
 

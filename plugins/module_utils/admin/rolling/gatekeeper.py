@@ -10,14 +10,28 @@ settings of topics that were not seen before, and in KRaft mode the quorum.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Callable,
+    ContextManager,
+    Dict,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+)
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import health
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import quorum as controllers
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.until_quiet import (
     POLL_SECONDS,
+    told,
     until_quiet,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
@@ -41,6 +55,9 @@ if TYPE_CHECKING:
 
 # So often are metadata read again for a topic whose settings nobody has.
 SETTLING = 3
+# Why the broker may not stop now, nothing where it may: one look.
+Look = Callable[[], List[str]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -249,6 +266,36 @@ class Gatekeeper:
             client.close()
         return None
 
+    @contextlib.contextmanager
+    def at_hand(self, make_client: Callable[[], KafkaClient]) -> Iterator[Look]:
+        """A look at the one broker for which all is ready: the connection is there, and settings are read.
+
+        What could be asked in vain is a reason, too: `wait` knows whether waiting helps.
+        """
+        (broker,) = self.question.brokers
+        client = make_client()
+
+        def look() -> List[str]:
+            try:
+                return _reasons(self.look(client)[broker])
+            except AdminError as error:
+                return [told(error)]
+
+        try:
+            if self.unasked(make_client):
+                yield list
+                return
+            try:
+                client.connect()
+            except AdminError as error:
+                reasons = [told(error)]
+                yield lambda: reasons
+                return
+            look()
+            yield look
+        finally:
+            client.close()
+
     # ------------------------------------------------------------ waiting
 
     def wait(
@@ -332,6 +379,34 @@ class Gatekeeper:
             ids = ", ".join(sorted(str(each) for each in named))
             reasons.append(f"the brokers disagree about the controller: {ids}")
         return reasons
+
+
+def until_stopped(
+    question: Question,
+    make_client: Callable[[], KafkaClient],
+    attempt: Callable[[Callable[[], ContextManager[Look]]], Tuple[T, List[str]]],
+    log: Callable[[str], None] = lambda text: None,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> T:
+    """What `attempt` returns of the stop of the one broker, behind the gate; AdminError if it may not stop.
+
+    `attempt(at_hand)` takes a last look with the context that `at_hand()` makes, right before the stop, and
+    returns its result with why it was not made. Then what has changed is waited for, as the gate does.
+    """
+    (broker,) = question.brokers
+    began: Optional[float] = None
+    while True:
+        keeper = Gatekeeper(question)
+        result, reasons = attempt(functools.partial(keeper.at_hand, make_client))
+        if not reasons:
+            return result
+        log(f"it may not stop any more: {'; '.join(reasons)}")
+        began = clock() if began is None else began
+        if clock() - began >= question.wait_seconds:
+            verdict = Verdict(broker, gate.WAIT)
+            raise AdminError(gate.waited_in_vain(verdict, round(question.wait_seconds), reasons))
+        keeper.wait(make_client, clock, sleep, log)
 
 
 def _reasons(found: Verdict) -> List[str]:

@@ -58,11 +58,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention i
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention import (
     resource as retention,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.options import (
+    GATE_OPTIONS,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics import items
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics import (
     resource as topics,
 )
-from ansible_collections.kafkaops.cluster.plugins.modules import kafka_broker_gate
 from tests.support.run_module import run_module
 
 FRAGMENT = yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["options"]
@@ -108,7 +110,7 @@ def test_the_fragment_documents_the_connection():
         ("kafka_log_dirs_info", cluster_tables.LOG_DIRS_INFO_OPTIONS),
         ("kafka_reassignment", moving.OPTIONS),
         ("kafka_records", records.RECORD_OPTIONS),
-        ("kafka_broker_gate", kafka_broker_gate.OPTIONS),
+        ("kafka_broker_gate", GATE_OPTIONS),
         ("kafka_broker_settings", broker_settings.OPTIONS),
         ("kafka_configs", configs.CONFIGS_OPTIONS),
         ("kafka_configs_info", configs.INFO_OPTIONS),

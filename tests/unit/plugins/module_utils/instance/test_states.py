@@ -4,6 +4,7 @@
 
 import os
 import signal
+import time
 
 import pytest
 
@@ -75,12 +76,14 @@ class Module:
             "files": {"server.properties": text},
         }
 
-    def run(self, state, check_mode=False, allowed=lambda: None, **params):
+    def run(
+        self, state, check_mode=False, allowed=lambda: None, before_stop=lambda: None, **params
+    ):
         """Run the module; return its result."""
         params = {**defaults(SPEC), **self.fixed, "state": state, **params}
         manager = states.service_manager(params, None)
         instance = Instance(states.layout(params, check_mode), manager)
-        return states.carry_out(params, check_mode, instance, manager, allowed)
+        return states.carry_out(params, check_mode, instance, manager, allowed, before_stop)
 
     def tree(self):
         """Everything on disk, and when it was touched."""
@@ -164,6 +167,30 @@ def test_a_run_that_has_lost_the_lock_starts_and_stops_nothing(module):
             module.run(state, allowed=lost)
         module.run(state, allowed=lost, check_mode=True)
     assert module.run("probe")["pid"] == pid
+
+
+def test_what_runs_is_stopped_only_with_leave_and_nothing_else_asks_for_it(module):
+    class Refused(Exception):
+        """What the question right before the stop raises."""
+
+    def refused():
+        raise Refused
+
+    staged = module.run("staged", generation=module.generation(threads=8), before_stop=refused)
+    same = {"fingerprint": staged["fingerprint"], "before_stop": refused}
+    pid = module.run("started", **same)["pid"]
+    assert not module.run("started", **same)["changed"], "nothing is pending"
+    for state, more in (("started", {"restart": True}), ("stopped", {}), ("removed", {})):
+        assert module.run(state, check_mode=True, before_stop=refused, **more)["changed"]
+        with pytest.raises(Refused):
+            module.run(state, before_stop=refused, **more)
+    assert module.run("probe")["pid"] == pid
+    asked = []
+    began = module.run("started", restart=True, before_stop=lambda: asked.append(time.time()))
+    assert len(asked) == 1 and began["pid"] != pid
+    assert began["took"]["from_ms"] >= int(asked[0] * 1000), "the turn begins with the stop"
+    module.run("stopped")
+    assert not module.run("stopped", before_stop=refused)["changed"]
 
 
 def test_check_mode_tells_the_same_and_touches_nothing(module):

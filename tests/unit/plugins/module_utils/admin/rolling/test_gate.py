@@ -33,6 +33,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.gat
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.gatekeeper import (
     Gatekeeper,
     Question,
+    until_stopped,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
@@ -672,3 +673,62 @@ def test_of_a_controller_that_is_no_broker_the_quorum_alone_decides():
 
 def test_in_zookeeper_mode_nobody_asks_for_a_quorum():
     assert in_kraft().wait().verdict.verdict == GO
+
+
+# ---------------------------------------------------------------- right before the stop
+
+
+def stopped(world, *states, accepted=(), seconds=60.0):
+    """Stop broker 1, with a module that takes two seconds until it is about to; `states`: from when on what is so.
+
+    Returns when it was stopped, and what each last look said.
+    """
+    world.states = states
+    said = []
+
+    def attempt(at_hand):
+        with at_hand() as look:
+            world.sleep(2)
+            said.append(look())
+        return world.now, said[-1]
+
+    question = Question((1,), ALL, parse_accepted(accepted), 3.0, seconds)
+    clock, log = (lambda: world.now), world.log.append
+    return until_stopped(question, lambda: world, attempt, log, clock, world.sleep), said
+
+
+def test_right_before_the_stop_the_gate_is_asked_once_more():
+    assert stopped(World(), (0, GOOD)) == (2, [[]])
+
+
+def test_what_changes_behind_the_gate_is_waited_for_as_the_gate_does():
+    """Good again after seven seconds, quiet for three more, and then a module takes its two."""
+    world = World()
+    when, said = stopped(world, (0, GOOD), (1, THIN), (7, GOOD))
+    assert 12 <= when < 13 and len(said) == 2 and not said[1]
+    assert "below min.insync.replicas in sync without broker 1: t0-0 (1 of 2)" in said[0][0]
+    assert world.log[0] == f"it may not stop any more: {said[0][0]}"
+
+
+def test_what_stays_changed_ends_with_the_words_of_the_gate():
+    with pytest.raises(AdminError, match="gate.waiting.*broker 1.*waited 5 s.*t0-0.*not stopped"):
+        stopped(World(), (0, GOOD), (1, THIN), seconds=5)
+    with pytest.raises(AdminError, match="gate.cannot_pass.*broker 1.*kafka_accept_unavailable=t0"):
+        stopped(World(), (0, GOOD), (1, SINGLE))
+
+
+def test_what_changes_each_time_at_that_moment_ends_at_the_deadline():
+    """Good whenever the gate looks, and never when the module asks."""
+    flapping = [(each, THIN if each % 6 == 2 else GOOD) for each in range(100)]
+    with pytest.raises(AdminError, match="gate.waiting.*waited 20 s"):
+        stopped(World(), *flapping, seconds=20)
+
+
+def test_nobody_answers_right_before_the_stop():
+    """That is a reason, too, which the gate waits for; with consent to everything it is none."""
+    lost = AdminError(Problem("cluster.read", "no answer", "", ("h:9092",)), reachable=False)
+    when, said = stopped(World(), (0, GOOD), (1, lost), (3, GOOD))
+    assert 8 <= when < 9 and said == [["h:9092: no answer"], []]
+    when, said = stopped(World(), (0, lost), (3, GOOD))
+    assert 8 <= when < 9 and said == [["h:9092: no answer"], []]
+    assert stopped(World(), (0, lost), accepted=["all"]) == (2, [[]])
