@@ -266,6 +266,9 @@ def main() -> None:
             module.warn(f"The gate does not know everything: {sentence}.")
         if keeper.alone:
             module.warn(f"{keeper.alone}.")
+        if not waited:
+            for problem in keeper.directories.problems:
+                module.warn(problem.line())
         refusal = gate.refusal(verdicts, question.accepted)
         told = [verdict.to_dict() for verdict in verdicts]
         result = {**told[0], **waited} if alone else {"verdicts": told}

@@ -67,6 +67,12 @@ options:
       - With O(missing_ok) a controller that does not answer is no error.
     type: bool
     default: false
+  directories:
+    description:
+      - Also ask each broker for its log directories, and return RV(directories). Needs kafka-python.
+      - Brokers that do not answer are left out.
+    type: bool
+    default: false
   zookeeper:
     description:
       - Connect string of the ensemble, with the chroot, as in C(zookeeper.connect). Its contents are
@@ -412,6 +418,29 @@ reassignments:
       description: Why it is not known; empty where it is.
       type: str
   sample: {partitions: [{topic: orders, partition: 0}], problem: ""}
+directories:
+  description: The log directories of the brokers, by id and path.
+  returned: with O(directories), when a broker answered
+  type: list
+  elements: dict
+  contains:
+    broker:
+      description: Id of the broker.
+      type: int
+    path:
+      description: The directory.
+      type: str
+    online:
+      description: Whether the broker uses it. One that could not be read or written is offline until a restart.
+      type: bool
+    usable_bytes:
+      description: Bytes that may still be written to its disk; V(null) where that is not known, as before Kafka 3.3.
+      type: int
+    problem:
+      description: What is wrong with it, and the remedy; empty where nothing is.
+      type: str
+  sample:
+    - {broker: 1, path: /srv/kafka/1, online: true, usable_bytes: 83886080000, problem: ""}
 quorum:
   description: The quorum of controllers, as its leader tells it.
   returned: with O(quorum), when a broker answered

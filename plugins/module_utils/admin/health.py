@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Directory,
     Partition,
     Snapshot,
     Topic,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.files import FULL_BYTES
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
 
 # A few names are enough for a message.
@@ -196,6 +199,32 @@ def not_in_sync(snapshot: Snapshot) -> List[int]:
         set(part.replicas) - set(part.isr) for _name, part in behind(snapshot, alive - alone, alone)
     )
     return sorted(alive & alone.union(*lagging))
+
+
+def bad_directories(found: Mapping[int, Sequence[Directory]]) -> List[Problem]:
+    """A Problem for each log directory, by broker id, that takes no records any more."""
+    problems = []
+    for broker, directories in sorted(found.items()):
+        for each in directories:
+            full = each.usable is not None and each.usable < FULL_BYTES
+            if each.online and not full:
+                continue
+            reason = f"no space is left on the disk of its log directory {each.path}"
+            if not each.online:
+                reason = (
+                    f"its log directory {each.path} is offline, since Kafka could not read or write it, and the"
+                    " replicas in it follow nobody"
+                )
+            problems.append(
+                Problem(
+                    "directories.failed",
+                    reason,
+                    "make room on the disk or repair it, and restart this broker (playbooks/rolling_restart.yml -e broker=ID);"
+                    " if the disk is lost, replace it (playbooks/replace_broker.yml -e broker=ID)",
+                    (f"broker {broker}",),
+                )
+            )
+    return problems
 
 
 def unmet(snapshot: Snapshot, goal: Goal) -> List[str]:

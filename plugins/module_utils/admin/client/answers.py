@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
     ConfigEntry,
+    Directory,
     Key,
     Partition,
     Snapshot,
@@ -91,6 +92,16 @@ def with_config(
         key: _falling_back(entry, topic_default(key, defaults)) for key, entry in entries.items()
     }
     return Topic(topic.name, topic.partitions, config)
+
+
+def directory_of(entry: Mapping[str, Any], replicas: Mapping[Key, int]) -> Directory:
+    """A Directory of what kafka-python says of one, in its answer to DescribeLogDirs, with these replicas."""
+    # -1: the broker does not know, or is older than 3.3.
+    total, usable = (
+        size if size is not None and size >= 0 else None
+        for size in (entry.get("total_bytes"), entry.get("usable_bytes"))
+    )
+    return Directory(entry["log_dir"], replicas, not entry["error_code"], total, usable)
 
 
 def sizes_of(answers: Iterable[Any]) -> Iterator[Tuple[Key, int]]:

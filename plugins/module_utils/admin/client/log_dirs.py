@@ -11,6 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.answers import (
+    directory_of,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
     PythonClient,
 )
@@ -110,14 +113,7 @@ def disks_of(answers: Sequence[Mapping[str, Any]]) -> Disks:
                         future[key] = (entry["log_dir"], size)
                     else:
                         replicas[key] = size
-            # -1: the broker does not know, or is older than 3.3.
-            total, usable = (
-                size if size is not None and size >= 0 else None
-                for size in (entry.get("total_bytes"), entry.get("usable_bytes"))
-            )
-            found.append(
-                Directory(entry["log_dir"], replicas, not entry["error_code"], total, usable)
-            )
+            found.append(directory_of(entry, replicas))
         directories[broker] = tuple(sorted(found, key=lambda each: each.path))
         for each in found:
             for key, (target, copied) in future.items():

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
+import contextlib
 import itertools
 import traceback
 from dataclasses import replace
@@ -33,6 +34,7 @@ from ansible.module_utils.basic import missing_required_lib
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.answers import (
     Configs,
+    directory_of,
     entries_of,
     snapshot_of,
     with_config,
@@ -50,6 +52,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.sett
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
     ConfigEntry,
+    Directory,
     Key,
     Snapshot,
 )
@@ -239,6 +242,27 @@ class ReadingClient(OffsetsClient):
                 if "finalized" in each
             },
         )
+
+    def fetch_directories(
+        self, brokers: Iterable[int], places: Sequence[Tuple[str, int]] = ()
+    ) -> Dict[int, List[Directory]]:
+        """The log directories of these brokers, without what is in them; one request for each.
+
+        `places` as of `fetch_quorum`. Brokers that do not answer, or not to this user, are left out, and
+        all of them where kafka-python is not installed.
+        """
+        found: Dict[int, List[Directory]] = {}
+        for broker in brokers:
+
+            def call(admin: Any, of: int = broker) -> List[Directory]:
+                (answer,) = admin.describe_log_dirs({}, [of])
+                return [directory_of(entry, {}) for entry in answer["log_dirs"]]
+
+            with contextlib.suppress(AdminError, ImportError):
+                found[broker] = self._asked_otherwise(
+                    "describing log directories", "describe_log_dirs", places, call
+                )
+        return found
 
     def _asked_otherwise(
         self,

@@ -9,9 +9,10 @@ Private to this collection. Clock and sleep are handed in.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Callable, List, Optional, Sequence
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import health
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
@@ -20,8 +21,12 @@ if TYPE_CHECKING:
     from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
         KafkaClient,
     )
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Snapshot
 
 POLL_SECONDS = 0.25
+# Brokers are asked for their log directories after so many looks in vain, and again after so many more: most are just
+# catching up.
+DIRECTORIES_AFTER, DIRECTORIES_EVERY = 20, 40
 # Between two lines of progress in the log.
 TELL_SECONDS = 5.0
 
@@ -37,6 +42,39 @@ class Waited:
 
     seconds: float
     polls: int
+
+
+class FailedDirectories:
+    """Log directories that take nothing, of brokers whose replicas are not in sync.
+
+    Partitions tell who is behind, and not why. `problems` has what was told last.
+    """
+
+    def __init__(self) -> None:
+        self.problems: List[Problem] = []
+        self._looks = 0
+
+    def look(self, client: KafkaClient, snapshot: Snapshot) -> None:
+        """Ask the brokers that are behind in `snapshot`."""
+        places = [(each.host, each.port) for each in snapshot.brokers]
+        found = client.fetch_directories(health.not_in_sync(snapshot), places)
+        self.problems = health.bad_directories(found)
+
+    def told_with(
+        self, reasons: List[str], client: KafkaClient, snapshot: Optional[Snapshot]
+    ) -> List[str]:
+        """Why a look was in vain, with what is wrong with directories; asked for now and then."""
+        if not reasons or snapshot is None:
+            return reasons
+        self._looks += 1
+        if self._looks % DIRECTORIES_EVERY == DIRECTORIES_AFTER:
+            self.look(client, snapshot)
+        return [*reasons, *(f"{each.subjects[0]}: {each.reason}" for each in self.problems)]
+
+    def with_remedies(self, problem: Problem) -> Problem:
+        """What was waited for in vain, with the remedies for the directories."""
+        more = [f"{each.subjects[0]}: {each.remedy}" for each in self.problems]
+        return replace(problem, remedy="; ".join([problem.remedy, *more]))
 
 
 def until_quiet(

@@ -17,6 +17,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.answ
     with_config,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.until_quiet import (
+    FailedDirectories,
     until_quiet,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.zookeeper import (
@@ -75,7 +76,7 @@ def wait_for(
     changes one after another and the next module may ask any of them.
     """
     seen: List[Snapshot] = []
-    back = Return(goal.voters)
+    back, directories = Return(goal.voters), FailedDirectories()
 
     def left() -> Optional[int]:
         return health.lagging(seen[0], goal) if seen else None
@@ -88,16 +89,18 @@ def wait_for(
         if goal.voters and not reasons:
             asked = [each for each in seen[0].brokers if each.id not in goal.unmended]
             reasons = back.unmet(client.fetch_quorum([(each.host, each.port) for each in asked]))
-        return reasons
+        return directories.told_with(reasons, client, seen[0])
 
     waited = until_quiet(
         make_client,
         look,
         lambda client: _dissent(client, seen[0], goal),
-        lambda reasons, seconds: Problem(
-            "cluster.not_ready",
-            f"waited {seconds:.0f} s: {'; '.join(reasons)}",
-            "see playbooks/status.yml and the brokers' logs, or raise the timeout",
+        lambda reasons, seconds: directories.with_remedies(
+            Problem(
+                "cluster.not_ready",
+                f"waited {seconds:.0f} s: {'; '.join(reasons)}",
+                "see playbooks/status.yml and the brokers' logs, or raise the timeout",
+            )
         ),
         goal.quiet_seconds,
         goal.timeout,
@@ -167,6 +170,29 @@ def described_moves(
             problem = error.problem.reason
     partitions = [{"topic": topic, "partition": number} for topic, number in moving]
     return {"partitions": partitions, "problem": problem}
+
+
+def described_directories(
+    client: KafkaClient, described: Mapping[str, Any]
+) -> List[Dict[str, Any]]:
+    """What the module returns about log directories, of a cluster that is `described`."""
+    brokers = described["brokers"]
+    found = client.fetch_directories(
+        [each["id"] for each in brokers], [(each["host"], each["port"]) for each in brokers]
+    )
+    return [
+        {
+            "broker": broker,
+            "path": each.path,
+            "online": each.online,
+            "usable_bytes": each.usable,
+            "problem": "".join(
+                problem.line() for problem in health.bad_directories({broker: [each]})
+            ),
+        }
+        for broker, directories in sorted(found.items())
+        for each in directories
+    ]
 
 
 def _dissent(client: KafkaClient, snapshot: Snapshot, goal: Goal) -> List[str]:
@@ -313,6 +339,8 @@ def gather(
         if params["features"]:
             places = [(broker["host"], broker["port"]) for broker in results["brokers"]]
             results["features"] = described_features(client, places, lenient)
+        if params["directories"]:
+            results["directories"] = described_directories(client, results)
         if params["reassignments"]:
             results["reassignments"] = described_moves(client, results, lenient)
     except AdminError as error:
@@ -355,6 +383,7 @@ OPTIONS = dict(
     quorum=dict(type="bool", default=False),
     features=dict(type="bool", default=False),
     reassignments=dict(type="bool", default=False),
+    directories=dict(type="bool", default=False),
     zookeeper=dict(type="str"),
     zookeeper_timeout=dict(type="float"),
     progress=dict(type="path"),

@@ -90,6 +90,7 @@ def status(
     if notes:
         lines += [*notes, ""]
     partitions = _partitions(cluster)
+    disks = [each for each in cluster.get("directories") or () if each["problem"]]
     if partitions:
         partitions += _moving(cluster.get("reassignments") or {})
     lines += partitions or (
@@ -97,16 +98,19 @@ def status(
         if cluster.get("reachable")
         else ["No broker answers."]
     )
+    lines += [each["problem"] for each in disks]
     lines += idle_brokers(cluster.get("brokers") or ())
     quorum = cluster.get("quorum") or {}
     troubles = _quorum_troubles(quorum)
     lines += quorum_lines(quorum)
-    good = not amiss and not partitions and not troubles and bool(cluster.get("reachable"))
+    ill = sorted({str(each["broker"]) for each in disks})
+    good = not (amiss or partitions or disks or troubles) and bool(cluster.get("reachable"))
     if good:
         summary = f"All {len(rows)} instances run."
     else:
         told = [f"{problem}: {', '.join(names)}" for problem, names in sorted(amiss.items())]
         told += ["partitions not in sync"] if partitions else []
+        told += [f"log directories failed: broker {', '.join(ill)}"] if ill else []
         told += troubles
         told += ["no broker answers"] if not cluster.get("reachable") and not amiss else []
         summary = f"ATTENTION: {'; '.join(told)}."

@@ -31,6 +31,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import heal
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import quorum as controllers
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.until_quiet import (
     POLL_SECONDS,
+    FailedDirectories,
     told,
     until_quiet,
 )
@@ -93,6 +94,8 @@ class Gatekeeper:
         self.alone = ""  # that nothing changes in the cluster meanwhile, as there is one voter
         self.controller = -1  # as the last look saw it
         self.lagging: Optional[int] = None  # replicas out of sync, as the last look saw them
+        self.directories = FailedDirectories()  # they may be why it has to wait
+        self._seen: Optional[Snapshot] = None
         self._configs: Configs = {}
         self._defaults: Optional[Dict[int, str]] = None
 
@@ -109,6 +112,7 @@ class Gatekeeper:
                 break
             # A topic was deleted between two answers, or not all brokers know it yet.
             snapshot = self._snapshot(client)
+        self._seen = snapshot
         verdicts = self._judged(snapshot, moving)
         self.lagging = sum(
             len(set(part.replicas) - set(part.isr))
@@ -243,6 +247,8 @@ class Gatekeeper:
                 began = now if began is None else began
                 found = {broker: standing[broker].of(each, now) for broker, each in seen.items()}
                 if found == seen or now - began >= quiet:
+                    if self._seen and any(each.reasons for each in found.values()):
+                        self.directories.look(client, self._seen)
                     return found
                 sleep(POLL_SECONDS)
         finally:
@@ -331,7 +337,7 @@ class Gatekeeper:
             return found
 
         def look(client: KafkaClient) -> List[str]:
-            return _reasons(judged(client))
+            return self.directories.told_with(_reasons(judged(client)), client, self._seen)
 
         def confirm(client: KafkaClient) -> List[str]:
             # Settings may have changed, and brokers learn of changes one after another: the leader
@@ -343,8 +349,10 @@ class Gatekeeper:
             make_client,
             look,
             confirm,
-            lambda reasons, seconds: gate.waited_in_vain(
-                last[0] if last else Verdict(broker, gate.WAIT), round(seconds), reasons
+            lambda reasons, seconds: self.directories.with_remedies(
+                gate.waited_in_vain(
+                    last[0] if last else Verdict(broker, gate.WAIT), round(seconds), reasons
+                )
             ),
             self.question.quiet_seconds,
             self.question.wait_seconds,

@@ -319,6 +319,24 @@ def test_the_status_table_names_leader_controller_and_what_is_pending():
     assert told["good"] is False
 
 
+def test_the_status_names_log_directories_that_failed():
+    """Also where nothing is under-replicated yet, as with a disk that has just become full."""
+    disks = [
+        {"broker": 1, "path": "/a", "problem": ""},
+        {
+            "broker": 1,
+            "path": "/b",
+            "problem": "[directories.failed] broker 1: /b. Remedy: mend it.",
+        },
+    ]
+    cluster = {"reachable": True, "controller": 1, "brokers": [{"id": 1}], "directories": disks}
+    told = status([instance("k1", "kafka", 1, running())], [], cluster)
+    assert disks[1]["problem"] in told["lines"] and not told["good"]
+    assert told["lines"][-1] == "ATTENTION: log directories failed: broker 1."
+    cluster["directories"] = disks[:1]
+    assert status([instance("k1", "kafka", 1, running())], [], cluster)["good"]
+
+
 LAGGING = {"topic": "t", "partition": 0, "leader": 1, "replicas": [1, 2], "isr": [1]}
 
 

@@ -8,11 +8,13 @@ import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.info import (
     describe_cluster,
+    described_directories,
     described_moves,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
     ConfigEntry,
+    Directory,
     Partition,
     Snapshot,
     Topic,
@@ -93,6 +95,28 @@ class Controller:
         return self.answer
 
 
+class Disks:
+    """Answers for log directories."""
+
+    def fetch_directories(self, brokers, places):
+        assert (list(brokers), places) == ([1, 2], [("k1", 1), ("k2", 2)])
+        return {2: [Directory("/b", {}, False), Directory("/a", {}, True, 9, 0)], 1: [GOOD_DISK]}
+
+
+def test_each_log_directory_is_told_with_what_is_wrong_with_it():
+    told = described_directories(Disks(), {"brokers": BROKERS})
+    assert [(each["broker"], each["path"], each["online"]) for each in told] == [
+        (1, "/good", True),
+        (2, "/b", False),
+        (2, "/a", True),
+    ]
+    assert told[0]["problem"] == "" and told[0]["usable_bytes"] == 10**6
+    assert "[directories.failed] broker 2: its log directory /b is offline" in told[1]["problem"]
+    assert "rolling_restart.yml -e broker=ID" in told[1]["problem"]
+    assert "no space is left on the disk of its log directory /a" in told[2]["problem"]
+
+
+GOOD_DISK = Directory("/good", {}, True, 10**7, 10**6)
 SILENT = AdminError(Problem("cluster.read", "it does not answer", "run it again"))
 BROKERS = [{"id": 1, "host": "k1", "port": 1}, {"id": 2, "host": "k2", "port": 2}]
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
     ConfigEntry,
+    Directory,
     Partition,
     Snapshot,
     Topic,
@@ -355,6 +356,8 @@ class World:
         self.minimums = minimums or ((0, {}),)
         self.views = views or {}
         self.configs_read = []
+        self.disks = ((0, {}),)
+        self.disks_of = []
         self.log = []
 
     def _at(self, states):
@@ -394,6 +397,10 @@ class World:
 
     def sleep(self, seconds):
         self.now += seconds
+
+    def fetch_directories(self, brokers, places):
+        self.disks_of.append((list(brokers), places))
+        return self._at(self.disks)
 
     def fetch_quorum(self, places):
         self.asked_at = places
@@ -673,6 +680,32 @@ def test_of_a_controller_that_is_no_broker_the_quorum_alone_decides():
 
 def test_in_zookeeper_mode_nobody_asks_for_a_quorum():
     assert in_kraft().wait().verdict.verdict == GO
+
+
+def test_a_log_directory_that_failed_is_named_with_the_broker_and_what_to_do():
+    """Not at once: most brokers that are behind are just catching up. Then it is said while it waits, too."""
+    world = World((0, cluster(((1, 2, 3), (1, 2)))))
+    failed = {3: [Directory("/disk/a", {}, True, 9, 9**9), Directory("/disk/b", {}, False)]}
+    world.disks = ((0, failed),)
+    with pytest.raises(AdminError) as caught:
+        world.wait(seconds=20)
+    message = caught.value.message
+    assert "gate.waiting" in message and "broker 3: its log directory /disk/b is offline" in message
+    assert "/disk/a" not in message
+    assert "broker 3: make room on the disk or repair it, and restart this broker" in message
+    assert "replace_broker.yml -e broker=ID" in message
+    assert [brokers for brokers, _places in world.disks_of] == [[3], [3]]
+    assert "broker 3: its log directory /disk/b is offline" in world.log[-1]
+    world = World((0, THIN), (4, GOOD))
+    world.wait()
+    assert not world.disks_of, "it had only to catch up"
+
+
+def test_in_one_look_log_directories_are_asked_for_where_somebody_has_to_wait():
+    for state, asked in ((THIN, [[3]]), (GOOD, [])):
+        world = World((0, state))
+        world.look_once()
+        assert [brokers for brokers, _places in world.disks_of] == asked
 
 
 # ---------------------------------------------------------------- right before the stop
