@@ -129,6 +129,55 @@ def test_a_disk_that_fills_up_in_its_turn(small, victim):
     assert not list(small.instance(victim).glob("run/started.json.*")), "what failed starts leave"
 
 
+@pytest.fixture
+def two_disks(next_offset):
+    """A cluster in which kafka-3 has two log directories, of which one is a small disk."""
+    with LocalCluster(next_offset()) as cluster, contextlib.ExitStack() as disks:
+        data = cluster.instance("kafka-3")
+        small = disks.enter_context(mounted(data / "data-2"))
+        cluster.configure("kafka-3", kafka_log_dirs=[str(data / "data"), str(small)])
+        cluster.deploy()
+        try:
+            yield cluster, small
+        finally:
+            cluster.kill()
+
+
+@pytest.mark.soak
+def test_one_of_two_log_directories_fails(two_disks):
+    """The broker runs on, and replicas in it follow nobody: status and gate name it, and the remedy is the cure."""
+    cluster, disk = two_disks
+    wait_until(lambda: cluster_is_whole(cluster), 120, "whole before")
+    fill(disk)
+    producer = Producer(cluster.client(acks=1))
+
+    def failed():
+        for _record in range(50):
+            producer.produce(TOPIC, bytes(100_000))
+        producer.flush(30)
+        return any(3 not in isr for *_rest, isr in cluster.partitions(TOPIC).values())
+
+    wait_until(failed, 180, "the directory is offline")
+    before = cluster.processes()
+    assert before["kafka-3"], "the other directory is enough to run"
+    told = f"broker 3: its log directory {disk} is offline"
+    remedy = "restart this broker (playbooks/rolling_restart.yml -e broker=ID)"
+    status = " ".join(cluster.play("status.yml").text.split())  # long lines are wrapped
+    assert f"[directories.failed] {told}" in status and remedy in status, status
+    assert "log directories failed: broker 3" in status
+    roll = ("rolling_restart.yml", "-e", "broker=1")
+    run = cluster.play(*roll, "-e", "kafka_wait_timeout_seconds=15", code=2)
+    text = " ".join(run.text.split())
+    assert "[gate.waiting] broker 1: waited" in text and told in text and remedy in text, text
+    assert cluster.processes() == before
+    (disk / "ballast").unlink()
+    cluster.play("rolling_restart.yml", "-e", "broker=3")
+    wait_until(lambda: cluster_is_whole(cluster), 180, "whole again")
+    assert "directories.failed" not in cluster.play("status.yml").text
+    cluster.play(*roll)
+    assert changed(before, cluster.processes()) == {"kafka-1", "kafka-3"}
+
+
 # --- Java -------------------------------------------------------------------------------------------------
 
 # What each Java does; the real one is {real}.

@@ -275,11 +275,15 @@ def test_moves_under_way_are_taken_back(grown, heavy):
             assert process.poll() is None, log.read_text()
             refused = grown.play("scale_out.yml", "-e", "cancel=true", code=2).text
             assert "run.locked" in refused and throttles(grown), refused
+            told = " ".join(grown.play("status.yml").text.split())
+            assert re.search(r"\d+ partitions? being reassigned: [^ ]+-\d+", told), told
+            assert "scale_out.yml -e cancel=true turns it back, whoever began it" in told, told
             kill_run(process, "group")
         assert throttles(grown), "a killed run leaves them"
         run = grown.play("scale_out.yml", "-e", "cancel=true")
         assert "cancelled" in run.text and run.changed() == 1, run.text
         assert throttles(grown) == {}
+        assert "being reassigned" not in grown.play("status.yml").text
         assert grown.play("scale_out.yml", "-e", "cancel=true").changed() == 0
         # What one batch had finished before it was killed has moved.
         stayed = [

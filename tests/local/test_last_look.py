@@ -1,0 +1,84 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Between the gate's pass and the stop of a broker the cluster changes: the broker is not stopped."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.local.support import PLAY_TIMEOUT
+from tests.local.watching import changed
+from tests.support.outside import wait_until
+from tests.support.watching import cluster_is_whole
+
+TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
+# Whatever Ansible starts on the host waits while `hold` is there, and says so.
+PYTHON = """#!/bin/sh
+if [ -e {place}/hold ]; then
+  touch {place}/held
+  while [ -e {place}/hold ]; do sleep 0.05; done
+fi
+exec {python} "$@"
+"""
+
+
+@pytest.fixture
+def held(cluster, tmp_path):
+    """Where a file `hold` keeps the next module on kafka-2 from its beginning."""
+    python = tmp_path / "python"
+    python.write_text(PYTHON.format(place=tmp_path, python=sys.executable))
+    python.chmod(0o755)
+    cluster.configure("kafka-2", ansible_python_interpreter=str(python))
+    try:
+        yield tmp_path
+    finally:
+        (tmp_path / "hold").unlink(missing_ok=True)
+        (cluster.overlay / "host_vars" / "kafka-2.yml").unlink()
+        cluster.play("start.yml")
+        wait_until(lambda: cluster_is_whole(cluster), 120, "whole again")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("comes_back", [False, True], ids=["stays away", "comes back"])
+def test_a_broker_is_lost_behind_the_gate(cluster, held, comes_back):
+    """Two of three replicas must be in sync, and with kafka-3 gone kafka-2 may not stop.
+
+    The gate has passed, and the module that stops kafka-2 has been called. It ends with the words of the gate, or
+    goes on where the other one is back in time.
+    """
+    wait_until(lambda: cluster_is_whole(cluster), 120, "whole before")
+    before = cluster.processes()
+    arguments = ("-e", "broker=2", "-e", f"kafka_wait_timeout_seconds={120 if comes_back else 15}")
+    with cluster.playing("rolling_restart.yml", *arguments) as (process, log):
+
+        def says(words):
+            assert process.poll() is None or words in log.read_text(), log.read_text()
+            return words in log.read_text()
+
+        wait_until(lambda: says("Wait until this broker may stop"), 300, "its turn")
+        (held / "hold").touch()
+        wait_until(lambda: says("Start Kafka") and (held / "held").exists(), 120, "the module")
+        cluster.supervisorctl("stop", "kafka-3")
+        wait_until(
+            lambda: all(3 not in isr for *_rest, isr in cluster.partitions(TOPIC).values()),
+            120,
+            "broker 3 is gone",
+        )
+        (held / "hold").unlink()
+        wait_until(lambda: says("broker 2: it may not stop any more: "), 120, "it was asked again")
+        assert cluster.process("kafka-2") == before["kafka-2"]
+        if comes_back:
+            cluster.supervisorctl("start", "kafka-3")
+        process.wait(PLAY_TIMEOUT)
+        text = " ".join(log.read_text().split())  # long lines are wrapped
+    if comes_back:
+        assert process.returncode == 0, text
+        assert changed(before, cluster.processes()) == {"kafka-2", "kafka-3"}
+    else:
+        assert process.returncode == 2, text
+        assert "[gate.waiting] broker 2: waited 15 s, and it may not be stopped yet: " in text
+        assert "not registered: broker 3" in text and "It was not stopped" in text
+        assert cluster.process("kafka-2") == before["kafka-2"]
+    assert not list((cluster.instance("kafka-2") / "conf").glob(".*-stop-*"))
