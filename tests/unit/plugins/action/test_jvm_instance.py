@@ -9,6 +9,8 @@ import json
 import pytest
 
 from tests.support.here_and_sent import both
+from tests.support.outside import free_port
+from tests.support.small_service import write_java
 
 SECRET = "correct-horse"
 SETTINGS = {
@@ -54,3 +56,65 @@ def test_the_action_returns_what_the_module_returns(tmp_path, options):
     assert not options or here["no_room"]["changed"] and here["started"]["changed"]
     assert not options or here["deleted"]["deleted"] == []
     assert options or here["no_room"]["failed"]
+
+
+@pytest.mark.soak
+def test_a_process_is_stopped_only_with_leave_of_the_gate(tmp_path):
+    """Nobody can be asked, so that it is not; with consent to everything, it is. Its own start is not asked for."""
+    pytest.importorskip("supervisor")
+    for name in ("here", "sent"):
+        (tmp_path / name).mkdir()
+        write_java(str(tmp_path / name))
+    settings = {
+        **SETTINGS,
+        "ready": [{"host": "127.0.0.1", "port": "{{ ports[inventory_hostname] }}"}],
+    }
+    nobody = f"127.0.0.1:{free_port()}"
+    gate = {
+        "bootstrap_servers": nobody,
+        "broker": 1,
+        "timeout": 1,
+        "wait_seconds": 1,
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_username": "one",
+        "sasl_password": SECRET,
+    }
+    anyway = {**gate, "accept_unavailable": ["all"]}
+    tasks = {
+        "staged": {
+            **settings,
+            "generation": {
+                **STAGED["generation"],
+                "java_home": "{{ place }}/java",
+                "environment": {},
+                "arguments": ["{conf}/server.properties"],
+                "files": {"server.properties": "port={{ ports[inventory_hostname] }}\n"},
+            },
+        },
+        "started": {**settings, "state": "started", "gate": gate},
+        "wrong": {**settings, "state": "stopped", "gate": {"brokers": "one"}},
+        "kept": {**settings, "state": "started", "restart": True, "gate": gate},
+        "runs": {**settings, "state": "probe"},
+        "restarted": {**settings, "state": "started", "restart": True, "gate": anyway},
+        "stopped": {**settings, "state": "removed", "gate": anyway},
+    }
+    output, here, sent = both(
+        tmp_path,
+        "kafkaops.cluster.jvm_instance",
+        tasks,
+        "-vvv",
+        unsendable=False,
+        ports={name: free_port() for name in ("here", "sent")},
+    )
+    assert SECRET not in output
+    for found in (here, sent):
+        assert found["started"]["changed"] and "looked_ms" not in found["started"], found
+        assert found["wrong"]["failed"] and "gate: " in found["wrong"]["msg"]
+        assert found["kept"]["failed"] and nobody in found["kept"]["msg"], found["kept"]
+        assert found["runs"]["pid"] == found["started"]["pid"]
+        again = found["restarted"]
+        assert again["changed"] and again["pid"] != found["runs"]["pid"]
+        assert again["looked_ms"] <= again["took"]["from_ms"]
+        assert found["stopped"]["changed"] and found["stopped"]["looked_ms"]
+    assert "broker 1: it may not stop any more: " in output
