@@ -26,7 +26,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 # So long does a module wait for leave. It holds its instance's lock meanwhile, for which the next run waits.
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 60.0
 LOOK_SECONDS = 0.02
 # So often does one command of the controller look for the file, every 0.05 s.
 LOOKS = 20

@@ -66,7 +66,7 @@ def test_where_nobody_answers_there_is_no_leave_and_later_none_can_be_given(plac
     def sleep(seconds):
         now[0] += seconds
 
-    with pytest.raises(ProblemError, match="for 30 s nobody has said whether it may be stopped"):
+    with pytest.raises(ProblemError, match="for 60 s nobody has said whether it may be stopped"):
         wait_for_leave(place, "kafka-1", lambda: now[0], sleep)
     assert now[0] >= leave.WAIT_SECONDS and os.listdir(place.config_dir) == []
     assert not shell(place.grant()) and os.listdir(place.config_dir) == []
