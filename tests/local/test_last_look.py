@@ -57,7 +57,7 @@ def test_a_broker_is_lost_behind_the_gate(cluster, held, comes_back):
             assert process.poll() is None or words in log.read_text(), log.read_text()
             return words in log.read_text()
 
-        # Of a task Ansible shows the name with its first result: this one includes the gate, which takes its quiet time.
+        # Of a task Ansible shows the name with its first result: this one only includes the gate, with its quiet time.
         wait_until(lambda: says("Ask whether this broker may stop"), 300, "its turn")
         (held / "hold").touch()
         wait_until(lambda: says("Wait until this broker may stop"), 120, "the gate has passed")

@@ -219,8 +219,9 @@ def bad_directories(found: Mapping[int, Sequence[Directory]]) -> List[Problem]:
                 Problem(
                     "directories.failed",
                     reason,
-                    "make room on the disk or repair it, and restart this broker (playbooks/rolling_restart.yml -e broker=ID);"
-                    " if the disk is lost, replace it (playbooks/replace_broker.yml -e broker=ID)",
+                    "make room on the disk or repair it, and restart this broker"
+                    " (playbooks/rolling_restart.yml -e broker=ID); if the disk is lost, replace it"
+                    " (playbooks/replace_broker.yml -e broker=ID)",
                     (f"broker {broker}",),
                 )
             )
