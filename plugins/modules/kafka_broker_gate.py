@@ -79,7 +79,6 @@ attributes:
   idempotent:
     support: full
 notes:
-  - Needs confluent-kafka, and kafka-python to learn of reassignments and of the quorum.
   - The user needs Describe and DescribeConfigs on all topics, and Describe on the cluster. With
     DescribeConfigs on the cluster it also sees brokers whose defaults differ.
   - The last thing that it does is to read the cluster once more. Stop the broker right afterwards.
@@ -207,14 +206,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec imp
     connection_from,
     kafka_argument_spec,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.connection import (
-    require_kafka,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
     KafkaClient,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reading import (
-    require_kafka_python,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
+    require_both_clients,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import fail
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
@@ -239,8 +235,7 @@ def main() -> None:
         **GATE_RULES,
         **KAFKA_RULES,
     )
-    require_kafka(module)
-    require_kafka_python(module)
+    require_both_clients(module)
     params = module.params
     alone = params["broker"] is not None
     question = question_of(params)

@@ -50,26 +50,26 @@ options:
     default: false
   quorum:
     description:
-      - Also ask for the quorum of controllers of a KRaft cluster, and return RV(quorum). Needs kafka-python.
+      - Also ask for the quorum of controllers of a KRaft cluster, and return RV(quorum).
       - With O(missing_ok) a leader that does not answer is no error.
     type: bool
     default: false
   features:
     description:
-      - Also ask for the finalised features of a KRaft cluster, and return RV(features). Needs kafka-python.
+      - Also ask for the finalised features of a KRaft cluster, and return RV(features).
       - With O(missing_ok) a broker that does not answer is no error.
     type: bool
     default: false
   reassignments:
     description:
       - Where replicas are not in sync, also ask the controller which partitions are being reassigned, and return
-        RV(reassignments). Needs kafka-python.
+        RV(reassignments).
       - With O(missing_ok) a controller that does not answer is no error.
     type: bool
     default: false
   directories:
     description:
-      - Also ask each broker for its log directories, and return RV(directories). Needs kafka-python.
+      - Also ask each broker for its log directories, and return RV(directories).
       - Brokers that do not answer are left out.
     type: bool
     default: false
@@ -117,7 +117,7 @@ options:
       voters:
         description:
           - Ids of controllers of a KRaft quorum. Each must have fetched from the leader once more, all that there was when the waiting began.
-          - The leader goes on listing a dead voter as one that lacks nothing. Needs kafka-python.
+          - The leader goes on listing a dead voter as one that lacks nothing.
         type: list
         elements: int
       controller:
@@ -560,14 +560,8 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client import (
     zookeeper as client_zookeeper,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.connection import (
-    require_kafka,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
     KafkaClient,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reading import (
-    require_kafka_python,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.info import (
     OPTIONS,
@@ -587,15 +581,8 @@ def describe(connection: Connection, module: AnsibleModule) -> Dict[str, Any]:
     return results
 
 
-def require_clients(module: AnsibleModule) -> None:
-    """confluent-kafka; kafka-python for a quorum and features, and kazoo where ZooKeeper is to be read."""
-    require_kafka(module)
-    if (
-        module.params["quorum"]
-        or module.params["features"]
-        or (module.params["wait"] or {}).get("voters")
-    ):
-        require_kafka_python(module)
+def require_kazoo(module: AnsibleModule) -> None:
+    """Fail with Ansible's usual sentence if kazoo is missing where ZooKeeper is to be read."""
     if module.params["zookeeper"] and client_zookeeper.KAZOO_IMPORT_ERROR:
         module.fail_json(
             msg=missing_required_lib("kazoo", reason="to read ZooKeeper"),
@@ -605,7 +592,7 @@ def require_clients(module: AnsibleModule) -> None:
 
 def main() -> None:
     """Entry point."""
-    run_once(OPTIONS, describe, requires=require_clients)
+    run_once(OPTIONS, describe, also=require_kazoo)
 
 
 if __name__ == "__main__":

@@ -39,8 +39,6 @@ attributes:
     support: full
   idempotent:
     support: full
-requirements:
-  - kafka-python >= 3.0.12 on the host that runs the module
 notes:
   - Needs the right to Alter on the cluster.
   - From a C(metadata.version) of Kafka 4.1 with C(eligible.leader.replicas.version) on, C(min.insync.replicas) is a setting of the
@@ -129,9 +127,6 @@ failed_items:
   sample: []
 """
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
-    require_both_clients,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.features.client import (
     FeaturesClient,
@@ -147,7 +142,6 @@ def main() -> None:
     run_resource(
         FEATURE_OPTIONS,
         lambda connection, module: Features(FeaturesClient(connection), module.params),
-        require_both_clients,
     )
 
 

@@ -110,15 +110,16 @@ def answer(
 def run_once(
     options: Dict[str, Any],
     call: Callable[[Connection, AnsibleModule], Dict[str, Any]],
-    requires: Callable[[AnsibleModule], None] = require_both_clients,
+    also: Callable[[AnsibleModule], None] = lambda module: None,
     **rules: Any,
 ) -> None:
     """Run a module that is one call; it returns the values, of which `warnings` are printed.
 
-    `requires` ends the module where a library is missing on its host.
+    `also` may end the module where something else than the clients is missing on its host.
     """
     module = kafka_module(options, **rules)
-    requires(module)
+    require_both_clients(module)
+    also(module)
     try:
         results = call(connection_from(module.params), module)
     except AdminError as error:

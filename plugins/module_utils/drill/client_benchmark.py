@@ -52,7 +52,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wa
 try:
     from confluent_kafka import Consumer, Producer, TopicPartition
 except ImportError:
-    pass  # require_kafka of admin.client.connection says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 # What a client may have under way, as Java's buffer.memory.
 QUEUE_KIB, QUEUE_RECORDS = 32768, 100000

@@ -49,7 +49,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wa
 try:
     from confluent_kafka import Consumer, KafkaException
 except ImportError:
-    pass  # require_kafka of admin.client.connection says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 RECORDS, BATCH = 600, 20
 # How long the work at one record takes, and Kafka's default of auto.commit.interval.ms.

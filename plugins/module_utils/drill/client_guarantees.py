@@ -74,7 +74,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import St
 try:
     from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 except ImportError:
-    pass  # require_kafka of admin.client.connection says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 # Before the fault as fast as one client can, so many; then about 500 a second.
 BURST, INTERVAL_SECONDS = 20000, 0.002

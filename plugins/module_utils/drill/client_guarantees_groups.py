@@ -61,7 +61,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import St
 try:
     from confluent_kafka import KafkaException
 except ImportError:
-    pass  # require_both_clients of admin.client.python says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 # So many records have been committed before, and are afterwards.
 ENOUGH = 100

@@ -30,7 +30,7 @@ try:
     from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
     from confluent_kafka.admin import AdminClient
 except ImportError:
-    pass  # require_kafka of admin.client.connection says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 LOOK_SECONDS = 0.1
 # librdkafka's word for a partition that the partitioner chooses

@@ -45,7 +45,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wa
 try:
     from confluent_kafka import Consumer, KafkaException
 except ImportError:
-    pass  # require_kafka of admin.client.connection says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 STEADY_SECONDS = 2.0
 

@@ -46,7 +46,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wa
 try:
     from confluent_kafka import Consumer, Producer
 except ImportError:
-    pass  # require_kafka of admin.client.connection says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 RECORDS, BATCH = 400, 20
 # It is killed after it has written so many batches, before it commits the last.

@@ -49,7 +49,7 @@ try:
     from kafka.errors import SecurityDisabledError, for_code
     from kafka.protocol.admin import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
 except ImportError:
-    pass  # require_both_clients of client_python says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 # The protocol's numbers.
 _TYPES = dict(topic=2, group=3, cluster=4, transactional_id=5, delegation_token=6, user=7)

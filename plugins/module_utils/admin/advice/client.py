@@ -28,7 +28,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wa
 try:
     from confluent_kafka import KafkaException
 except ImportError:
-    pass  # require_both_clients says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 # How long one look may take: a second is the resolution that is left where a whole machine is gone.
 LOOK_SECONDS = 1.0

@@ -13,11 +13,8 @@ import collections
 import concurrent.futures
 import logging
 import time
-import traceback
 from dataclasses import replace
 from typing import Any, Callable, Iterable, Iterator, Optional, Tuple, TypeVar
-
-from ansible.module_utils.basic import missing_required_lib
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reach import (
     Trouble,
@@ -39,26 +36,16 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
-CONFLUENT_IMPORT_ERROR = None
 try:
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import AdminClient
 except ImportError:
-    CONFLUENT_IMPORT_ERROR = traceback.format_exc()
+    pass  # require_both_clients of admin/client/python.py says so
 
 POLL_SECONDS = 0.25
 WATCH_SECONDS = 3.0
 
 T = TypeVar("T")
-
-
-def require_kafka(module: Any) -> None:
-    """Fail with Ansible's usual sentence if confluent-kafka is missing."""
-    if CONFLUENT_IMPORT_ERROR:
-        module.fail_json(
-            msg=missing_required_lib("confluent-kafka", reason="to talk to Kafka"),
-            exception=CONFLUENT_IMPORT_ERROR,
-        )
 
 
 class ClusterConnection:

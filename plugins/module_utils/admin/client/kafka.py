@@ -51,7 +51,7 @@ try:
     )
     from confluent_kafka.admin import ConfigEntry as AlteredEntry
 except ImportError:
-    pass  # require_kafka of client_connection says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 # Kafka's KRaft controllers take at most 10,000 records in one request; a topic of 12 partitions
 # is 13 of them.

@@ -28,7 +28,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 try:
     from kafka.errors import KafkaError as OtherError
 except ImportError:
-    pass  # require_both_clients of client_python says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ try:
     from confluent_kafka import KafkaError, KafkaException, TopicPartition
     from confluent_kafka.admin import OffsetSpec
 except ImportError:
-    pass  # require_kafka of client/connection.py says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 
 class OffsetsClient(ClusterConnection):

@@ -13,7 +13,6 @@ import collections
 import concurrent.futures
 import contextlib
 import itertools
-import traceback
 from dataclasses import replace
 from typing import (
     Any,
@@ -29,8 +28,6 @@ from typing import (
     Type,
     TypeVar,
 )
-
-from ansible.module_utils.basic import missing_required_lib
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.answers import (
     Configs,
@@ -67,7 +64,7 @@ try:
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import ConfigResource
 except ImportError:
-    pass  # require_kafka of client/connection.py says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 C = TypeVar("C", bound="ReadingClient")
 T = TypeVar("T")
@@ -80,19 +77,6 @@ VIEWS_AT_ONCE = 8
 LANE_LEAST = 200
 DESCRIBED_AT_ONCE = 1000
 OTHER_SECONDS = 5.0
-
-
-def require_kafka_python(module: Any) -> None:
-    """Fail with Ansible's usual sentence if kafka-python is missing."""
-    try:
-        import kafka  # noqa: F401  pylint: disable=unused-import
-    except ImportError:
-        module.fail_json(
-            msg=missing_required_lib(
-                "kafka-python", reason="to learn of reassignments and of the quorum"
-            ),
-            exception=traceback.format_exc(),
-        )
 
 
 class ReadingClient(OffsetsClient):
@@ -248,8 +232,7 @@ class ReadingClient(OffsetsClient):
     ) -> Dict[int, List[Directory]]:
         """The log directories of these brokers, without what is in them; one request for each.
 
-        `places` as of `fetch_quorum`. Brokers that do not answer, or not to this user, are left out, and
-        all of them where kafka-python is not installed.
+        `places` as of `fetch_quorum`. Brokers that do not answer, or not to this user, are left out.
         """
         found: Dict[int, List[Directory]] = {}
         for broker in brokers:
@@ -258,7 +241,7 @@ class ReadingClient(OffsetsClient):
                 (answer,) = admin.describe_log_dirs({}, [of])
                 return [directory_of(entry, {}) for entry in answer["log_dirs"]]
 
-            with contextlib.suppress(AdminError, ImportError):
+            with contextlib.suppress(AdminError):
                 found[broker] = self._asked_otherwise(
                     "describing log directories", "describe_log_dirs", places, call
                 )

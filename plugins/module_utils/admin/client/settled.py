@@ -48,7 +48,7 @@ try:
     from kafka.protocol.admin import DescribeConfigsRequest
     from kafka.protocol.metadata import MetadataRequest
 except ImportError:
-    pass  # require_both_clients of client_python says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 ASKED_AT_ONCE = 1000
 READING = "Describe and DescribeConfigs on the topics"

@@ -32,7 +32,7 @@ try:
     from kafka.admin import ConfigResourceType
     from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 except ImportError:
-    pass  # require_both_clients of client_python says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 READING = "DescribeConfigs on the cluster"
 WRITING = "AlterConfigs on the cluster"

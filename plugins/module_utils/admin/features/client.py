@@ -33,7 +33,7 @@ try:
     from kafka.protocol.admin import UpdateFeaturesRequest
     from kafka.protocol.metadata import ApiVersionsRequest
 except ImportError:
-    pass  # require_both_clients of client_python says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 READING = "no right but to connect"
 WRITING = "Alter on the cluster"

@@ -52,7 +52,7 @@ try:
     )
     from kafka.errors import KafkaError as OtherError
 except ImportError:
-    pass  # require_both_clients of client_python says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 # What reads offsets and members, and what changes them.
 READ_RIGHTS = "Describe on the groups and on their topics"

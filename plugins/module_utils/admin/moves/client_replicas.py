@@ -29,7 +29,7 @@ try:
     from kafka import TopicPartition as OtherPartition
     from kafka.errors import KafkaError as OtherError
 except ImportError:
-    pass  # require_both_clients of client_python says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 
 @dataclass(frozen=True)

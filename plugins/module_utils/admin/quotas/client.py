@@ -33,7 +33,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quotas.enti
 try:
     from kafka.protocol.admin import AlterClientQuotasRequest, DescribeClientQuotasRequest
 except ImportError:
-    pass  # require_both_clients of client_python says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 READING = "DescribeConfigs on the cluster"
 WRITING = "AlterConfigs on the cluster"

@@ -27,7 +27,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
 try:
     from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 except ImportError:
-    pass  # require_kafka of client_connection says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 DELETE_RIGHTS = "Delete on the topic"
 

@@ -23,7 +23,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.stakes impo
 try:
     from confluent_kafka.admin import OffsetSpec
 except ImportError:
-    pass  # require_both_clients of client_python says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 
 class RetentionClient(LogDirsClient):

@@ -51,7 +51,7 @@ try:
     from kafka.errors import for_code
     from kafka.protocol.admin import DescribeUserScramCredentialsRequest
 except ImportError:
-    pass  # require_both_clients of client_python says so
+    pass  # require_both_clients of admin/client/python.py says so
 
 # The protocol's numbers.
 _MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
