@@ -16,6 +16,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health impo
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
     ConfigEntry,
+    Directory,
     Partition,
     Snapshot,
     Topic,
@@ -181,6 +182,7 @@ class World:
         self.views = views or {}
         self.log = []
         self.connects = 0
+        self.disks, self.disks_of = {}, []
 
     def current(self):
         state = [each for since, each in self.states if since <= self.now][-1]
@@ -209,6 +211,10 @@ class World:
             if views and broker not in besides
         }
 
+    def fetch_directories(self, brokers, places):
+        self.disks_of.append((list(brokers), places))
+        return self.disks
+
     def sleep(self, seconds):
         self.now += seconds
 
@@ -235,6 +241,21 @@ def test_the_deadline_names_what_is_missing():
         World((0, LAGGING)).wait(full_isr=True, timeout=5)
     with pytest.raises(AdminError, match="quiet|good for"):
         World((0, LAGGING), (4, GOOD)).wait(full_isr=True, timeout=5, quiet_seconds=9)
+
+
+def test_a_log_directory_that_failed_is_named_where_a_broker_does_not_come_into_sync():
+    """Asked for after five seconds in vain: until then it is catching up."""
+    world = World((0, LAGGING))
+    world.disks = {1: [Directory("/disk/b", {}, False)]}
+    with pytest.raises(
+        AdminError, match="not_ready.*broker 1: its log directory /disk/b is off"
+    ) as it:
+        world.wait(full_isr=True, timeout=6)
+    assert "broker 1: make room on the disk or repair it" in it.value.message
+    assert [brokers for brokers, _places in world.disks_of] == [[1]]
+    world = World((0, LAGGING), (4, GOOD))
+    world.wait(full_isr=True, timeout=6)
+    assert not world.disks_of
 
 
 def test_while_replicas_join_the_deadline_moves():
