@@ -88,7 +88,7 @@ options:
         type: str
   gate:
     description:
-      - Options of M(kafkaops.cluster.kafka_broker_gate), with O(gate.broker), for an instance that is a broker. None for no question.
+      - Options of M(kafkaops.cluster.kafka_broker_gate), with C(broker), for an instance that is a broker. None for no question.
       - The controller asks once more at the very last moment, when the module on the host has nothing left to do but to stop the
         process with O(state=started), O(state=stopped), O(state=removed) or O(state=deleted). If the answer has changed, nothing is
         stopped, and it waits as that module does.
