@@ -71,7 +71,7 @@ def finalised(cluster):
     """Return feature -> level, as Kafka's own tool tells, that of the release in force."""
     cluster.version = releases(cluster)["kafka-1"]
     told = cluster.tool("kafka-features.sh", "describe")
-    return dict(re.findall(r"Feature: (\S+)\t.*FinalizedVersionLevel: (\S+)\t", told))
+    return dict(re.findall(r"Feature: (\S+)\s.*?FinalizedVersionLevel: (\S+)", told))
 
 
 def order_of(cluster):
