@@ -30,7 +30,7 @@ options:
     elements: path
     required: true
   initial_controllers:
-    description: The first voters, C(ID@HOST:PORT:DIRECTORY_ID), separated by commas. Empty for a node that is no controller.
+    description: The first voters, C(ID@HOST:PORT:DIRECTORY_ID), separated by commas. Empty for a node that is not a controller.
     type: str
     default: ""
   properties:

@@ -108,7 +108,7 @@ def _check_file(option: str, value: Optional[str]) -> None:
 
 
 def _check_url(value: str) -> None:
-    """Refuse what is no address of a token endpoint."""
+    """Refuse what is not an address of a token endpoint."""
     if re.match(r"https?://[^\s/]+", value):
         return
     raise AdminError(

@@ -56,7 +56,7 @@ def bare(text: str) -> str:
 
 
 def _parsed(text: str) -> Union[None, ipaddress.IPv4Address, ipaddress.IPv6Address]:
-    """The address as `ipaddress` has it; None for what is no address. A zone (%eth0) is let pass."""
+    """The address as `ipaddress` has it; None for what is not one. A zone (%eth0) is let pass."""
     try:
         return ipaddress.ip_address(bare(text).partition("%")[0])
     except ValueError:

@@ -375,7 +375,7 @@ class Door:
         kind = self._setting(f"ssl.{store}.type", "JKS")
         path = self._setting(f"ssl.{store}.location")
         if kind.upper() != "PEM" or not path:
-            raise WireError(f"the {store} is no file in PEM")
+            raise WireError(f"the {store} is not a file in PEM")
         return path
 
     def credentials(self):

@@ -332,9 +332,9 @@ def test_a_login_whose_version_is_not_known_is_refused(tmp_path, controller):
 @pytest.mark.parametrize(
     "more, reason",
     [
-        ({"ssl.truststore.type": "JKS"}, "the truststore is no file in PEM"),
+        ({"ssl.truststore.type": "JKS"}, "the truststore is not a file in PEM"),
         ({"ssl.truststore.location": "/nowhere"}, "PEM files of TLS cannot be used: .*No such"),
-        ({"listener.name.controller.ssl.keystore.type": "PKCS12"}, "the keystore is no file"),
+        ({"listener.name.controller.ssl.keystore.type": "PKCS12"}, "the keystore is not a file"),
     ],
 )
 def test_what_python_cannot_read_is_told(tmp_path, certificates, controller, more, reason):

@@ -298,7 +298,9 @@ def _texts(option: str, value: Any) -> List[str]:
     values = list(value) if isinstance(value, (list, tuple)) else [value]
     for each in values:
         if not isinstance(each, str):
-            reason = f"{json.dumps(each, default=str)} is no text, YAML reads it as something else"
+            reason = (
+                f"{json.dumps(each, default=str)} is not a text, YAML reads it as something else"
+            )
             raise _bad(option, reason, "write it in quotes")
         if not each:
             raise _bad(option, "an empty text", "name something")

@@ -161,7 +161,7 @@ def _without_effect(missing: Collection[Binding]) -> List[Problem]:
             reason = f"there is no {each.operation} on a {each.resource_type.replace('_', ' ')}"
             remedy = f"use {', '.join((*supported, ALL))}"
         elif not is_address(each.host):
-            reason = f"the host {each.host} is no address: Kafka compares addresses, one by one"
+            reason = f"the host {each.host} is not an address: Kafka compares addresses, one by one"
             remedy = f"write the address of each host, or {ANY}"
         elif each.resource_name == ANY and each.pattern == "prefixed":
             reason = f"no name begins with {ANY}"

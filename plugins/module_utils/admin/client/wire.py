@@ -145,10 +145,10 @@ class _Talk:
         self._connection.sendall(struct.pack(">i", len(message)) + message)
         (size,) = struct.unpack(">i", self._take(4))
         if not 4 <= size <= _LARGEST_BYTES:
-            raise Turned("protocol", "what answers is no broker")
+            raise Turned("protocol", "what answers is not a broker")
         answer = _Answer(self._take(size))
         if answer.number("i") != self._number:
-            raise Turned("protocol", "what answers is no broker")
+            raise Turned("protocol", "what answers is not a broker")
         return answer
 
     def _take(self, size: int) -> bytes:
