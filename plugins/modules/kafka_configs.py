@@ -59,7 +59,8 @@ options:
     description:
       - With V(merge), settings that are not named are left alone.
       - With V(replace), settings that are set at a named scope and are not named there are taken away. Throttles of
-        those who move replicas, and levels of loggers, stay.
+        those who move replicas, and levels of loggers, stay; and so does C(min.insync.replicas) of the cluster while
+        it keeps eligible leader replicas (Kafka 4.1 and later), because the controllers need it.
     type: str
     choices: [merge, replace]
     default: merge
@@ -111,7 +112,7 @@ notes:
   - Needs the rights to DescribeConfigs and AlterConfigs on the cluster; to say how much is at stake, also Describe on topics.
   - What is set here beats the brokers' files. Where this collection writes these files, settings belong into
     C(kafka_config); the preflight warns of what beats it.
-  - Kafka 4.3 does not let C(min.insync.replicas) be taken away from the default of all brokers while it keeps eligible
+  - Kafka does not let C(min.insync.replicas) be taken away from the default of all brokers while it keeps eligible
     leader replicas.
 seealso:
   - module: kafkaops.cluster.kafka_configs_info

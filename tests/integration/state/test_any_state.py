@@ -19,7 +19,7 @@ from .test_acls import told as rights_told
 
 pytestmark = pytest.mark.soak
 
-STEPS = 12
+STEPS = 8
 NAMES = ("plain", "with.dot", "with-dash", "UPPER", "z9")
 # What a person may write, and what Kafka then has.
 TOPIC_VALUES = {
@@ -69,7 +69,7 @@ class Topics:
 
     module = "kafka_topics"
     consents = (
-        "partitions",
+        "partition_growth",
         "retention_cut",
         "delete",
         "cleanup_change",
@@ -174,7 +174,7 @@ class Limits:
 
     def told(self):
         found = defaultdict(dict)
-        for words in (("users", "clients"), ("clients",)):
+        for words in (("users", "clients"), ("users",), ("clients",)):
             kinds = [each for word in words for each in ("--entity-type", word)]
             text = self.cluster.tool("kafka.admin.ConfigCommand", "--describe", *kinds)
             for line in text.splitlines():

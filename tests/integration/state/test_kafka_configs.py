@@ -163,6 +163,17 @@ def test_what_others_have_set_stays(clean, admin):
     assert left == {RATE: "1000000", THREADS: "5"}
 
 
+def test_replace_leaves_what_the_controllers_need(clean):
+    """Kafka 4.1 and later put min.insync.replicas there themselves, and refuse to be without it."""
+    done = clean.run(
+        "kafka_configs",
+        configs=[{"scope": "cluster", "settings": {THREADS: 5}}],
+        config_mode="replace",
+    )
+    assert done.changed and not done.failed, done.msg
+    assert told(clean) == {("", THREADS): "5"}
+
+
 def test_what_endangers_records_needs_consent_and_says_how_many(clean, admin, name):
     # A refusal names only some of the topics: those of other tests are in its way.
     others = [each for each in admin.list_topics(timeout=30).topics if each.startswith("name-")]

@@ -6,7 +6,8 @@
 Private to this collection. Invariants, kept for every input:
 
 * a plan that is applied to its snapshot and computed again is empty, but for secrets that are always set;
-* what is not named is not touched; with `replace` throttles of those who move replicas stay, too;
+* what is not named is not touched; with `replace` throttles of those who move replicas stay, too, and defaults
+  that the controllers need;
 * nothing that can delete or endanger records is planned without its consent;
 * no secret is in the plan.
 """
@@ -292,6 +293,7 @@ def _settings_change(each: DesiredScope, state: ConfigsSnapshot, policy: Configs
     wanted = dict(each.settings)
     if policy.replace:
         gone = set(own) - set(each.secrets) - set(wanted) - set(THROTTLES)
+        gone -= state.fixed if each.scope.kind == CLUSTER else frozenset()
         wanted.update(dict.fromkeys(gone))
     for key, value in wanted.items():
         level = own[key].at(source) if key in own else None

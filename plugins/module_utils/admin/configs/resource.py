@@ -54,10 +54,15 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_val
     same_value,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.stakes import sum_of
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.features import (
+    ELIGIBLE_LEADERS,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
     masked,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+
+MIN_INSYNC = "min.insync.replicas"
 
 
 class Configs(Resource):
@@ -85,7 +90,12 @@ class Configs(Resource):
             if item["scope"] == LOGGERS and loggers is not None:
                 named = item.get("brokers")
                 loggers = None if named is None else loggers + list(named)
-        return read_configs(self.client, loggers)
+        snapshot = read_configs(self.client, loggers)
+        if self._policy.replace and MIN_INSYNC in snapshot.cluster:
+            # A cluster with ZooKeeper has no features.
+            if self.client.fetch_features(()).get(ELIGIBLE_LEADERS):
+                return replace(snapshot, fixed=frozenset({MIN_INSYNC}))
+        return snapshot
 
     def plan(self, snapshot: ConfigsSnapshot) -> Plan:
         """The plan, with what is at stake; and every item that could not be read."""

@@ -10,7 +10,7 @@ default of the whole cluster, then in the broker's file, and takes its own defau
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Mapping, NamedTuple, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Stake
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import HIDDEN, masked
@@ -120,7 +120,8 @@ class ConfigsSnapshot:
     """What was read from all live brokers, at one moment.
 
     `cluster`: the defaults of all brokers; `loggers`: broker to logger to level. `stake` is how much the
-    topics hold that have no value of their own, `stake_topics` are their names.
+    topics hold that have no value of their own, `stake_topics` are their names. `fixed`: defaults of all brokers
+    that the controllers themselves need, and that nobody can take away.
     """
 
     cluster_id: Optional[str] = None
@@ -129,6 +130,7 @@ class ConfigsSnapshot:
     loggers: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     stake: Optional[Stake] = None
     stake_topics: Tuple[str, ...] = ()
+    fixed: FrozenSet[str] = frozenset()
 
 
 def inherited_level(levels: Mapping[str, str], logger: str) -> Optional[str]:

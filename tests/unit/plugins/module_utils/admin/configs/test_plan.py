@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,6 +109,18 @@ def test_replace_takes_away_the_rest_of_that_scope_but_no_throttles():
     policy = ConfigsPolicy(replace=True)
     assert plan(has, DesiredScope(ONE, {THREADS: "5"}), policy=policy) == [
         ("broker 1", {"max.connections": "9"}, {"max.connections": None})
+    ]
+
+
+def test_replace_leaves_what_the_controllers_need():
+    has = replace(snapshot({MINIMUM: "2", "max.connections": "9"}), fixed=frozenset({MINIMUM}))
+    policy = ConfigsPolicy(replace=True)
+    assert plan(has, DesiredScope(ALL, {THREADS: "5"}), policy=policy) == [
+        (
+            "cluster default",
+            {"max.connections": "9", THREADS: None},
+            {"max.connections": None, THREADS: "5"},
+        )
     ]
 
 
