@@ -87,6 +87,9 @@ class Model:
         brokers = tuple(Broker(each, "h", 9092) for each in sorted(self.now.brokers))
         return Snapshot(self.now.cluster_id, 1, brokers)
 
+    def fetch_features(self, _places):
+        return {}
+
     def fetch_settings(self, brokers, loggers):
         levels = {each: self.now.loggers[each] for each in loggers if each in self.now.loggers}
         return {each: self.now.brokers[each] for each in brokers}, self.now.cluster, levels
