@@ -29,7 +29,6 @@ TOPIC_VALUES = {
     "max.message.bytes": [("2MiB", "2097152"), (1000000, "1000000")],
     "unclean.leader.election.enable": [(True, "true"), ("false", "false")],
     "min.cleanable.dirty.ratio": [(0.2, "0.2"), ("0.75", "0.75")],
-    "min.insync.replicas": [(1, "1")],
     "compression.type": [("zstd", "zstd"), ("producer", "producer")],
 }
 BROKER_VALUES = {
@@ -90,7 +89,9 @@ class Topics:
             if words and words[1] in self.names:
                 # a value may have commas of its own
                 pairs = re.findall(r"([a-z][a-z.]*)=(.*?)(?=,[a-z][a-z.]*=|$)", words[3].strip())
-                found[words[1]] = (int(words[2]), dict(pairs))
+                # what the brokers' files set is listed, too
+                settings = {key: value for key, value in pairs if key in TOPIC_VALUES}
+                found[words[1]] = (int(words[2]), settings)
         return found
 
     def drawn(self, chance, now):
@@ -153,6 +154,13 @@ class Settings:
             items.append({**where, "settings": declared})
             then[scope] = merged(now[scope], named, mode)
         return {"configs": items, "config_mode": mode, "allow": list(self.consents)}, then, False
+
+    def clear(self):
+        """Other tests share the cluster."""
+        gone = {"state": "absent", "settings": dict.fromkeys(BROKER_VALUES)}
+        items = [{**gone, "scope": "cluster"}, {**gone, "scope": "broker", "brokers": [1]}]
+        done = self.cluster.run(self.module, configs=items, allow=list(self.consents))
+        assert not done.failed, done.msg
 
     def by_another(self, chance, _now):
         scope, key = chance.choice(sorted(self.scopes)), chance.choice(sorted(BROKER_VALUES))
@@ -284,13 +292,22 @@ def test_any_state_is_reached_and_nothing_else_changes(secured, name, kind):
     seed = int(os.environ.get("KAFKAOPS_TEST_SEED", random.randrange(10**6)))
     print(f"KAFKAOPS_TEST_SEED={seed}")
     chance, state = random.Random(seed), kind(secured, name)
+    try:
+        walk(secured, chance, state, f"seed {seed}")
+    finally:
+        if kind is Settings:
+            state.clear()
+
+
+def walk(secured, chance, state, seed):
+    """Declare one state after another; each is reached, and what is not named stays."""
     now = state.told()
     for step in range(STEPS):
         if now and chance.random() < 0.5:
             state.by_another(chance, now)
             now = state.told()
         options, then, refused = state.drawn(chance, now)
-        about = f"seed {seed}, step {step}: {options} on {now}"
+        about = f"{seed}, step {step}: {options} on {now}"
         shown = secured.run(state.module, check=True, **options)
         assert shown.failed == refused, f"{about}: {shown.msg}"
         assert state.told() == now, f"{about}: a check changed something"
