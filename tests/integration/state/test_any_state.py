@@ -23,7 +23,7 @@ STEPS = 8
 NAMES = ("plain", "with.dot", "with-dash", "UPPER", "z9")
 # What a person may write, and what Kafka then has.
 TOPIC_VALUES = {
-    "retention.ms": [("7d", "604800000"), (-1, "-1"), (3600000, "3600000"), ("90min", "5400000")],
+    "retention.ms": [("7d", "604800000"), (-1, "-1"), (3600000, "3600000"), ("90m", "5400000")],
     "retention.bytes": [("1GiB", "1073741824"), ("-1", "-1"), (52428800, "52428800")],
     "cleanup.policy": [("compact", "compact"), (["compact", "delete"], "compact,delete")],
     "max.message.bytes": [("2MiB", "2097152"), (1000000, "1000000")],
