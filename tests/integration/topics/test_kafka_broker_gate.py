@@ -275,10 +275,13 @@ def test_topics_come_and_go_while_it_looks(gate, make, admin, name):
 def test_topics_of_one_replica_that_come_and_go_are_not_refused(gate, make, admin, name):
     """Each is gone before the quiet time is over; with consent nobody waits for there to be none."""
     make("plain", 3, partitions=3, min_insync_replicas=2)
+    plans = []
     with churning(admin, name, 1) as made:
-        plans = [gate(ALL, quiet_seconds=20) for _plan in range(2)]
+        deadline = time.monotonic() + 120
+        while len(plans) < 2 or (len(made) < 3 and time.monotonic() < deadline):
+            plans.append(gate(ALL, quiet_seconds=20))
         passed = gate(1, quiet_seconds=0, wait_seconds=60, accept_unavailable=["all"])
-    assert [plan.refusal for plan in plans] == ["", ""] and len(made) > 2
+    assert not any(plan.refusal for plan in plans) and len(made) > 2
     assert not passed.failed, passed.msg
 
 
@@ -308,7 +311,7 @@ def test_the_requests_do_not_depend_on_the_number_of_topics(cluster, modules, ma
     def spent_when_all_know_all():
         """A topic that one broker does not know yet is looked at once more."""
         return wait_until(
-            lambda: (found := spent())["describe_topic_configs"] == 1 and found,
+            lambda: (found := spent())["describe_topic_setting"] == 1 and found,
             30,
             "one look at settings",
         )

@@ -28,6 +28,14 @@ Configs = Dict[str, Dict[str, ConfigEntry]]
 
 # By the numbers of the protocol.
 SOURCES = {1: "topic", 2: "broker", 3: "cluster", 4: "static", 5: "default", 8: "group"}
+# As kafka-python names them.
+_BY_NAME = {
+    "DYNAMIC_TOPIC_CONFIG": "topic",
+    "DYNAMIC_BROKER_CONFIG": "broker",
+    "DYNAMIC_DEFAULT_BROKER_CONFIG": "cluster",
+    "STATIC_BROKER_CONFIG": "static",
+    "DEFAULT_CONFIG": "default",
+}
 
 
 def entries_of(answer: Mapping[str, Any]) -> Dict[str, ConfigEntry]:
@@ -42,6 +50,16 @@ def entries_of(answer: Mapping[str, Any]) -> Dict[str, ConfigEntry]:
         )
         for entry in answer.values()
     }
+
+
+def setting_of(answers: Mapping[str, Mapping[str, Any]], key: str) -> Configs:
+    """One setting of the topics that have it, from kafka-python's answer to DescribeConfigs."""
+    found: Configs = {}
+    for name, entries in answers.items():
+        if key in entries:
+            source = _BY_NAME.get(entries[key]["config_source"], "unknown")
+            found[name] = {key: _entry(key, entries[key]["value"], source, False, False)}
+    return found
 
 
 # Most topics have the same settings, so that thousands of them share a few values.

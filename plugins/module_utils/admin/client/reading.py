@@ -33,6 +33,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.answ
     Configs,
     directory_of,
     entries_of,
+    setting_of,
     snapshot_of,
     with_config,
 )
@@ -343,6 +344,31 @@ class ReadingClient(OffsetsClient):
         for client in clients:
             self.requests.update(client.requests)
         return configs
+
+    def fetch_setting(
+        self, names: Sequence[str], key: str, places: Sequence[Tuple[str, int]] = ()
+    ) -> Configs:
+        """One effective setting of topics, in the form of `fetch_configs`; a request for a thousand topics.
+
+        kafka-python asks, which can leave out the other thirty settings of each; `places` as of `fetch_quorum`.
+        Topics of which it is not told, because they are gone or not for this user, are left out.
+        """
+        from kafka.admin import ConfigResource as Asked
+
+        found: Configs = {}
+        for start in range(0, len(names), DESCRIBED_AT_ONCE):
+            some = [
+                Asked("topic", name, [key]) for name in names[start : start + DESCRIBED_AT_ONCE]
+            ]
+
+            def call(admin: Any, asked: Sequence[Any] = tuple(some)) -> Any:
+                return admin.describe_configs(asked, config_filter="all")
+
+            told = self._asked_otherwise(
+                "describing a setting of topics", "describe_topic_setting", places, call
+            )
+            found.update(setting_of(told.get("topic", {}), key))
+        return found
 
     def _described(self, lane: Sequence[Sequence[str]], denied_ok: bool) -> Configs:
         """Settings of topics, one request after another."""

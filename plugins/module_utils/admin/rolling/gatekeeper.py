@@ -209,11 +209,21 @@ class Gatekeeper:
             if name not in self._configs
             and any(not own.isdisjoint(part.replicas) for part in topic.partitions)
         ]
-        self._configs.update(client.fetch_configs(sorted(new)))
+        self._configs.update(self._minimums(client, snapshot, sorted(new)))
         if self._defaults is None:
             others = [each.id for each in snapshot.brokers if len(own) > 1 or each.id not in own]
             self._defaults = client.fetch_broker_settings(others, gate.MIN_INSYNC)
         return all(name in self._configs for name in new)
+
+    def _minimums(self, client: KafkaClient, snapshot: Snapshot, names: Sequence[str]) -> Configs:
+        """Of each topic how many must be in sync."""
+        found: Configs = {}
+        if names:
+            # It is asked at the controller, which may be who shall be restarted, perhaps for not answering.
+            with contextlib.suppress(AdminError):
+                found = client.fetch_setting(names, gate.MIN_INSYNC, self._places(snapshot))
+        # Those that are left are gone, or the user may not see them; this answer says which.
+        return {**found, **client.fetch_configs([name for name in names if name not in found])}
 
     def _judged(self, snapshot: Snapshot, moving: Sequence[Tuple[str, int]]) -> Dict[int, Verdict]:
         defaults = (self._defaults or {}).values()
