@@ -50,7 +50,8 @@ try:
 except ImportError:
     pass  # require_both_clients of admin/client/python.py says so
 
-ASKED_AT_ONCE = 1000
+# Few bytes of each: a name, and the settings that have changed.
+ASKED_AT_ONCE = 10_000
 READING = "Describe and DescribeConfigs on the topics"
 # Of a topic that is there, and has partitions without a leader.
 _LEADER_NOT_AVAILABLE = 5

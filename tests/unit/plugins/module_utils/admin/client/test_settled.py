@@ -167,9 +167,9 @@ def test_who_may_not_see_a_setting_is_told_so(monkeypatch):
 
 
 def test_many_topics_are_asked_for_in_few_requests(monkeypatch):
-    names = [f"n{number}" for number in range(2500)]
+    names = [f"n{number}" for number in range(25_000)]
     there = [Topic(name, HERE.partitions) for name in names]
     changes = [Change("create", name, {}, {"partitions": 1}) for name in names]
     cluster = Cluster(monkeypatch, {1: topics_answer(1)}, there)
     settled.unsettled(cluster, changes)
-    assert [len(request.topics) for request in cluster.sent] == [1000, 1000, 500]
+    assert [len(request.topics) for request in cluster.sent] == [10_000, 10_000, 5000]
