@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.support.bare_cluster import BareCluster
+from tests.support.outside import told_by, wait_until
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PLAYBOOK = Path(sys.executable).parent / "ansible-playbook"
@@ -177,22 +178,19 @@ def module_cost(directory: Path, servers: str, declared: list) -> tuple:
 
 def settle(servers: str, prefix: str, count: int) -> float:
     """Wait until each broker has so many topics with this prefix; returns the seconds."""
-    from confluent_kafka.admin import AdminClient
-
     begun = time.monotonic()
-    deadline = begun + 120
-    right: set = set()
-    while len(right) < len(servers.split(",")) and time.monotonic() < deadline:
-        # Which broker answers is librdkafka's choice, anew for each client.
-        told = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=60)
-        mine = [topic for name, topic in told.topics.items() if name.startswith(f"{prefix}-")]
-        whole = sum(all(p.leader >= 0 for p in topic.partitions.values()) for topic in mine)
-        if whole == len(mine) == count:
-            right.add(told.orig_broker_id)
-        time.sleep(0.1)
-    if len(right) < len(servers.split(",")):
-        sys.exit(f"of {servers} only {sorted(right)} know the {count} topics {prefix}-* in time")
+    for server in servers.split(","):
+        wait_until(lambda server=server: whole(server, prefix, count), 120, f"{server} knows them")
     return time.monotonic() - begun
+
+
+def whole(server: str, prefix: str, count: int) -> bool:
+    """Whether this broker itself has so many topics with this prefix, each partition with a leader."""
+    told = told_by(server, 60)
+    topics = told.topics.items() if told else ()
+    mine = [topic for name, topic in topics if name.startswith(f"{prefix}-")]
+    led = sum(all(part.leader >= 0 for part in topic.partitions.values()) for topic in mine)
+    return told is not None and led == len(mine) == count
 
 
 def compare(directory: Path, servers: str, topics: int, rounds: int) -> None:

@@ -24,7 +24,6 @@ import base64
 import contextlib
 import functools
 import json
-import logging
 import os
 import shutil
 import signal
@@ -337,23 +336,29 @@ class BareCluster:
                 instance.stop()
 
     def wait_registered(self) -> None:
-        """Block until every broker that was started is registered; RuntimeError with log lines."""
+        """Block until each broker that was started tells of all of them; RuntimeError with log lines.
+
+        Not before: in ZooKeeper a broker is there before the others know it, and a topic with three replicas
+        is refused meanwhile.
+        """
+        from tests.support.outside import told_by
+
         deadline = time.monotonic() + self.start_timeout
-        expected = {i for i, instance in self.broker_instances.items() if instance.process}
-        seen: set = set()
-        with contextlib.ExitStack() as stack:
-            probe = self._kraft_probe() if self.kraft else self._zookeeper_probe(stack)
-            while not expected <= seen:
-                for instance in (*self.zookeeper_instances, *self.broker_instances.values()):
-                    if instance.process and not instance.running():
-                        raise RuntimeError(f"{instance.name} ended:\n{instance.last_lines()}")
-                if time.monotonic() > deadline:
-                    missing = sorted(expected - seen)
-                    logs = "\n".join(self.broker_instances[i].last_lines() for i in missing)
-                    raise RuntimeError(f"brokers {missing} did not register:\n{logs}")
-                seen = probe()
-                if not expected <= seen:
-                    time.sleep(0.02)
+        missing = {i for i, instance in self.broker_instances.items() if instance.process}
+        expected = set(missing)
+        silent = {"log_level": 0, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 100}
+        while missing:
+            for instance in (*self.zookeeper_instances, *self.broker_instances.values()):
+                if instance.process and not instance.running():
+                    raise RuntimeError(f"{instance.name} ended:\n{instance.last_lines()}")
+            if time.monotonic() > deadline:
+                logs = "\n".join(self.broker_instances[i].last_lines() for i in sorted(missing))
+                raise RuntimeError(f"brokers {sorted(missing)} did not register:\n{logs}")
+            for broker in sorted(missing):
+                told = told_by(f"127.0.0.1:{self.broker_port(broker)}", 1, **silent)
+                if told is not None and expected <= set(told.brokers):
+                    missing.discard(broker)
+            time.sleep(0.02)
 
     # -- parts
 
@@ -496,47 +501,6 @@ class BareCluster:
         instance = Instance(f"broker-{broker_id}", command, home)
         self.broker_instances[broker_id] = instance
         return instance
-
-    def _zookeeper_probe(self, stack: contextlib.ExitStack):
-        from kazoo.client import KazooClient
-        from kazoo.exceptions import KazooException
-        from kazoo.handlers.threading import KazooTimeoutError
-
-        # Refused connections are what we wait through, not news.
-        logging.getLogger("kazoo").setLevel(logging.CRITICAL)
-        client = KazooClient(
-            self.zookeeper_connect[: len(self.zookeeper_connect) - len(self.chroot)],
-            connection_retry={"max_tries": -1, "delay": 0.05, "max_delay": 0.2},
-        )
-        stack.callback(client.close)
-        stack.callback(client.stop)
-        with contextlib.suppress(KazooTimeoutError):
-            client.start(self.start_timeout)
-
-        def registered() -> set:
-            try:
-                return {int(child) for child in client.get_children(f"{self.chroot}/brokers/ids")}
-            except KazooException:
-                return set()
-
-        return registered
-
-    def _kraft_probe(self):
-        from confluent_kafka import KafkaException
-        from confluent_kafka.admin import AdminClient
-
-        silent = {"bootstrap.servers": self.bootstrap_servers, "log_level": 0}
-        client = AdminClient(
-            {**silent, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 100}
-        )
-
-        def registered() -> set:
-            try:
-                return set(client.list_topics(timeout=1).brokers)
-            except KafkaException:
-                return set()
-
-        return registered
 
 
 def main(arguments=None) -> int:

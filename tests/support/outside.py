@@ -9,6 +9,7 @@ import random
 import socket
 import time
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 
@@ -32,27 +33,32 @@ def create_topics(settings, new, timeout=60):
     admin = AdminClient(settings)  # what it has sent ends with it
     for future in admin.create_topics(new, request_timeout=timeout).values():
         future.result(2 * timeout)
+    rest = {key: value for key, value in settings.items() if key != "bootstrap.servers"}
     for server in settings["bootstrap.servers"].split(","):
         wait_until(
-            lambda asked={**settings, "bootstrap.servers": server}: known(asked, new),
+            lambda server=server: known(server, new, rest),
             timeout,
             f"{server} knows {sorted(each.topic for each in new)}",
         )
 
 
-def known(settings, topics):
-    """Whether the one broker of `bootstrap.servers` itself tells of each NewTopic, with a leader for each partition."""
-    told = AdminClient(settings).list_topics(timeout=10)
+def told_by(server, timeout=10, **settings):
+    """The metadata of the broker at this host:port itself; None where it does not answer, or another one does."""
+    try:
+        told = AdminClient({**settings, "bootstrap.servers": server}).list_topics(timeout=timeout)
+    except KafkaException:
+        return None
     # The client hears of the other brokers, too, and may have asked one of them.
-    by = told.brokers.get(told.orig_broker_id)
-    return (
-        by is not None
-        and f"{by.host}:{by.port}" == settings["bootstrap.servers"]
-        and all(
-            each.topic in told.topics
-            and all(part.leader >= 0 for part in told.topics[each.topic].partitions.values())
-            for each in topics
-        )
+    return told if told.orig_broker_name.startswith(f"{server}/") else None
+
+
+def known(server, topics, settings):
+    """Whether the broker at this host:port itself tells of each NewTopic, with a leader for each partition."""
+    told = told_by(server, **settings)
+    return told is not None and all(
+        each.topic in told.topics
+        and all(part.leader >= 0 for part in told.topics[each.topic].partitions.values())
+        for each in topics
     )
 
 

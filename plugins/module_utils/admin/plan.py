@@ -10,7 +10,7 @@ Private to this collection. `Plan` is the only source of `changed`, of the diff 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
 
@@ -138,3 +138,29 @@ class Plan:
             "changes": [change.to_dict() for change in self.changes],
             "refusals": [refusal.to_dict() for refusal in self.refusals],
         }
+
+
+def left_of(changes: Sequence[Change], now: Plan) -> Tuple[List[Change], List[Failure]]:
+    """(what is left of planned changes, the failures), by the plan that is made for them now.
+
+    What somebody else has set to the same meanwhile is left out: a subject without anything else is moot. What
+    needs consent now, and has none, fails.
+    """
+    reasons: Dict[str, List[str]] = {}
+    for refusal in now.refusals:
+        for subject in refusal.subjects:
+            reasons.setdefault(subject, []).append(refusal.line())
+    fresh = {change.subject: change for change in now.changes}
+    left: List[Change] = []
+    failures: List[Failure] = []
+    for change in changes:
+        subject = change.subject
+        if subject in reasons:
+            words = f"somebody else has changed settings meanwhile: {'; '.join(reasons[subject])}"
+            failures.append(Failure(subject, words, change.kind, CHANGED))
+        elif subject in fresh:
+            left.append(fresh[subject])
+        else:
+            words = "somebody else has set it"
+            failures.append(Failure(subject, words, change.kind, moot=True))
+    return left, failures

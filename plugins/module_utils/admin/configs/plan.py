@@ -42,9 +42,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import did_you_mean
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
-    CHANGED,
     Change,
-    Failure,
     Plan,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
@@ -328,32 +326,6 @@ def asked_by(
         named.update(dict.fromkeys(rest & set(own)))
         asked.append(DesiredScope(scope, named, secrets))
     return asked
-
-
-def left_of(changes: Sequence[Change], now: Plan) -> Tuple[List[Change], List[Failure]]:
-    """(what is left of planned changes, the failures), by the plan that is made for them now.
-
-    What somebody else has set to the same meanwhile is left out: a scope without anything else is moot. What
-    needs consent now, and has none, fails.
-    """
-    reasons: Dict[str, List[str]] = {}
-    for refusal in now.refusals:
-        for subject in refusal.subjects:
-            reasons.setdefault(subject, []).append(refusal.line())
-    fresh = {change.subject: change for change in now.changes}
-    left: List[Change] = []
-    failures: List[Failure] = []
-    for change in changes:
-        subject = change.subject
-        if subject in reasons:
-            words = f"somebody else has changed settings meanwhile: {'; '.join(reasons[subject])}"
-            failures.append(Failure(subject, words, change.kind, CHANGED))
-        elif subject in fresh:
-            left.append(fresh[subject])
-        else:
-            words = "somebody else has set it"
-            failures.append(Failure(subject, words, change.kind, moot=True))
-    return left, failures
 
 
 def apply_to(snapshot: ConfigsSnapshot, changes: Sequence[Change]) -> ConfigsSnapshot:

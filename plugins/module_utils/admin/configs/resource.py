@@ -30,7 +30,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs.pla
     cuts_of,
     describe,
     is_secret_setting,
-    left_of,
     own_settings,
     plan_configs,
     scope_of,
@@ -48,6 +47,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
     Change,
     Failure,
     Plan,
+    left_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (

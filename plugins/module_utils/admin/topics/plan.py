@@ -42,9 +42,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names impor
     did_you_mean,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
-    CHANGED,
     Change,
-    Failure,
     Plan,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.purge import Purge, purged
@@ -158,32 +156,6 @@ def subjects_at_stake(
 def asked_by(changes: Sequence[Change]) -> List[DesiredTopic]:
     """Changes of settings as what they ask for: just the settings that they name."""
     return [DesiredTopic(change.subject, config=dict(change.after["config"])) for change in changes]
-
-
-def left_of(changes: Sequence[Change], now: Plan) -> Tuple[List[Change], List[Failure]]:
-    """(what is left of planned changes of settings, the failures), by the plan that is made for them now.
-
-    What somebody else has set to the same meanwhile is left out: a topic without anything else is moot. What
-    needs consent now, and has none, fails.
-    """
-    reasons: Dict[str, List[str]] = {}
-    for refusal in now.refusals:
-        for subject in refusal.subjects:
-            reasons.setdefault(subject, []).append(refusal.line())
-    fresh = {change.subject: change for change in now.changes}
-    left: List[Change] = []
-    failures: List[Failure] = []
-    for change in changes:
-        subject = change.subject
-        if subject in reasons:
-            words = f"somebody else has changed settings meanwhile: {'; '.join(reasons[subject])}"
-            failures.append(Failure(subject, words, change.kind, CHANGED))
-        elif subject in fresh:
-            left.append(fresh[subject])
-        else:
-            words = "somebody else has set it"
-            failures.append(Failure(subject, words, change.kind, moot=True))
-    return left, failures
 
 
 def apply_to(snapshot: Snapshot, plan: Plan) -> Snapshot:

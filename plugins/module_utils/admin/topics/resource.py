@@ -35,6 +35,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
     Change,
     Failure,
     Plan,
+    left_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.purge import (
     PURGE_OPTION,
@@ -55,7 +56,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.plan
     TopicPolicy,
     apply_to,
     asked_by,
-    left_of,
     plan_topics,
     subjects_at_stake,
 )
