@@ -36,18 +36,21 @@ def gate(cluster):
 def make(modules, admin, name, cluster):
     """Makes topics that are gone at the end: make("single", 1, min_insync_replicas=1); returns the name.
 
+    Several `alike` bear it with a number.
+
     One that is left would be in the way of every other test of this file. kafka_topics would refuse most.
     """
     from confluent_kafka.admin import NewTopic
 
     made = []
 
-    def topic(word, replicas, partitions=1, **config):
+    def topic(word, replicas, partitions=1, alike=0, **config):
         full = f"{name}-{word}"
         settings = {key.replace("_", "."): str(value) for key, value in config.items()}
-        wanted = NewTopic(full, partitions, replicas, config=settings)
-        made.append(full)
-        create_topics({"bootstrap.servers": cluster.bootstrap_servers}, [wanted])
+        names = [f"{full}-{number}" for number in range(alike)] or [full]
+        made.extend(names)
+        wanted = [NewTopic(each, partitions, replicas, config=settings) for each in names]
+        create_topics({"bootstrap.servers": cluster.bootstrap_servers}, wanted)
         return full
 
     whole = modules.info(wait={"brokers": ALL, "full_isr": True})
@@ -318,8 +321,7 @@ def test_the_requests_do_not_depend_on_the_number_of_topics(cluster, modules, ma
 
     make("first", 3)
     before = spent_when_all_know_all()
-    for number in range(40):
-        make(f"many-{number}", 3)
+    make("many", 3, alike=40)
     assert spent_when_all_know_all() == before
     # Settings of topics and the defaults of three brokers once, the rest at every look.
     assert before["describe_broker_configs"] == 3 and before["list_reassignments"] == 2
