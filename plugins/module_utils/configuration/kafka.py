@@ -68,6 +68,14 @@ STANDARD_AUTHORIZER_CLASS = "org.apache.kafka.metadata.authorizer.StandardAuthor
 CONTROLLER_LISTENER = "CONTROLLER"
 # How nodes log in there: SCRAM users stand in the metadata, and without a quorum there are none.
 CONTROLLER_MECHANISM = "PLAIN"
+# On one core with a heap of 512 MiB: a quarter of it would be the log cleaner's, and what requests wait in has no bound.
+SMALL = {
+    "num.network.threads": 2,
+    "num.io.threads": 4,
+    "num.recovery.threads.per.data.dir": 1,
+    "log.cleaner.dedupe.buffer.size": 16 * 2**20,
+    "queued.max.request.bytes": 64 * 2**20,
+}
 # The key that makes a quorum a static one.
 STATIC_VOTERS = "controller.quorum.voters"
 
@@ -267,6 +275,7 @@ def broker_properties(
     super_users: Sequence[str] = (),
     protocol: str = "",
     quorum: Optional[Mapping[str, Any]] = None,
+    small: bool = False,
     config: Optional[Mapping[str, Any]] = None,
     host_config: Optional[Mapping[str, Any]] = None,
 ) -> Dict[str, str]:
@@ -277,7 +286,8 @@ def broker_properties(
     where PEM files are found below `current`; `ssl`: dict `certificate key ca client_auth`; `sasl`: dict
     `mechanisms inter_broker_mechanism inter_broker_user inter_broker_password users`; `protocol`: the
     protocol version to pin (see configuration.protocol), "" for the release's own; `quorum`: in KRaft mode
-    a dict `roles bind address port controllers` (see _quorum_properties), None in ZooKeeper mode.
+    a dict `roles bind address port controllers` (see _quorum_properties), None in ZooKeeper mode; `small`:
+    whether the host is, see SMALL.
     The input must have passed the preflight: a missing key raises KeyError.
     """
     replication, min_isr = shrink_to_fit(brokers)
@@ -311,6 +321,7 @@ def broker_properties(
         "num.recovery.threads.per.data.dir": 2,
         "log.retention.hours": 168,
         "zookeeper.session.timeout.ms": 18000,
+        **(SMALL if small else {}),
     }
     if quorum:
         for key in ZOOKEEPER_MODE_KEYS:

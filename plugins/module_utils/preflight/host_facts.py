@@ -21,7 +21,7 @@ import resource
 import socket
 import subprocess
 import time
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils import java
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
@@ -132,16 +132,37 @@ def started_process(started_file: str, proc: str = "/proc") -> Dict[str, Any]:
     )
 
 
-def memory_bytes(proc: str = "/proc") -> Optional[int]:
-    """Physical memory, or the control group's limit where that is smaller (a container)."""
+def memory_bytes(proc: str = "/proc", groups: str = "/sys/fs/cgroup") -> Optional[int]:
+    """Physical memory, or the limit of a control group that we are in where that is smaller (a container)."""
     match = re.search(
         r"^MemTotal:\s+(\d+) kB", read_text(os.path.join(proc, "meminfo")) or "", re.M
     )
     total = int(match.group(1)) * 1024 if match else None
-    limit = (read_text("/sys/fs/cgroup/memory.max") or "").strip()
-    if limit.isdigit() and (total is None or int(limit) < total):
-        return int(limit)
-    return total
+    limits = [_limit(path) for path in _memory_limits(proc, groups)]
+    return min((each for each in [total, *limits] if each is not None), default=None)
+
+
+def _memory_limits(proc: str, groups: str) -> Iterator[str]:
+    """Files with the limits of our control group and of all above it, as either version of them has it."""
+    for line in (read_text(os.path.join(proc, "self/cgroup")) or "").splitlines():
+        _number, _colon, rest = line.partition(":")
+        controllers, _colon, path = rest.partition(":")
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        mount, name = (
+            (os.path.join(groups, "memory"), "memory.limit_in_bytes")
+            if controllers
+            else (groups, "memory.max")
+        )
+        parts = [part for part in path.split("/") if part not in ("", "..")]
+        for depth in range(len(parts) + 1):
+            yield os.path.join(mount, *parts[:depth], name)
+
+
+def _limit(path: str) -> Optional[int]:
+    """The number in a file; None where it has none, which is no limit."""
+    text = (read_text(path) or "").strip()
+    return int(text) if text.isdigit() else None
 
 
 def machine_keys(proc: str = "/proc") -> Dict[str, str]:

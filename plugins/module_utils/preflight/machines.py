@@ -224,12 +224,24 @@ def _will_be_installed(member: Member) -> bool:
     return source in ("auto", "package") and member.text("jvm_service_manager") == "systemd"
 
 
+# With more memory than this a host is not small.
+SMALL_BYTES = 6 * 2**30
+
+
 def _memory(world: World) -> Iterator[Problem]:
     machines: Dict[str, Tuple[int, List[Tuple[str, str, int]]]] = {}
     for member in world.members:
         total = (member.facts or {}).get("memory_bytes")
         if not total:
             continue
+        if member.small and total > SMALL_BYTES:
+            yield found(
+                "memory.unused",
+                member.name,
+                "kafkaops_profile",
+                "small",
+                f"the machine has {approximate_size(total)}; heaps and buffers are for 2 GiB",
+            )
         entry = machines.setdefault(member.filesystem, (total, []))
         for product, present in (("kafka", member.runs_kafka), ("zookeeper", member.is_server)):
             variable = f"{product}_heap"

@@ -137,8 +137,13 @@ class Member(Raw):
 
     @property
     def production(self) -> bool:
-        """Whether this host's profile is production (also if it is misspelt)."""
+        """Whether this host's profile is production or small (also if it is misspelt)."""
         return self.text("kafkaops_profile") != "development"
+
+    @property
+    def small(self) -> bool:
+        """Whether this host is one with a core and 2 GB."""
+        return self.text("kafkaops_profile") == "small"
 
     @property
     def data_dir(self) -> str:

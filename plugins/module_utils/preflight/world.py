@@ -273,6 +273,7 @@ def effective_properties(member: Member, brokers: int) -> Dict[str, str]:
         quorum=quorum_of(member, (member,)),
         rack=member.text("kafka_rack") or None,
         inter_broker_listener=member.text("kafka_inter_broker_listener") or None,
+        small=member.small,
         config={str(key): value for key, value in member.mapping("kafka_config").items()},
         host_config={str(key): value for key, value in member.mapping("kafka_host_config").items()},
     )

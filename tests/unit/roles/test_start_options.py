@@ -46,6 +46,17 @@ def test_the_garbage_collector_of_the_product(product):
     assert "-XX:InitiatingHeapOccupancyPercent=35" in given
 
 
+@pytest.mark.parametrize("product, heap", [("kafka", "512m"), ("zookeeper", "128m")])
+def test_a_small_host_has_small_heaps(product, heap):
+    """Whatever stands in the inventory wins."""
+    given = generation_of(product, {"kafkaops_profile": "small"})
+    given = given["default_options"] + given["jvm_options"]
+    assert {f"-Xms{heap}", f"-Xmx{heap}", "-XX:+UseSerialGC"} <= set(given)
+    assert not {each for each in given if "G1" in each or "MaxGCPauseMillis" in each}
+    given = generation_of(product, {"kafkaops_profile": "small", f"{product}_heap": "300m"})
+    assert "-Xmx300m" in given["jvm_options"] + given["default_options"]
+
+
 @pytest.mark.parametrize("product", PRODUCTS)
 def test_another_collector_replaces_ours(product):
     """Java refuses to start with two."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     OWNED_KEYS,
     bootstrap_servers,
+    SMALL,
     broker_properties,
     client_listeners,
     client_properties,
@@ -52,6 +53,17 @@ def test_production_values_are_the_defaults():
     assert found["offsets.topic.replication.factor"] == "3"
     assert found["transaction.state.log.min.isr"] == "2"
     assert found["log.dirs"] == "/data/1,/data/2"
+
+
+def test_a_small_host_has_small_buffers():
+    """In bytes; what is written into the inventory wins."""
+    small, usual = properties(small=True), properties()
+    assert small["log.cleaner.dedupe.buffer.size"] == "16777216"
+    assert small["queued.max.request.bytes"] == "67108864"
+    other = {key: value for key, value in small.items() if usual.get(key) != value}
+    assert set(other) == set(SMALL)
+    given = properties(small=True, config={"num.io.threads": 8})
+    assert given["num.io.threads"] == "8" and given["num.network.threads"] == "2"
 
 
 @pytest.mark.parametrize("brokers, expected", [(1, (1, 1)), (2, (2, 1)), (3, (3, 2)), (9, (3, 2))])

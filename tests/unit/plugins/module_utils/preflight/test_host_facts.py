@@ -30,6 +30,53 @@ def snapshot_of(directory):
     return found
 
 
+# ---------------------------------------------------------------- memory
+
+GIB = 2**30
+NO_LIMIT = str(2**63 - 4096)  # as version 1 writes it
+
+
+@pytest.mark.parametrize(
+    "belongs, limits, expected",
+    [
+        ("0::/\n", {}, 8),
+        ("0::/\n", {"memory.max": "max"}, 8),
+        ("0::/\n", {"memory.max": 2 * GIB}, 2),
+        ("0::/\n", {"memory.max": 16 * GIB}, 8),
+        # what is above a group limits it, too
+        ("0::/box/ssh.service\n", {"box/memory.max": 2 * GIB}, 2),
+        (
+            "0::/box/ssh.service\n",
+            {"box/memory.max": 3 * GIB, "box/ssh.service/memory.max": "max"},
+            3,
+        ),
+        ("0::/box/ssh.service\n", {"other/memory.max": 2 * GIB}, 8),
+        (
+            "5:cpu,memory:/box/a\n0::/\n",
+            {
+                "memory/memory.limit_in_bytes": NO_LIMIT,
+                "memory/box/memory.limit_in_bytes": 2 * GIB,
+                "memory/box/a/memory.limit_in_bytes": NO_LIMIT,
+            },
+            2,
+        ),
+        ("3:cpu:/box\n", {"memory/box/memory.limit_in_bytes": 2 * GIB}, 8),
+        ("1:name=systemd:/box\n0::/../..\n", {"memory.max": 2 * GIB}, 2),
+        ("nonsense\n", {}, 8),
+    ],
+)
+def test_a_limit_of_a_control_group_is_the_memory(tmp_path, belongs, limits, expected):
+    proc = tmp_path / "proc"
+    (proc / "self").mkdir(parents=True)
+    (proc / "meminfo").write_text(f"MemTotal: {8 * GIB // 1024} kB\nMemFree: 1 kB\n")
+    (proc / "self/cgroup").write_text(belongs)
+    for name, limit in limits.items():
+        file = tmp_path / "groups" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{limit}\n")
+    assert host.memory_bytes(str(proc), str(tmp_path / "groups")) == expected * GIB
+
+
 # ---------------------------------------------------------------- processes
 
 
