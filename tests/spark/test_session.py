@@ -57,11 +57,13 @@ def test_java_takes_what_is_said_to_its_compiler(which, tmp_path):
 
 
 def starts_and_counts(records, prefix=(), **environment):
-    """Start a session in a process of its own and let it count; return what it printed where it failed."""
+    """Start a session in a process of its own write a file and count; return what it printed where it failed."""
     program = (
         "from flow.engine import session\n"
         "with session.work_directory() as work:\n"
-        f"    assert session.start('local[1]', [], work, {records}).range(3).count() == 3\n"
+        f"    spark = session.start('local[1]', [], work, {records})\n"
+        "    spark.range(3).write.parquet(f'{work}/three')\n"
+        "    assert spark.read.parquet(f'{work}/three').count() == 3\n"
         "    session.stop()\n"
     )
     done = subprocess.run(
@@ -90,5 +92,20 @@ def test_nobody_has_to_know_the_name_of_this_machine(tmp_path):
     renamed = ["unshare", "--uts", "sh", "-c", 'hostname nobody.invalid && exec "$@"', "_"]
     said = starts_and_counts(
         session.QUICK_RECORDS + 1, renamed, TMPDIR=str(directory), KAFKAOPS_CACHE=str(tmp_path)
+    )
+    assert not said
+
+
+NAMELESS = ("unshare", "--user", "--map-user=4242", "--map-group=4242")
+
+
+def test_the_account_needs_no_name(tmp_path):
+    """A container that is run as any number: its account stands in no list."""
+    directory = tmp_path / "two words"
+    directory.mkdir()
+    who = [*NAMELESS, sys.executable, "-c", "import os, pwd; pwd.getpwuid(os.getuid())"]
+    assert "KeyError" in subprocess.run(who, capture_output=True, text=True, check=False).stderr
+    said = starts_and_counts(
+        1000, NAMELESS, TMPDIR=str(directory), KAFKAOPS_CACHE=str(tmp_path), HOME="/nonexistent"
     )
     assert not said

@@ -242,6 +242,19 @@ def restart(names: Sequence[str]) -> None:
     wait_until_booted(names)
 
 
+def limit(name: str, memory: str, cores: str) -> None:
+    """Leave a node so much memory (`2g`) without swap, and these cores of the engine's machine (`0`, `0-3`).
+
+    Empty texts give it all that the machine has: an engine does not lift a limit that it has set.
+    """
+    told = engine().info()
+    size = memory or told["MemTotal"]
+    with _told_of(f"{name}: memory {size}, cores {cores}"):
+        get(name).update(
+            mem_limit=size, memswap_limit=size, cpuset_cpus=cores or f"0-{told['NCPU'] - 1}"
+        )
+
+
 def remove(names: Sequence[str], network: str) -> None:
     """Remove nodes and their network; what is not there is no error, nor is an engine that is not."""
     try:
@@ -270,6 +283,10 @@ def main(arguments: Sequence[str]) -> int:
     asking = commands.add_parser("run", help="run a shell command in a node")
     asking.add_argument("name", metavar="NAME")
     asking.add_argument("shell", metavar="COMMAND")
+    limiting = commands.add_parser("limit", help="leave a node less of the machine, or all again")
+    limiting.add_argument("name", metavar="NAME")
+    limiting.add_argument("--memory", default="", help="such as 2g; all where it is missing")
+    limiting.add_argument("--cores", default="", help="such as 0; all where it is missing")
     removing = commands.add_parser("remove", help="remove nodes and their network")
     removing.add_argument("--network", required=True)
     removing.add_argument("names", nargs="+", metavar="NAME")
@@ -283,6 +300,8 @@ def main(arguments: Sequence[str]) -> int:
                 let_in(node.name, given.key.read_text().strip())
         elif given.command == "restart":
             restart(given.names)
+        elif given.command == "limit":
+            limit(given.name, given.memory, given.cores)
         elif given.command == "run":
             print(inside(given.name, given.shell), end="")
         else:

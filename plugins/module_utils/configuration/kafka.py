@@ -74,7 +74,8 @@ SMALL = {
     "num.io.threads": 4,
     "num.recovery.threads.per.data.dir": 1,
     "log.cleaner.dedupe.buffer.size": 16 * 2**20,
-    "queued.max.request.bytes": 64 * 2**20,
+    # Kafka takes no less than socket.request.max.bytes.
+    "queued.max.request.bytes": 100 * 2**20,
 }
 # The key that makes a quorum a static one.
 STATIC_VOTERS = "controller.quorum.voters"

@@ -203,7 +203,7 @@ def _resolve(java: str, folder: str, spark: str, scala: str) -> list:
     os.makedirs(ivy_cache, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=os.path.dirname(folder)) as work:
         command = [
-            java, *_network_flags(work), "-jar", ivy[0], "-cache", ivy_cache,
+            java, f"-Duser.home={work}", *_network_flags(work), "-jar", ivy[0], "-cache", ivy_cache,
             "-dependency", "org.apache.spark", f"spark-sql-kafka-0-10_{scala}", spark,
             "-confs", "default", "-retrieve", os.path.join(work, "[artifact]-[revision].[ext]"),
             "-types", "jar", "-warn",

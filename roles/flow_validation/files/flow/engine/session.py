@@ -17,7 +17,7 @@ import zipfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from flow.engine import class_archive, connector, executors
+from flow.engine import account, class_archive, connector, executors
 from flow.messages import stack_trace
 from flow.messages.failure import CannotRun
 
@@ -170,15 +170,15 @@ def start(
     if not submitted:
         kept = jars if _CLASS_PATH in settings else []
         settings["spark.driver.extraJavaOptions"] = _prepare_java(work, records, typical, kept)
-    builder = SparkSession.builder
-    for key, value in merged(given, settings).items():
-        builder = builder.config(key, value)
+    wanted = merged(given, settings)
     if master:
-        builder = builder.master(master)
+        wanted["spark.master"] = master
+    builder = SparkSession.builder.config(map=wanted)
     if not _master_answers(master or ""):
         raise CannotRun(_no_master(master, "no master answered there"))
     try:
         with _java_without_module(work):
+            account.log_in(wanted)
             spark = builder.getOrCreate()
     except Exception as error:
         raise CannotRun(_no_master(master, _why_not(str(error)))) from error
@@ -227,7 +227,8 @@ def _prepare_java(work: str, records: int, typical: bool, kept: list) -> str:
     else:
         flags += f" {long_run_flags(work)}"
     if "SPARK_SUBMIT_OPTS" not in os.environ:
-        os.environ["SPARK_SUBMIT_OPTS"] = " ".join([flags, *_archive_flags(typical, kept)])
+        more = [*account.flags(work), *_archive_flags(typical, kept)]
+        os.environ["SPARK_SUBMIT_OPTS"] = " ".join([flags, *more])
     return f"-Dlog4j2.configurationFile={Path(log4j).as_uri()}"
 
 

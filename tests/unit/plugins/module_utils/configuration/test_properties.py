@@ -59,7 +59,7 @@ def test_a_small_host_has_small_buffers():
     """In bytes; what is written into the inventory wins."""
     small, usual = properties(small=True), properties()
     assert small["log.cleaner.dedupe.buffer.size"] == "16777216"
-    assert small["queued.max.request.bytes"] == "67108864"
+    assert small["queued.max.request.bytes"] == "104857600"
     other = {key: value for key, value in small.items() if usual.get(key) != value}
     assert set(other) == set(SMALL)
     given = properties(small=True, config={"num.io.threads": 8})
