@@ -11,9 +11,11 @@ With a question for the gate, this process asks it once more while the module on
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import os
 import secrets
-from typing import Any, Callable, ContextManager, Dict, List, Tuple
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Mapping, Tuple
 
 from ansible.module_utils.common.parameters import remove_values
 from ansible.plugins.action.normal import ActionModule as ModuleAction
@@ -34,9 +36,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_cont
     checked,
     is_here_in_full,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 
 # States that start and stop nothing; in check mode none does.
 STILL = ("probe", "staged")
+# Beginnings of the environment variables that a process, or a library, reads when it is started or loaded.
+READ_AT_THE_START = ("LD_", "DYLD_", "PYTHON", "OPENSSL_")
 
 
 class ActionModule(ModuleAction):
@@ -50,8 +55,8 @@ class ActionModule(ModuleAction):
             if gate:
                 # the host has no use for it, and there are passwords in it
                 self._task.args = {key: arguments[key] for key in arguments if key != "gate"}
-                if not self._task.check_mode and self._is_environment_plain():
-                    return self._behind_the_gate(gate, task_vars)
+                if not self._task.check_mode:
+                    return self._behind_the_gate(gate, tmp, task_vars)
             return self._answered(tmp, task_vars)
         finally:
             self._task.args = arguments
@@ -78,13 +83,35 @@ class ActionModule(ModuleAction):
 
     # The gate's question, right before the stop
 
-    def _is_environment_plain(self) -> bool:
-        """Whether this process has the environment in which the gate's module was asked."""
+    def _behind_the_gate(self, gate: Any, tmp: Any, task_vars: Any) -> Dict[str, Any]:
+        if "servers" in gate:
+            return self._behind_the_gate_of_servers(gate, task_vars)
         environment: Dict[str, Any] = {}
         self._compute_environment_string(environment)
-        return not environment
+        if any(name.startswith(READ_AT_THE_START) for name in environment):
+            return self._answered(tmp, task_vars)  # this process has begun without them
+        with _environment_of(environment):
+            return self._behind_the_gate_of_brokers(gate, task_vars)
 
-    def _behind_the_gate(self, gate: Any, task_vars: Any) -> Dict[str, Any]:
+    def _behind_the_gate_of_servers(self, gate: Any, task_vars: Any) -> Dict[str, Any]:
+        from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.ensemble_gate import (
+            LAST_LOOK_OPTIONS,
+            EnsembleGate,
+            question_of,
+        )
+
+        try:
+            parameters = checked(gate, LAST_LOOK_OPTIONS).validated_parameters
+            return EnsembleGate(question_of(parameters), parameters["idle"]).until_stopped(
+                lambda at_hand: self._attempt(at_hand, task_vars),
+                lambda line: self._display.display(f"    server {parameters['stopping']}: {line}"),
+            )
+        except WrongArguments as error:
+            return {"failed": True, "msg": f"gate: {error}"}
+        except ProblemError as error:
+            return {"failed": True, "msg": str(error)}
+
+    def _behind_the_gate_of_brokers(self, gate: Any, task_vars: Any) -> Dict[str, Any]:
         # Only the process that asks needs the client's libraries.
         from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
             KAFKA_RULES,
@@ -145,6 +172,18 @@ class ActionModule(ModuleAction):
         other._connection = copy.copy(self._connection)
         other._connection.become = copy.copy(self._connection.become)
         return lambda command: other._low_level_execute_command(command)["rc"] == 0
+
+
+@contextlib.contextmanager
+def _environment_of(variables: Mapping[str, Any]) -> Iterator[None]:
+    """This process, which works on this one task, with these environment variables of the task."""
+    before = dict(os.environ)
+    os.environ.update({name: str(value) for name, value in variables.items()})
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def _run(command: List[str]) -> Tuple[int, str, str]:

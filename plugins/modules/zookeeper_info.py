@@ -143,138 +143,69 @@ outage:
   returned: with O(stopping)
   type: str
   sample: "the ensemble does not serve while server 1 restarts: it is the only one"
+idle:
+  description: Whether it was found that the server has run without a quorum for so long that it may stop for this reason alone.
+  returned: with O(stopping)
+  type: bool
+  sample: false
 """
-
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Dict, List
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.four_letter_words import (
     outage,
-    says_it_does_not_serve,
-    server_state,
     unmet,
     verdict,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
-from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import (
-    Progress,
-    told_into,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.ensemble_gate import (
+    ENSEMBLE_OPTIONS,
+    EnsembleGate,
+    question_of,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import Steady, wait_until
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import told_into
 
-# The default of initLimit (10) in ticks of 2 s: so long a server may read and fetch its database before
-# it serves, and that is not to be disturbed.
-NOT_SERVING_SECONDS = 20
-# Between two lines about what is waited for.
-TELL_SECONDS = 5.0
-SERVER = {
-    "id": {"type": "int"},
-    "address": {"type": "str", "required": True},
-    "port": {"type": "int", "default": 2181},
-}
 OPTIONS = {
-    "servers": {"type": "list", "elements": "dict", "required": True, "options": SERVER},
+    **ENSEMBLE_OPTIONS,
     "wait": {"type": "bool", "default": False},
-    "required": {"type": "list", "elements": "int"},
-    "stopping": {"type": "int"},
-    "unmended": {"type": "list", "elements": "int"},
-    "quiet_seconds": {"type": "float", "default": 0.0},
-    "lists": {"type": "list", "elements": "list"},
-    "timeout": {"type": "int", "default": 120},
     "progress": {"type": "path"},
 }
-
-
-def wrong_parameters(params: Dict[str, Any]) -> str:
-    """Return what is wrong with the parameters beyond their types; "" if nothing."""
-    if not params["servers"]:
-        return "servers: the list is empty."
-    if params["timeout"] < 0:
-        return f"timeout={params['timeout']}: must not be negative."
-    known = {server["id"] for server in params["servers"]}
-    named = {"required": params["required"] or [], "stopping": [params["stopping"]]}
-    named["unmended"] = params["unmended"] or []
-    named["lists"] = [int(number) for each in params["lists"] or [] for number in each]
-    for option, ids in named.items():
-        for number in ids:
-            if number is not None and number not in known:
-                return f"{option}={number}: no entry of servers has this id."
-    return ""
-
-
-def states_of(servers: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
-    """Return the state of each server; all are asked at once, as one that is gone may be slow to say so."""
-    with ThreadPoolExecutor(max_workers=len(servers)) as pool:
-        return list(pool.map(server_state, servers))
 
 
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(argument_spec=OPTIONS, supports_check_mode=True)
-    params = module.params
-    wrong = wrong_parameters(params)
-    if wrong:
-        remedy = "name at least one server, and others only by their ids"
-        module.fail_json(msg=Problem("options.servers", wrong, remedy).line())
-    states: List[Dict[str, Any]] = []
-    lists = [[int(number) for number in each] for each in params["lists"] or []]
-    stopping = params["stopping"]
-    asked = (params["required"], stopping, lists, params["unmended"] or ())
-    quiet, idle = Steady(params["quiet_seconds"]), Steady(NOT_SERVING_SECONDS)
-    missing: List[str] = []
-    progress = Progress(told_into(params["progress"], module.log), every=TELL_SECONDS)
-
-    def met() -> bool:
-        states[:] = states_of(params["servers"])
-        missing[:] = unmet(states, *asked)
-        # Both are told of every look.
-        harmless = stopping is not None and idle(says_it_does_not_serve(states, stopping))
-        if harmless:
-            missing[:] = []
-        own = "" if stopping is None else f"server {stopping}: "
-        progress.tell(
-            lambda: f"{own}waiting for {progress.seconds():.0f} s:"
-            f" {'; '.join(missing) or 'quiet so far'}"
-        )
-        return quiet(not missing) or harmless
-
+    try:
+        question = question_of(module.params)
+    except ProblemError as error:
+        module.fail_json(msg=str(error))
+    stopping = question.stopping
+    gate = EnsembleGate(question)
+    own = "" if stopping is None else f"server {stopping}: "
+    tell = told_into(module.params["progress"], module.log)
     # Check mode shows what a turn would have to wait for.
     looks_once = module.check_mode and stopping is not None
-    waits = params["wait"] and not looks_once
-    if not wait_until(met, params["timeout"] if waits else 0, poll_seconds=0.2) and waits:
-        missing[:] = missing or [f"the state was not good for {params['quiet_seconds']:g} s"]
+    waits = module.params["wait"] and not looks_once
+    if waits:
+        gate.wait(question.wait_seconds, lambda line: tell(own + line))
+    else:
+        gate.look()
+    states, missing = gate.states, gate.missing
     result = {"servers": states, "whole": not unmet(states), "missing": missing}
     if stopping is not None:
-        cost = outage(lists or [[state["id"] for state in states]], stopping)
-        result.update(outage=cost, lines=[verdict(missing, stopping, cost)])
+        cost = outage(question.lists or [[state["id"] for state in states]], stopping)
+        result.update(outage=cost, lines=[verdict(missing, stopping, cost)], idle=gate.idle)
         if cost and waits and not missing:
             module.warn(f"{cost[0].upper()}{cost[1:]}.")
     if waits and missing:
-        reasons = "; ".join(missing)
         problem = Problem(
             "ensemble.not_ready",
-            f"waited {params['timeout']} s for ZooKeeper: {reasons}",
+            f"waited {question.wait_seconds:g} s for ZooKeeper: {'; '.join(missing)}",
             "bring back what is missing (playbooks/status.yml shows it, its logs say why), then run again",
         )
         if stopping is not None:
-            remedy = (
-                "bring back what is missing (playbooks/status.yml shows it), then run it again, it"
-                " goes on from here"
-            )
-            if not any(state["serving"] for state in states):
-                remedy = (
-                    "none serves, so that turns cannot help: run playbooks/stop.yml, then"
-                    " playbooks/site.yml, which starts them together"
-                )
-            problem = Problem(
-                "gate.waiting",
-                f"waited {params['timeout']} s, and it may not be stopped yet: {reasons}. It was not stopped",
-                remedy,
-                (f"server {stopping}",),
-            )
+            problem = gate.waited_in_vain()
         module.fail_json(msg=problem.line(), **result)
     if waits:
         for state in states:

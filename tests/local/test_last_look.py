@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Between the gate's pass and the stop of a broker the cluster changes: the broker is not stopped."""
+"""Between the gate's pass and the stop of a member the cluster changes: the member is not stopped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.local.support import PLAY_TIMEOUT
-from tests.local.watching import changed
+from tests.local.watching import changed, ensemble_is_whole, zookeeper_mode
 from tests.support.outside import wait_until
 from tests.support.watching import cluster_is_whole
 
@@ -25,23 +25,34 @@ exec {python} "$@"
 
 
 @pytest.fixture
-def held(cluster, tmp_path):
-    """Where a file `hold` keeps the next module on kafka-2 from its beginning."""
+def held(cluster, tmp_path, request):
+    """Where a file `hold` keeps the next module on a host (the parameter, with its variables) from its beginning."""
+    name, variables = request.param
     python = tmp_path / "python"
     python.write_text(PYTHON.format(place=tmp_path, python=sys.executable))
     python.chmod(0o755)
-    cluster.configure("kafka-2", ansible_python_interpreter=str(python))
+    cluster.configure(name, ansible_python_interpreter=str(python), **variables)
     try:
         yield tmp_path
     finally:
         (tmp_path / "hold").unlink(missing_ok=True)
-        (cluster.overlay / "host_vars" / "kafka-2.yml").unlink()
+        (cluster.overlay / "host_vars" / f"{name}.yml").unlink()
         cluster.play("start.yml")
         wait_until(lambda: cluster_is_whole(cluster), 120, "whole again")
 
 
+def says(process, log, words):
+    """Whether a run that goes on has said it."""
+    assert process.poll() is None or words in log.read_text(), log.read_text()
+    return words in log.read_text()
+
+
+BOTH = pytest.mark.parametrize("comes_back", [False, True], ids=["stays away", "comes back"])
+
+
 @pytest.mark.soak
-@pytest.mark.parametrize("comes_back", [False, True], ids=["stays away", "comes back"])
+@BOTH
+@pytest.mark.parametrize("held", [("kafka-2", {})], indirect=True, ids=["kafka-2"])
 def test_a_broker_is_lost_behind_the_gate(cluster, held, comes_back):
     """Two of three replicas must be in sync, and with kafka-3 gone kafka-2 may not stop.
 
@@ -52,15 +63,14 @@ def test_a_broker_is_lost_behind_the_gate(cluster, held, comes_back):
     before = cluster.processes()
     arguments = ("-e", "broker=2", "-e", f"kafka_wait_timeout_seconds={120 if comes_back else 15}")
     with cluster.playing("rolling_restart.yml", *arguments) as (process, log):
-
-        def says(words):
-            assert process.poll() is None or words in log.read_text(), log.read_text()
-            return words in log.read_text()
-
         # Of a task Ansible shows the name with its first result: this one only includes the gate, with its quiet time.
-        wait_until(lambda: says("Ask whether this broker may stop"), 300, "its turn")
+        wait_until(lambda: says(process, log, "Ask whether this broker may stop"), 300, "its turn")
         (held / "hold").touch()
-        wait_until(lambda: says("Wait until this broker may stop"), 120, "the gate has passed")
+        wait_until(
+            lambda: says(process, log, "Wait until this broker may stop"),
+            120,
+            "the gate has passed",
+        )
         wait_until((held / "held").exists, 120, "the module that stops it")
         cluster.supervisorctl("stop", "kafka-3")
         wait_until(
@@ -69,7 +79,11 @@ def test_a_broker_is_lost_behind_the_gate(cluster, held, comes_back):
             "broker 3 is gone",
         )
         (held / "hold").unlink()
-        wait_until(lambda: says("broker 2: it may not stop any more: "), 120, "it was asked again")
+        wait_until(
+            lambda: says(process, log, "broker 2: it may not stop any more: "),
+            120,
+            "it was asked again",
+        )
         assert cluster.process("kafka-2") == before["kafka-2"]
         if comes_back:
             cluster.supervisorctl("start", "kafka-3")
@@ -84,3 +98,47 @@ def test_a_broker_is_lost_behind_the_gate(cluster, held, comes_back):
         assert "not registered: broker 3" in text and "It was not stopped" in text
         assert cluster.process("kafka-2") == before["kafka-2"]
     assert not list((cluster.instance("kafka-2") / "conf").glob(".*-stop-*"))
+
+
+@pytest.mark.soak
+@BOTH
+@pytest.mark.parametrize(
+    "held",
+    [("zookeeper-2", {"zookeeper_config": {"maxClientCnxns": 124}})],
+    indirect=True,
+    ids=["zookeeper-2"],
+)
+def test_a_zookeeper_server_is_lost_behind_the_gate(cluster, held, comes_back):
+    """Without zookeeper-3 the first server has no quorum alone, so that zookeeper-2 may not stop."""
+    wait_until(lambda: ensemble_is_whole(cluster), 120, "whole before")
+    before = cluster.processes()
+    limit = "zookeeper_wait_timeout_seconds=" + ("120" if comes_back else "15")
+    arguments = ("--limit", "zookeeper-2", "-e", limit)
+    with cluster.playing("rolling_restart.yml", *arguments) as (process, log):
+        # Until it is stopped no other module runs on its host.
+        wait_until(lambda: says(process, log, "Restart of "), 300, "its turn")
+        (held / "hold").touch()
+        wait_until((held / "held").exists, 120, "the module that stops it")
+        assert says(process, log, "Wait until the other servers have a quorum without this one")
+        cluster.supervisorctl("stop", "zookeeper-3")
+        (held / "hold").unlink()
+        wait_until(
+            lambda: says(process, log, "server 2: it may not stop any more: server 3 at "),
+            120,
+            "it was asked again",
+        )
+        assert cluster.process("zookeeper-2") == before["zookeeper-2"]
+        assert zookeeper_mode(cluster, "zookeeper-2")
+        if comes_back:
+            cluster.supervisorctl("start", "zookeeper-3")
+        process.wait(PLAY_TIMEOUT)
+        text = " ".join(log.read_text().split())  # long lines are wrapped
+    if comes_back:
+        assert process.returncode == 0, text
+        assert changed(before, cluster.processes()) == {"zookeeper-2", "zookeeper-3"}
+    else:
+        assert process.returncode == 2, text
+        assert "[gate.waiting] server 2: waited 15 s, and it may not be stopped yet: " in text
+        assert "1 of 3 serve without server 2, 2 are needed. It was not stopped" in text
+        assert cluster.process("zookeeper-2") == before["zookeeper-2"]
+    assert not list((cluster.instance("zookeeper-2") / "conf").glob(".*-stop-*"))

@@ -16,8 +16,10 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 HERE, SENT = "here", "sent"
 
 
-def both(place, module, tasks, *options, unsendable=True, **variables):
+def both(place, module, tasks, *options, unsendable=True, environment=None, **variables):
     """Run tasks (name -> arguments of `module`) on both hosts; returns (output, results here, results sent).
+
+    `environment` is that of the play.
 
     Each host has a variable `place`, a directory of its own below `place`; `variables` are name -> value.
     Where `unsendable`, a module would fail on the host that answers itself.
@@ -34,7 +36,9 @@ def both(place, module, tasks, *options, unsendable=True, **variables):
         hosts[HERE]["ansible_shell_executable"] = "/nonexistent"
     inventory = {"all": {"hosts": hosts, "vars": {"ansible_connection": "local", **variables}}}
     (place / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
-    (place / "play.yml").write_text(yaml.safe_dump([_play(place, module, tasks)]), encoding="utf-8")
+    (place / "play.yml").write_text(
+        yaml.safe_dump([_play(place, module, tasks, environment or {})]), encoding="utf-8"
+    )
     done = subprocess.run(
         [
             str(Path(sys.executable).with_name("ansible-playbook")),
@@ -52,7 +56,7 @@ def both(place, module, tasks, *options, unsendable=True, **variables):
     return done.stdout, here, json.loads(texts[SENT])
 
 
-def _play(results, module, tasks):
+def _play(results, module, tasks, environment):
     """Each task, and all that they return in a file for each host."""
     called = [
         {"name": name, module: arguments, "register": name, "ignore_errors": True}
@@ -69,4 +73,9 @@ def _play(results, module, tasks):
         "diff": False,
         "vars": {"ansible_shell_executable": "/bin/sh"},
     }
-    return {"hosts": "all", "gather_facts": False, "tasks": [*called, last]}
+    return {
+        "hosts": "all",
+        "gather_facts": False,
+        "environment": environment,
+        "tasks": [*called, last],
+    }

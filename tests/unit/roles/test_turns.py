@@ -68,22 +68,73 @@ def test_only_behind_the_last_turn_the_quiet_time_is_the_waits_own():
     assert told[0]["kafkaops.cluster.kafka_cluster_info"]["wait"]["quiet_seconds"]
 
 
-def tasks_from(name):
-    """The tasks of a file of the role kafka, those of the files that it includes or imports in their places."""
-    for task in yaml.safe_load((ROLES / "kafka" / "tasks" / name).read_text()):
+def tasks_from(role, name):
+    """The tasks of a file of the role, those of the files that it includes or imports in their places."""
+    for task in yaml.safe_load((ROLES / role / "tasks" / name).read_text()):
         included = task.get("ansible.builtin.include_tasks") or task.get(
             "ansible.builtin.import_tasks"
         )
-        yield from tasks_from(included) if included else [task]
+        if included:
+            variables = task.get("vars", {})
+            yield from ({**each, "of": variables} for each in tasks_from(role, included))
+        else:
+            yield task
+
+
+def modules_of(tasks):
+    """The module of each task, "" for a block."""
+    return [
+        next(key for key in task if "." in key) if "block" not in task else "" for task in tasks
+    ]
 
 
 def test_between_the_last_look_and_the_stop_nothing_runs_on_any_host():
     """Only what the controller does by itself: each call of a module would make the look older."""
-    turn = list(tasks_from("turn.yml"))
-    modules = [
-        next(key for key in task if "." in key) if "block" not in task else "" for task in turn
-    ]
+    turn = list(tasks_from("kafka", "turn.yml"))
+    modules = modules_of(turn)
     look = modules.index("kafkaops.cluster.kafka_broker_gate")
     stop = modules.index("kafkaops.cluster.jvm_instance")
     assert turn[stop]["kafkaops.cluster.jvm_instance"]["state"] == "started"
     assert set(modules[look + 1 : stop]) <= {"ansible.builtin.debug"}
+
+
+@pytest.mark.parametrize(
+    "role, name, last",
+    [
+        ("kafka", "turn.yml", "__kafka_gate_again"),
+        ("kafka", "drill_broker.yml", "__kafka_gate_again"),
+        ("zookeeper", "turn.yml", "__zookeeper_gate_again"),
+        ("zookeeper", "drill_stop.yml", "__zookeeper_gate_again"),
+    ],
+)
+def test_what_stops_behind_a_gate_asks_once_more(role, name, last):
+    found = list(tasks_from(role, name))
+    gate = f"__{role}_gate_last"
+    stops = [
+        each
+        for each, module in zip(found, modules_of(found))
+        if module == "kafkaops.cluster.jvm_instance" and gate in str(each[module].get("gate"))
+    ]
+    assert stops and all(last in each["of"][gate] for each in stops)
+
+
+@pytest.mark.parametrize("connection, asks", [("local", True), ("ssh", False)])
+@pytest.mark.parametrize("idle", [True, False])
+def test_the_controller_asks_once_more_only_where_it_has_asked_before(connection, asks, idle):
+    servers = [
+        {"id": each, "host": f"z{each}", "address": "z", "client_port": 2181} for each in (1, 2, 3)
+    ]
+    known = {
+        "inventory_hostname": "z2",
+        "ansible_play_hosts": ["z1", "z2", "z3"],
+        "hostvars": {"z1": {}, "z2": {}, "z3": {}, "asking": {"ansible_connection": connection}},
+        "kafka_admin_host": "asking",
+        "kafka_cluster_name": "kafka",
+        "kafkaops_preflight": {"servers": {"kafka": servers}, "ids": {"z2": {"myid": 2}}},
+        "zookeeper_gate": {"idle": idle},
+    }
+    question = evaluated("zookeeper", "__zookeeper_gate_again", known)
+    assert bool(question) is asks
+    if asks:
+        assert (question["stopping"], question["idle"], question["quiet_seconds"]) == (2, idle, 1)
+        assert [each["id"] for each in question["servers"]] == [1, 2, 3]

@@ -11,21 +11,9 @@ settings of topics that were not seen before, and in KRaft mode the quorum.
 from __future__ import annotations
 
 import contextlib
-import functools
 import time
 from dataclasses import dataclass, replace
-from typing import (
-    TYPE_CHECKING,
-    Callable,
-    ContextManager,
-    Dict,
-    Iterator,
-    List,
-    Optional,
-    Sequence,
-    Tuple,
-    TypeVar,
-)
+from typing import TYPE_CHECKING, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import health
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import quorum as controllers
@@ -39,10 +27,15 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
     AdminError,
     FinalError,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling import gate
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling import gate, last_look
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.gate import (
     Accepted,
     Verdict,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.last_look import (
+    AtHand,
+    Look,
+    T,
 )
 
 if TYPE_CHECKING:
@@ -56,9 +49,6 @@ if TYPE_CHECKING:
 
 # So often are metadata read again for a topic whose settings nobody has.
 SETTLING = 3
-# Why the broker may not stop now, nothing where it may: one look.
-Look = Callable[[], List[str]]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -402,29 +392,27 @@ class Gatekeeper:
 def until_stopped(
     question: Question,
     make_client: Callable[[], KafkaClient],
-    attempt: Callable[[Callable[[], ContextManager[Look]]], Tuple[T, List[str]]],
+    attempt: Callable[[AtHand], Tuple[T, List[str]]],
     log: Callable[[str], None] = lambda text: None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> T:
-    """What `attempt` returns of the stop of the one broker, behind the gate; AdminError if it may not stop.
-
-    `attempt(at_hand)` takes a last look with the context that `at_hand()` makes, right before the stop, and
-    returns its result with why it was not made. Then what has changed is waited for, as the gate does.
-    """
+    """What `attempt` returns of the stop of the one broker, as `last_look.until_stopped`; AdminError if it may not."""
     (broker,) = question.brokers
-    began: Optional[float] = None
-    while True:
-        keeper = Gatekeeper(question)
-        result, reasons = attempt(functools.partial(keeper.at_hand, make_client))
-        if not reasons:
-            return result
-        log(f"it may not stop any more: {'; '.join(reasons)}")
-        began = clock() if began is None else began
-        if clock() - began >= question.wait_seconds:
-            verdict = Verdict(broker, gate.WAIT)
-            raise AdminError(gate.waited_in_vain(verdict, round(question.wait_seconds), reasons))
-        keeper.wait(make_client, clock, sleep, log)
+
+    def in_vain(reasons: List[str]) -> AdminError:
+        verdict = Verdict(broker, gate.WAIT)
+        return AdminError(gate.waited_in_vain(verdict, round(question.wait_seconds), reasons))
+
+    return last_look.until_stopped(
+        attempt,
+        lambda: Gatekeeper(question).at_hand(make_client),
+        lambda: Gatekeeper(question).wait(make_client, clock, sleep, log),
+        in_vain,
+        question.wait_seconds,
+        log,
+        clock,
+    )
 
 
 def _reasons(found: Verdict) -> List[str]:

@@ -69,9 +69,9 @@ def test_a_process_is_stopped_only_with_leave_of_the_gate(tmp_path):
         **SETTINGS,
         "ready": [{"host": "127.0.0.1", "port": "{{ ports[inventory_hostname] }}"}],
     }
-    nobody = f"127.0.0.1:{free_port()}"
+    nobody, port = f"127.0.0.1:{free_port()}", free_port()
+    # Where the brokers are, tells the environment of the play.
     gate = {
-        "bootstrap_servers": nobody,
         "broker": 1,
         "timeout": 1,
         "wait_seconds": 1,
@@ -81,6 +81,8 @@ def test_a_process_is_stopped_only_with_leave_of_the_gate(tmp_path):
         "sasl_password": SECRET,
     }
     anyway = {**gate, "accept_unavailable": ["all"]}
+    servers = [{"id": each, "address": "127.0.0.1", "port": port} for each in (1, 2, 3)]
+    ensemble = {"servers": servers, "stopping": 1, "timeout": 0}
     tasks = {
         "staged": {
             **settings,
@@ -95,7 +97,15 @@ def test_a_process_is_stopped_only_with_leave_of_the_gate(tmp_path):
         "started": {**settings, "state": "started", "gate": gate},
         "wrong": {**settings, "state": "stopped", "gate": {"brokers": "one"}},
         "kept": {**settings, "state": "started", "restart": True, "gate": gate},
+        "unknown": {**settings, "state": "stopped", "gate": {**ensemble, "stopping": 4}},
+        "without": {**settings, "state": "started", "restart": True, "gate": ensemble},
         "runs": {**settings, "state": "probe"},
+        "alone": {
+            **settings,
+            "state": "started",
+            "restart": True,
+            "gate": {**ensemble, "servers": servers[:1]},
+        },
         "restarted": {**settings, "state": "started", "restart": True, "gate": anyway},
         "stopped": {**settings, "state": "removed", "gate": anyway},
     }
@@ -105,6 +115,7 @@ def test_a_process_is_stopped_only_with_leave_of_the_gate(tmp_path):
         tasks,
         "-vvv",
         unsendable=False,
+        environment={"KAFKA_BOOTSTRAP_SERVERS": nobody},
         ports={name: free_port() for name in ("here", "sent")},
     )
     assert SECRET not in output
@@ -113,8 +124,13 @@ def test_a_process_is_stopped_only_with_leave_of_the_gate(tmp_path):
         assert found["wrong"]["failed"] and "gate: " in found["wrong"]["msg"]
         assert found["kept"]["failed"] and nobody in found["kept"]["msg"], found["kept"]
         assert found["runs"]["pid"] == found["started"]["pid"]
-        again = found["restarted"]
-        assert again["changed"] and again["pid"] != found["runs"]["pid"]
-        assert again["looked_ms"] <= again["took"]["from_ms"]
+        assert "stopping=4: no entry of servers has this id" in found["unknown"]["msg"]
+        assert found["without"]["failed"] and "[gate.waiting] server 1: " in found["without"]["msg"]
+        assert f"server 2 at 127.0.0.1:{port}: " in found["without"]["msg"], found["without"]
+        for before, after in (("runs", "alone"), ("alone", "restarted")):
+            again = found[after]
+            assert again["changed"] and again["pid"] != found[before]["pid"], after
+            assert again["looked_ms"] <= again["took"]["from_ms"]
         assert found["stopped"]["changed"] and found["stopped"]["looked_ms"]
     assert "broker 1: it may not stop any more: " in output
+    assert "server 1: it may not stop any more: " in output

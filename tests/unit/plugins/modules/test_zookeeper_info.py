@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
 
 import pytest
 from ansible.module_utils import basic
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils import waiting
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.ensemble_gate import (
+    EnsembleGate,
+)
 from ansible_collections.kafkaops.cluster.plugins.modules import zookeeper_info
 from tests.support.outside import free_port
 from tests.support.run_module import run_module
@@ -24,7 +27,6 @@ class Ended(Exception):
 def run(monkeypatch):
     """Run the module with servers as they are made up, and with a clock of its own."""
     clock = [0.0]
-    monkeypatch.setattr(waiting.time, "monotonic", lambda: clock[0])
 
     def sleep(seconds):
         clock[0] += seconds
@@ -39,21 +41,18 @@ def run(monkeypatch):
     monkeypatch.setattr(basic.AnsibleModule, "fail_json", ended("fail"))
     warnings = []
     monkeypatch.setattr(basic.AnsibleModule, "warn", lambda _module, text: warnings.append(text))
-    monkeypatch.setattr(
-        zookeeper_info,
-        "wait_until",
-        lambda met, seconds, poll_seconds: waiting.wait_until(
-            met, seconds, lambda: clock[0], sleep, poll_seconds
-        ),
-    )
-    monkeypatch.setattr(
-        zookeeper_info, "Steady", lambda seconds: waiting.Steady(seconds, lambda: clock[0])
-    )
 
     def call(states, check_mode=False, **arguments):
         warnings.clear()
         clock[0] = 0.0
-        monkeypatch.setattr(zookeeper_info, "states_of", lambda _servers: states(clock[0]))
+        made_up = {
+            "ask": lambda _servers: states(clock[0]),
+            "clock": lambda: clock[0],
+            "sleep": sleep,
+        }
+        monkeypatch.setattr(
+            zookeeper_info, "EnsembleGate", functools.partial(EnsembleGate, **made_up)
+        )
         servers = [{"id": each["id"], "address": "z"} for each in states(0)]
         given = {"servers": servers, "wait": True, "_ansible_check_mode": check_mode, **arguments}
         with patch_module_args(given), pytest.raises(Ended) as caught:
@@ -94,12 +93,12 @@ def test_a_server_that_has_no_quorum_for_long_is_not_waited_for(run):
     """An election is soon over, and so is the reading of a database."""
     looking = [state(number, None, LOOKING) for number in (1, 2)] + [state(3, None, "refused")]
     result, _warnings = run(lambda _now: looking, stopping=2, timeout=120)
-    assert result["kind"] == "exit" and 20 <= result["seconds"] < 21
+    assert result["kind"] == "exit" and 20 <= result["seconds"] < 21 and result["idle"]
     whole = [state(1, "leader", synced=2), state(2, "follower"), state(3, "follower")]
     result, _warnings = run(
         lambda now: looking if now < 5 else whole, stopping=2, quiet_seconds=1, timeout=120
     )
-    assert result["kind"] == "exit" and 6 <= result["seconds"] < 7
+    assert result["kind"] == "exit" and 6 <= result["seconds"] < 7 and not result["idle"]
 
 
 def test_one_good_look_between_two_elections_is_not_enough(run):

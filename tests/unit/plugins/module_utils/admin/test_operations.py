@@ -25,13 +25,15 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.sta
     status,
     what_started,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.ensemble_gate import (
+    wrong_parameters,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.order import (
     roll_order,
     turn_events,
     unmended,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import find, major
-from ansible_collections.kafkaops.cluster.plugins.modules.zookeeper_info import wrong_parameters
 
 SRVR = """Zookeeper version: 3.9.5-abc, built on 2025-01-01 00:00 UTC
 Latency min/avg/max: 0/0.5/4
