@@ -91,24 +91,45 @@ def test_a_changed_broker_setting_survives_an_interruption_and_rolls(rolling):
     ), "it says why it restarts"
     assert led_by_others(rolling) == [], "Kafka itself would take five minutes"
     # 0.02 to 0.04 s with a load of 40. The bound is for what takes its own time, such as a wait.
-    gaps = from_answer_to_sigterm(rolling, run.text)
+    stops = sigterms(rolling)
+    gaps = from_answer_to_sigterm(stops, run.text)
     print(f"from the brokers' last answer to SIGTERM: {gaps} s")
     assert len(gaps) == 3 and max(gaps.values()) < 15, gaps
+    between = from_whole_to_sigterm(stops, load.watch)
+    print(f"from all in sync to the next SIGTERM, of which 3 s are the quiet time: {between} s")
+    assert len(between) == 2, (load.watch.events, load.watch.times, stops)
     run = rolling.deploy()
     assert run.changed() == 0, run.text
 
 
-def from_answer_to_sigterm(cluster, text):
-    """Seconds from the last look at the cluster before a turn, in the output of -v, to SIGTERM in the broker's log."""
-    # as YAML, which ansible.cfg sets
-    looks = [int(number) for number in re.findall(r"\blooked_ms: (\d+)", text)]
+def sigterms(cluster):
+    """Broker's name -> when it got its last SIGTERM by its own log, in seconds since the epoch."""
     found = {}
     for name in cluster.brokers:
         log = (cluster.instance(name) / "logs" / "server.log").read_text(errors="replace")
         when = re.findall(r"\[([^\]]+)\] INFO Terminating process due to signal SIGTERM", log)[-1]
-        stop = datetime.strptime(when, "%Y-%m-%d %H:%M:%S,%f").timestamp() * 1000
-        found[name] = round(stop - max(look for look in looks if look <= stop + 1)) / 1000
+        found[name] = datetime.strptime(when, "%Y-%m-%d %H:%M:%S,%f").timestamp()
     return found
+
+
+def from_answer_to_sigterm(stops, text):
+    """Seconds from the last look at the cluster before a turn, in the output of -v, to SIGTERM."""
+    # as YAML, which ansible.cfg sets
+    looks = [int(number) / 1000 for number in re.findall(r"\blooked_ms: (\d+)", text)]
+    return {
+        name: round(stop - max(look for look in looks if look <= stop + 0.001), 3)
+        for name, stop in stops.items()
+    }
+
+
+def from_whole_to_sigterm(stops, watch):
+    """Seconds from when a bystander saw all in sync again to the next SIGTERM: what a turn takes that is ours."""
+    whole = [at for (kind, _what), at in zip(watch.events, watch.times) if kind == "whole"]
+    return {
+        name: round(stop - max(at for at in whole if at <= stop), 1)
+        for name, stop in stops.items()
+        if stop > min(stops.values())
+    }
 
 
 @pytest.mark.soak

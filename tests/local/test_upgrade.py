@@ -13,6 +13,7 @@ import signal
 
 import pytest
 
+from tests.local.proof import labels, proven
 from tests.local.support import OFFSET, LocalCluster
 from tests.local.watching import ensemble_is_whole, modes, zookeeper_says
 from tests.support.load import Load
@@ -167,13 +168,15 @@ def test_a_run_that_was_killed_half_way_goes_on(upgraded, playbook, version):
 
 @pytest.mark.soak
 def test_zookeeper_goes_first_and_back(upgraded):
-    """Both products in one run; each server's data is copied before its release changes."""
+    """Both products in one run, with its proof; each server's data is copied before its release changes."""
     wants(upgraded, OLD, OLD_ZOOKEEPER)
     upgraded.play("rollback.yml")
     (leader,) = [name for name, mode in modes(upgraded).items() if mode == "leader"]
     wants(upgraded, NEW, NEW_ZOOKEEPER)
     with Load(upgraded, TOPIC, "upgrade of both products") as load:
-        upgraded.play("rolling_upgrade.yml")
+        _run, verdict = proven(upgraded, "rolling_upgrade.yml")
+    drawn = sorted(labels(verdict))
+    assert drawn == sorted(f"{name} restarted" for name in upgraded.names), drawn
     order = load.watch.check()
     assert order.index(leader) == 2 and set(order[:3]) == set(upgraded.zookeepers), order
     assert ensemble_runs(upgraded) == {NEW_ZOOKEEPER} and in_force(upgraded) == {(NEW, "3.8")}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import time
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
@@ -50,7 +51,8 @@ class Watch(threading.Thread):
     """Notes every change of what runs, from its `with` to its end; then answers questions about it.
 
     `events` is a list of (kind, what): ("down", names) when the set of instances whose port does not
-    answer has changed, ("whole", id of the controller) when every broker was registered and in sync.
+    answer has changed, ("whole", id of the controller) when every broker was registered and in sync. `times` has
+    the seconds since the epoch of each.
     `reasons` are pairs of a name and what was wrong when its port did not answer. `slow` are the names of
     those that took no connection for five seconds: their processes run, and come to nothing on a busy machine.
     """
@@ -59,7 +61,7 @@ class Watch(threading.Thread):
         super().__init__(daemon=True)
         self._cluster, self._done = cluster, threading.Event()
         self._addresses, self._brokers = cluster.addresses, frozenset(cluster.broker_ids)
-        self.events = []
+        self.events, self.times = [], []
         self.reasons, self.slow = set(), set()
         self.looks = 0
 
@@ -76,6 +78,10 @@ class Watch(threading.Thread):
             return False
         return True
 
+    def _note(self, kind, what):
+        self.times.append(time.time())
+        self.events.append((kind, what))
+
     def run(self):
         admin, down = self._cluster.admin(), frozenset()
         while not self._done.wait(0.1):
@@ -83,7 +89,7 @@ class Watch(threading.Thread):
             self.looks += 1
             if now != down:
                 down = now
-                self.events.append(("down", now))
+                self._note("down", now)
             if not now and (not self.events or self.events[-1][0] == "down"):
                 with contextlib.suppress(KafkaException):
                     found = admin.list_topics(timeout=5)
@@ -93,7 +99,7 @@ class Watch(threading.Thread):
                         for topic in found.topics.values()
                         for item in topic.partitions.values()
                     ):
-                        self.events.append(("whole", found.controller_id))
+                        self._note("whole", found.controller_id)
 
     def __enter__(self):
         self.start()
