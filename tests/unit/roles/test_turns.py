@@ -138,3 +138,36 @@ def test_the_controller_asks_once_more_only_where_it_has_asked_before(connection
     if asks:
         assert (question["stopping"], question["idle"], question["quiet_seconds"]) == (2, idle, 1)
         assert [each["id"] for each in question["servers"]] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "turn, asks",
+    [
+        ({"stopping": 2, "guarded": True}, True),
+        (
+            {"stopping": 2, "guarded": False},
+            False,
+        ),  # it does not serve, and its restart may be the cure
+        ({"stopping": None, "guarded": True}, False),  # it starts, or nobody lists it any more
+    ],
+)
+def test_a_change_of_the_list_asks_once_more_before_it_restarts_a_server(turn, asks):
+    servers = [
+        {"id": each, "host": f"z{each}", "address": "z", "client_port": 2181} for each in (1, 2, 3)
+    ]
+    lists = [[1, 2, 3], [1, 2, 3, 4]]
+    known = {
+        "hostvars": {"asking": {"ansible_connection": "local"}},
+        "kafka_admin_host": "asking",
+        "kafka_cluster_name": "kafka",
+        "kafkaops_preflight": {
+            "servers": {"kafka": servers},
+            "leaving": {"kafka": [{**servers[0], "id": 4, "host": "z4"}]},
+        },
+        "zookeeper_plan": {"turns": [{"required": [1, 3], "lists": lists, **turn}]},
+    }
+    question = evaluated("zookeeper", "__zookeeper_resize_again", known)
+    assert bool(question) is asks
+    if asks:
+        assert (question["stopping"], question["required"], question["lists"]) == (2, [1, 3], lists)
+        assert [each["id"] for each in question["servers"]] == [1, 2, 3, 4]
