@@ -58,17 +58,36 @@ def test_the_action_returns_what_the_module_returns(tmp_path, options):
     assert options or here["no_room"]["failed"]
 
 
+# A small service, which listens at a port of its host.
+SERVED = {
+    **SETTINGS,
+    "ready": [{"host": "127.0.0.1", "port": "{{ ports[inventory_hostname] }}"}],
+}
+SMALL = {
+    **SERVED,
+    "generation": {
+        **STAGED["generation"],
+        "java_home": "{{ place }}/java",
+        "environment": {},
+        "arguments": ["{conf}/server.properties"],
+        "files": {"server.properties": "port={{ ports[inventory_hostname] }}\n"},
+    },
+}
+
+
+def small_services(place):
+    """Make what both hosts start; skips where there is no supervisord."""
+    pytest.importorskip("supervisor")
+    for name in ("here", "sent"):
+        (place / name).mkdir()
+        write_java(str(place / name))
+
+
 @pytest.mark.soak
 def test_a_process_is_stopped_only_with_leave_of_the_gate(tmp_path):
     """Nobody can be asked, so that it is not; with consent to everything, it is. Its own start is not asked for."""
-    pytest.importorskip("supervisor")
-    for name in ("here", "sent"):
-        (tmp_path / name).mkdir()
-        write_java(str(tmp_path / name))
-    settings = {
-        **SETTINGS,
-        "ready": [{"host": "127.0.0.1", "port": "{{ ports[inventory_hostname] }}"}],
-    }
+    small_services(tmp_path)
+    settings = SERVED
     nobody, port = f"127.0.0.1:{free_port()}", free_port()
     # Where the brokers are, tells the environment of the play.
     gate = {
@@ -84,16 +103,7 @@ def test_a_process_is_stopped_only_with_leave_of_the_gate(tmp_path):
     servers = [{"id": each, "address": "127.0.0.1", "port": port} for each in (1, 2, 3)]
     ensemble = {"servers": servers, "stopping": 1, "timeout": 0}
     tasks = {
-        "staged": {
-            **settings,
-            "generation": {
-                **STAGED["generation"],
-                "java_home": "{{ place }}/java",
-                "environment": {},
-                "arguments": ["{conf}/server.properties"],
-                "files": {"server.properties": "port={{ ports[inventory_hostname] }}\n"},
-            },
-        },
+        "staged": SMALL,
         "started": {**settings, "state": "started", "gate": gate},
         "wrong": {**settings, "state": "stopped", "gate": {"brokers": "one"}},
         "kept": {**settings, "state": "started", "restart": True, "gate": gate},
@@ -134,3 +144,25 @@ def test_a_process_is_stopped_only_with_leave_of_the_gate(tmp_path):
         assert found["stopped"]["changed"] and found["stopped"]["looked_ms"]
     assert "broker 1: it may not stop any more: " in output
     assert "server 1: it may not stop any more: " in output
+
+
+@pytest.mark.soak
+def test_with_what_only_a_new_process_reads_it_is_not_asked_once_more(tmp_path):
+    """This process would ask otherwise than the gate has asked."""
+    small_services(tmp_path)
+    gate = {"broker": 1, "timeout": 1, "wait_seconds": 1}
+    restarted = {**SERVED, "state": "started", "restart": True, "gate": gate}
+    _output, here, sent = both(
+        tmp_path,
+        "kafkaops.cluster.jvm_instance",
+        {"staged": SMALL, "restarted": restarted, "stopped": {**restarted, "state": "removed"}},
+        unsendable=False,
+        environment={
+            "KAFKA_BOOTSTRAP_SERVERS": f"127.0.0.1:{free_port()}",
+            "LD_LIBRARY_PATH": "/nonexistent",
+        },
+        ports={name: free_port() for name in ("here", "sent")},
+    )
+    for found in (here, sent):
+        assert found["restarted"]["changed"] and found["stopped"]["changed"], found
+        assert "looked_ms" not in found["stopped"]
