@@ -28,7 +28,10 @@ MODULES = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text(encoding="utf
 # Modules of drills and proofs, which are asked for one thing.
 ONE_THING = {"kafka_benchmark", "kafka_drill", "kafka_guarantee"}
 # What is done, not declared: it is seen in kafka_topics_info and kafka_cluster_info.
-DEEDS = {"kafka_features", "kafka_leader_election", "kafka_reassignment", "kafka_records"}
+DEEDS = {
+    *("kafka_features", "kafka_leader_election", "kafka_reassignment", "kafka_records"),
+    "kafka_voters",
+}
 
 
 def names_in(path):

@@ -24,8 +24,10 @@ seconds without a fetch are what Kafka itself takes for its absence.
 
 from __future__ import annotations
 
+import base64
+import uuid
 from dataclasses import dataclass
-from typing import Any, Collection, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Collection, Dict, List, Mapping, Optional, Tuple, Union
 
 FETCHED_MS = 2000
 CAUGHT_UP_MS = 3000
@@ -37,12 +39,14 @@ class Replica:
     """A node that keeps the metadata. `end`: its log end offset, -1 unknown; `fetched` and `caught_up`: when
 
     it did so last, -1 unknown. Of the leader `fetched` is unknown, and `caught_up` is the present time.
+    `directory`: id of the directory where it keeps them, as Kafka writes it; "" in a static quorum.
     """
 
     id: int
     end: int = -1
     fetched: int = -1
     caught_up: int = -1
+    directory: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,11 @@ class Quorum:
     def head(self) -> Optional[Replica]:
         """The leader among the voters, None where it is not known."""
         return next((each for each in self.voters if each.id == self.leader), None)
+
+    @property
+    def static(self) -> bool:
+        """Whether the voters stand in the nodes' configuration: only those of a dynamic quorum have ids of directories."""
+        return any(not each.directory for each in self.voters)
 
     @property
     def now(self) -> int:
@@ -103,6 +112,19 @@ class Quorum:
         return None if moment < 0 or self.now < 0 else max(0, self.now - moment)
 
 
+def uuid_text(given: Union[uuid.UUID, str, None]) -> str:
+    """A UUID as Kafka writes it, 22 characters of base64; "" for none."""
+    found = uuid.UUID(given) if isinstance(given, str) else given
+    if found is None or not found.int:
+        return ""
+    return base64.urlsafe_b64encode(found.bytes).decode("ascii").rstrip("=")
+
+
+def uuid_of(text: str) -> uuid.UUID:
+    """The UUID that Kafka writes so. ValueError where it is none."""
+    return uuid.UUID(bytes=base64.urlsafe_b64decode(f"{text}=="))
+
+
 def quorum_of(answer: Mapping[str, Any]) -> Quorum:
     """The Quorum of one partition of a DescribeQuorum answer. ValueError where it has an error."""
     if answer.get("error"):
@@ -115,6 +137,7 @@ def quorum_of(answer: Mapping[str, Any]) -> Quorum:
                 int(each["log_end_offset"]),
                 int(each.get("last_fetch_timestamp", -1)),
                 int(each.get("last_caught_up_timestamp", -1)),
+                uuid_text(each.get("replica_directory_id")),
             )
             for each in answer.get(key) or ()
         ]

@@ -34,6 +34,7 @@ OPTIONS = {
     "kafka_records": {"topics": [{"name": "t", "all": True}], "allow": ["delete_records"]},
     "kafka_retention": {"policies": [{"match": ".*", "keep_for": "1d"}]},
     "kafka_topics": {"topics": [{"name": "t"}]},
+    "kafka_voters": {"voters": [{"id": 1}]},
     "kafka_users": {"users": [{"name": "u", "password": "geheim"}]},
 }
 # Works only on a cluster that it has made itself, and throws away.

@@ -4,13 +4,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import shutil
 import subprocess
 
 import pytest
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.voters import (
+    client as voters_client,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration import features
-from tests.support.bare_cluster import KRAFT_VERSION, shared_releases, unpack_release
+from tests.integration.topics.conftest import PORT_BASE
+from tests.support.bare_cluster import (
+    KRAFT_VERSION,
+    LOG4J2,
+    BareCluster,
+    Instance,
+    shared_releases,
+    unpack_release,
+)
+from tests.support.outside import wait_until
 from tests.support.run_module import Modules, run_module
 
 
@@ -128,3 +142,155 @@ def test_the_levels_of_a_release_are_those_that_kafkas_own_tool_sets(line):
     found = {name: int(level) for name, level in re.findall(r"^(\S+)=(\d+)", told, re.MULTILINE)}
     assert found.pop(features.QUORUM) == features.QUORUM_LEVEL
     assert {name: level for name, level in found.items() if level} == features.LEVELS[line]
+
+
+class Apart:
+    """A controller beside a cluster, formatted to join its quorum: as a person makes one by hand."""
+
+    def __init__(self, cluster, node, home):
+        self.id, self.port, self.home = node, cluster.port_base + 40 + node, home
+        home.mkdir()
+        place = f"127.0.0.1:{cluster.port_base + 41}"
+        settings = {
+            "process.roles": "controller",
+            "node.id": node,
+            "log.dirs": home / "data",
+            "listeners": f"CONTROLLER://127.0.0.1:{self.port}",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.bootstrap.servers": place,
+        }
+        text = "".join(f"{key}={value}\n" for key, value in settings.items())
+        (home / "server.properties").write_text(text)
+        (home / "log4j2.yaml").write_text(LOG4J2)
+        model = cluster.broker_instances[1]
+        own = str(home / "server.properties")
+        logs = (f"-Dlog4j2.configurationFile={home / 'log4j2.yaml'}", f"{home / 'server.log'}")
+        command = [
+            (
+                logs[0]
+                if word.startswith("-Dlog4j2.configurationFile=")
+                else f"-Dinstance.log={logs[1]}" if word.startswith("-Dinstance.log=") else word
+            )
+            for word in model.command[:-1]
+        ]
+        self.instance = Instance(f"controller-{node}", [*command, own], home)
+        meta = (model.directory / "data" / "meta.properties").read_text()
+        self.cluster_id = re.search(r"^cluster.id=(.*)$", meta, re.MULTILINE)[1]
+        self.format()
+
+    def format(self):
+        """Format its directory, which is empty or not there."""
+        place = self.instance.command.index("kafka.Kafka")
+        command = [*self.instance.command[:place], "kafka.tools.StorageTool", "format"]
+        command += ["-t", self.cluster_id, "--no-initial-controllers"]
+        command += ["-c", str(self.home / "server.properties")]
+        subprocess.run(command, check=True, capture_output=True)
+
+    @property
+    def voter(self):
+        """As kafka_voters takes it."""
+        meta = (self.home / "data" / "meta.properties").read_text()
+        directory = re.search(r"^directory.id=(.*)$", meta, re.MULTILINE)[1]
+        return {"id": self.id, "directory_id": directory, "host": "127.0.0.1", "port": self.port}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("version", ["4.3.1"])
+def test_voters_come_go_and_are_replaced(tmp_path, monkeypatch, version):
+    """From a static quorum of one to a dynamic one of three and back; a dead voter comes back with an empty disk."""
+    sent = []
+    ours = voters_client.send
+
+    def counted(admin, request):
+        sent.append(request.name)
+        return ours(admin, request)
+
+    monkeypatch.setattr(voters_client, "send", counted)
+    with contextlib.ExitStack() as stack:
+        cluster = stack.enter_context(
+            BareCluster(
+                tmp_path / "c", PORT_BASE + 500, brokers=1, kraft=True, kafka_version=version
+            )
+        )
+
+        def voters(*apart, check=False, **more):
+            asked = {
+                "bootstrap_servers": cluster.bootstrap_servers,
+                "voters": [{"id": 1}, *(each.voter for each in apart)],
+                "operation_timeout": 60,
+                **more,
+            }
+            sent.clear()
+            return run_module("kafka_voters", asked, check=check)
+
+        def told():
+            """By Kafka's own tool."""
+            done = subprocess.run(
+                [
+                    *(str(cluster.kafka_release / "bin" / "kafka-metadata-quorum.sh"),),
+                    *("--bootstrap-server", cluster.bootstrap_servers, "describe", "--replication"),
+                ],
+                check=True,
+                capture_output=True,
+                text=True,
+            ).stdout
+            rows = [line.split() for line in done.splitlines()[1:]]
+            return {int(row[0]): row[1] for row in rows if row[-1] in ("Leader", "Follower")}
+
+        two, three = (Apart(cluster, node, tmp_path / str(node)) for node in (2, 3))
+        for each in (two, three):
+            stack.callback(each.instance.kill)
+        refused = voters(two)
+        assert refused.failed and refused.checks == [("voters.static", "voter 1")], refused.values
+        raised = run_module(
+            "kafka_features",
+            {"bootstrap_servers": cluster.bootstrap_servers, "levels": {"kraft.version": 1}},
+        )
+        assert raised.changed, raised.values
+
+        # planned before it runs
+        planned = voters(two, three, check=True)
+        assert planned.kinds == [("add", "voter 2"), ("add", "voter 3")] and planned.changed
+        assert sent == [] and list(told()) == [1]
+        # what does not run is waited for
+        late = voters(two, operation_timeout=2)
+        assert late.failed and "does not follow the leader" in late.msg, late.msg
+        assert sent == [] and not late.changed
+
+        for each in (two, three):
+            each.instance.start()
+        done = voters(two, three)
+        assert done.changed and not done.failed, done.values
+        assert sent == ["AddRaftVoterRequest"] * 2
+        assert told() == {each["id"]: each["directory_id"] for each in done.voters}
+        again = voters(two, three)
+        assert not again.changed and not again.failed and sent == []
+        assert voters(two).checks == [("voters.unknown", "voter 3")]
+
+        # Its disk is gone, and it with it.
+        before = three.voter["directory_id"]
+        three.instance.kill()
+        shutil.rmtree(three.home / "data")
+        three.format()
+        assert three.voter["directory_id"] != before
+        assert voters(two, three).checks == [("voters.other_directory", "voter 3")]
+        three.instance.start()
+        wait_until(
+            lambda: not voters(two, three, replaced=[3], check=True).checks, 30, "it is seen dead"
+        )
+        swapped = voters(two, three, replaced=[3])
+        assert swapped.kinds == [("remove", "voter 3"), ("add", "voter 3")], swapped.values
+        assert not swapped.failed and told()[3] == three.voter["directory_id"]
+        assert not voters(two, three, replaced=[3]).changed
+
+        # One that is down leaves; the other one may not then, since it is the majority.
+        three.instance.kill()
+        short = ("voters.majority", "voter 2")
+        wait_until(
+            lambda: short in voters(three, leaving=[2], check=True).checks, 30, "it is seen dead"
+        )
+        left = voters(two, leaving=[3])
+        assert left.changed and "2 voters" in str(left.warnings), left.values
+        assert not voters(two, leaving=[3]).changed
+        alone = voters(leaving=[2])
+        assert alone.changed and list(told()) == [1] and sent == ["RemoveRaftVoterRequest"]

@@ -148,7 +148,7 @@ def test_an_answer_of_kafka_becomes_a_quorum():
     def replica(number, fetched, caught_up):
         return {
             "replica_id": number,
-            "replica_directory_id": "x",
+            "replica_directory_id": "ed0d23d8-8d17-433b-aee0-1a2a5e4a3e1c",
             "log_end_offset": END,
             "last_fetch_timestamp": fetched,
             "last_caught_up_timestamp": caught_up,
@@ -164,11 +164,12 @@ def test_an_answer_of_kafka_becomes_a_quorum():
         "error": None,
     }
     found = quorum_of(answer)
+    disk = "7Q0j2I0XQzuu4BoqXko-HA"
     assert found == Quorum(
         2,
         9,
-        (Replica(1, END, NOW - 5, NOW - 6), Replica(2, END, -1, NOW)),
-        (Replica(4, END, NOW - 7, NOW - 7),),
+        (Replica(1, END, NOW - 5, NOW - 6, disk), Replica(2, END, -1, NOW, disk)),
+        (Replica(4, END, NOW - 7, NOW - 7, disk),),
     )
     assert found.to_dict()["voters"][0] == {
         "id": 1,
