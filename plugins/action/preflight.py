@@ -135,7 +135,9 @@ WITHOUT_ABSENT = (
     "ensemble.server_list",
 )
 # Arguments that the playbook gives, and phases/lock.yml again where it has to look once more.
-ASKED = ("enforce", "leave_absent", "leaving", "purpose", "replaced", "resize", "topics")
+ASKED = (
+    *("enforce", "leave_absent", "leaving", "purpose", "quorum", "replaced", "resize", "topics"),
+)
 
 
 class ActionModule(ActionBase):
@@ -157,6 +159,11 @@ class ActionModule(ActionBase):
                 "purpose": {"type": "str", "choices": list(PURPOSES), "default": DEPLOY},
                 "replaced": {"type": "str", "default": ""},
                 "resize": {"type": "bool", "default": False},
+                "quorum": {
+                    "type": "str",
+                    "choices": ["keep", "change", "dynamic"],
+                    "default": "keep",
+                },
                 "topics": {"type": "bool", "default": True},
                 "leaving": {"type": "list", "elements": "str", "default": []},
                 "fit_for_kraft": {"type": "bool", "default": True},
@@ -329,7 +336,13 @@ class ActionModule(ActionBase):
             purpose=arguments["purpose"],
             commands=_commands(task_vars["playbook_dir"]),
             replaced=int(arguments["replaced"]) if arguments["replaced"].isdigit() else None,
-            leaving=frozenset(arguments["leaving"]) - {""} if arguments["resize"] else None,
+            leaving=(
+                frozenset(arguments["leaving"]) - {""}
+                if arguments["resize"] or arguments["quorum"] == "change"
+                else None
+            ),
+            voters_change=arguments["quorum"] == "change",
+            becomes_dynamic=arguments["quorum"] == "dynamic",
             reconciles=arguments["topics"],
             fit_for_kraft=arguments["fit_for_kraft"],
             fresh_cluster_id=fresh_cluster_id(os.urandom(16)),

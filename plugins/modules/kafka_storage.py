@@ -33,6 +33,12 @@ options:
     description: The first voters, C(ID@HOST:PORT:DIRECTORY_ID), separated by commas. Empty for a node that is not a controller.
     type: str
     default: ""
+  joins:
+    description:
+      - Whether the node is a controller of a quorum that has its voters. It follows their leader, and votes when M(kafkaops.cluster.kafka_voters)
+        has added it. Not together with O(initial_controllers).
+    type: bool
+    default: false
   properties:
     description: The node's C(server.properties).
     type: path
@@ -101,6 +107,11 @@ formatted:
   elements: str
   returned: always
   sample: [/var/lib/kafka/data]
+directory_id:
+  description: Id of the directory that holds the node's metadata, the first one. Empty in check mode where it is not formatted.
+  type: str
+  returned: always
+  sample: 7Q0jI2gXQz2x6m0o9cK0bA
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -108,6 +119,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.kraft_storage import (
     Node,
     format_node,
+    metadata_directory_id,
     metas,
     scram_arguments,
     unformatted,
@@ -123,6 +135,7 @@ def main() -> None:
             "node_id": {"type": "int", "required": True},
             "log_dirs": {"type": "list", "elements": "path", "required": True},
             "initial_controllers": {"type": "str", "default": ""},
+            "joins": {"type": "bool", "default": False},
             "properties": {"type": "path", "required": True},
             "release": {"type": "path", "required": True},
             "java_home": {"type": "path", "required": True},
@@ -153,7 +166,10 @@ def main() -> None:
         params["initial_controllers"],
         params["account"],
         scram_arguments(params["users"]),
+        params["joins"],
     )
+    if node.joins and node.initial_controllers:
+        module.fail_json(msg="initial_controllers and joins exclude each other")
     try:
         left = unformatted(node, metas(node.log_dirs))
         if left and not module.check_mode:
@@ -162,7 +178,9 @@ def main() -> None:
         module.fail_json(msg=str(error), problem=error.problem.to_dict())
     except OSError as error:
         module.fail_json(msg=f"{', '.join(node.log_dirs)}: {error}")
-    module.exit_json(changed=bool(left), formatted=left)
+    module.exit_json(
+        changed=bool(left), formatted=left, directory_id=metadata_directory_id(node.log_dirs)
+    )
 
 
 if __name__ == "__main__":

@@ -125,6 +125,12 @@ voters:
   elements: dict
   sample:
     - {id: 101, directory_id: 7Q0jI2gXQz2x6m0o9cK0bA}
+before:
+  description: Ids of the voters before anything was changed.
+  returned: when the cluster was reached
+  type: list
+  elements: int
+  sample: [101]
 cluster_id:
   description: Id of the cluster.
   returned: when the cluster was reached

@@ -71,6 +71,13 @@ options:
     description: Whether the list of an ensemble's servers may change, one server a step, as in C(scale_zookeeper).
     type: bool
     default: false
+  quorum:
+    description:
+      - Whether the controllers of a cluster in KRaft mode are to be those that vote (V(keep)), or may be others, as in
+        C(scale_controllers) (V(change)), or are to become voters of a dynamic quorum, as in C(dynamic_quorum) (V(dynamic)).
+    type: str
+    choices: [keep, change, dynamic]
+    default: keep
   topics:
     description:
       - Whether the run brings C(kafka_topics) into effect. Then, with O(purpose=deploy), they are planned against the
@@ -78,7 +85,7 @@ options:
     type: bool
     default: true
   leaving:
-    description: With O(resize), the hosts of the inventory whose ZooKeeper servers leave.
+    description: With O(resize), the hosts of the inventory whose ZooKeeper servers leave; with O(quorum=change), whose controllers do.
     type: list
     elements: str
     default: []
@@ -177,10 +184,10 @@ products:
   elements: dict
   sample: [{product: kafka, version: 3.9.2, scala_version: "2.13"}]
 asked:
-  description: The arguments O(enforce), O(leave_absent), O(leaving), O(purpose), O(replaced), O(resize) and O(topics), for a second look.
+  description: The arguments O(enforce), O(leave_absent), O(leaving), O(purpose), O(quorum), O(replaced), O(resize) and O(topics), for a second look.
   returned: with phase judge
   type: dict
-  sample: {enforce: true, leave_absent: false, leaving: [], purpose: deploy, replaced: "", resize: false, topics: true}
+  sample: {enforce: true, leave_absent: false, leaving: [], purpose: deploy, quorum: keep, replaced: "", resize: false, topics: true}
 controllers:
   description: Id of the controller of each cluster that could be asked.
   returned: with phase judge
@@ -222,6 +229,13 @@ quorums:
   returned: with phase judge
   type: dict
   sample: {kafka-1: null}
+voters:
+  description:
+    - By cluster, the controllers that vote when the run has ended (C(stay)), and those that do not any more (C(leave)), with the id of the directory that
+      each had before the run. Both are empty in ZooKeeper mode.
+  returned: with phase judge
+  type: dict
+  sample: {local: {stay: [], leave: []}}
 storage:
   description: By cluster, the cluster id and the first voters by which nodes are formatted, null in ZooKeeper mode.
   returned: with phase judge

@@ -65,7 +65,7 @@ class Quorum:
 
     @property
     def static(self) -> bool:
-        """Whether the voters stand in the nodes' configuration: only those of a dynamic quorum have ids of directories."""
+        """Whether the voters stand in the configuration: only those of a dynamic quorum have directory ids."""
         return any(not each.directory for each in self.voters)
 
     @property

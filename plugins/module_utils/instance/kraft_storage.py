@@ -40,7 +40,8 @@ FORMAT_SECONDS = 120
 class Node:
     """One node as it is to be formatted.
 
-    `initial_controllers`: the first voters, "" for a node that is no controller; `account`: the user who
+    `initial_controllers`: the first voters, "" for a node that is no controller; `joins`: whether it is one of a
+    quorum that has its voters, and follows it until it is added; `account`: the user who
     owns the directories, "" for the one who runs this; `users`: what --add-scram takes, see scram_argument.
     """
 
@@ -50,6 +51,7 @@ class Node:
     initial_controllers: str = ""
     account: str = ""
     users: Sequence[str] = field(default=(), repr=False)
+    joins: bool = False
 
 
 def scram_argument(name: str, password: str, mechanism: str, salt: bytes) -> str:
@@ -81,6 +83,12 @@ def metas(log_dirs: Sequence[str]) -> Dict[str, Optional[Mapping[str, str]]]:
         text = read_text(os.path.join(path, META))
         found[path] = None if text is None else parse_properties(text)
     return found
+
+
+def metadata_directory_id(log_dirs: Sequence[str]) -> str:
+    """The id of the directory that holds a node's metadata, the first one; "" where it is not formatted."""
+    found = metas(log_dirs[:1])
+    return next(((meta or {}).get("directory.id", "") for meta in found.values()), "")
 
 
 def unformatted(node: Node, found: Mapping[str, Optional[Mapping[str, str]]]) -> List[str]:
@@ -124,6 +132,7 @@ def command(
     words += [f"--cluster-id={node.cluster_id}", "--config", properties]
     if node.initial_controllers:
         words += ["--initial-controllers", node.initial_controllers]
+    words += ["--no-initial-controllers"] if node.joins else []
     words += ["--ignore-formatted"] if some else []
     return words + ([f"@{users}"] if users else [])
 

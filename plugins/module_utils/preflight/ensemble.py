@@ -30,7 +30,9 @@ SCALE_ZOOKEEPER = "playbooks/scale_zookeeper.yml"
 def check_ensemble(world: World) -> Iterator[Problem]:
     """Size, list, data and timing of each ensemble."""
     servers = {member.name for member in world.members if member.is_server}
-    for name in sorted((world.leaving or frozenset()) - servers):
+    # Of a run that changes controllers, metadata.py knows who leaves.
+    leaving = frozenset() if world.voters_change else world.leaving or frozenset()
+    for name in sorted(leaving - servers):
         yield found(
             "ensemble.unknown_leaver",
             sorted(servers) or [member.name for member in world.members],

@@ -151,10 +151,14 @@ NEVER_ACCEPTED = frozenset(
         "metadata.not_yet",
         "quorum.changed",
         "quorum.foreign_format",
+        "quorum.leaver_serves",
+        "quorum.no_controllers",
         "quorum.other_voters",
         "quorum.separate",
         "quorum.size",
+        "quorum.static",
         "quorum.unformatted",
+        "quorum.unknown_leaver",
         "settings.undefined",
         # Consent would make an unpinned upgrade of it, or a start of what cannot read the data.
         "version.features_unknown",
@@ -169,6 +173,7 @@ NEVER_ACCEPTED = frozenset(
 # What hides the ids of a host, too.
 HIDES_IDS = frozenset(("host.unreadable", "identity.broken_meta"))
 EMPTIED = "directories.emptied"
+UNFORMATTED = "quorum.unformatted"
 UNREACHABLE = "host.unreachable"
 NO_CONTROLLER = Controller()
 NO_COMMANDS: Mapping[str, str] = dict.fromkeys(("finalize", "upgrade", "rollback"), "")
@@ -203,6 +208,8 @@ def judge(
     reconciles: bool = True,
     fit_for_kraft: bool = True,
     fresh_cluster_id: str = "",
+    voters_change: bool = False,
+    becomes_dynamic: bool = False,
 ) -> Verdict:
     """The verdict over all members of an inventory.
 
@@ -211,7 +218,9 @@ def judge(
     what the run is for, one of world.PURPOSES; `commands`: see upgrades.after_lines; `replaced`: id of
     a broker whose directories may be empty, once no broker of this id is registered; `leaving`: hosts of
     ZooKeeper servers that leave, where the list of servers may change at all, else None; `reconciles`:
-    whether the run brings the declared topics into effect, too; `fit_for_kraft`: whether what it does is
+    whether the run brings the declared topics into effect, too; `voters_change`: whether the controllers may
+    be others than those that vote, where those in `leaving` go; `becomes_dynamic`: whether a static quorum
+    becomes a dynamic one; `fit_for_kraft`: whether what it does is
     fit for a cluster in KRaft mode; `fresh_cluster_id`: the id of a KRaft cluster that this run begins.
     """
     findings: List[Problem] = []
@@ -232,20 +241,28 @@ def judge(
         reconciles=reconciles,
         leaving=None if leaving is None else frozenset(leaving),
         fit_for_kraft=fit_for_kraft,
+        voters_change=voters_change,
+        becomes_dynamic=becomes_dynamic,
+        replaced=replaced,
     )
     for check in CHECKS:
         findings += list(check(world))
     findings += _unknown_ids(accept, [raw.name for raw in world.members])
     emptied = _may_be_empty(world, replaced)
     findings = [
-        _as_warning(each) if each.check == EMPTIED and set(each.subjects) <= emptied else each
+        (
+            _as_warning(each)
+            if each.check in (EMPTIED, UNFORMATTED) and set(each.subjects) <= emptied
+            else each
+        )
         for each in findings
     ]
     # What leaves for good need not answer, where it is nothing else.
     gone = {
         each.name
         for each in world.members
-        if each.name in (world.leaving or ()) and not each.runs_kafka
+        if each.name in (world.leaving or ())
+        and not (each.is_broker or each.is_server if world.voters_change else each.runs_kafka)
     }
     findings = [
         _as_warning(each) if each.check == UNREACHABLE and set(each.subjects) <= gone else each
@@ -351,7 +368,8 @@ def _may_be_empty(world: World, replaced: Optional[int]) -> FrozenSet[str]:
         for cluster in world.clusters
         if replaced is not None and cluster.snapshot and replaced not in cluster.snapshot.brokers
         for host, number in identity.identities(cluster)[0].items()
-        if number == replaced
+        # An empty voter of a static quorum votes at once, for a past that it does not know.
+        if number == replaced and not (cluster.static_quorum and cluster.votes(host))
     )
 
 
@@ -417,6 +435,8 @@ def result_of(
         "in_effect": {},
         # host -> its part in the quorum of its cluster, None in ZooKeeper mode
         "quorums": {},
+        # cluster -> the controllers that vote at the end, and those that leave
+        "voters": {},
         # cluster -> by which its nodes are formatted, None in ZooKeeper mode
         "storage": {},
         # cluster -> the ports of what does not run yet
@@ -438,7 +458,7 @@ def result_of(
                     _unwritten(member, "zookeeper_myid", server_ids[member.name])
                 )
         result["servers"][cluster.name] = _servers(cluster.staying, server_ids)
-        if cluster.leaving is not None:
+        if cluster.leaving is not None and not cluster.voters_change:
             leavers = [each for each in cluster.servers if each not in cluster.staying]
             result["leaving"][cluster.name] = _servers(leavers, server_ids)
         result["brokers"][cluster.name] = _brokers(cluster, broker_ids)
@@ -461,6 +481,7 @@ def result_of(
             cluster.snapshot.cluster_id if cluster.snapshot else None
         )
         result["quorums"].update(metadata.quorums(cluster))
+        result["voters"][cluster.name] = metadata.voters_of(cluster)
         result["listening"][cluster.name] = listening(cluster)
         result["storage"][cluster.name] = metadata.storage_of(cluster, fresh_cluster_id)
         result["protocols"].update(upgrades.protocols(cluster, world.purpose))

@@ -9,7 +9,7 @@ Of KRaft, what Kafka itself does not notice or tells by a process that lives on 
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Set
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Set
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
@@ -58,18 +58,22 @@ DECIDED_BY_CONTROLLERS = (
 
 def check_metadata(world: World) -> Iterator[Problem]:
     """The mode of each cluster, its controllers, and what is on the disks of a KRaft cluster."""
+    yield from _unknown_leavers(world)
     for cluster in world.clusters:
         yield from _mode_in_force(cluster)
         if not cluster.kraft:
             yield from _controllers_of_zookeeper_mode(cluster)
+            yield from _no_controllers(cluster)
             continue
         yield from _not_yet(world, cluster)
         yield from _zookeeper_servers(cluster)
         yield from _quorum(cluster)
         yield from _controller_listener(cluster)
         yield from _controllers_without_login(cluster)
+        yield from _leavers(cluster)
         yield from _quorum_in_force(cluster)
-        yield from _voters_that_answer(cluster)
+        yield from _static(cluster)
+        yield from _voters_that_answer(cluster, world.replaced)
         yield from _settings_of_controllers(cluster)
         if world.purpose in WRITING:
             yield from _unformatted(cluster)
@@ -162,7 +166,7 @@ def _quorum(cluster: Cluster) -> Iterator[Problem]:
             f"the host is no node of cluster {cluster.name}: kafka_metadata is not kraft there",
         )
         return
-    size, hosts = len(cluster.controllers), [each.name for each in cluster.controllers]
+    size, hosts = len(cluster.voters), [each.name for each in cluster.voters]
     if size == 0:
         reason = (
             f"the group has no host of cluster {cluster.name}, and in KRaft mode controllers vote"
@@ -229,11 +233,15 @@ def _quorum_in_force(cluster: Cluster) -> Iterator[Problem]:
 
     Those of a static quorum stand in every node's configuration, which no roll may change.
     """
-    static, (ids, _servers) = cluster.static_quorum, identities(cluster)
-    wanted = sorted(
-        (f"{ids[each.name]}@" if static else "")
-        + endpoint(each.text("kafka_address"), each.get("kafka_controller_port"))
+    ids, _servers = identities(cluster)
+    places = {
+        f"{ids[each.name]}@{_place(each)}" if named else _place(each)
         for each in cluster.controllers
+        for named in (True, False)
+    }
+    static = cluster.static_quorum
+    wanted = sorted(
+        (f"{ids[each.name]}@" if static else "") + _place(each) for each in cluster.voters
     )
     key = STATIC_VOTERS if static else "controller.quorum.bootstrap.servers"
     for member in cluster.nodes:
@@ -241,9 +249,14 @@ def _quorum_in_force(cluster: Cluster) -> Iterator[Problem]:
         roles = current.get("process.roles")
         if not roles:
             continue
-        known = sorted(current.get(key, "").split(","))
+        if cluster.becomes_dynamic and current.get(STATIC_VOTERS):
+            known = sorted(current[STATIC_VOTERS].split(","))
+        else:
+            known = sorted(current.get(key, "").split(","))
         role = ",".join(roles_of(member))
-        if known != wanted or roles != role:
+        # Others may come and go, and not move behind anybody's back.
+        changes = cluster.voters_change or cluster.becomes_dynamic
+        if (not set(known) <= places if changes else known != wanted) or roles != role:
             yield found(
                 "quorum.changed",
                 member.name,
@@ -254,12 +267,71 @@ def _quorum_in_force(cluster: Cluster) -> Iterator[Problem]:
             )
 
 
-def _voters_that_answer(cluster: Cluster) -> Iterator[Problem]:
+def _place(controller: Member) -> str:
+    return endpoint(controller.text("kafka_address"), controller.get("kafka_controller_port"))
+
+
+def _unknown_leavers(world: World) -> Iterator[Problem]:
+    if not world.voters_change:
+        return
+    known = {each.name for cluster in world.clusters for each in cluster.controllers}
+    for name in sorted((world.leaving or frozenset()) - known):
+        yield found(
+            "quorum.unknown_leaver",
+            sorted(known) or [each.name for each in world.members],
+            "controllers_leave",
+            name,
+            "no controller of the inventory has this name",
+        )
+
+
+def _no_controllers(cluster: Cluster) -> Iterator[Problem]:
+    """A playbook of controllers, and a cluster that has none."""
+    if cluster.voters_change or cluster.becomes_dynamic:
+        yield found(
+            "quorum.no_controllers",
+            [each.name for each in cluster.members],
+            "kafka_metadata",
+            "zookeeper",
+            f"cluster {cluster.name} has its metadata in ZooKeeper",
+        )
+
+
+def _leavers(cluster: Cluster) -> Iterator[Problem]:
+    """Controllers that leave are nothing else: a broker's replicas would have to go first."""
+    for member in cluster.controllers:
+        if member not in cluster.voters and member.is_broker:
+            yield found(
+                "quorum.leaver_serves",
+                member.name,
+                "controllers_leave",
+                member.name,
+                "the host is a broker, too",
+            )
+
+
+def _static(cluster: Cluster) -> Iterator[Problem]:
+    """What a static quorum does not allow."""
+    if not (cluster.voters_change and cluster.static_quorum):
+        return
+    yield found(
+        "quorum.static",
+        [each.name for each in cluster.controllers],
+        "kafka_static_quorum",
+        "in force",
+        "the voters of a static quorum stand in the configuration of every node, and cannot change",
+    )
+
+
+def _voters_that_answer(cluster: Cluster, replaced: Optional[int]) -> Iterator[Problem]:
     """The voters of the quorum that runs, as its leader tells them, whoever has made them."""
     told = cluster.snapshot.voters if cluster.snapshot else None
     ids, _servers = identities(cluster)
     wanted = {ids[each.name] for each in cluster.controllers}
-    if told is None or told == wanted:
+    if told is None or told == wanted or (cluster.voters_change and told <= wanted):
+        return
+    # A killed run may have left it without its vote.
+    if told | {replaced} == wanted:
         return
     brokers = [each.name for each in cluster.nodes if ids[each.name] in told - wanted]
     yield found(
@@ -268,6 +340,12 @@ def _voters_that_answer(cluster: Cluster) -> Iterator[Problem]:
         "kafka_controllers_group",
         _group(cluster),
         f"the voters of the quorum that runs are {_numbers(told)}, and the inventory has {_numbers(wanted)}",
+        (
+            f"put the host of {_numbers(told - wanted)} back into the inventory; a controller leaves, while its"
+            " host is there, by playbooks/scale_controllers.yml -e controllers_leave=HOST"
+            if told - wanted
+            else ""
+        ),
     )
 
 
@@ -329,6 +407,8 @@ def _unformatted(cluster: Cluster) -> Iterator[Problem]:
             yield found("quorum.unformatted", outside, "kafka_log_dirs", "...", reason, remedy)
         return
     for member in bare:
+        if _may_join(cluster, member):
+            continue
         yield found(
             "quorum.unformatted",
             member.name,
@@ -336,6 +416,14 @@ def _unformatted(cluster: Cluster) -> Iterator[Problem]:
             ",".join(member.log_dirs),
             f"the node has no formatted directory, and cluster {cluster.name} has begun",
         )
+
+
+def _may_join(cluster: Cluster, member: Member) -> bool:
+    """Whether an empty controller is known to be a new one, of which nobody expects a vote."""
+    voters = cluster.snapshot.voters if cluster.snapshot else None
+    if not cluster.voters_change or voters is None or member not in cluster.voters:
+        return False
+    return identities(cluster)[0][member.name] not in voters
 
 
 def _half_formatted(cluster: Cluster) -> Iterator[Problem]:
@@ -382,18 +470,13 @@ def storage_of(cluster: Cluster, fresh_id: str) -> Optional[Dict[str, Any]]:
         for each in member.log_directories:
             known.add((each.get("meta") or {}).get("cluster.id") or "")
     known.discard("")
-    controllers = [
-        {
-            "id": ids[each.name],
-            "address": each.text("kafka_address"),
-            "port": each.get("kafka_controller_port"),
-        }
-        for each in cluster.controllers
-    ]
+    controllers = _told(cluster.voters, ids)
     # Several are refused as identity.foreign_cluster.
     cluster_id = min(known, default=fresh_id)
     return {
         "cluster_id": cluster_id,
+        # Whoever is formatted now joins a quorum that has its voters.
+        "begun": _has_begun(cluster),
         # The voters of a static quorum are not written there.
         "initial_controllers": (
             "" if cluster.static_quorum else initial_controllers(cluster_id, controllers)
@@ -406,8 +489,30 @@ def storage_of(cluster: Cluster, fresh_id: str) -> Optional[Dict[str, Any]]:
     }
 
 
+def voters_of(cluster: Cluster) -> Dict[str, Any]:
+    """{stay, leave}: the controllers that vote at the end of this run, and those that do not any more."""
+    ids, _servers = identities(cluster)
+    leavers = [each for each in cluster.controllers if each not in cluster.voters]
+    return {"stay": _told(cluster.voters, ids), "leave": _told(leavers, ids)}
+
+
+def _told(controllers: Iterable[Member], ids: Mapping[str, int]) -> List[Dict[str, Any]]:
+    return [
+        {
+            "host": each.name,
+            "id": ids[each.name],
+            "address": each.text("kafka_address"),
+            "port": each.get("kafka_controller_port"),
+            "directory_id": (
+                ((each.log_directories or ({},))[0].get("meta") or {}).get("directory.id") or ""
+            ),
+        }
+        for each in sorted(controllers, key=lambda each: ids[each.name])
+    ]
+
+
 def quorums(cluster: Cluster) -> Dict[str, Optional[Dict[str, Any]]]:
     """host -> its part in the quorum, as broker_properties takes it; None in ZooKeeper mode."""
-    protocol, controllers = cluster.controller_protocol, cluster.controllers
+    protocol, controllers = cluster.controller_protocol, cluster.voters
     voters = identities(cluster)[0] if cluster.static_quorum else None
     return {each.name: quorum_of(each, controllers, protocol, voters) for each in cluster.nodes}

@@ -135,6 +135,10 @@ class Cluster:
     controllers_apart: Tuple[Member, ...] = ()
     # The nodes of every cluster of the inventory.
     all_nodes: FrozenSet[str] = frozenset()
+    # Whether the controllers may be others than those that vote; they change one a step.
+    voters_change: bool = False
+    # Whether a static quorum becomes a dynamic one in this run.
+    becomes_dynamic: bool = False
 
     @property
     def nodes(self) -> Tuple[Member, ...]:
@@ -151,8 +155,18 @@ class Cluster:
 
     @property
     def controllers(self) -> Tuple[Member, ...]:
-        """The voters of the quorum; none in ZooKeeper mode."""
+        """Whoever votes in the quorum now, or will; none in ZooKeeper mode."""
         return tuple(each for each in self.nodes if each.is_controller)
+
+    @property
+    def voters(self) -> Tuple[Member, ...]:
+        """The controllers that vote at the end of this run."""
+        leaving = self.leaving if self.voters_change else None
+        return tuple(each for each in self.controllers if each.name not in (leaving or ()))
+
+    def votes(self, host: str) -> bool:
+        """Whether a host is a controller of this cluster."""
+        return any(each.name == host for each in self.controllers)
 
     @property
     def controllers_elsewhere(self) -> FrozenSet[str]:
@@ -166,6 +180,8 @@ class Cluster:
         """Whether the voters stand in the configuration, and not in the metadata: what is in force stays."""
         known = [each.product_facts("kafka").get("current") or {} for each in self.nodes]
         known = [each for each in known if each.get("process.roles")]
+        if self.becomes_dynamic:
+            return False
         if known:
             return any(each.get(STATIC_VOTERS) for each in known)
         return any(each.get("kafka_static_quorum") is True for each in self.controllers)
@@ -218,6 +234,10 @@ class World:
     reconciles: bool = True
     # As of each Cluster.
     leaving: Optional[FrozenSet[str]] = None
+    voters_change: bool = False
+    becomes_dynamic: bool = False
+    # Id of the node whose disks were replaced by empty ones.
+    replaced: Optional[int] = None
     # Whether what the run does is fit for a cluster in KRaft mode.
     fit_for_kraft: bool = True
 
@@ -243,6 +263,8 @@ class World:
                 self.leaving,
                 tuple(apart),
                 names,
+                self.voters_change,
+                self.becomes_dynamic,
             )
             for name, (brokers, apart, servers) in sorted(grouped.items())
         )

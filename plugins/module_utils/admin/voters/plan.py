@@ -267,7 +267,7 @@ def _still_alive(quorum: Quorum, old: Replica) -> Problem:
         "stop that process, wherever it runs, or leave the voter as it is",
         (_named(old.id),),
         "replaced",
-        old.id,
+        str(old.id),
     )
 
 
@@ -278,7 +278,7 @@ def _unknown_place(wanted: Wanted) -> Problem:
         "name directory_id, as it stands in meta.properties, host and port",
         (_named(wanted.id),),
         "voters",
-        wanted.id,
+        str(wanted.id),
     )
 
 

@@ -174,6 +174,7 @@ class Voters(Resource):
                 after.pop(node_of(change), None)
         return {
             "cluster_id": outcome.snapshot.cluster_id,
+            "before": sorted(each.id for each in quorum.voters),
             "voters": [{"id": each, "directory_id": after[each]} for each in sorted(after)],
         }
 

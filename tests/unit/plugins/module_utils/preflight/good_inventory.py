@@ -251,13 +251,14 @@ def verdict_of(
     leaving=None,
     reconciles=True,
     fit_for_kraft=True,
+    **more,
 ):
     """The verdict over an inventory document.
 
     `facts`: {host: {path/to/fact: value}} over good facts, "all" for every host; `snapshot`:
     arguments of Snapshot; `raw`: {host: {field: value}} over the raw members; `unprotected`: with the
     warnings that the good inventory, which needs no certificates, would have everywhere; `purpose`: of
-    the run, see world.PURPOSES.
+    the run, see world.PURPOSES; `more`: what else `judge` takes.
     """
     return judge_gathered(
         gather(document, directory_path),
@@ -272,6 +273,7 @@ def verdict_of(
         leaving,
         reconciles,
         fit_for_kraft,
+        **more,
     )
 
 
@@ -288,6 +290,7 @@ def judge_gathered(
     leaving=None,
     reconciles=True,
     fit_for_kraft=True,
+    **more,
 ):
     """The verdict over what `gather` or `gather_files` returned; see `verdict_of`."""
     raws, inventory, groups = gathered
@@ -321,6 +324,7 @@ def judge_gathered(
         leaving=leaving,
         reconciles=reconciles,
         fit_for_kraft=fit_for_kraft,
+        **more,
         fresh_cluster_id=FRESH_CLUSTER_ID,
     )
     if unprotected:

@@ -1,0 +1,200 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Three controllers become five and three again, one loses its disk, and a static quorum becomes a dynamic one; while a client writes.
+
+The quorum is looked at by kafka-python, and not by anything of ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import re
+import shutil
+import signal
+
+import pytest
+import yaml
+
+from tests.local.support import LocalCluster
+from tests.local.test_kraft import TOPIC, quorum
+from tests.support.outside import wait_until
+from tests.support.traffic import Traffic
+from tests.support.watching import cluster_is_whole
+
+INVENTORY = "inventories/local-kraft-3x3"
+THREE = ["controller-1", "controller-2", "controller-3"]
+NEW = ["controller-4", "controller-5"]
+NEVER = ("-e", "flow_validation=never")
+LEAVE = ("-e", f"controllers_leave={','.join(NEW)}")
+
+
+@contextlib.contextmanager
+def with_new(cluster):
+    """The inventory with two controllers more."""
+    hosts = cluster.overlay / "hosts.yml"
+    before = hosts.read_text()
+    new = {name: {"kafka_broker_id": 100 + int(name[-1]), "kafka_heap": "256m"} for name in NEW}
+    hosts.write_text(yaml.safe_dump({"all": {"children": {"controllers": {"hosts": new}}}}))
+    cluster.controllers.update({name: each["kafka_broker_id"] for name, each in new.items()})
+    try:
+        yield
+    finally:
+        hosts.write_text(before)
+        for name in NEW:
+            del cluster.controllers[name]
+
+
+@contextlib.contextmanager
+def written_to(cluster):
+    """Records flow meanwhile, and all that were acknowledged are there at the end."""
+    with Traffic(cluster, TOPIC) as traffic:
+        wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
+        yield
+        sent = len(traffic.acknowledged)
+        wait_until(lambda: len(traffic.acknowledged) > sent, 60, "acknowledgements afterwards")
+    assert not traffic.failed and traffic.lost() == []
+    print(f"\nlongest pause of a partition: {traffic.longest_pause:.2f} s")
+
+
+def known(cluster):
+    """Where the controllers are, by what each node runs with."""
+    key = re.compile(r"^controller\.quorum\.(\w+)(?:\.servers)?=(.*)$", re.MULTILINE)
+    found = {}
+    for name in cluster.names:
+        path = cluster.instance(name) / "conf" / "current" / "server.properties"
+        found[name] = key.search(path.read_text()).groups()
+    return found
+
+
+def voters(cluster):
+    """The ids of the voters."""
+    return quorum(cluster)["voters"]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("version", ["4.3.1", "3.9.2"])
+def test_three_become_five_and_three_again(next_offset, version):
+    """Nothing but the playbook for it changes the controllers; it plans, proves, and goes back."""
+    with LocalCluster(next_offset(), inventory=INVENTORY) as cluster:
+        cluster.configure("all", kafka_version=version)
+        cluster.deploy()
+        before = cluster.processes()
+        with written_to(cluster), with_new(cluster):
+            refused = cluster.play("site.yml", *NEVER, code=2).text
+            assert "[quorum.unformatted]" in refused, refused
+            assert "playbooks/scale_controllers.yml" in refused
+            planned = cluster.play("scale_controllers.yml", "--check", "--diff").text
+            assert "add voter 104" in planned and "add voter 105" in planned, planned
+            now = cluster.processes()
+            assert {name: now[name] for name in before} == before, planned
+            assert voters(cluster) == [101, 102, 103]
+            assert not (cluster.instance(NEW[0]) / "data").exists()
+
+            run = cluster.play("scale_controllers.yml", "-e", "prove=true")
+            assert "PASS: " in run.text, run.text
+            assert voters(cluster) == [101, 102, 103, 104, 105]
+            assert {each[1].count(",") for each in known(cluster).values()} == {4}
+            assert None not in cluster.processes().values()
+            again = cluster.play("scale_controllers.yml")
+            assert again.changed() == 0, again.text
+            assert cluster.play("site.yml", *NEVER).changed() == 0
+            run = cluster.play("status.yml", "-e", "status_strict=true")
+            assert "All 8 instances run." in run.text, run.text
+
+            planned = cluster.play("scale_controllers.yml", *LEAVE, "--check").text
+            assert "remove voter 104" in planned and "remove voter 105" in planned, planned
+            assert len(voters(cluster)) == 5
+            one = ("-e", "controllers_leave=controller-5")
+            refused = cluster.play("scale_controllers.yml", *one, code=2).text
+            assert "[quorum.size]" in refused, refused
+            run = cluster.play("scale_controllers.yml", *LEAVE, "-e", "prove=true")
+            assert "PASS: " in run.text and "Take controller-4 out of the inventory" in run.text
+            assert voters(cluster) == [101, 102, 103]
+            assert [cluster.process(name) for name in NEW] == [None, None]
+            again = cluster.play("scale_controllers.yml", *LEAVE)
+            assert again.changed() == 0, again.text
+        assert {each[1].count(",") for each in known(cluster).values()} == {2}
+        assert cluster.play("site.yml", *NEVER).changed() == 0
+        assert cluster_is_whole(cluster)
+
+
+@pytest.mark.soak
+def test_a_dead_controller_with_an_empty_disk_votes_again(next_offset):
+    """Neither a quorum of two nor one of two and a stranger stays: its former vote is removed, and it gets a new one."""
+    with LocalCluster(next_offset(), inventory=INVENTORY) as cluster:
+        cluster.deploy()
+        dead = quorum(cluster)["leader"]
+        name = cluster.name_of(dead)
+        others = {each: cluster.process(each) for each in cluster.names if each != name}
+        replace = ("-e", f"broker={dead}")
+        with written_to(cluster):
+            # one that lives is left alone
+            now = cluster.process(name)
+            assert cluster.play("replace_broker.yml", *replace).changed() == 0
+            assert cluster.process(name) == now
+            cluster.supervisorctl("stop", name)
+            shutil.rmtree(cluster.instance(name) / "data")
+            refused = cluster.play("site.yml", *NEVER, code=2).text
+            assert "[quorum.unformatted]" in refused and "replace_broker.yml" in refused
+            planned = cluster.play("replace_broker.yml", *replace, "--check").text
+            assert f"add voter {dead}" in planned or "votes" in planned, planned
+            cluster.play("replace_broker.yml", *replace)
+            assert voters(cluster) == [101, 102, 103] and cluster.process(name)
+            assert cluster.play("replace_broker.yml", *replace).changed() == 0
+        assert {each: cluster.process(each) for each in others} == others
+        assert cluster.play("site.yml", *NEVER).changed() == 0
+        # each vote counts: any one of the others may go now
+        for each in {101, 102, 103} - {dead}:
+            cluster.play("rolling_restart.yml", "-e", f"broker={each}")
+
+
+@pytest.mark.soak
+def test_a_static_quorum_becomes_a_dynamic_one(next_offset):
+    """And takes two more controllers, which it refused before."""
+    with LocalCluster(next_offset(), inventory=INVENTORY) as cluster:
+        cluster.configure("all", kafka_static_quorum=True)
+        cluster.deploy()
+        assert {each[0] for each in known(cluster).values()} == {"voters"}
+        with written_to(cluster):
+            with with_new(cluster):
+                refused = cluster.play("scale_controllers.yml", code=2).text
+                assert "[quorum.static]" in refused and "dynamic_quorum.yml" in refused, refused
+            before = cluster.processes()
+            planned = cluster.play("dynamic_quorum.yml", "--check", "--diff").text
+            assert "kraft.version" in planned and cluster.processes() == before, planned
+            cluster.play("dynamic_quorum.yml")
+            assert {each[0] for each in known(cluster).values()} == {"bootstrap"}
+            assert cluster.play("dynamic_quorum.yml").changed() == 0
+            assert cluster.play("site.yml", *NEVER).changed() == 0
+            with with_new(cluster):
+                cluster.play("scale_controllers.yml")
+                assert voters(cluster) == [101, 102, 103, 104, 105]
+        assert cluster_is_whole(cluster)
+
+
+@pytest.mark.soak
+def test_killed_while_controllers_come_and_go(next_offset):
+    """Wherever it is killed, a second run ends with the wanted voters."""
+    chance = random.Random(seed := random.randrange(10**6))
+    print(f"\nseed {seed}")
+    with LocalCluster(next_offset(), inventory=INVENTORY) as cluster:
+        cluster.deploy()
+        with written_to(cluster), with_new(cluster):
+            for arguments, wanted in (
+                ((), [101, 102, 103, 104, 105]),
+                (LEAVE, [101, 102, 103]),
+            ):
+                with cluster.playing("scale_controllers.yml", *arguments) as (process, log):
+                    begun = "Change the voters, one a step"
+                    wait_until(lambda: begun in log.read_text(), 120, begun)
+                    with contextlib.suppress(Exception):
+                        process.wait(chance.uniform(0, 30))
+                    os.killpg(process.pid, signal.SIGKILL)
+                print(f"killed with {voters(cluster)}")
+                cluster.play("scale_controllers.yml", *arguments)
+                assert voters(cluster) == wanted
+                again = cluster.play("scale_controllers.yml", *arguments)
+                assert again.changed() == 0, again.text
+        assert cluster_is_whole(cluster)

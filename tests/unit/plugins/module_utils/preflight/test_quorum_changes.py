@@ -1,0 +1,226 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Controllers that come, go, and are replaced: what each playbook may do, and what every other one refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.plugins.module_utils.preflight.good_inventory import (
+    FRESH_CLUSTER_ID,
+    good,
+    verdict_of,
+)
+from tests.unit.plugins.module_utils.preflight.test_metadata import (
+    APART,
+    NODES,
+    apart,
+    begun,
+    begun_apart,
+    begun_static,
+    group,
+    kraft,
+    told,
+)
+
+CLUSTER = "orders-prod"
+NEW = ["c-4", "c-5"]
+EMPTY = {"kafka/log_dirs/0/meta": None}
+
+
+def five():
+    """The inventory with two controllers more."""
+    return apart(
+        {
+            "all": {
+                "children": {
+                    "controllers": {
+                        "hosts": {name: {"ansible_host": f"{name}.example.com"} for name in NEW}
+                    }
+                }
+            }
+        }
+    )
+
+
+def begun_five():
+    """Facts of the five, of which the nodes know all."""
+    facts = begun_apart()
+    places = ",".join(f"c-{number}.example.com:9093" for number in range(1, 6))
+    for each in facts.values():
+        each["kafka/current"]["controller.quorum.bootstrap.servers"] = places
+    for number, name in enumerate(NEW, start=7):
+        facts[name] = {
+            **{key: value for key, value in facts["c-3"].items() if "meta" not in key},
+            "kafka/log_dirs/0/meta": {
+                **facts["c-3"]["kafka/log_dirs/0/meta"],
+                "node.id": str(number),
+                "directory.id": f"{number}AAAAAAAAAAAAAAAAAAAAA",
+            },
+        }
+    return facts
+
+
+def running(*voters, brokers=(1, 2, 3)):
+    """What the cluster tells of itself."""
+    return {
+        "cluster_id": FRESH_CLUSTER_ID,
+        "brokers": {node: ((f"kafka-{node}.example.com", 9092),) for node in brokers},
+        "voters": frozenset(voters) or None,
+    }
+
+
+def changing(*leaving):
+    """As scale_controllers.yml runs the preflight."""
+    return {"voters_change": True, "leaving": set(leaving)}
+
+
+def test_two_more_controllers_are_for_their_playbook_alone(tmp_path):
+    asked = {"facts": begun_apart(), "snapshot": running(4, 5, 6)}
+    refused = verdict_of(five(), tmp_path, **asked)
+    assert told(refused) == {
+        "quorum.changed": sorted([*NODES, *APART]),
+        "quorum.other_voters": [*APART, *NEW],
+        "quorum.unformatted": NEW,
+    }
+    lines = {each.check: each.remedy for each in refused.findings}
+    assert "playbooks/scale_controllers.yml" in lines["quorum.changed"]
+    assert "playbooks/scale_controllers.yml" in lines["quorum.other_voters"]
+    assert "playbooks/scale_controllers.yml" in lines["quorum.unformatted"]
+
+    verdict = verdict_of(five(), tmp_path, **asked, **changing())
+    assert not told(verdict)
+    storage, voters = verdict.result["storage"][CLUSTER], verdict.result["voters"][CLUSTER]
+    assert storage["begun"] and storage["unformatted"] == NEW
+    assert [(each["host"], each["id"]) for each in voters["stay"]] == [
+        *(("c-1", 4), ("c-2", 5), ("c-3", 6), ("c-4", 7), ("c-5", 8)),
+    ]
+    assert voters["stay"][0]["directory_id"] and voters["stay"][3]["directory_id"] == ""
+    assert voters["leave"] == []
+    known = verdict.result["quorums"]["kafka-1"]["controllers"]
+    assert len(known) == 5
+
+
+def test_a_run_that_was_killed_half_way_is_gone_on_with(tmp_path):
+    """One of them votes, and one node knows it."""
+    facts = begun_apart()
+    five_known = begun_five()
+    facts["kafka-1"] = five_known["kafka-1"]
+    facts["c-4"] = five_known["c-4"]
+    asked = {"facts": facts, "snapshot": running(4, 5, 6, 7)}
+    assert set(told(verdict_of(five(), tmp_path, **asked))) >= {"quorum.other_voters"}
+    assert not told(verdict_of(five(), tmp_path, **asked, **changing()))
+
+
+def test_an_empty_disk_of_a_voter_is_not_a_new_controller(tmp_path):
+    facts = {**begun_apart(c_3=EMPTY)}
+    asked = {"facts": facts, "snapshot": running(4, 5, 6), **changing()}
+    assert told(verdict_of(five(), tmp_path, **asked)) == {"quorum.unformatted": ["c-3"]}
+    # where the quorum does not answer nobody knows who votes
+    asked["snapshot"] = running()
+    assert told(verdict_of(five(), tmp_path, **asked)) == {
+        "quorum.unformatted": ["c-3", *NEW],
+    }
+
+
+def test_two_controllers_leave(tmp_path):
+    asked = {"facts": begun_five(), "snapshot": running(4, 5, 6, 7, 8)}
+    assert not told(verdict_of(five(), tmp_path, **asked))
+    verdict = verdict_of(five(), tmp_path, **asked, **changing(*NEW))
+    assert not told(verdict)
+    voters = verdict.result["voters"][CLUSTER]
+    assert [each["host"] for each in voters["leave"]] == NEW
+    assert [each["host"] for each in voters["stay"]] == APART
+    assert len(verdict.result["quorums"]["kafka-1"]["controllers"]) == 3
+    # out of the inventory too early
+    found = verdict_of(apart(), tmp_path, facts=begun_apart(), snapshot=running(4, 5, 6, 7, 8))
+    assert set(told(found)) == {"quorum.other_voters"}
+    (early,) = [each for each in found.findings if each.check == "quorum.other_voters"]
+    assert "back into the inventory" in early.remedy and "controllers_leave" in early.remedy
+    found = verdict_of(
+        apart(), tmp_path, facts=begun_apart(), snapshot=running(4, 5, 6, 7, 8), **changing()
+    )
+    assert set(told(found)) == {"quorum.other_voters"}
+
+
+def test_a_host_that_is_gone_may_leave(tmp_path):
+    gone = {"unreachable": "no route", "facts": None}
+    asked = {
+        "facts": {name: each for name, each in begun_five().items() if name != "c-5"},
+        "snapshot": running(4, 5, 6, 7, 8),
+        "raw": {"c-5": gone},
+    }
+    verdict = verdict_of(five(), tmp_path, **asked, **changing(*NEW))
+    assert not verdict.errors, verdict.errors
+    assert "host.unreachable" in {
+        each.check for each in verdict_of(five(), tmp_path, **asked).errors
+    }
+
+
+# who leaves, the id
+NOT_LEAVING = [
+    (["c-5"], {"quorum.size": ["c-1", "c-2", "c-3", "c-4"]}),
+    (["c-4", "c-9"], {"quorum.size", "quorum.unknown_leaver"}),
+    (["c-4", "c-5", "kafka-1"], {"quorum.unknown_leaver"}),
+]
+
+
+@pytest.mark.parametrize("leaving, expected", NOT_LEAVING)
+def test_who_may_not_leave(leaving, expected, tmp_path):
+    asked = {"facts": begun_five(), "snapshot": running(4, 5, 6, 7, 8)}
+    found = told(verdict_of(five(), tmp_path, **asked, **changing(*leaving)))
+    assert (found if isinstance(expected, dict) else set(found)) == expected
+
+
+def test_a_node_that_is_a_broker_too_does_not_leave(tmp_path):
+    asked = {"facts": begun(), "snapshot": running(1, 2, 3)}
+    found = told(verdict_of(kraft(), tmp_path, **asked, **changing("kafka-2", "kafka-3")))
+    assert found["quorum.leaver_serves"] == ["kafka-2", "kafka-3"]
+    # nor does its part become another one
+    found = told(
+        verdict_of(kraft(group("controllers", ["kafka-1"])), tmp_path, **asked, **changing())
+    )
+    assert found["quorum.changed"] == NODES
+
+
+def test_a_static_quorum_and_a_cluster_without_one(tmp_path):
+    asked = {"facts": begun_static(), "snapshot": running(4, 5, 6)}
+    found = told(verdict_of(five(), tmp_path, **asked, **changing()))
+    assert found["quorum.static"] == [*APART, *NEW]
+    assert told(verdict_of(good(), tmp_path, **changing()))["quorum.no_controllers"]
+    assert told(verdict_of(good(), tmp_path, becomes_dynamic=True))["quorum.no_controllers"]
+
+
+def test_a_static_quorum_becomes_a_dynamic_one(tmp_path):
+    facts = begun_static()
+    asked = {"snapshot": running(4, 5, 6), "becomes_dynamic": True}
+    verdict = verdict_of(apart(), tmp_path, facts=facts, **asked)
+    assert not told(verdict) and not verdict.result["quorums"]["kafka-1"]["static"]
+    # killed half way: some nodes know it already, and no other playbook takes that back
+    facts = {**facts, "c-1": begun_apart()["c-1"], "kafka-1": begun_apart()["kafka-1"]}
+    assert not told(verdict_of(apart(), tmp_path, facts=facts, **asked))
+    refused = verdict_of(apart(), tmp_path, facts=facts, snapshot=running(4, 5, 6))
+    assert told(refused) == {"quorum.changed": ["c-1", "kafka-1"]}
+    assert "playbooks/dynamic_quorum.yml" in refused.findings[0].remedy
+    # one that is dynamic already
+    assert not told(verdict_of(apart(), tmp_path, facts=begun_apart(), **asked))
+
+
+def test_a_controller_whose_disk_was_replaced(tmp_path):
+    facts = begun_apart(c_2=EMPTY)
+    refused = verdict_of(apart(), tmp_path, facts=facts, snapshot=running(4, 5, 6))
+    assert told(refused) == {"quorum.unformatted": ["c-2"]}
+    assert "replace_broker.yml" in refused.findings[0].remedy
+    asked = {"facts": facts, "replaced": 5}
+    verdict = verdict_of(apart(), tmp_path, **asked, snapshot=running(4, 5, 6))
+    assert not verdict.errors and verdict.result["storage"][CLUSTER]["begun"]
+    # killed between the removal of its vote and the new one
+    formatted = {"facts": begun_apart(), "snapshot": running(4, 6)}
+    assert not told(verdict_of(apart(), tmp_path, **formatted, replaced=5))
+    assert told(verdict_of(apart(), tmp_path, **formatted))
+    assert told(verdict_of(apart(), tmp_path, **formatted, replaced=4))
+    # an empty voter of a static quorum would vote at once
+    facts = begun_static()
+    facts["c-2"].update(EMPTY)
+    static = verdict_of(apart(), tmp_path, facts=facts, replaced=5, snapshot=running(4, 5, 6))
+    assert [each.check for each in static.errors] == ["quorum.unformatted"]
