@@ -364,8 +364,8 @@ def other_voters(brokers: Sequence[int], others: str) -> Problem:
     return Problem(
         "gate.other_voters",
         f"{others}; which of them may be spared is not known. {_not_stopped(brokers)}",
-        "make the group of controllers what the quorum is, or add and remove voters with Kafka's"
-        " kafka-metadata-quorum.sh",
+        "make the group of controllers what the quorum is, or add and remove controllers with"
+        " playbooks/scale_controllers.yml",
         tuple(f"broker {each}" for each in brokers),
     )
 
