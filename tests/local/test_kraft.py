@@ -34,7 +34,7 @@ KEY = "group.initial.rebalance.delay.ms"
 QUORUM_LINE = r"(\d)  +(leader|voter)  +\d+  +(?:-|[\d.]+ s ago)"
 # They change a cluster that runs, in ways that are not fit for a quorum yet.
 REFUSED = (
-    *("scale_out", "scale_in", "scale_zookeeper"),
+    *("scale_in", "scale_zookeeper"),
     *("spread_disks", "drill"),
 )
 

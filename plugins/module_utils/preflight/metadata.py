@@ -419,11 +419,16 @@ def _unformatted(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _may_join(cluster: Cluster, member: Member) -> bool:
-    """Whether an empty controller is known to be a new one, of which nobody expects a vote."""
-    voters = cluster.snapshot.voters if cluster.snapshot else None
-    if not cluster.voters_change or voters is None or member not in cluster.voters:
+    """Whether an empty node is known to be a new one, of which nobody expects a vote or a record."""
+    if cluster.snapshot is None:
         return False
-    return identities(cluster)[0][member.name] not in voters
+    number = identities(cluster)[0][member.name]
+    if not member.is_controller:
+        # What ran here, or holds replicas, has lost its disk.
+        ran = member.product_facts("kafka").get("current")
+        return not ran and number not in cluster.snapshot.replicas
+    voters = cluster.snapshot.voters
+    return cluster.voters_change and voters is not None and number not in voters
 
 
 def _half_formatted(cluster: Cluster) -> Iterator[Problem]:

@@ -206,6 +206,26 @@ def test_a_static_quorum_becomes_a_dynamic_one(tmp_path):
     assert not told(verdict_of(apart(), tmp_path, facts=begun_apart(), **asked))
 
 
+def test_a_new_broker_joins_a_cluster_that_answers(tmp_path):
+    """Its disks are empty, as they should be; where it holds replicas, or nobody knows, they should not."""
+    more = apart(
+        {"all": {"children": {"kafka": {"hosts": {"kafka-4": {"ansible_host": "kafka-4.x.com"}}}}}}
+    )
+    asked = {"facts": begun_apart(), "snapshot": running(4, 5, 6)}
+    verdict = verdict_of(more, tmp_path, **asked)
+    assert not told(verdict)
+    storage = verdict.result["storage"][CLUSTER]
+    assert storage["begun"] and storage["unformatted"] == ["kafka-4"]
+    number = verdict.result["ids"]["kafka-4"]["broker_id"]
+    assert told(verdict_of(more, tmp_path, facts=begun_apart())) == {
+        "quorum.unformatted": ["kafka-4"]
+    }
+    asked["snapshot"]["replicas"] = frozenset((1, 2, 3))
+    lost = begun_apart(kafka_3=EMPTY)
+    found = told(verdict_of(apart(), tmp_path, facts=lost, snapshot=asked["snapshot"]))
+    assert found["quorum.unformatted"] == ["kafka-3"] and number == 7
+
+
 def test_a_controller_whose_disk_was_replaced(tmp_path):
     facts = begun_apart(c_2=EMPTY)
     refused = verdict_of(apart(), tmp_path, facts=facts, snapshot=running(4, 5, 6))
