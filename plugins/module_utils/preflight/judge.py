@@ -151,7 +151,7 @@ NEVER_ACCEPTED = frozenset(
         "metadata.not_yet",
         "quorum.changed",
         "quorum.foreign_format",
-        "quorum.leaver_serves",
+        "quorum.combined",
         "quorum.no_controllers",
         "quorum.other_voters",
         "quorum.separate",

@@ -70,7 +70,7 @@ def check_metadata(world: World) -> Iterator[Problem]:
         yield from _quorum(cluster)
         yield from _controller_listener(cluster)
         yield from _controllers_without_login(cluster)
-        yield from _leavers(cluster)
+        yield from _combined(cluster)
         yield from _quorum_in_force(cluster)
         yield from _static(cluster)
         yield from _voters_that_answer(cluster, world.replaced)
@@ -297,16 +297,17 @@ def _no_controllers(cluster: Cluster) -> Iterator[Problem]:
         )
 
 
-def _leavers(cluster: Cluster) -> Iterator[Problem]:
-    """Controllers that leave are nothing else: a broker's replicas would have to go first."""
-    for member in cluster.controllers:
-        if member not in cluster.voters and member.is_broker:
+def _combined(cluster: Cluster) -> Iterator[Problem]:
+    """Controllers that join or leave are nothing else: a broker's replicas would have to move as well."""
+    for member in cluster.controllers if cluster.voters_change else ():
+        leaves = member not in cluster.voters
+        if member.is_broker and (leaves or formatted(member) is False):
             yield found(
-                "quorum.leaver_serves",
+                "quorum.combined",
                 member.name,
-                "controllers_leave",
-                member.name,
-                "the host is a broker, too",
+                "controllers_leave" if leaves else "kafka_controllers_group",
+                member.name if leaves else _group(cluster),
+                f"it is to {'leave' if leaves else 'join'} the quorum, and is a broker, too",
             )
 
 

@@ -172,10 +172,13 @@ def test_who_may_not_leave(leaving, expected, tmp_path):
     assert (found if isinstance(expected, dict) else set(found)) == expected
 
 
-def test_a_node_that_is_a_broker_too_does_not_leave(tmp_path):
+def test_a_node_that_is_a_broker_too_does_not_join_or_leave(tmp_path):
     asked = {"facts": begun(), "snapshot": running(1, 2, 3)}
     found = told(verdict_of(kraft(), tmp_path, **asked, **changing("kafka-2", "kafka-3")))
-    assert found["quorum.leaver_serves"] == ["kafka-2", "kafka-3"]
+    assert found["quorum.combined"] == ["kafka-2", "kafka-3"]
+    both = {"hosts": {name: {"ansible_host": f"{name}.example.com"} for name in NEW}}
+    more = kraft({"all": {"children": {"kafka": both, "controllers": both}}})
+    assert told(verdict_of(more, tmp_path, **asked, **changing()))["quorum.combined"] == NEW
     # nor does its part become another one
     found = told(
         verdict_of(kraft(group("controllers", ["kafka-1"])), tmp_path, **asked, **changing())
