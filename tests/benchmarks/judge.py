@@ -9,6 +9,10 @@
   it has produce tasks: idempotent, acks=all, same linger and batch size, as many records in all;
 * judge: the read-and-judge step of `job.py verify` against kafka-consumer-perf-test on the topic.
 
+Kafka's tool does not look at the batches' checksums, and has a receive buffer of 2 MiB. Like with like is
+Kafka's own consumer with that buffer which does look, in a JVM as fresh as the job's: "that checks".
+Beside each ratio stand the CPU seconds for a million records, of whole processes, their start included.
+
 Between the two stands what our own means allow at all, measured in the same rounds: Spark counting the
 topic's records and nothing else, in a JVM as fresh as the job's; and as many Python processes as the
 job has, sending one and the same value without a ledger or a callback. And what remains when Java has
@@ -28,6 +32,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -38,6 +43,40 @@ JOB = CHECKOUT / "roles" / "flow_validation" / "files" / "job.py"
 LINGER_MS, BATCH_BYTES = 5, 1_000_000
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(JOB.parent)}  # which knows the job's package
 JUDGED_BEFORE = 2  # times, before a JVM counts as warm
+
+
+class Meter:
+    """CPU seconds of what this process starts in the body of the `with`, and of what that starts; each
+    process as it was seen last, twenty times a second. Processes that were there before do not count.
+    """
+
+    def __init__(self) -> None:
+        self._over, self._last = threading.Event(), {}
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> "Meter":
+        from tests.support.processes import descendants
+
+        self._descendants = descendants
+        self._before = descendants(os.getpid())
+        self._watcher.start()
+        return self
+
+    def __exit__(self, *_exc) -> None:
+        self._over.set()
+        self._watcher.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.05):
+            for pid in self._descendants(os.getpid()) - self._before:
+                with contextlib.suppress(OSError):
+                    told = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+                    self._last[pid] = int(told[11]) + int(told[12])
+
+    @property
+    def seconds(self) -> float:
+        """So far."""
+        return sum(self._last.values()) / os.sysconf("SC_CLK_TCK")
 
 
 def ours(mode: str, servers: str, ledger: Path, output: Path, *more: str, often: int = 1) -> dict:
@@ -119,6 +158,28 @@ with session.work_directory() as work:
     print(count / (time.monotonic() - started))
     session.stop()
 """
+CHECKED = """
+import sys, time
+from flow.engine import session
+from flow.prepare import java_admin
+servers, topic, partitions, records = *sys.argv[1:3], *map(int, sys.argv[3:5])
+settings = {"check.crcs": "true", "receive.buffer.bytes": 2 * 2**20, "max.poll.records": 50000,
+            "enable.auto.commit": "false", "auto.offset.reset": "earliest"}
+with session.work_directory() as work:
+    spark = session.start("local[*]", session.prepare_java(""), work, 10**9)
+    with java_admin.consumer(spark, servers, settings) as (jvm, consumer):
+        places = jvm.java.util.ArrayList()
+        for number in range(partitions):
+            places.add(jvm.org.apache.kafka.common.TopicPartition(topic, number))
+        consumer.assign(places)
+        patience, count = jvm.java.time.Duration.ofMillis(500), 0
+        started = time.monotonic()
+        while count < records:
+            count += consumer.poll(patience).count()
+        rate = count / (time.monotonic() - started)
+    session.stop()
+print(rate)
+"""
 SEND = """
 import sys, time
 from confluent_kafka import Producer
@@ -194,8 +255,18 @@ def measure(options, servers: str, release: Path, work: Path) -> None:
     admin = AdminClient({"bootstrap.servers": servers})
     cores = os.cpu_count()
     size = (f"--records={options.records}", f"--record-size={options.record_size}")
-    best: dict = {"produce": [0, 0], "judge": [0, 0], "judge, whole": [0, 0], "judge, warm": [0, 0]}
+    names = ("produce", "judge", "judge, whole", "judge, warm", "judge, alike")
+    best: dict = {name: [0, 0] for name in names}
     means = {"produce": 0.0, "judge": 0.0}
+    spent: dict = {}  # what -> CPU seconds for a million records, the least
+
+    @contextlib.contextmanager
+    def metered(what: str):
+        with Meter() as meter:
+            yield
+        used = meter.seconds * 1_000_000 / options.records
+        spent[what] = min(spent.get(what, used), used)
+
     made: dict = {}
     verdict: dict = {}
     for turn in range(options.rounds):
@@ -204,10 +275,11 @@ def measure(options, servers: str, release: Path, work: Path) -> None:
             f"--producer-property=linger.ms={LINGER_MS}",
             f"--producer-property=batch.size={BATCH_BYTES}",
         )
-        made = ours("produce", servers, ledger, work, f"--topic={topic}",
-                    f"--partitions={options.partitions}",
-                    f"--replication-factor={options.replication_factor}",
-                    *size, *properties)  # fmt: skip
+        with metered("job.py produce"):
+            made = ours("produce", servers, ledger, work, f"--topic={topic}",
+                        f"--partitions={options.partitions}",
+                        f"--replication-factor={options.replication_factor}",
+                        *size, *properties)  # fmt: skip
         seconds = made["timings"]["produce"]
         best["produce"][1] = max(best["produce"][1], options.records / seconds)
 
@@ -216,9 +288,10 @@ def measure(options, servers: str, release: Path, work: Path) -> None:
 
         empty = NewTopic(other, options.partitions, options.replication_factor)
         admin.create_topics([empty])[other].result(30)
-        rate = tool_produce(
-            release, servers, other, options.records, options.record_size, made["producers"]
-        )
+        with metered("kafka-producer-perf-test"):
+            rate = tool_produce(
+                release, servers, other, options.records, options.record_size, made["producers"]
+            )
         best["produce"][0] = max(best["produce"][0], rate)
         share = (options.partitions, options.records // made["producers"], options.record_size)
         settings = ("acks=all", "enable.idempotence=true", f"linger.ms={LINGER_MS}",
@@ -232,18 +305,22 @@ def measure(options, servers: str, release: Path, work: Path) -> None:
         # Unmeasured: what is written meanwhile may have pushed the topic out of memory, and the first
         # reader would wait for the disk on behalf of the others.
         tool_consume(release, servers, topic, options.records)
-        verdict = ours("verify", servers, ledger, work, f"--topic={topic}")
+        with metered("job.py verify"):
+            verdict = ours("verify", servers, ledger, work, f"--topic={topic}")
         fresh = options.records / verdict["timings"]["read and judge"]
         again = ours("verify", servers, ledger, work, f"--topic={topic}", often=JUDGED_BEFORE + 1)
         warm = options.records / again["timings"]["read and judge"]
         counted = rate_of(python(COUNT, servers, topic, options.partitions))
         means["judge"] = max(means["judge"], counted)
-        theirs = tool_consume(release, servers, topic, options.records)
-        fetching, joining = theirs
+        with metered("kafka-consumer-perf-test"):
+            fetching, joining = tool_consume(release, servers, topic, options.records)
+        with metered("a consumer that checks"):
+            checking = rate_of(python(CHECKED, servers, topic, options.partitions, options.records))
         for name, rate, own in (
             ("judge", fetching, fresh),
             ("judge, whole", joining, fresh),
             ("judge, warm", fetching, warm),
+            ("judge, alike", checking, fresh),
         ):
             best[name] = [max(best[name][0], rate), max(best[name][1], own)]
         admin.delete_topics([topic])[topic].result(30)
@@ -256,12 +333,16 @@ def measure(options, servers: str, release: Path, work: Path) -> None:
         ("judge", "kafka-consumer-perf-test, fetching alone"),
         ("judge, whole", "kafka-consumer-perf-test, joining too"),
         ("judge, warm", "kafka-consumer-perf-test, fetching alone"),
+        ("judge, alike", "Kafka's own consumer that checks"),
     ):
         theirs, own = best[name]
         print(f"{name:13} {own:12,.0f}   {against:42} {theirs:12,.0f}   ratio {own / theirs:.2f}")
     for name, what in (("produce", "bare Python senders"), ("judge", "Spark counting alone")):
         own, most = best[name][1], means[name]
         print(f"{name:13} {own:12,.0f}   {what:42} {most:12,.0f}   ratio {own / most:.2f}")
+    print("CPU seconds for a million records, start included:")
+    for what, used in spent.items():
+        print(f"    {what:26} {used:6.2f}")
     print("produce step by step (s): ", made["timings"])
     print("verify step by step (s):  ", verdict["timings"])
 
