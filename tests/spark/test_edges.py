@@ -80,6 +80,50 @@ def test_the_digest_knows_each_row_and_no_order():
     assert files.digest(rows) != files.digest([rows[0], Row(1, 2, 1, ACKED, 0, 9, 1, 10)])
 
 
+@pytest.mark.parametrize(
+    "config, batch",
+    [
+        ({"max.message.bytes": "1048588", "segment.bytes": "1073741824"}, 0),
+        ({"max.message.bytes": "1000000", "segment.bytes": "1073741824"}, 999_488),
+        ({"max.message.bytes": "1048588", "segment.bytes": "16384"}, 15_872),
+        ({"max.message.bytes": "600"}, 88),
+        ({}, 0),
+    ],
+)
+def test_batches_are_no_longer_than_the_topic_takes(config, batch):
+    from flow.steps.planning import longest_batch
+
+    assert longest_batch(config) == batch
+
+
+@pytest.mark.parametrize(
+    "most, remedy",
+    [
+        ({1: {"transaction.max.timeout.ms": "900000"}, 2: {}}, None),
+        ({}, None),
+        (
+            {
+                1: {"transaction.max.timeout.ms": "900000"},
+                2: {"transaction.max.timeout.ms": "60000"},
+            },
+            "allows 60 s; give --delivery-timeout=50 or less, or raise it",
+        ),
+        ({1: {"transaction.max.timeout.ms": "10000"}}, "allows 10 s; raise it"),
+    ],
+)
+def test_transactions_longer_than_brokers_allow_are_refused(most, remedy):
+    import job
+    from flow.steps.planning import refuse_long_transactions
+
+    options = job.arguments(["run", "--bootstrap-servers=h:1", "--ledger=/l", "--output=/o"])
+    if remedy is None:
+        refuse_long_transactions(options, most)
+        return
+    with pytest.raises(CannotRun) as refused:
+        refuse_long_transactions(options, most)
+    assert str(refused.value).endswith(remedy) and "may take 130 s" in str(refused.value)
+
+
 # -- with Kafka
 
 

@@ -336,15 +336,24 @@ def phantom(records, ledger, overwritten: Collection[int] = ()):
     """Nothing in the ledger explains it: bytes of somebody else, or a sequence that was never
     sent.
     """
+    found = foreign(records, ledger, overwritten)
+    return found.unionByName(unexplained(records, ledger))
+
+
+def foreign(records, ledger, overwritten: Collection[int] = ()):
+    """Bytes of somebody else, where nothing of this run was acknowledged."""
     strange = "producer is null and not ours"
     if overwritten:
         strange = f"({strange}) or ({_taken(overwritten)})"
-    foreign = _damaged(records, ledger).where(strange)
+    found = _damaged(records, ledger).where(strange)
+    return violations(found, "'not a record of this run'")
+
+
+def unexplained(records, ledger, overwritten: Collection[int] = ()):
+    """A sequence that was never sent."""
     explained = [ACKED, UNKNOWN, ABORTED]  # of aborted ones: see `atomicity`
-    unexplained = _with_rows(records.where("intact"), ledger, explained, "left_anti")
-    return violations(foreign, "'not a record of this run'").unionByName(
-        violations(unexplained, "'no ledger row explains it'")
-    )
+    found = _with_rows(records.where("intact"), ledger, explained, "left_anti")
+    return violations(found, "'no ledger row explains it'")
 
 
 def loss(records, ledger, overwritten: Collection[int] = ()):
@@ -514,9 +523,9 @@ def atomicity(records, ledger, rows: Iterable[Row], layout: Layout):
 
 
 def missing(records, ledger, spans):
-    """`gap` of a run with transactions: only offsets at which a committed record was acknowledged.
+    """`gap` where transactions are: only offsets at which a record of the run was acknowledged.
 
-    Markers and aborted records leave offsets out, which no client is told of.
+    Markers and aborted records, of the run or of others, leave offsets out, which no client is told of.
     """
     from pyspark.sql import functions as F
 
@@ -537,7 +546,7 @@ def missing(records, ledger, spans):
         "least(high, last_offset) as end",
     )  # fmt: skip
     reason = (
-        "concat('offsets ', offset, ' to ', end, ' hold nothing, where records were committed')"
+        "concat('offsets ', offset, ' to ', end, ' hold nothing, where records were acknowledged')"
     )
     return violations(empty, reason, "end - offset + 1")
 

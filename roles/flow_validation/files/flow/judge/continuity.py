@@ -27,6 +27,9 @@ WHOLE = 100_000  # records: so many, and fewer, each group reads to the end
 SAMPLE = 10_000  # that it reads of more than those, evenly of all partitions
 _BATCH = 10_000
 _AGAIN_SECONDS = 0.2
+# Until the cluster takes a silent member for dead: the client's own, and where brokers allow no such time.
+_SESSION_MS = (45_000, 10_000)
+_TOO_LONG = "INVALID_SESSION_TIMEOUT"
 _REFUSALS = 3  # of the same batch, until nothing behind it is waited for
 _COORDINATOR_MOVES = frozenset(
     "NOT_COORDINATOR COORDINATOR_NOT_AVAILABLE COORDINATOR_LOAD_IN_PROGRESS _WAIT_COORD"
@@ -229,9 +232,16 @@ class Groups:
             time.sleep(_AGAIN_SECONDS)
 
     def _deliver(self, name: str, spans: dict) -> Delivery:
+        for session in _SESSION_MS:
+            delivery = self._deliver_within(name, spans, {"session.timeout.ms": session})
+            if _TOO_LONG not in delivery.complaints:
+                break
+        return delivery
+
+    def _deliver_within(self, name: str, spans: dict, session: dict) -> Delivery:
         from confluent_kafka import KafkaException
 
-        consumer = self._consumer(name)
+        consumer = self._consumer(name, **session)
         seen = {number: bytearray(end - first) for number, (first, end) in spans.items()}
         committed: dict = {}
         try:
@@ -260,6 +270,8 @@ class Groups:
             for message in consumer.consume(_BATCH, timeout=0.2):
                 number, at, error = message.partition(), message.offset(), message.error()
                 if error is not None:
+                    if error.name() == _TOO_LONG:
+                        return [*complaints, _TOO_LONG]
                     ended = error.code() == KafkaError._PARTITION_EOF
                     # a new leader may not know yet how far the others have come: wait for the rest
                     reached = ended and at >= spans.get(number, (0, 0))[1]

@@ -8,9 +8,10 @@ import contextlib
 import sys
 import time
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Optional
 
-from flow.judge import checks, continuity, naming, reading, verdict
+from flow.judge import checks, continuity, expiry, naming, reading, verdict
 from flow.messages import progress, stack_trace, stopping
 from flow.messages.failure import CannotRun, spark_disk_is_full
 from flow.prepare import leadership, listeners, room
@@ -24,6 +25,9 @@ _ABSENT_SECONDS = 15
 # For replicas of brokers that are there to come into sync behind a disturbance.
 _IN_SYNC_SECONDS = 30
 _AGAIN_SECONDS = 0.5
+# How often it begins anew where a topic deletes what is being read.
+_ROUNDS = 3
+_SETTINGS_SECONDS = 5.0  # for settings of all brokers together
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class Results:
     seen: timing.Observed  # when records were appended
     resent: int = 0  # copies that producers wrote themselves
     probes: list = field(default_factory=list)  # probes.Outcomes; their checks are in `checks`
+    others: int = 0  # records of others between those of the run, in a topic that is shared
+    unclear: list = field(default_factory=list)  # sentences about what could not be judged
 
 
 @dataclass(frozen=True)
@@ -74,25 +80,90 @@ class Judge:
         return self.plan.transactions()
 
     def results(self) -> Results:
-        """Read the topic and apply every check."""
+        """Read the topic and apply every check; anew, where somebody else's topic has deleted by its
+        settings what was being read.
+        """
         hanging = self._hanging() if self._layout else []
+        now = self._now()
+        for _round in range(_ROUNDS):
+            found = self._of_what_is_left(now, hanging)
+            if not self._shared or all(each.status == verdict.PASS for each in found.checks):
+                return found
+            first = {n: max(at, now[n].start) for n, at in self._first.items() if n in now}
+            now = self._now()
+            if not (expiry.begins_later(first, now) and self._deleted_by()):
+                return found
+        raise self._too_late(self._deleted_by())
+
+    def _of_what_is_left(self, now: dict, hanging: list) -> Results:
+        """`results` as of this moment, without what a topic of others has deleted by its settings."""
+        begins = expiry.begins_later(self._first, now) if self._shared else {}
+        why = self._deleted_by() if begins else ""
+        if not why:
+            return self._results(now, hanging, set())
+        if self._layout:  # which transactions are whole, nobody can know
+            raise self._too_late(why)
+        left = expiry.left(self.rows, begins)
+        found = replace(self, rows=left)._results(now, hanging, set(begins))
+        gone = ledger.counts(self.rows)[schema.ACKED] - ledger.counts(left)[schema.ACKED]
+        found.unclear.append(
+            f"{gone:,} acknowledged records were deleted by the topic's {why} before they were judged;"
+            " judge sooner, or give a topic that keeps them longer"
+        )
+        return found
+
+    def _too_late(self, why: str) -> CannotRun:
+        return CannotRun(
+            f"the topic {self.plan.topic} deletes records by its {why} before they can be judged; give a"
+            " topic that keeps them longer, or one of the run's own"
+        )
+
+    @property
+    def _first(self) -> dict:
+        """partition -> where the run's records begin."""
+        return self.plan.first_offsets()
+
+    @property
+    def _shared(self) -> bool:
+        """Whether the topic is somebody else's, who may write to it as well."""
+        return not self.plan.created
+
+    def _age_seconds(self) -> float:
+        """Since the plan of the run was made, before its first record."""
+        return time.time() - datetime.fromisoformat(self.plan.started).timestamp()
+
+    def _deleted_by(self) -> str:
+        """expiry.reason of this topic, now."""
+        settings = self.cluster.effective_config(self.plan.topic, expiry.SETTINGS)
+        return expiry.reason(settings, self._age_seconds())
+
+    def _now(self) -> dict:
+        """partition -> Partition of this moment."""
         wait = min(_ABSENT_SECONDS, self.options.timeout)
-        now = self.cluster.positions(self.plan.topic, wait=wait, known=self.plan.after)
+        return self.cluster.positions(self.plan.topic, wait=wait, known=self.plan.after)
+
+    def _results(self, now: dict, hanging: list, expired: set) -> Results:
+        """`results` as of this moment; expired: partitions whose first records went by the topic's settings."""
+        unclear: list = []
         with stopping.threads(1) as other:  # groups mostly wait: for members, and for brokers
             handed = other.submit(self._deliveries, now) if self.plan.groups else None
             spans = self._spans(now, hanging)
             counted = self._counted(spans)
             named = self._named(spans, counted, now)
         found = named.checks
-        border = verdict.gaps_at_the_borders(self.plan.before, self.plan.after, now)
+        border = verdict.gaps_at_the_borders(self.plan.before, self.plan.after, now, expired)
         found["gap"] = told(found["gap"], [*self._created_again(), *border])
         found["corrupt"] = complained(found["corrupt"], counted.complaints)
         if self._layout:
             found["atomicity"] = told(found["atomicity"], hanging)
         if handed:
-            found["continuity"] = continuity.check(
-                self.plan.first_offsets(), handed.result(), counted.doubtful
-            )
+            deliveries, forgotten = self._remembered(handed.result(), expired)
+            unclear += forgotten
+            if deliveries:
+                wrong = {each["partition"] for each in [*counted.complaints, *border, *hanging]}
+                found["continuity"] = continuity.check(
+                    self._first, deliveries, named.touched | wrong - {None}
+                )
         found.update(self._of_the_whole(now, counted.read))
         hurt = {w.get("partition") for name in ("loss", "gap") for w in found[name].witnesses}
         unclean = [
@@ -105,7 +176,16 @@ class Judge:
             "durability", old.count + len(unclean), unclean + old.witnesses
         )
         judged = [found[name] for name in verdict.MEANING if name in found]
-        return Results(judged, now, counted.read, named.hurt, counted.seen, named.resent)
+        return Results(
+            judged,
+            now,
+            counted.read,
+            named.hurt,
+            counted.seen,
+            named.resent,
+            others=named.others,
+            unclear=unclear,
+        )
 
     def _created_again(self) -> list:
         """A witness if the topic is not the one that was written to, though it has its name."""
@@ -172,9 +252,29 @@ class Judge:
         with self.watch.step("consumer groups"):
             asked = continuity.sample(self.plan.first_offsets(), ends)
             deliveries = self.groups.deliveries(asked)
-        if self._layout:  # markers and aborted records are handed to nobody
+        if self._layout or self._shared:  # markers and aborted records are handed to nobody
             return continuity.without(deliveries, ledger.acknowledged_offsets(self.rows))
         return deliveries
+
+    def _remembered(self, deliveries: dict, expired: set) -> tuple:
+        """(deliveries by which continuity can be judged, sentences about the others). What a group had
+        committed may be forgotten by now, or lie before the first record that is left.
+        """
+        left = {
+            name: replace(each, missed={n: m for n, m in each.missed.items() if n not in expired})
+            for name, each in deliveries.items()
+        }
+        empty = [name for name, each in left.items() if _forgot(each)]
+        if not empty:
+            return left, []
+        names, brokers = (expiry.OFFSETS_MINUTES,), list(self.plan.brokers)
+        told = self.cluster.settings_of_brokers(brokers, names, _SETTINGS_SECONDS)
+        if not expiry.offsets_forgotten(told, self._age_seconds()):
+            return left, []
+        return {name: each for name, each in left.items() if name not in empty}, [
+            f"what {', '.join(sorted(empty))} had committed is older than the brokers'"
+            f" {expiry.OFFSETS_MINUTES}, and forgotten, so continuity is not judged by it"
+        ]
 
     def _spans(self, now: dict, hanging: list) -> dict:
         """partition -> (first offset, end offset) of what is to be read."""
@@ -280,7 +380,9 @@ class Judge:
             kafka = self._source(part, counted.check_crcs)
             records = schema.with_fields(kafka, self.plan.run_id, self.plan.record_size, self._sent)
             records = records.persist(StorageLevel.DISK_ONLY)  # 40 bytes each, not the payload
-            work = naming.Naming(self.spark, self.plan, self.rows, self.attempts, self._layout)
+            work = naming.Naming(
+                self.spark, self.plan, self.rows, self.attempts, self._layout, self._shared
+            )
             overwritten = set(self._elections(now, counted.doubtful))
             size = sum(map(reading.length, part.values()))
             try:
@@ -321,6 +423,8 @@ class Judge:
             tested,
             self.options.expected_brokers,
             listeners.troubles(plan.listeners),
+            # a topic of others may lie on few brokers: then it stays open what the others do
+            every_broker=not self._shared,
         )
         # Without an acknowledgement there was nothing to read: that stays open, and is no violation.
         acked = any(row.outcome == schema.ACKED for row in self.rows)
@@ -363,6 +467,11 @@ class Judge:
             if not any(registered & set(each) for each in behind) or time.monotonic() > deadline:
                 return found, registered
             time.sleep(_AGAIN_SECONDS)
+
+
+def _forgot(delivery: continuity.Delivery) -> bool:
+    """Whether the cluster has no commit of the group at all, and said so."""
+    return bool(delivery.committed) and set(delivery.committed.values()) == {None}
 
 
 def told(check: verdict.Check, more: list) -> verdict.Check:

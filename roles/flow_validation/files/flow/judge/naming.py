@@ -9,7 +9,7 @@ they do not prove is looked at record by record.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Collection, Iterable, Iterator, Optional
 
 from flow.judge import checks, runs, verdict
@@ -27,17 +27,22 @@ class Named:
     checks: dict  # check id -> verdict.Check
     resent: int  # copies that producers wrote themselves
     hurt: set  # partitions that were looked at record by record
+    touched: set = field(default_factory=set)  # those of them in which something is wrong
+    others: int = 0  # records of others between those of the run, in a topic that is shared
 
 
 @dataclass(frozen=True)
 class Naming:
-    """Of one run: its files.Plan, ledger rows, attempts, and transactions.Layout if it has any."""
+    """Of one run: its files.Plan, ledger rows, attempts, and transactions.Layout if it has any; `shared`:
+    others may write to the topic, and in transactions.
+    """
 
     spark: object
     plan: files.Plan
     rows: list
     attempts: list
     layout: Optional[transactions.Layout]
+    shared: bool = False
 
     def named(self, records, doubtful: set, spans: dict, overwritten: Collection[int]) -> Named:
         """records: schema.with_fields of the partitions in doubt; spans: partition -> (first offset, end
@@ -58,7 +63,11 @@ class Naming:
             touched.update(where)
 
         told = self._frame(hurt)
-        for name, check in checks.EXACT.items():
+        exact, others = checks.EXACT, 0
+        if self.shared and hurt:
+            exact = {**exact, "phantom": checks.unexplained}
+            others = checks.foreign(_of(records, hurt), told, overwritten).count()
+        for name, check in exact.items():
             places = mixed if name in _PLACES else hurt
             if places:
                 note(name, check(_of(records, places), told, overwritten))
@@ -77,7 +86,7 @@ class Naming:
         if untouched:
             elsewhere, _where = tally("order", checks.displaced(_of(records, untouched), told))
             found["order"] = _together(found["order"], elsewhere)
-        return Named(found, resent, hurt)
+        return Named(found, resent, hurt, touched, others)
 
     def _rows_of(self, partitions: set) -> list:
         return [row for row in self.rows if row.partition in partitions]
@@ -91,7 +100,7 @@ class Naming:
             [(number, *span) for number, span in spans.items()],
             "partition int, first bigint, end bigint",
         )
-        if self.layout:
+        if self.layout or self.shared:
             return checks.missing(records, told, frame)
         return checks.gap(records, frame)
 

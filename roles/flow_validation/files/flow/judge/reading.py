@@ -108,10 +108,12 @@ def _layer(spark, topic: str, wanted: dict, client: dict, servers: str, check_cr
         "kafka.fetch.max.wait.ms": "10",
         # Spark's source asks the consumer anew for every so many records: with the default 500, half
         # of the time of reading small records goes into asking
-        "kafka.max.poll.records": "10000",
-        # and each time it asks the broker twice where the partition begins and ends: of small records
-        # several polls' worth come at once
+        "kafka.max.poll.records": "50000",
+        # and each time it asks the broker twice where the partition begins and ends: so all records of
+        # an answer at once, and large answers
         "kafka.max.partition.fetch.bytes": str(_FETCH_BYTES),
+        # of which half can arrive while the records before it are judged; Kafka's default is 64 KiB
+        "kafka.receive.buffer.bytes": str(_FETCH_BYTES // 2),
         "kafka.check.crcs": str(check_crcs).lower(),
         "includeHeaders": str(headers).lower(),
         "maxRecordsPerPartition": str(

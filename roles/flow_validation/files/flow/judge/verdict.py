@@ -53,13 +53,16 @@ class Check:
         }
 
 
-def gaps_at_the_borders(before: dict, after: dict, now: dict) -> list:
+def gaps_at_the_borders(
+    before: dict, after: dict, now: dict, expired: Collection[int] = ()
+) -> list:
     """Witnesses of what counting records cannot see: ends, starts and epochs that moved the wrong
     way.
 
     Each argument: partition -> Partition. `after` are the positions when producing ended. What lies
     before the run's first record (`before`'s ends) may go: records of others expire. Partitions that
-    were added meanwhile hold nothing of the run.
+    were added meanwhile hold nothing of the run. `expired`: partitions whose first records went by the
+    topic's own settings.
     """
     found = []
 
@@ -79,7 +82,7 @@ def gaps_at_the_borders(before: dict, after: dict, now: dict) -> list:
             reason = f"the end offset fell from {was.end} to {current.end}"
             tell(number, current.end, was.end - current.end, reason)
         start = before[number].end
-        if current.start > start:
+        if current.start > start and number not in expired:
             reason = f"the first offset rose to {current.start}, beyond the run's first, {start}"
             tell(number, start, current.start - start, reason)
         if None not in (was.epoch, current.epoch) and current.epoch < was.epoch:
@@ -100,12 +103,13 @@ def coverage(
     tested: set,
     expected_brokers: Optional[int] = None,
     listeners: Sequence = (),
+    every_broker: bool = True,
 ) -> Check:
     """A broker counts as covered if it led, at any of the moments, a partition that was `tested`:
-    for which there were to be records. `listeners`: witnesses of what could not be reached through
-    other listeners.
+    for which there were to be records, if `every_broker` was to. `listeners`: witnesses of what could not
+    be reached through other listeners.
     """
-    idle = leading_none(brokers, moments, tested)
+    idle = leading_none(brokers, moments, tested) if every_broker else []
     witnesses = [{"broker": b, "reason": "led no partition that was written to"} for b in idle]
     absent = max(0, (expected_brokers or 0) - len(brokers))
     if absent:

@@ -17,7 +17,7 @@ from flow.record.partition import Partition
 # what is asked of a topic's settings
 MIN_ISR, TIMESTAMP_TYPE = "min.insync.replicas", "message.timestamp.type"
 CLEANUP_POLICY = "cleanup.policy"
-MOST_BYTES = "max.message.bytes"
+MOST_BYTES, SEGMENT_BYTES = "max.message.bytes", "segment.bytes"
 
 # Seconds for one answer of a partition's leader. The new one is not asked before the next try, and
 # librdkafka keeps a core busy while it waits for one that has died.

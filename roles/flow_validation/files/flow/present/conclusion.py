@@ -65,18 +65,21 @@ def _counts(plan: files.Plan, rows: list, results: Results) -> dict:
     counts["never_sent"] = ledger.never_sent(rows, *planned)
     if results.resent:
         counts["resent"] = results.resent
+    if results.others:
+        counts["others"] = results.others
     return counts
 
 
 def _told(plan: files.Plan, counts: dict) -> list:
     """Names of the counts that a person is told."""
     aborted = [schema.ABORTED] if plan.transactions() else []
-    return ["acked", "read", "unknown", "failed", *aborted, *(["resent"] * ("resent" in counts))]
+    rare = [name for name in ("resent", "others") if name in counts]
+    return ["acked", "read", "unknown", "failed", *aborted, *rare]
 
 
 def _unclear(plan: files.Plan, rows: list, results: Results, open_producers: Any) -> list:
     """Sentences about what keeps this run from a verdict of its own."""
-    unclear = [*_silence(plan, rows, results), *probes.unclear(results.probes)]
+    unclear = [*_silence(plan, rows, results), *results.unclear, *probes.unclear(results.probes)]
     if results.resent:
         unclear.append(
             f"{results.resent:,} records are there twice, because their producer gave up waiting"
@@ -100,6 +103,8 @@ def _besides(plan: files.Plan, results: Results, counts: dict) -> str:
     if plan.transactions():
         more += f"; {counts[schema.ABORTED]:,} of aborted transactions stayed hidden"
     more += f", through brokers {', '.join(str(b) for b in plan.brokers)}"
+    if results.others:
+        more += f"; {results.others:,} records of others stand between them"
     if plan.listeners:
         names = ", ".join(each["name"] for each in plan.listeners)
         more += f"; each of them answers on {names}, too"

@@ -220,6 +220,8 @@ def _facts(verdict: dict) -> str:
     ]
     if "resent" in counts:
         facts.append(("sent again by their producer", _text(counts["resent"])))
+    if "others" in counts:
+        facts.append(("of others, between them", _text(counts["others"])))
     if "aborted" in counts:
         facts.append(("in aborted transactions", _text(counts["aborted"])))
     mean, measured = timing["records_per_second"], timing["latency"]

@@ -61,6 +61,7 @@ class Plan:
     ledger_digest: str = ""
     beside: bool = False  # keys, headers and timestamps are known; not in ledgers of older versions
     elections: list = field(default_factory=list)  # leadership.Elections while it produced
+    batch_bytes: int = 0  # the longest batch that the topic takes; 0: as long as clients make them
     topic_id: str = ""  # "" where the cluster gives none
     removed: str = ""  # when the run deleted its topic, after a pass
     settings: dict = field(default_factory=dict)  # the job's own; `settings` of verdict.json

@@ -112,16 +112,22 @@ def run(options: argparse.Namespace) -> int:
         code = conclusion.conclude(judging, results)
         if plan.created and not options.keep and code == EXIT_CODE[PASS]:
             plan.removed = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            files.save_plan(options.ledger, plan)
-            _delete(run.cluster, plan.topic)
+            files.save_plan(
+                options.ledger, plan
+            )  # first: who is killed between both has nothing to judge
+            if not _deleted(run.cluster, plan.topic):
+                plan.removed = ""
+                files.save_plan(options.ledger, plan)
     return code
 
 
-def _delete(cluster: Cluster, topic: str) -> None:
+def _deleted(cluster: Cluster, topic: str) -> bool:
     try:
         cluster.delete_topic(topic)
+        return True
     except CannotRun as error:  # the verdict stands all the same
         print(f"note: {error}", file=sys.stderr)
+        return False
 
 
 def fetch(options: argparse.Namespace) -> int:

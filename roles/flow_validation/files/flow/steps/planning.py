@@ -17,6 +17,7 @@ from flow.prepare.cluster import (
     CLEANUP_POLICY,
     MIN_ISR,
     MOST_BYTES,
+    SEGMENT_BYTES,
     TIMESTAMP_TYPE,
     Cluster,
     spread,
@@ -27,17 +28,23 @@ from flow.record import files, own_names, transactions
 from flow.record.timing import APPENDED
 from flow.steps.options import other_listeners
 from flow.steps.task import transaction_timeout
-from flow.write.blocks import longest_block
+from flow.write.blocks import BATCH_BYTES, longest_block
 from flow.write.client_settings import BESIDE_BYTES
 
 # Of a topic that the job creates, whatever the cluster's defaults: when a record was appended is known,
-# and not only when it was sent; and nothing is deleted before it was judged.
+# and not only when it was sent; nothing is deleted before it was judged; and it is not cut into files
+# by the hundred thousand, of which a broker may have so many.
 OWN_TOPIC = {
     TIMESTAMP_TYPE: APPENDED,
     CLEANUP_POLICY: "delete",
     "retention.ms": "-1",
     "retention.bytes": "-1",
+    SEGMENT_BYTES: str(2**30),
 }
+
+
+LONGEST_TRANSACTION = "transaction.max.timeout.ms"
+_SETTINGS_SECONDS = 5.0  # of all brokers together; who may not ask them goes on without
 
 
 def prepare(
@@ -57,6 +64,9 @@ def prepare(
         raise CannotRun(
             f"{options.records} records are too few to go through {len(brokers)} brokers"
         )
+    if options.transactional:
+        told = cluster.settings_of_brokers(brokers, (LONGEST_TRANSACTION,), _SETTINGS_SECONDS)
+        refuse_long_transactions(options, told)
     created = not cluster.has_topic(topic)
     if created:
         partitions = _partitions(options, homes)
@@ -76,7 +86,8 @@ def prepare(
         )
     if not created and options.replication_factor is None:
         planned_replication = len(before[0].replicas)  # somebody else's topic: shown, not judged
-    config = cluster.effective_config(topic, (MIN_ISR, TIMESTAMP_TYPE, CLEANUP_POLICY, MOST_BYTES))
+    asked = (MIN_ISR, TIMESTAMP_TYPE, CLEANUP_POLICY, MOST_BYTES, SEGMENT_BYTES)
+    config = cluster.effective_config(topic, asked)
     _refuse_unfit(topic, config, options.record_size)
     plan = files.Plan(
         run_id=run_id,
@@ -95,6 +106,7 @@ def prepare(
         started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         before=before,
         timestamp_type=config[TIMESTAMP_TYPE],
+        batch_bytes=longest_batch(config),
         topic_id=cluster.topic_id(topic),
         beside=True,
         groups=continuity.names(run_id, options.groups),
@@ -164,11 +176,42 @@ def _refuse_unfit(topic: str, config: dict, record_size: int) -> None:
             f"topic {topic} has {CLEANUP_POLICY}={config[CLEANUP_POLICY]}: it refuses records without"
             " a key and forgets others; give another --topic, or `inspect` it"
         )
-    most = int(config.get(MOST_BYTES) or 0)
-    if most and record_size + BESIDE_BYTES > most:
+    for name in (MOST_BYTES, SEGMENT_BYTES):
+        most = int(config.get(name) or 0)
+        if most and record_size + BESIDE_BYTES > most:
+            raise CannotRun(
+                f"topic {topic} takes {most:,} bytes ({name}), too few for records of {record_size:,};"
+                f" give --record-size={max(48, most - BESIDE_BYTES)} or less, or raise it"
+            )
+
+
+def longest_batch(config: dict) -> int:
+    """Bytes of a batch that the topic takes by these settings, where that is less than clients make
+    them; else 0. A broker refuses a longer one, and the client does not divide it.
+    """
+    told = [int(config[name]) for name in (MOST_BYTES, SEGMENT_BYTES) if config.get(name)]
+    least = min(told, default=2 * BATCH_BYTES) - BESIDE_BYTES
+    return max(1, least) if least < BATCH_BYTES else 0
+
+
+def refuse_long_transactions(options: argparse.Namespace, brokers: dict) -> None:
+    """CannotRun if brokers do not allow transactions as long as the run's; brokers: broker -> its
+    settings, of those that told them.
+    """
+    told = [
+        int(each[LONGEST_TRANSACTION]) for each in brokers.values() if each.get(LONGEST_TRANSACTION)
+    ]
+    wanted, most = transaction_timeout(options), min(told, default=0) / 1000
+    if told and wanted > most:
+        shorter = most - (wanted - options.delivery_timeout)
+        give = (
+            f"give --delivery-timeout={shorter:g} or less, or raise it"
+            if shorter >= 1
+            else "raise it"
+        )
         raise CannotRun(
-            f"topic {topic} takes {most:,} bytes ({MOST_BYTES}), too few for records of"
-            f" {record_size:,}; give --record-size={max(48, most - BESIDE_BYTES)} or less, or raise it"
+            f"a transaction may take {wanted:g} s with --delivery-timeout={options.delivery_timeout:g}, and"
+            f" the brokers' {LONGEST_TRANSACTION} allows {most:g} s; {give}"
         )
 
 
@@ -183,4 +226,7 @@ def _check_in_sync(options: argparse.Namespace, plan: files.Plan) -> None:
 
 
 def groups_of(options: argparse.Namespace, plan: files.Plan, settings: dict) -> continuity.Groups:
+    """The run's groups. In a topic of others they do not wait for the ends of others' transactions."""
+    if not plan.created and not plan.transaction_records:
+        settings = {**settings, "isolation.level": "read_uncommitted"}
     return continuity.Groups(settings, plan.topic, plan.groups, options.timeout)

@@ -43,6 +43,7 @@ def task_of(options: argparse.Namespace, plan: files.Plan, settings: dict) -> di
         "transaction_timeout": plan.transaction_timeout,
         "directory": attempts_directory(options.ledger),
         "rate": options.rate,
+        "batch_bytes": plan.batch_bytes,
     }
 
 

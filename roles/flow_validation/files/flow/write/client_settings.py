@@ -42,6 +42,7 @@ def client_settings(settings: dict, producer_number: int) -> dict:
         "queue.buffering.max.kbytes": QUEUE_KBYTES,
         # else the client itself refuses a record that the brokers take
         "message.max.bytes": max(1_000_000, settings["record_size"] + BESIDE_BYTES),
+        **({"batch.size": settings["batch_bytes"]} if settings.get("batch_bytes") else {}),
         "log_level": 2,  # its warnings are about retries; what stays is in the ledger
         **settings["client"],
         "acks": "all",

@@ -20,8 +20,8 @@ from flow.record.timing import Latencies
 # again what had no answer, and tells of the last try alone (its own status of a message, which Python is
 # not told, is that of the last try, too). Whether any was sent twice is seen from its statistics.
 REFUSED_BY_BROKERS = frozenset(
-    "MSG_SIZE_TOO_LARGE INVALID_MSG_SIZE RECORD_LIST_TOO_LARGE INVALID_RECORD POLICY_VIOLATION"
-    " INVALID_REQUIRED_ACKS".split()
+    "MSG_SIZE_TOO_LARGE INVALID_MSG_SIZE RECORD_LIST_TOO_LARGE INVALID_RECORD INVALID_TIMESTAMP"
+    " POLICY_VIOLATION INVALID_REQUIRED_ACKS".split()
 )
 REFUSALS = REFUSED_BY_BROKERS | frozenset(
     "TOPIC_AUTHORIZATION_FAILED CLUSTER_AUTHORIZATION_FAILED"

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""What somebody else's topic deletes by its own settings before it is judged: no broker's fault, and no proof.
+
+A topic that the run creates keeps everything. Of another one the first records of the run may be gone
+because they are older than its retention, or because it has grown. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Dict, Iterable, List, Mapping
+
+from flow.record.ledger import Row
+from flow.record.partition import Partition
+from flow.record.schema import ACKED
+
+RETENTION_MS, RETENTION_BYTES = "retention.ms", "retention.bytes"
+SETTINGS = (RETENTION_MS, RETENTION_BYTES)
+OFFSETS_MINUTES = "offsets.retention.minutes"
+_DEFAULT_OFFSETS_MINUTES = 7 * 1440
+_CLOCKS_SECONDS = 5.0  # by which brokers' clocks may be ahead
+
+
+def reason(settings: Mapping[str, str], age_seconds: float) -> str:
+    """The setting by which a topic may have deleted records of this age, as `name=value`; "" if none does."""
+    limit = int(settings.get(RETENTION_MS) or -1)
+    if 0 <= limit <= (age_seconds + _CLOCKS_SECONDS) * 1000:
+        return f"{RETENTION_MS}={limit}"
+    if int(settings.get(RETENTION_BYTES) or -1) >= 0:
+        return f"{RETENTION_BYTES}={settings[RETENTION_BYTES]}"
+    return ""
+
+
+def begins_later(first: Mapping[int, int], now: Mapping[int, Partition]) -> Dict[int, int]:
+    """partition -> first offset that is there now, where it lies behind what was to be the `first`."""
+    return {n: now[n].start for n, at in first.items() if n in now and now[n].start > at}
+
+
+def left(rows: Iterable[Row], begins: Mapping[int, int]) -> List[Row]:
+    """The ledger's rows without what was acknowledged before the first offset of `begins_later`."""
+    kept = []
+    for row in rows:
+        gone = begins.get(row.partition, 0) - (row.first_offset or 0) if row.outcome == ACKED else 0
+        if gone <= 0:
+            kept.append(row)
+        elif gone < row.records:
+            first = {"first_sequence": row.first_sequence + gone}
+            kept.append(replace(row, first_offset=row.first_offset + gone, **first))
+    return kept
+
+
+def offsets_forgotten(brokers: Mapping[int, Mapping[str, str]], age_seconds: float) -> bool:
+    """Whether brokers may have forgotten by now what a group without members committed so long ago.
+
+    brokers: broker -> its settings, of those that told them.
+    """
+    told = [int(each[OFFSETS_MINUTES]) for each in brokers.values() if OFFSETS_MINUTES in each]
+    minutes = min(told, default=_DEFAULT_OFFSETS_MINUTES)
+    return age_seconds + _CLOCKS_SECONDS >= minutes * 60
