@@ -266,7 +266,9 @@ def test_a_cluster_with_small_defaults_is_not_accused(spark, tmp_path_factory, t
         ):
             ledger = f"--ledger={tmp_path}/{number}"
             code, found = judged("run", ledger, "--records=9000", "--keep", *more)
-            assert (code, failed(found)) == (0, {}), (more, found["summary"])
+            # what takes more than a minute, on a busy machine, is longer than these brokers remember groups
+            late = "the brokers' offsets.retention.minutes" in found["summary"]
+            assert (code, failed(found)) == (2 if late else 0, {}), (more, found["summary"])
         with pytest.raises(CannotRun) as refused:
             judged("run", f"--ledger={tmp_path}/long", "--records=9000", "--transactional")
         assert "transaction.max.timeout.ms allows 60 s; give --delivery-timeout=50" in str(
