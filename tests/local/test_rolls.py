@@ -117,7 +117,7 @@ def from_answer_to_sigterm(stops, text):
     # as YAML, which ansible.cfg sets
     looks = [int(number) / 1000 for number in re.findall(r"\blooked_ms: (\d+)", text)]
     return {
-        name: round(stop - max(look for look in looks if look <= stop + 0.001), 3)
+        name: round(stop - max(look for look in looks if look <= stop + 0.0015), 3)
         for name, stop in stops.items()
     }
 
