@@ -20,7 +20,8 @@ options:
   levels:
     description:
       - Name of each feature with its level, a whole number. Features that are not named stay as they are.
-      - C(kraft.version) makes a quorum whose voters stand in the configuration a dynamic one, for good.
+      - C(kraft.version) makes a quorum whose voters stand in the configuration a dynamic one, for good. From Kafka 4.1 on; Kafka 3.9 says that it
+        is raised, and leaves the voters where they are.
     type: dict
     required: true
   operation_timeout:

@@ -157,6 +157,7 @@ NEVER_ACCEPTED = frozenset(
         "quorum.separate",
         "quorum.size",
         "quorum.static",
+        "quorum.stays_static",
         "quorum.unformatted",
         "quorum.unknown_leaver",
         "settings.undefined",

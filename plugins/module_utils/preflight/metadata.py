@@ -16,6 +16,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kaf
     CONTROLLER_LISTENER,
     STATIC_VOTERS,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.protocol import line
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.storage import (
     as_uuid,
     directory_id,
@@ -40,6 +41,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 CONTROLLERS_MAX = 7
+# The first Kafka that makes a static quorum a dynamic one.
+DYNAMIC_SINCE = (4, 1)
 # Version of a meta.properties that a broker in ZooKeeper mode has written.
 OF_ZOOKEEPER_MODE = "0"
 # Settings that brokers had in ZooKeeper mode, and of which only the controllers' values count.
@@ -312,7 +315,8 @@ def _combined(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _static(cluster: Cluster) -> Iterator[Problem]:
-    """What a static quorum does not allow."""
+    """What a static quorum does not allow, and what a release does not do of what it says."""
+    yield from _too_old_for_dynamic(cluster)
     if not (cluster.voters_change and cluster.static_quorum):
         return
     yield found(
@@ -322,6 +326,21 @@ def _static(cluster: Cluster) -> Iterator[Problem]:
         "in force",
         "the voters of a static quorum stand in the configuration of every node, and cannot change",
     )
+
+
+def _too_old_for_dynamic(cluster: Cluster) -> Iterator[Problem]:
+    """Kafka 3.9 and 4.0 take the feature, and leave the voters where they are: nodes without a list would find none."""
+    for member in cluster.nodes if cluster.becomes_dynamic else ():
+        current = member.product_facts("kafka").get("current") or {}
+        version = member.text("kafka_version")
+        if current.get(STATIC_VOTERS) and (line(version) or DYNAMIC_SINCE) < DYNAMIC_SINCE:
+            yield found(
+                "quorum.stays_static",
+                member.name,
+                "kafka_version",
+                version,
+                "this release says that kraft.version is raised, and its voters stay in the configuration",
+            )
 
 
 def _voters_that_answer(cluster: Cluster, replaced: Optional[int]) -> Iterator[Problem]:

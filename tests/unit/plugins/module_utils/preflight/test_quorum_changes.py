@@ -21,6 +21,7 @@ from tests.unit.plugins.module_utils.preflight.test_metadata import (
     group,
     kraft,
     told,
+    variables,
 )
 
 CLUSTER = "orders-prod"
@@ -205,6 +206,13 @@ def test_a_static_quorum_becomes_a_dynamic_one(tmp_path):
     refused = verdict_of(apart(), tmp_path, facts=facts, snapshot=running(4, 5, 6))
     assert told(refused) == {"quorum.changed": ["c-1", "kafka-1"]}
     assert "playbooks/dynamic_quorum.yml" in refused.findings[0].remedy
+    # a release that only says so
+    older = apart(variables(kafka_version="3.9.2"))
+    found = told(verdict_of(older, tmp_path, facts=begun_static(), **asked))
+    assert found["quorum.stays_static"] == [*APART, *NODES]
+    assert "quorum.stays_static" not in told(
+        verdict_of(older, tmp_path, facts=begun_apart(), **asked)
+    )
     # one that is dynamic already
     assert not told(verdict_of(apart(), tmp_path, facts=begun_apart(), **asked))
 
