@@ -14,7 +14,7 @@ from typing import Mapping, Optional, Tuple
 
 # API: (version of its messages, first Kafka that has it), ascending. Only what our modules send.
 SINCE: Mapping[str, Tuple[Tuple[int, str], ...]] = {
-    "AddRaftVoter": ((0, "3.9"),),
+    "AddRaftVoter": ((0, "4.0"), (1, "4.2")),
     "AlterClientQuotas": ((0, "2.6"), (1, "2.8")),
     "AlterPartitionReassignments": ((0, "2.4"), (1, "4.1")),
     "AlterReplicaLogDirs": ((0, "1.0"), (1, "2.0"), (2, "2.8")),
@@ -30,7 +30,7 @@ SINCE: Mapping[str, Tuple[Tuple[int, str], ...]] = {
     "IncrementalAlterConfigs": ((0, "2.3"), (1, "2.4")),
     "ListPartitionReassignments": ((0, "2.4"),),
     "OffsetDelete": ((0, "2.4"),),
-    "RemoveRaftVoter": ((0, "3.9"),),
+    "RemoveRaftVoter": ((0, "4.0"),),
     "UpdateFeatures": ((0, "2.7"), (1, "3.3"), (2, "4.0")),
 }
 # Where brokers without ZooKeeper have it later than others.
