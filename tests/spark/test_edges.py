@@ -366,6 +366,7 @@ def test_a_topic_of_its_own_keeps_everything_whatever_the_defaults(main, admin, 
     resource = ConfigResource(ConfigResource.Type.TOPIC, "own")
     config = admin.describe_configs([resource])[resource].result(30)
     wanted = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+    wanted["segment.bytes"] = str(2**30)
     assert {name: config[name].value for name in wanted} == wanted
     assert not any(config[name].is_default for name in wanted), "they are the topic's own"
 
