@@ -112,9 +112,8 @@ def run(options: argparse.Namespace) -> int:
         code = conclusion.conclude(judging, results)
         if plan.created and not options.keep and code == EXIT_CODE[PASS]:
             plan.removed = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            files.save_plan(
-                options.ledger, plan
-            )  # first: who is killed between both has nothing to judge
+            # first: who is killed between both has nothing to judge
+            files.save_plan(options.ledger, plan)
             if not _deleted(run.cluster, plan.topic):
                 plan.removed = ""
                 files.save_plan(options.ledger, plan)
