@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""ZooKeeper and a broker share a core and 2 GiB: nothing was killed for want of memory, and half of it is page cache."""
+"""ZooKeeper and a broker share a core and 2 GiB: nothing was killed for want of memory, half of it is page cache."""
 
 from __future__ import annotations
 

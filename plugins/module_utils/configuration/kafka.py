@@ -68,7 +68,7 @@ STANDARD_AUTHORIZER_CLASS = "org.apache.kafka.metadata.authorizer.StandardAuthor
 CONTROLLER_LISTENER = "CONTROLLER"
 # How nodes log in there: SCRAM users stand in the metadata, and without a quorum there are none.
 CONTROLLER_MECHANISM = "PLAIN"
-# On one core with a heap of 512 MiB: a quarter of it would be the log cleaner's, and what requests wait in has no bound.
+# With a heap of 512 MiB: a quarter of it would be the log cleaner's, and what requests wait in has no bound.
 SMALL = {
     "num.network.threads": 2,
     "num.io.threads": 4,

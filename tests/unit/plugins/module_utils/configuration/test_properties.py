@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     OWNED_KEYS,
-    bootstrap_servers,
     SMALL,
+    bootstrap_servers,
     broker_properties,
     client_listeners,
     client_properties,
