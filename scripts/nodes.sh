@@ -7,12 +7,14 @@
 #     scripts/nodes.sh up      install and start the engine where root on Debian may, build what is missing
 #     scripts/nodes.sh down    stop the engine if `up` has started it
 #
-# KAFKAOPS_NODE_IMAGE (default kafkaops-node:bookworm) is a Debian with systemd, sshd, sudo and Python, but
-# no Java; KAFKAOPS_NODE_IMAGE_JAVA the same with Java 17. Set them to use images of your own.
+# KAFKAOPS_NODE_RELEASE (default bookworm) is the release of Debian: trixie is the other one that was tried.
+# KAFKAOPS_NODE_IMAGE (default kafkaops-node:RELEASE) is a Debian with systemd, sshd, sudo and Python, but
+# no Java; KAFKAOPS_NODE_IMAGE_JAVA the same with Java. Set them to use images of your own.
 # Exit code 77: cannot be had on this machine, the reason is the last line.
 set -euo pipefail
 
-image=${KAFKAOPS_NODE_IMAGE:-kafkaops-node:bookworm}
+release=${KAFKAOPS_NODE_RELEASE:-bookworm}
+image=${KAFKAOPS_NODE_IMAGE:-kafkaops-node:$release}
 image_java=${KAFKAOPS_NODE_IMAGE_JAVA:-$image-java}
 checkout=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
 state=$checkout/.ansible/nodes
@@ -51,7 +53,7 @@ build_base() {
     # an empty source is left out: then debootstrap's own default holds
     debootstrap --variant=minbase \
         --include=systemd,systemd-sysv,dbus,python3,python3-apt,iproute2,iptables,ca-certificates,sudo,procps,openssh-server \
-        bookworm "$root/image" ${source:+"$source"} >"$state/debootstrap.log" 2>&1 \
+        "$release" "$root/image" ${source:+"$source"} >"$state/debootstrap.log" 2>&1 \
         || cannot "debootstrap failed: $(tail -n 1 "$state/debootstrap.log")"
     chroot "$root/image" useradd --create-home --shell /bin/bash ops
     printf 'ops ALL=(ALL) NOPASSWD: ALL\n' >"$root/image/etc/sudoers.d/ops"
@@ -74,10 +76,11 @@ UNIT
 
 build_java() {
     say "Building $image_java: about 40 s, once."
-    local container=kafkaops-node-build
+    local container=kafkaops-node-build java=default-jre-headless
+    [ "$release" != bookworm ] || java=openjdk-17-jre-headless
     docker rm --force "$container" >/dev/null 2>&1 || true
     docker run --name "$container" "$image" sh -ec \
-        'apt-get update -q && apt-get install -qy --no-install-recommends openjdk-17-jre-headless && apt-get clean' \
+        "apt-get update -q && apt-get install -qy --no-install-recommends $java && apt-get clean" \
         >"$state/java.log" 2>&1 || cannot "Java could not be installed in $image: $(tail -n 1 "$state/java.log")"
     docker commit --change 'CMD ["/sbin/init"]' "$container" "$image_java" >/dev/null
     docker rm "$container" >/dev/null
@@ -106,7 +109,7 @@ case ${1:-} in
     up) up ;;
     down) down ;;
     *)
-        sed -n 's/^# \{0,1\}//; 5,12p' "${BASH_SOURCE[0]}"
+        sed -n 's/^# \{0,1\}//; 5,13p' "${BASH_SOURCE[0]}"
         exit 2
         ;;
 esac

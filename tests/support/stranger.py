@@ -31,7 +31,8 @@ HOSTS = {
     for kind, base in (("zk", 10), ("kafka", 20))
     for number in (1, 2, 3)
 }
-IMAGE = os.environ.get("KAFKAOPS_NODE_IMAGE", "kafkaops-node:bookworm")
+RELEASE = os.environ.get("KAFKAOPS_NODE_RELEASE", "bookworm")
+IMAGE = os.environ.get("KAFKAOPS_NODE_IMAGE", f"kafkaops-node:{RELEASE}")
 IMAGE_JAVA = os.environ.get("KAFKAOPS_NODE_IMAGE_JAVA", f"{IMAGE}-java")
 # What a machine may need to reach its package registries; nothing else is handed on.
 NETWORK_VARIABLES = ("http_proxy", "https_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir")

@@ -1,8 +1,12 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which package brings Java on which distribution; that the package exists is known of Debian 12 only."""
+"""Which package brings Java on which distribution; that the package exists is known of Debian 12 and 13 only."""
 
 from __future__ import annotations
+
+import json
+import subprocess
+import sys
 
 import pytest
 
@@ -31,3 +35,66 @@ def test_packages(family, distribution, release, package):
     }
     found = evaluated("java", "__java_platform_packages", {"ansible_facts": facts})
     assert found == [package]
+
+
+# The files by which Ansible tells distributions apart, as hosts have them; what only people read is left out.
+IDENTITY = {
+    "rhel-9": {
+        "os-release": 'NAME="Red Hat Enterprise Linux"\nVERSION="9.4 (Plow)"\nID="rhel"\nID_LIKE="fedora"\n'
+        'VERSION_ID="9.4"\nPLATFORM_ID="platform:el9"\n',
+        "redhat-release": "Red Hat Enterprise Linux release 9.4 (Plow)\n",
+        "system-release": "Red Hat Enterprise Linux release 9.4 (Plow)\n",
+    },
+    "rhel-10": {
+        "os-release": 'NAME="Red Hat Enterprise Linux"\nVERSION="10.0 (Coughlan)"\nID="rhel"\nID_LIKE="centos fedora"\n'
+        'VERSION_ID="10.0"\nPLATFORM_ID="platform:el10"\n',
+        "redhat-release": "Red Hat Enterprise Linux release 10.0 (Coughlan)\n",
+        "system-release": "Red Hat Enterprise Linux release 10.0 (Coughlan)\n",
+    },
+    "amazon-2023": {
+        "os-release": 'NAME="Amazon Linux"\nVERSION="2023"\nID="amzn"\nID_LIKE="fedora"\nVERSION_ID="2023"\n'
+        'PLATFORM_ID="platform:al2023"\nCPE_NAME="cpe:2.3:o:amazon:amazon_linux:2023"\n',
+        "system-release": "Amazon Linux release 2023 (Amazon Linux)\n",
+    },
+    "ubuntu-24.04": {
+        "os-release": 'NAME="Ubuntu"\nVERSION_ID="24.04"\nVERSION="24.04.1 LTS (Noble Numbat)"\n'
+        "VERSION_CODENAME=noble\nID=ubuntu\nID_LIKE=debian\nUBUNTU_CODENAME=noble\n",
+        "debian_version": "trixie/sid\n",
+        "lsb-release": "DISTRIB_ID=Ubuntu\nDISTRIB_RELEASE=24.04\nDISTRIB_CODENAME=noble\n",
+    },
+}
+COLLECT = """
+import json
+from ansible.module_utils import basic
+from ansible.module_utils.facts.system.distribution import DistributionFactCollector
+from ansible.module_utils.testing import patch_module_args
+with patch_module_args({}):
+    module = basic.AnsibleModule({})
+print(json.dumps(DistributionFactCollector().collect(module)))
+"""
+
+
+@pytest.mark.parametrize(
+    "host, package",
+    [
+        ("rhel-9", "java-17-openjdk-headless"),
+        ("rhel-10", "java-21-openjdk-headless"),
+        ("amazon-2023", "java-17-amazon-corretto-headless"),
+        ("ubuntu-24.04", "default-jre-headless"),
+    ],
+)
+def test_packages_by_the_facts_that_ansible_reads_there(tmp_path, host, package):
+    """Ansible's own facts, in a name space in which /etc is that of such a host."""
+    for name, text in IDENTITY[host].items():
+        (tmp_path / name).write_text(text)
+    with_its_etc = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-ec"]
+    with_its_etc += ['mount --bind "$1" /etc; shift; exec "$@"', "_", str(tmp_path)]
+    done = subprocess.run(
+        [*with_its_etc, sys.executable, "-c", COLLECT], capture_output=True, text=True, check=False
+    )
+    if "unshare" in done.stderr:
+        pytest.skip(f"no name space of one's own here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    found = evaluated("java", "__java_platform_packages", {"ansible_facts": facts})
+    assert found == [package], facts
