@@ -48,8 +48,10 @@ def told_by(server, timeout=10, **settings):
         told = AdminClient({**settings, "bootstrap.servers": server}).list_topics(timeout=timeout)
     except KafkaException:
         return None
-    # The client hears of the other brokers, too, and may have asked one of them.
-    return told if told.orig_broker_name.startswith(f"{server}/") else None
+    # The client hears of the other brokers, too, and may have asked one of them. Its name for one is
+    # host:port/id, or protocol://host:port/id.
+    asked = told.orig_broker_name.rpartition("/")[0].rpartition("//")[2]
+    return told if asked == server else None
 
 
 def known(server, topics, settings):

@@ -227,8 +227,10 @@ def _prepare_java(work: str, records: int, typical: bool, kept: list) -> str:
     else:
         flags += f" {long_run_flags(work)}"
     if "SPARK_SUBMIT_OPTS" not in os.environ:
-        more = [*account.flags(work), *_archive_flags(typical, kept)]
-        os.environ["SPARK_SUBMIT_OPTS"] = " ".join([flags, *more])
+        os.environ["SPARK_SUBMIT_OPTS"] = " ".join([flags, *_archive_flags(typical, kept)])
+    # Without these no Java starts there, whatever options a person has given.
+    if named := account.flags(work):
+        os.environ["SPARK_SUBMIT_OPTS"] = " ".join([os.environ["SPARK_SUBMIT_OPTS"], *named])
     return f"-Dlog4j2.configurationFile={Path(log4j).as_uri()}"
 
 
