@@ -57,10 +57,15 @@ def told_by(server, timeout=10, **settings):
 def known(server, topics, settings):
     """Whether the broker at this host:port itself tells of each NewTopic, with a leader for each partition."""
     told = told_by(server, **settings)
-    return told is not None and all(
-        each.topic in told.topics
-        and all(part.leader >= 0 for part in told.topics[each.topic].partitions.values())
-        for each in topics
+    # Its first answer, before the client knows its id, may come before the broker has made the logs.
+    return (
+        told is not None
+        and told.orig_broker_id >= 0
+        and all(
+            each.topic in told.topics
+            and all(part.leader >= 0 for part in told.topics[each.topic].partitions.values())
+            for each in topics
+        )
     )
 
 
