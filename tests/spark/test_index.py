@@ -217,3 +217,11 @@ def test_the_mode_of_the_job_writes_it(tmp_path):
     assert "Runs of mine" in (where / "index.html").read_text(encoding="utf-8")
     done = subprocess.run([sys.executable, str(JOB), "index"], capture_output=True, check=False)
     assert done.returncode == 3
+
+
+def test_the_home_of_whoever_runs_it_is_meant(tmp_path, monkeypatch):
+    """Without KAFKAOPS_HOME the role names the reports by a ~, behind a `=` where no shell looks."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    run_job("index", "--output=~/reports")
+    assert (tmp_path / "reports" / "index.html").is_file() and not (tmp_path / "~").exists()

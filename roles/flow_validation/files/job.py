@@ -66,7 +66,13 @@ def _add_what_and_where(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="Parquet; run, produce: written; a path, or what Spark's Hadoop layer opens: hdfs://...",
     )
-    parser.add_argument("--output", metavar="DIR", help="for verdict.json and report.html")
+    # A ~ is the home of whoever runs the job, here or on another host; no shell expands it behind a `=`.
+    parser.add_argument(
+        "--output",
+        type=os.path.expanduser,
+        metavar="DIR",
+        help="for verdict.json and report.html",
+    )
     parser.add_argument("--topic", help="default: a topic of its own, kafkaops-flow-RUN")
 
 
