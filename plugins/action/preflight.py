@@ -135,9 +135,7 @@ WITHOUT_ABSENT = (
     "ensemble.server_list",
 )
 # Arguments that the playbook gives, and phases/lock.yml again where it has to look once more.
-ASKED = (
-    *("enforce", "leave_absent", "leaving", "purpose", "quorum", "replaced", "resize", "topics"),
-)
+ASKED = tuple("enforce leave_absent leaving purpose quorum replaced resize topics".split())
 
 
 class ActionModule(ActionBase):
