@@ -450,6 +450,8 @@ class BareCluster:
                 **self._listeners(broker_id),
                 "zookeeper.connect": self.zookeeper_connect,
                 "zookeeper.session.timeout.ms": 18000,
+                # Both start together: on a busy machine an ensemble needs more than a session's time.
+                "zookeeper.connection.timeout.ms": int(self.start_timeout * 1000),
                 **self.broker_config,
             }
             self._add_broker(broker_id, home, properties, f"file:{home / 'log4j.properties'}")

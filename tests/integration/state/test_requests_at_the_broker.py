@@ -18,6 +18,8 @@ from tests.support.request_log import RequestLog
 FEW = 10
 # Requests for one where there are many, in batches of 500 at most, over at most three connections.
 BATCHES = 3
+# One replica each, also where the cluster asks for two in sync.
+ALONE = {"partitions": 1, "replication_factor": 1, "config": {"min.insync.replicas": 1}}
 
 pytestmark = pytest.mark.parametrize(
     "secured, many",
@@ -70,10 +72,7 @@ def names_of(name, count):
 
 def topics(names):
     """What a declared list of topics goes through: (step, options, the requests that change something)."""
-    there = [
-        {"name": each, "partitions": 1, "replication_factor": 1, "retention": "7d"}
-        for each in names
-    ]
+    there = [{"name": each, "retention": "7d", **ALONE} for each in names]
     other = [{**each, "retention": "14d"} for each in there]
     gone = [{"name": each, "state": "absent"} for each in names]
     yield "create", {"topics": there}, ["CREATE_TOPICS"]
@@ -175,7 +174,7 @@ def test_records_of_topics(secured, asked, name, many):
     told = {}
     for count in (FEW, many):
         names = names_of(name, count)
-        new = [{"name": each, "partitions": 1, "replication_factor": 1} for each in names]
+        new = [{"name": each, **ALONE} for each in names]
         assert secured.run("kafka_topics", topics=new, operation_timeout=300).changed
         settings = secured.client_settings()
         fill(settings, names)
