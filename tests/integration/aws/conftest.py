@@ -4,12 +4,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import boto3
 import pytest
+import yaml
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(CHECKOUT))
@@ -19,6 +23,7 @@ from tests.support.ec2_server import Ec2Server  # noqa: E402
 
 collection_finder.install()
 
+BIN = Path(sys.executable).parent
 PORT = int(os.environ.get("KAFKAOPS_TEST_PORT_BASE", "20200")) + 1200
 REGION = "eu-central-1"
 # Nothing of this machine's own AWS settings, and no look at a metadata service.
@@ -69,3 +74,59 @@ def image(ec2):
         for each in ec2.describe_images()["Images"]
         if each["RootDeviceName"] == "/dev/sda1"
     )
+
+
+class Checkout:
+    """A copy of inventories/aws with an image that moto has and a key of its own."""
+
+    def __init__(self, directory, image):
+        self.inventory = directory / "inventory"
+        self.home = directory / "home"
+        self.key_file = directory / "orders.pem"
+        shutil.copytree(CHECKOUT / "inventories" / "aws", self.inventory)
+        self.edit(
+            "all/machines", aws_image=image, aws_type="t3.micro", aws_key_file=str(self.key_file)
+        )
+
+    def edit(self, name, **variables):
+        path = self.inventory / "group_vars" / f"{name}.yml"
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        path.write_text(yaml.safe_dump({**found, **variables}), encoding="utf-8")
+
+    def command(self, name, *arguments):
+        return subprocess.run(
+            [str(BIN / name), "-i", str(self.inventory), *arguments],
+            cwd=CHECKOUT,
+            env={
+                **os.environ,
+                "KAFKAOPS_HOME": str(self.home),
+                "ANSIBLE_FORCE_COLOR": "0",
+                "COLUMNS": "400",
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+
+    def play(self, playbook, *arguments):
+        done = self.command("ansible-playbook", f"playbooks/{playbook}.yml", *arguments)
+        return done.returncode, done.stdout
+
+    def listed(self):
+        """The inventory as ansible-inventory tells it, without its marks of what came from outside."""
+
+        def bare(item):
+            return item["__ansible_unsafe"] if set(item) == {"__ansible_unsafe"} else item
+
+        return json.loads(self.command("ansible-inventory", "--list").stdout, object_hook=bare)
+
+    def provision(self, *arguments):
+        code, said = self.play("aws_provision", "-e", "aws_reach=false", *arguments)
+        assert code == 0, said
+        return said
+
+
+@pytest.fixture
+def checkout(tmp_path, image):
+    return Checkout(tmp_path, image)

@@ -4,75 +4,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
 import sys
-from pathlib import Path
 
-import pytest
 import yaml
 
-ROOT = Path(__file__).resolve().parents[3]
-BIN = Path(sys.executable).parent
 RUNNING = [{"Name": "instance-state-name", "Values": ["running"]}]
-
-
-class Checkout:
-    """A copy of inventories/aws with an image that moto has and a key of its own."""
-
-    def __init__(self, directory, image):
-        self.inventory = directory / "inventory"
-        self.home = directory / "home"
-        self.key_file = directory / "orders.pem"
-        shutil.copytree(ROOT / "inventories" / "aws", self.inventory)
-        self.edit(
-            "all/machines", aws_image=image, aws_type="t3.micro", aws_key_file=str(self.key_file)
-        )
-
-    def edit(self, name, **variables):
-        path = self.inventory / "group_vars" / f"{name}.yml"
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-        path.write_text(yaml.safe_dump({**found, **variables}), encoding="utf-8")
-
-    def command(self, name, *arguments):
-        return subprocess.run(
-            [str(BIN / name), "-i", str(self.inventory), *arguments],
-            cwd=ROOT,
-            env={
-                **os.environ,
-                "KAFKAOPS_HOME": str(self.home),
-                "ANSIBLE_FORCE_COLOR": "0",
-                "COLUMNS": "400",
-            },
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-
-    def play(self, playbook, *arguments):
-        done = self.command("ansible-playbook", f"playbooks/{playbook}.yml", *arguments)
-        return done.returncode, done.stdout
-
-    def listed(self):
-        """The inventory as ansible-inventory tells it, without its marks of what came from outside."""
-
-        def bare(item):
-            return item["__ansible_unsafe"] if set(item) == {"__ansible_unsafe"} else item
-
-        return json.loads(self.command("ansible-inventory", "--list").stdout, object_hook=bare)
-
-    def provision(self, *arguments):
-        code, said = self.play("aws_provision", "-e", "aws_reach=false", *arguments)
-        assert code == 0, said
-        return said
-
-
-@pytest.fixture
-def checkout(tmp_path, image):
-    return Checkout(tmp_path, image)
 
 
 def test_from_an_inventory_to_machines_and_back(checkout, ec2, server):
