@@ -193,6 +193,13 @@ options:
         type: list
         elements: str
         default: []
+      guard_beside:
+        description:
+          - With which other words O(generation.guard) runs beside the JVM, as long as that lives; one process each.
+          - A change takes effect with the next start, and is no reason for one.
+        type: list
+        elements: str
+        default: []
       service:
         description:
           - Settings of the service that an operator chooses, by the service manager's name for them such as

@@ -7,6 +7,7 @@ The quorum is looked at by kafka-python, and not by anything of ours.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import os
@@ -203,6 +204,122 @@ def test_in_doubt_a_node_keeps_its_registration(kraft, tmp_path):
     assert "broker 2 of epoch 5 is not registered any more" in said
     whole(kraft)
     assert {name: epoch_of(kraft, name) for name in kraft.names} == epochs
+
+
+def stop_for(cluster, name, seconds):
+    """SIGSTOP for so long, then SIGCONT; returns (seconds until others lead what it has led, the pause of a partition).
+
+    The first is None where it led on.
+    """
+    number, process = cluster.brokers[name], cluster.process(name)
+    moved = None
+    with Traffic(cluster, TOPIC) as traffic:
+        wait_until(lambda: len(traffic.acknowledged) > 300, 120, "records")
+        stopped = time.monotonic()
+        os.kill(process.pid, signal.SIGSTOP)
+        try:
+            while time.monotonic() < stopped + seconds:
+                leaders = {each[0] for each in cluster.partitions(TOPIC).values()}
+                if moved is None and number not in leaders:
+                    moved = time.monotonic() - stopped
+                time.sleep(0.05)
+        finally:
+            os.kill(process.pid, signal.SIGCONT)
+        whole(cluster)
+        sent = len(traffic.acknowledged)
+        wait_until(lambda: len(traffic.acknowledged) > sent, 60, "records afterwards")
+    assert not traffic.failed and traffic.lost() == []
+    return moved, traffic.longest_pause
+
+
+@pytest.mark.soak
+def test_a_broker_that_hangs_is_fenced_if_that_is_wanted(kraft):
+    """It leads nothing soon, and comes back by itself: the same process under the same registration."""
+    kraft.deploy()
+    whole(kraft)
+    leader = quorum(kraft)["leader"]
+    name = kraft.name_of(min({1, 2, 3} - {leader}))
+    process, epoch = kraft.process(name), epoch_of(kraft, name)
+    moved, pause = stop_for(kraft, name, 6)
+    print(f"\nSIGSTOP for 6 s, as it is: it leads on, a partition stands still for {pause:.2f} s")
+    assert moved is None and "hangs" not in console(kraft, name)
+
+    kraft.set_brokers({}, kafka_fence_hanging_seconds=2)
+    assert kraft.deploy() and kraft.process(name) == process, "it takes effect with the next start"
+    kraft.play("rolling_restart.yml", "-e", f"broker={kraft.brokers[name]}")
+    process, epoch = kraft.process(name), epoch_of(kraft, name)
+    whole(kraft)
+    moved, pause = stop_for(kraft, name, 6)
+    print(
+        f"the same with kafka_fence_hanging_seconds of 2: others lead after {moved:.2f} s,", end=" "
+    )
+    print(f"a partition stands still for {pause:.2f} s")
+    assert moved < 5, "before its session of 9 s, and while it hung"
+    told = console(kraft, name)
+    assert f"fenced broker {kraft.brokers[name]} of epoch {epoch}, others lead" in told, told
+    assert told.count("it hangs for") == 1, told
+    assert (kraft.process(name), epoch_of(kraft, name)) == (process, epoch)
+    kraft.set_brokers({}, kafka_fence_hanging_seconds=0)
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A directory with a file system of its own, which can be frozen: then whoever writes waits in the kernel."""
+    image, mount = tmp_path / "image", tmp_path / "disk"
+    mount.mkdir()
+    with open(image, "wb") as handle:
+        handle.truncate(2**30)
+    commands = (["mkfs.ext4", "-q", image], ["mount", "-o", "loop", image, mount])
+    for command in commands:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"no file system of its own can be had here: {done.stderr.strip()}")
+    try:
+        yield mount
+    finally:
+        subprocess.run(["umount", "--lazy", mount], check=True)
+
+
+@contextlib.contextmanager
+def frozen(disk):
+    """Nothing can be written there."""
+    subprocess.run(["fsfreeze", "--freeze", disk], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["fsfreeze", "--unfreeze", disk], check=True)
+
+
+@pytest.mark.soak
+def test_a_broker_whose_disk_does_not_answer_is_fenced_if_that_is_wanted(next_offset, disk):
+    """Without the switch the controllers notice when its session is over."""
+    with LocalCluster(next_offset(), inventory=INVENTORY) as cluster:
+        cluster.configure("kafka-2", kafka_log_dirs=[str(disk / "data")])
+        cluster.deploy()
+        for seconds, fences in ((0, False), (2, True)):
+            cluster.set_brokers(
+                {"queued.max.requests": 600 + seconds}, kafka_fence_hanging_seconds=seconds
+            )
+            cluster.deploy()  # the changed key makes everybody restart
+            whole(cluster)
+            process, moved = cluster.process("kafka-2"), None
+            with Traffic(cluster, TOPIC) as traffic:
+                wait_until(lambda: len(traffic.acknowledged) > 300, 120, "records")
+                with frozen(disk):
+                    begun = time.monotonic()
+                    while time.monotonic() < begun + 15:
+                        leaders = {each[0] for each in cluster.partitions(TOPIC).values()}
+                        if moved is None and 2 not in leaders:
+                            moved = time.monotonic() - begun
+                        time.sleep(0.1)
+                whole(cluster)
+            print(f"\na disk that does not answer for 15 s, with {seconds} s:", end=" ")
+            print(f"others lead after {moved} s, a pause of {traffic.longest_pause:.1f} s")
+            assert not traffic.failed and traffic.lost() == []
+            assert (moved is not None and moved < 6) is fences
+            assert cluster.process("kafka-2") == process
+            told = console(cluster, "kafka-2")
+            assert ("a thread of it waits for a disk; fenced broker 2" in told) is fences, told
 
 
 KILLS = 10

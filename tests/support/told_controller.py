@@ -27,7 +27,7 @@ def _load():
         return module, sys.modules["quorum_wire"], sys.modules["registration"]
     finally:
         sys.dont_write_bytecode, sys.path[:] = kept, path
-        for name in ("registration", "quorum_wire"):
+        for name in ("registration", "quorum_wire", "hanging"):
             sys.modules.pop(name, None)
 
 

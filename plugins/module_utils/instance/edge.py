@@ -51,6 +51,7 @@ GENERATION: Dict[str, Any] = {
     "unwatched": {"type": "list", "elements": "str", "default": []},
     "cds_archive": {"type": "path", "default": ""},
     "guard": {"type": "list", "elements": "str", "default": []},
+    "guard_beside": {"type": "list", "elements": "str", "default": []},
     "service": {"type": "dict", "default": {}},
     "unit_text": {"type": "str", "default": ""},
 }

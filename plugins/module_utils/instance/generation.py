@@ -54,8 +54,8 @@ class Generation:
     service manager writes it; `ready`, the probes that this generation answers when it has started;
     `cds_archive`, where a class-data archive is kept that makes later starts quicker; `guard`, a Python
     file among `files` and its arguments, run with `before-start` ahead of the JVM, and by a unit with
-    `after-exit`; with `guard_watches` (nobody runs anything after an exit) also with `watch` beside the
-    JVM.
+    `after-exit`; `guard_beside` are the words with which it runs beside the JVM, as long as that lives, one
+    process each: `watch` where nobody runs anything after an exit, `hanging` where it was asked for.
     """
 
     release: str
@@ -74,7 +74,7 @@ class Generation:
     cds_archive: str = ""
     console: str = ""
     guard: Tuple[str, ...] = ()
-    guard_watches: bool = False
+    guard_beside: Tuple[str, ...] = ()
 
     def meaning(self) -> Meaning:
         """Return the JSON-able value that the fingerprint is taken over; secrets only as digests.

@@ -64,9 +64,9 @@ def launch_script(generation: Generation, config_dir: str, state_dir: str) -> st
         before += CLASS_DATA_SHARING.format(archive=quoted(generation.cds_archive))
     else:
         before += "cds=\n"
-    if generation.guard_watches:
+    for word in generation.guard_beside:
         # It says what it did in the log; the pipe to the service manager must end with the JVM.
-        before += f"{guard} watch </dev/null >/dev/null 2>&1 &\n"
+        before += f"{guard} {word} </dev/null >/dev/null 2>&1 &\n"
     java = quoted(os.path.join(generation.java_home, "bin", "java"))
     command = " \\\n  ".join(quoted(word) for word in words)
     return f"""#!/bin/sh
@@ -98,7 +98,7 @@ def guard_script(generation: Generation, config_dir: str, python: str) -> str:
     words = [os.path.join(directory, generation.guard[0])]
     words += [item.replace("{conf}", directory) for item in generation.guard[1:]]
     return f"""#!/bin/sh
-# Written by kafkaops.cluster. Usage: {GUARD} before-start|watch|after-exit
+# Written by kafkaops.cluster. Usage: {GUARD} before-start|watch|hanging|after-exit
 umask 027
 {_console(generation)}for python in {quoted(python)} /usr/bin/python3; do
   if [ -x "$python" ]; then

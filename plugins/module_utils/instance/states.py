@@ -78,6 +78,7 @@ def generation(params: Params, manager: ServiceManager) -> Generation:
     secrets = params["secrets"]
     for key, value in secrets.get("files", {}).items():
         files[key] = files.get(key, "") + str(value)
+    watches = params["manager"] == "supervisor"
     return Generation(
         release=given["release"],
         java_home=given["java_home"],
@@ -101,7 +102,7 @@ def generation(params: Params, manager: ServiceManager) -> Generation:
         console=console if params["manager"] == "systemd" else "",
         guard=tuple(given["guard"]),
         # supervisord runs nothing after an exit
-        guard_watches=bool(given["guard"]) and params["manager"] == "supervisor",
+        guard_beside=tuple(["watch"] * watches + given["guard_beside"] if given["guard"] else []),
     )
 
 

@@ -72,6 +72,8 @@ BOUNDS = {
     "_seconds": (1, 10**6),
     "port": (1, 65535),
     "kafka_gate_quiet_seconds": (0, 3600),
+    # The controllers' own session, after which they fence a broker anyway, is one of 9 s.
+    "kafka_fence_hanging_seconds": (0, 8),
     "java_minimum": (8, 999),
     "java_maximum": (8, 999),
     "jvm_service_open_files": (1, COUNT_MAX),

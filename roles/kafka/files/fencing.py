@@ -3,8 +3,9 @@
 """A node's registration in KRaft mode, as its own host sees it: released after a death, not waited for.
 
     fencing.py before-start|after-exit|ready|watch --properties FILE --log FILE --state DIR [--keep]
+    fencing.py hanging ... --hanging-seconds N
 
-The commands are those of registration.py, which does this work in ZooKeeper mode. A broker that dies is
+The commands are those of registration.py, which does this work in ZooKeeper mode, and `hanging`. A broker that dies is
 missed when its session of 9 s is over. Until then its partitions stand still, and every new start is
 turned away (DUPLICATE_BROKER_REGISTRATION). Its own host knows earlier, and tells the controllers:
 
@@ -31,6 +32,10 @@ controllers remember of a registered broker that its replicas are complete.
 
 How they are talked to is in quorum_wire.py: in clear or by TLS, with a login by PLAIN or without.
 
+`hanging` runs beside a broker for as long as it lives. Where the broker makes no progress for N seconds (see
+hanging.py), it is fenced, and never unregistered: its next heartbeat undoes that, and then it leads nothing
+and comes back into sync. This is done once for each time that it hangs.
+
 In any doubt nothing is done, and the session decides. That is so, too, where the controllers do not let
 this node in, where it has not the right, and where they do not speak the versions that are known here.
 
@@ -49,6 +54,7 @@ import time
 sys.dont_write_bytecode = True  # what lies beside this file is a generation, and compared
 
 # pylint: disable=wrong-import-position
+from hanging import INTERVAL_SECONDS, Progress, threads_of  # noqa: E402
 from quorum_wire import (  # noqa: E402
     BROKER_HEARTBEAT,
     END_QUORUM_EPOCH,
@@ -66,6 +72,7 @@ from registration import (  # noqa: E402
     locked,
     main,
     read_properties,
+    runs_java,
 )
 
 REGISTERED = re.compile(rb"Successfully registered broker (\d+) with broker epoch (\d+)")
@@ -95,6 +102,17 @@ def parse_voters(properties):
         host, dummy, port = item.strip().rpartition("@")[2].rpartition(":")
         if host and port.isdigit():
             found.append((host.strip("[]"), int(port)))
+    return found
+
+
+def own_addresses(properties):
+    """Return the (host, port) pairs at which the listeners of a server.properties are bound and announced."""
+    found = set()
+    for key in ("listeners", "advertised.listeners"):
+        for item in properties.get(key, "").split(","):
+            host, dummy, port = item.strip().rpartition("//")[2].rpartition(":")
+            if port.isdigit():
+                found.add((host.strip("[]"), int(port)))
     return found
 
 
@@ -211,11 +229,40 @@ class Node(Instance):
             told = f"called for an election at {election.told} of the controllers"
         return "; ".join(each for each in (told, said) if each)
 
+    def watch_progress(self, say, pid, seconds):
+        """Fence this broker each time that its process `pid` hangs for so long; returns when the process has ended.
+
+        `seconds`: more than a disk takes on a bad day, and less than the session.
+        """
+        progress, told = Progress(), False
+        while not self.has_ended(pid, INTERVAL_SECONDS):
+            if not runs_java(pid):
+                continue
+            stuck, why = progress.look(time.monotonic(), threads_of(pid))
+            if not stuck:
+                told = False
+            elif stuck >= seconds and not told:
+                told = True
+                say(f"it hangs for {stuck:.1f} s: {why}; {self.fence_hanging()}")
+
+    def fence_hanging(self):
+        """Fence this broker, which lives and makes no progress; return a line for the log."""
+        known = self.last_registration()
+        if not known or known[0] != self.id:
+            return "it is not fenced: the log does not say which registration is its own"
+        self.refusals.clear()
+        # Its own controller hangs with it, and would only cost time.
+        others = [each for each in self.controllers if each not in own_addresses(self.properties)]
+        try:
+            return self._fence(known[1], lives=True, controllers=others)
+        except WireError as error:
+            return f"it is not fenced: {error}"
+
     # The controllers
 
-    def reach(self):
+    def reach(self, controllers):
         """Yield a Controller of each that takes a connection."""
-        for address in self.controllers:
+        for address in controllers:
             controller = self.connect(address)
             if controller:
                 with controller:
@@ -233,8 +280,11 @@ class Node(Instance):
             self.refusals[address] = str(error)
             return None
 
-    def _fence(self, epoch, clean, election):
-        """Fence and unregister the broker of this epoch at the controller that leads, or is elected."""
+    def _fence(self, epoch, clean=False, election=None, lives=False, controllers=None):
+        """Fence the broker of this epoch at the controller that leads, or is elected; unregister it unless it lives.
+
+        `controllers`: those to ask, where not all.
+        """
         what = f"broker {self.id} of epoch {epoch}"
         deadline = time.monotonic() + PATIENCE_SECONDS
         majority = len(self.controllers) // 2 + 1
@@ -242,12 +292,12 @@ class Node(Instance):
             reached = 0
             if election:
                 election.tell_next()
-            for controller in self.reach():
+            for controller in self.reach(controllers or self.controllers):
                 reached += 1
                 if clean and not controller.is_of_kafka_4:
                     return ""
                 try:
-                    said = self._fence_at(controller, epoch, what)
+                    said = self._fence_at(controller, epoch, what, lives)
                 except OSError:
                     continue
                 if said is not None:
@@ -267,7 +317,7 @@ class Node(Instance):
                 continue
             return f"{left}: {what} is left to the session timeout"
 
-    def _fence_at(self, controller, epoch, what):
+    def _fence_at(self, controller, epoch, what, lives):
         """Return what was done; None where this controller does not lead, or not yet."""
         values = {
             "broker": self.id,
@@ -283,6 +333,8 @@ class Node(Instance):
             return f"{what} is not registered any more"
         if error:
             return f"{what} stays: the controller answers {refusal_text(error)}"
+        if lives:
+            return f"fenced {what}, others lead; it is let in again with its next heartbeat"
         found = controller.call(UNREGISTER_BROKER, {"broker": self.id})
         if found["error"] in RETRIED:
             return None

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A broker's registration in ZooKeeper, as its own host sees it: waited for, and released after a death.
 
-    registration.py before-start|after-exit|ready|watch --properties FILE --log FILE --state DIR [--keep]
+    registration.py before-start|after-exit|ready|watch|hanging --properties FILE --log FILE --state DIR [--keep]
 
 before-start  releases what a dead process has left, then waits until ZooKeeper can be talked to and the id
               is free, so that a broker is not started in vain; notes the registration known so far.
@@ -12,6 +12,7 @@ ready         returns when this start's process has registered, or when its log 
               may say nothing).
 watch         waits until this start's process ends, then does after-exit's work: for service managers
               that run nothing after an exit. What it has to say goes to console.log beside the log.
+hanging       does nothing here; see fencing.py.
 
 A broker that dies without a controlled shutdown stays registered until its session expires (18 s by
 default). Until then all partitions that have it in their ISR stand still, and every new start fails.
@@ -312,18 +313,25 @@ class Instance:
         """Return (broker id, epoch) of the last registration that the log tells of, or None."""
         return last_registration(self.log, self.MARK, self.REGISTERED)
 
-    def wait_until_ended(self, pid):
-        """Return when the process `pid`, which started this one, has ended."""
+    def has_ended(self, pid, seconds=None):
+        """Whether the process `pid`, which started this one, ends within so many seconds, or at last."""
         try:
             handle = os.pidfd_open(pid)
         except (AttributeError, OSError):  # a kernel before 5.3, or a Python built on one
-            while os.getppid() == pid:
+            end = None if seconds is None else time.monotonic() + seconds
+            while os.getppid() == pid and (end is None or time.monotonic() < end):
                 time.sleep(0.1)
-            return
-        # between the start of this and the call, the pid may have become somebody else's
-        if os.getppid() == pid:
-            select.select([handle], [], [])
-        os.close(handle)
+            return os.getppid() != pid
+        try:
+            # between the start of this and the call, the pid may have become somebody else's
+            if os.getppid() == pid:
+                select.select([handle], [], [], seconds)
+        finally:
+            os.close(handle)
+        return os.getppid() != pid
+
+    def watch_progress(self, say, pid, seconds):
+        """Nothing: nobody is deregistered here who lives, whatever it does. In KRaft mode a broker can be fenced."""
 
     def note(self, known, pid):
         """Remember the registration known before the start of process `pid`."""
@@ -476,16 +484,18 @@ def main(argv=None, kind=Broker, text=__doc__):
     parser = argparse.ArgumentParser(
         description=text, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("command", choices=["before-start", "after-exit", "ready", "watch"])
+    commands = ["before-start", "after-exit", "ready", "watch", "hanging"]
+    parser.add_argument("command", choices=commands)
     parser.add_argument("--properties", required=True)
     parser.add_argument("--log", required=True)
     parser.add_argument("--state", required=True)
     parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--hanging-seconds", type=float, default=0)
     options = parser.parse_args(argv)
 
     def say(text):
         line = f"registration: {text}"
-        if text and options.command == "watch":
+        if text and options.command in ("watch", "hanging"):
             # its own output is nowhere, see the launch script
             console = os.path.join(os.path.dirname(options.log), "console.log")
             with open(console, "a", encoding="utf-8") as handle:
@@ -498,9 +508,13 @@ def main(argv=None, kind=Broker, text=__doc__):
     if options.command == "ready":
         broker.wait_until_registered(say)
         return 0
+    if options.command == "hanging":
+        if options.hanging_seconds > 0 and not options.keep:
+            broker.watch_progress(say, parent, options.hanging_seconds)
+        return 0
     record = broker.record("previous.json" if options.command == "before-start" else "started.json")
     if options.command == "watch":
-        broker.wait_until_ended(parent)
+        broker.has_ended(parent)
     if not options.keep:
         say(broker.release(record, starts=options.command == "before-start"))
     if options.command == "before-start":

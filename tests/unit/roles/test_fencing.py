@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -238,6 +240,94 @@ def test_doubts_are_named_and_nobody_is_asked(tmp_path, controllers):
     Path(foreign.log).write_text(LINE % (2, 2, EPOCH))
     assert "does not say which one was ours" in foreign.release(DEAD)
     assert leader.asked == other.asked == []
+
+
+# ---------------------------------------------------------------- a broker that hangs
+
+
+def test_who_hangs_is_fenced_and_stays_registered(tmp_path, controllers):
+    """The controller on its own host hangs with it, and is not asked: it would only cost time."""
+    own, leader = controllers(), controllers(heartbeat=[41, 0])
+    third = controllers(heartbeat=[41])
+    listeners = {"listeners": f"PLAINTEXT://:9092,CONTROLLER://127.0.0.1:{own.port}"}
+    node = make_node(tmp_path, [own.port, leader.port, third.port], **listeners)
+    assert node.fence_hanging() == (
+        "fenced broker 1 of epoch 191, others lead; it is let in again with its next heartbeat"
+    )
+    assert leader.keys == [63, 63] and set(third.keys) == {63} and own.keys == []
+    assert leader.asked[0][1]["epoch"] == EPOCH and leader.asked[0][1]["want_fence"]
+
+
+@pytest.mark.parametrize(
+    "registered, heartbeat, said",
+    [
+        (None, [0], "it is not fenced: the log does not say which registration is its own"),
+        (EPOCH, [77], "is not registered any more"),
+        (EPOCH, [31], "stays: the controller answers CLUSTER_AUTHORIZATION_FAILED"),
+    ],
+)
+def test_who_hangs_is_left_alone_in_doubt(tmp_path, controllers, registered, heartbeat, said):
+    leader, other = controllers(heartbeat=heartbeat), controllers(heartbeat=[41])
+    node = make_node(tmp_path, [leader.port, other.port, NOBODY], registered=registered)
+    assert said in node.fence_hanging() and 64 not in leader.keys
+
+
+RUNS, SLEEPS, DISK = "R", "S", "D"
+
+
+@pytest.mark.parametrize(
+    "looks, expected",
+    [
+        # (seconds, {thread: (state, how long it has run)}) one after the other; how long it hangs at the last
+        ([(0, {"1": (SLEEPS, 5)})], 0),
+        ([(0, {"1": (SLEEPS, 5)}), (1, {"1": (SLEEPS, 5)})], 1),
+        ([(0, {"1": (SLEEPS, 5)}), (1, {"1": (SLEEPS, 5)}), (2, {"1": (SLEEPS, 6)})], 0),
+        # one of two runs, and is idle now and then
+        ([(n / 2, {"1": (SLEEPS, 5), "2": (RUNS, n)}) for n in range(9)], 0),
+        # one of two waits for a disk all the time, the other one works
+        ([(n / 2, {"1": (DISK, 5), "2": (RUNS, n)}) for n in range(9)], 4),
+        # it waits each time, but has run in between
+        ([(n / 2, {"1": (DISK, n), "2": (RUNS, n)}) for n in range(9)], 0),
+        # somebody else waits each time
+        ([(n / 2, {str(n): (DISK, 5), str(n + 1): (DISK, 5)}) for n in range(9)], 0.5),
+        # a thread that has just been made has run, and one that has ended says nothing
+        ([(0, {"1": (SLEEPS, 5)}), (1, {"1": (SLEEPS, 5), "2": (SLEEPS, 1)})], 0),
+        ([(0, {"1": (SLEEPS, 5), "2": (SLEEPS, 1)}), (1, {"1": (SLEEPS, 5)})], 1),
+        # who looks was stopped, too: what lies before counts for nothing
+        ([(0, {"1": (SLEEPS, 5)}), (1, {"1": (SLEEPS, 5)}), (60, {"1": (SLEEPS, 5)})], 0),
+        # it has ended
+        ([(0, {"1": (SLEEPS, 5)}), (1, {"1": (SLEEPS, 5)}), (2, {})], 0),
+    ],
+)
+def test_for_how_long_a_process_makes_no_progress(looks, expected):
+    progress = fencing.Progress()
+    told = [progress.look(now, threads) for now, threads in looks]
+    assert told[-1][0] == expected and bool(told[-1][1]) is bool(expected)
+
+
+def test_a_process_that_is_stopped_hangs_and_one_that_waits_does_not():
+    """Real ones: asleep for good is no progress either, which no broker is."""
+    code = "import time\nwhile True: time.sleep(0.02)"
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        try:
+            assert fencing.threads_of(process.pid)
+            assert seen_hanging(process.pid) == 0
+            process.send_signal(signal.SIGSTOP)
+            assert seen_hanging(process.pid) > 0.5
+            process.send_signal(signal.SIGCONT)
+            assert seen_hanging(process.pid) == 0
+        finally:
+            process.kill()
+    assert fencing.threads_of(process.pid) == {}
+
+
+def seen_hanging(pid):
+    """For how long a process has made no progress, after looks of a second."""
+    progress = fencing.Progress()
+    for _each in range(5):
+        seconds, _why = progress.look(time.monotonic(), fencing.threads_of(pid))
+        time.sleep(0.25)
+    return seconds
 
 
 PASSWORD = 'pass "word\\'

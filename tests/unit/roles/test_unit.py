@@ -143,7 +143,7 @@ KAFKA_4 = {
 
 def test_the_guard_of_each_mode():
     """A change of it is no reason to restart."""
-    of_kraft = ["registration.py", "quorum_wire.py", "fencing.py"]
+    of_kraft = ["registration.py", "quorum_wire.py", "hanging.py", "fencing.py"]
     for given, files in (({}, ["registration.py"]), (KAFKA_4, of_kraft)):
         staged = generation_of("kafka", given)
         assert [name for name in staged["files"] if name.endswith(".py")] == files
@@ -151,6 +151,10 @@ def test_the_guard_of_each_mode():
         assert set(files) <= set(staged["unwatched"])
         kept = generation_of("kafka", {"kafka_fast_failover": False, **given})
         assert kept["guard"] == [*staged["guard"], "--keep"]
+        assert staged["guard_beside"] == []
+        hanging = generation_of("kafka", {"kafka_fence_hanging_seconds": 3, **given})
+        assert hanging["guard_beside"] == (["hanging"] if given else [])
+        assert ("--hanging-seconds" in hanging["guard"]) is bool(given)
 
 
 @pytest.mark.parametrize("own", ["ERROR", None])

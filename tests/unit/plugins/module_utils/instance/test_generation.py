@@ -156,7 +156,9 @@ def test_a_guard_runs_ahead_and_where_no_unit_runs_it_beside_the_jvm():
     ahead = "'/etc/kafka/current/guard' before-start || true"
     beside = "'/etc/kafka/current/guard' watch </dev/null >/dev/null 2>&1 &"
     assert commands() == [ahead]
-    assert commands(guard_watches=True) == [ahead, beside]
+    assert commands(guard_beside=("watch",)) == [ahead, beside]
+    both = commands(guard_beside=("watch", "hanging"))
+    assert both == [ahead, beside, beside.replace("watch", "hanging")]
 
 
 def test_the_output_is_written_by_the_account_and_not_by_the_service_manager(tmp_path):
