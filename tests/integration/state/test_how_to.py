@@ -162,8 +162,8 @@ def test_adopt_an_existing_cluster(reader, secured):
     text = PLAYBOOKS["shop/hosts.yml"]
     for number, address in enumerate(secured.bootstrap_servers.split(",")[:2], 1):
         text = text.replace(
-            f"{{address: kafka-{number}.example.org, port: 9092}}",
-            "{address: 127.0.0.1, port: %s}" % address.rpartition(":")[2],
+            f"{{client_address: kafka-{number}.example.org, client_port: 9092}}",
+            "{client_address: 127.0.0.1, client_port: %s}" % address.rpartition(":")[2],
         )
     text = "".join(line + "\n" for line in text.splitlines() if "example.org" not in line)
     text = text.replace("SASL_SSL", "SASL_PLAINTEXT").replace("SCRAM-SHA-512", "PLAIN")
@@ -175,6 +175,10 @@ def test_adopt_an_existing_cluster(reader, secured):
     (reader.folder / "shop-state.yml").rename(state)
     told = reader.play(secured, "kafkaops.cluster.state", "-i", "shop", "--check", "--diff")
     assert told.lines["topics"] == "as declared" and set(told.lines.values()) == {"as declared"}
+    assert "[WARNING]" not in told.text, told.text
+    producer = Producer(secured.client_settings())
+    producer.produce("mine.1", b"x")
+    assert producer.flush(60) == 0
     commit(secured.client_settings(), "reads-mine", {("mine.1", 0): 0})
     lag = reader.play(secured, "kafkaops.cluster.lag", "-i", "shop")
     assert re.search(r"reads-mine +mine\.1-0 ", lag.text) and lag.changed == 0, lag.text
