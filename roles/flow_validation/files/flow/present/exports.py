@@ -27,12 +27,21 @@ def prometheus(kind: str, document: dict) -> str:
     cluster = {"cluster_id": str(document["cluster_id"] or "")}
     if kind == "inspection":
         cluster["topic"] = str(document["topic"]["name"])
+    return metrics_text(_PREFIX[kind], cluster, _metrics(document))
+
+
+def metrics_text(
+    prefix: str, common: Mapping[str, str], metrics: Iterable[Tuple[str, str, List[Sample]]]
+) -> str:
+    """Metrics (name without prefix, help, samples), each sample with the common labels. A name that ends
+    with _total is a counter; one without samples is left out.
+    """
     lines: List[str] = []
-    for name, says, samples in _metrics(document):
-        rows = [f"{_labels({**cluster, **labels})} {value:.15g}" for labels, value in samples]
+    for name, says, samples in metrics:
+        rows = [f"{_labels({**common, **labels})} {value:.15g}" for labels, value in samples]
         if rows:
-            full = f"{_PREFIX[kind]}_{name}"
-            lines += [f"# HELP {full} {says}", f"# TYPE {full} gauge"]
+            full, kind = f"{prefix}_{name}", "counter" if name.endswith("_total") else "gauge"
+            lines += [f"# HELP {full} {says}", f"# TYPE {full} {kind}"]
             lines += [f"{full}{row}" for row in rows]
     return "\n".join(lines) + "\n"
 

@@ -204,6 +204,23 @@ def rate(
     return _svg(frame, said, [*lines, *shapes, *titles, *labels])
 
 
+def course(points: Sequence[tuple], width: int, unit: str) -> str:
+    """Values over time: `points` are (seconds, value), at least two, in the order of time."""
+    frame = Frame(width, 190, 52, 28, width - 14, 146)
+    begin, most = points[0][0], max(value for _at, value in points)
+    whole = (points[-1][0] - begin) * 1000
+    across = linear(0, whole, frame.left, frame.right)
+    y_values = steps(most, 4)
+    up = linear(0, y_values[-1], frame.bottom, frame.top)
+    places = [(across((at - begin) * 1000), up(value)) for at, value in points]
+    drawn = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+    feet = (f"M{places[0][0]:.1f} {frame.bottom:.1f}L", f"L{places[-1][0]:.1f} {frame.bottom:.1f}")
+    x_ticks, title = _time_ticks(across, whole, width)
+    lines, titles = _axes(frame, x_ticks, [(up(v), short(v)) for v in y_values], title, unit)
+    said = f"{unit} over {span(whole)}, at most {short(most)}"
+    return _svg(frame, said, [*lines, f"<path class='area' d='{feet[0]}{drawn}{feet[1]}'/>", *titles])
+
+
 def _bands(frame: Frame, events: Sequence[dict], start: int, whole: float, across) -> tuple:
     """(shapes, labels) of events, milliseconds since 1970; what lies outside the plot is left out."""
     shapes, labels = [], []

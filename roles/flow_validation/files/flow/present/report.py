@@ -98,7 +98,7 @@ def inspection_page(inspection: dict, meaning: dict) -> str:
         facts.append(("without id or sequence", _text(counts["unjudged"])))
     sections = [
         _head("Inspection of a topic", inspection),
-        _cells(facts),
+        cells(facts),
         _about(inspection),
         sentences_list("What now", inspection["what_now"]),
         _checks(inspection["checks"], meaning),
@@ -238,12 +238,13 @@ def _facts(verdict: dict) -> str:
         facts.append(("latency, p99", plots.span(measured["p99_ms"])))
     if timing["first_ms"] is not None:
         facts.append(("longest pause", _pause(pause and pause["ms"], timing["bucket_ms"])))
-    return _cells(facts)
+    return cells(facts)
 
 
-def _cells(facts: Iterable[tuple]) -> str:
-    cells = "".join(f"<div><dt>{n}</dt><dd>{escape(v)}</dd></div>" for n, v in facts)
-    return f"<dl class='facts'>{cells}</dl>"
+def cells(facts: Iterable[tuple]) -> str:
+    """Names and what they are, side by side."""
+    each = "".join(f"<div><dt>{n}</dt><dd>{escape(v)}</dd></div>" for n, v in facts)
+    return f"<dl class='facts'>{each}</dl>"
 
 
 def _pause(pause_ms: Optional[int], bucket_ms: int) -> str:

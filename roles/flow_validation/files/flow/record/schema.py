@@ -235,6 +235,23 @@ def with_fields(kafka_rows, run_id_hex: str, record_size: int, sent: str = ANYTH
     )
 
 
+def as_arrived(kafka_rows, run_id_hex: str, record_size: int):
+    """Rows of a stream of Kafka's -> the intact records of the run, each with the time when it was sent,
+    `sent_us`, and the one when the leader appended it, `appended_us` (both microseconds since 1970).
+    """
+    intact = kafka_rows.where(_intact(run_id_hex, record_size))
+    return intact.selectExpr(
+        "partition as read_partition",
+        "offset as read_offset",
+        "unix_micros(timestamp) as appended_us",
+        f"cast({_integer(21, 4)} as int) as producer",
+        f"cast({_integer(25, 4)} as int) as attempt",
+        f"cast({_integer(29, 4)} as int) as partition",
+        f"{_integer(33, 8)} as sequence",
+        f"{_integer(41, 8)} as sent_us",
+    )
+
+
 def unpack_header(header: bytes) -> tuple:
     """(producer, attempt, home partition) of the 12 bytes that `with_header` groups by."""
     return HEADER.unpack(bytes(header))

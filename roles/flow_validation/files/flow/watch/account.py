@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""What became of the canary's records, batch by batch. Pure.
+
+A row of the join has the record's place in the ledger (what was acknowledged), its place in the topic
+(what was read), or both. Without the second it is lost: the join gives such a row only once the
+watermark has passed. Without the first it was never acknowledged to somebody who could note it, and is
+no more than unconfirmed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Iterable, List, Mapping, Optional, Sequence, Tuple
+
+CANARY, SENTINEL = 0, 1  # of a record's field `producer`
+LOST, DUPLICATE, UNCONFIRMED = "lost", "duplicate", "unconfirmed"
+COUNTED = ("arrived", LOST, DUPLICATE, UNCONFIRMED, "late")
+WITNESSES = 100  # of each kind, the latest
+POINTS = 720  # of the course over time
+_ATTEMPTS = 3  # starts of the canary whose sequences are remembered
+_RANGES = 1000  # of sequences, for each start and partition
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the join; the fields of a side that is missing are None."""
+
+    producer: int
+    attempt: int
+    partition: int
+    sequence: int
+    sent_us: int
+    offset: Optional[int]  # that was acknowledged
+    acknowledged_us: Optional[int]
+    read_offset: Optional[int]
+    appended_us: Optional[int]
+
+
+@dataclass(frozen=True)
+class Found:
+    """Of one batch: counts, witnesses (kind -> rows for people), latencies in milliseconds."""
+
+    counts: Mapping[str, int]
+    witnesses: Mapping[str, Sequence[dict]]
+    acknowledgement_ms: Sequence[float]
+    append_ms: Sequence[float]
+    newest_us: int  # when the newest record that came was sent; 0: none came
+
+
+@dataclass
+class Account:
+    """The sum of all batches, as it is kept in a file. `batch` makes a batch that Spark repeats after
+    a fault count once.
+    """
+
+    generation: int = 0
+    batch: int = -1
+    counts: dict = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))
+    witnesses: dict = field(default_factory=lambda: {LOST: [], DUPLICATE: []})
+    last_lost: float = 0.0  # seconds since 1970
+    last_arrived: float = 0.0
+    seen: dict = field(default_factory=dict)  # "attempt:partition" -> ranges of sequences that came
+    course: list = field(default_factory=list)
+
+    def to_json(self) -> dict:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping) -> "Account":
+        return cls(**data)
+
+    def take(self, generation: int, batch: int, rows: Iterable[Row], now: float) -> Optional[Found]:
+        """Add a batch; None if it was added before."""
+        if (generation, batch) <= (self.generation, self.batch):
+            return None
+        self.generation, self.batch = generation, batch
+        found = self._judge([row for row in rows if row.producer == CANARY])
+        for kind, count in found.counts.items():
+            self.counts[kind] += count
+        for kind, witnesses in found.witnesses.items():
+            told = [{"seen": round(now, 3), **each} for each in witnesses]
+            self.witnesses[kind] = [*self.witnesses[kind], *told][-WITNESSES:]
+        if found.counts[LOST]:
+            self.last_lost = now
+        if found.newest_us:
+            self.last_arrived = now
+        return found
+
+    def _judge(self, rows: Sequence[Row]) -> Found:
+        counts = dict.fromkeys(COUNTED, 0)
+        witnesses: dict = {LOST: [], DUPLICATE: []}
+        acknowledgement, append, newest = [], [], 0
+        for row in sorted(rows, key=lambda row: (row.attempt, row.partition, row.sequence)):
+            if row.read_offset is None:
+                counts[LOST] += 1
+                witnesses[LOST].append(_witness(row, row.offset))
+                continue
+            newest = max(newest, row.sent_us)
+            if row.offset is None:
+                counts[UNCONFIRMED] += 1
+            elif self._is_new(row):
+                counts["arrived"] += 1
+                acknowledgement.append((row.acknowledged_us - row.sent_us) / 1000)
+                append.append((row.appended_us - row.sent_us) / 1000)
+            else:
+                counts[DUPLICATE] += 1
+                witnesses[DUPLICATE].append(_witness(row, row.read_offset))
+        self._forget()
+        return Found(counts, witnesses, acknowledgement, append, newest)
+
+    def _is_new(self, row: Row) -> bool:
+        """Whether no record of this sequence came before; it is remembered."""
+        ranges = self.seen.setdefault(f"{row.attempt}:{row.partition}", [])
+        if any(first <= row.sequence <= last for first, last in ranges):
+            return False
+        self.seen[f"{row.attempt}:{row.partition}"] = with_number(ranges, row.sequence)
+        return True
+
+    def _forget(self) -> None:
+        """Keep what is remembered small."""
+        latest = sorted({int(key.split(":")[0]) for key in self.seen})[-_ATTEMPTS:]
+        self.seen = {
+            key: ranges[-_RANGES:]
+            for key, ranges in self.seen.items()
+            if int(key.split(":")[0]) in latest
+        }
+
+    def note(self, point: dict) -> None:
+        """Add a point to the course over time. Where there are too many, every second one goes, of the
+        older half."""
+        self.course.append(point)
+        if len(self.course) > POINTS:
+            older = self.course[: POINTS // 2]
+            self.course = older[::2] + self.course[POINTS // 2 :]
+
+
+def with_number(ranges: Iterable, number: int) -> List[list]:
+    """Ranges (first, last), rising, with one number more."""
+    result: List[list] = []
+    for first, last in sorted([*map(list, ranges), [number, number]]):
+        if result and first <= result[-1][1] + 1:
+            result[-1][1] = max(result[-1][1], last)
+        else:
+            result.append([first, last])
+    return result
+
+
+def quantiles(values: Sequence[float]) -> Optional[dict]:
+    """p50, p99 and the greatest; None of nothing."""
+    if not values:
+        return None
+    ordered = sorted(values)
+
+    def at(share: float) -> float:
+        return round(ordered[max(0, math.ceil(share * len(ordered)) - 1)], 3)
+
+    return {"p50_ms": at(0.5), "p99_ms": at(0.99), "max_ms": round(ordered[-1], 3)}
+
+
+def _witness(row: Row, offset: Optional[int]) -> dict:
+    return {
+        "partition": row.partition,
+        "offset": offset,
+        "attempt": row.attempt,
+        "sequence": row.sequence,
+        "sent_us": row.sent_us,
+    }
+
+
+def state_of(operators: Iterable[Mapping]) -> Tuple[int, int, int]:
+    """(rows, bytes, rows that came too late) of `stateOperators` of Spark's progress."""
+    rows = size = late = 0
+    for each in operators:
+        rows += int(each.get("numRowsTotal", 0))
+        size += int(each.get("memoryUsedBytes", 0))
+        late += int(each.get("numRowsDroppedByWatermark", 0))
+    return rows, size, late

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""When the streaming proof raises an alarm, and what it says. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import List, Mapping, Optional, Sequence, Tuple
+
+LOSS, LATENCY, SILENCE, BLINDNESS = "loss", "latency", "silence", "blindness"
+# kind -> how grave, as lines of the log and rules of an alerting system have it
+SEVERITY = {LOSS: "critical", SILENCE: "critical", LATENCY: "warning", BLINDNESS: "warning"}
+_NAMED = 3  # witnesses in a sentence
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What is still in order; all in seconds."""
+
+    latency: float
+    silence: float
+    hold: float  # how long a loss is an alarm
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known at one moment; moments are seconds since 1970."""
+
+    now: float
+    topic: str
+    acknowledged: Mapping[int, float]  # partition -> when its last record was, or when the canary began
+    last_counted: float  # when a batch was counted last, or the join began
+    last_lost: float = 0.0
+    lost: Sequence[Mapping] = ()  # witnesses, the latest last
+    lost_in_all: int = 0
+    p99_ms: Optional[float] = None  # of the last batch, from sent until acknowledged
+    within: float = 0.0  # the watermark's delay
+
+
+def alarms(facts: Facts, bounds: Bounds) -> dict:
+    """kind -> sentence."""
+    found = {}
+    if facts.last_lost and facts.now - facts.last_lost < bounds.hold:
+        found[LOSS] = _loss(facts)
+    if facts.p99_ms is not None and facts.p99_ms > bounds.latency * 1000:
+        found[LATENCY] = (
+            f"acknowledgements of {facts.topic} take {facts.p99_ms / 1000:.3g} s (p99),"
+            f" more than {bounds.latency:g} s"
+        )
+    silent = sorted(n for n, at in facts.acknowledged.items() if facts.now - at > bounds.silence)
+    if silent:
+        longest = max(facts.now - facts.acknowledged[number] for number in silent)
+        found[SILENCE] = (
+            f"partitions {', '.join(map(str, silent))} of {facts.topic}: no record was acknowledged"
+            f" for {longest:.0f} s"
+        )
+    if facts.now - facts.last_counted > bounds.silence:
+        found[BLINDNESS] = (
+            f"no batch of {facts.topic} was read for {facts.now - facts.last_counted:.0f} s, so that a"
+            " loss would not be seen"
+        )
+    return found
+
+
+def _loss(facts: Facts) -> str:
+    named = "; ".join(
+        f"partition {each['partition']} offset {each['offset']} sequence {each['sequence']}"
+        for each in facts.lost[-_NAMED:]
+    )
+    return (
+        f"{facts.lost_in_all:,} acknowledged record{'s'[: facts.lost_in_all != 1]} of {facts.topic} did not arrive"
+        f" within {facts.within:g} s; the latest: {named}"
+    )
+
+
+def changes(before: Mapping[str, str], now: Mapping[str, str]) -> List[Tuple[str, str, str]]:
+    """(severity, kind, sentence) of what began and ended between two moments, for the log."""
+    told = [(SEVERITY[kind], kind, said) for kind, said in now.items() if kind not in before]
+    told += [("info", kind, "is over") for kind in before if kind not in now]
+    return told
