@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""The streaming proof as it runs: canary and join side by side, and what they find, written down.
+
+A generation is one checkpoint with one ledger. Spark's list of the ledger's files grows with each of
+them, so a generation is ended in order now and then - sentinels, until nothing is waited for - and the
+next one begins with an empty list.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+from contextlib import suppress
+from datetime import datetime, timezone
+from typing import List, Optional
+
+from flow.messages import stack_trace
+from flow.messages.output import write_all, as_json, write_json
+from flow.prepare.cluster import Cluster
+from flow.watch import alarm, join, tell, topic
+from flow.watch.account import LOST, Account, Found, Row, quantiles, state_of
+from flow.watch.canary import Canary
+
+_LOOK_SECONDS = 0.5
+_ACCOUNT = "account.json"
+PASS, LOSS = 0, 1
+_NOTHING = {"rows": 0, "bytes": 0}
+
+
+class Watch:
+    """Runs until `stop` is set, or for a time, and then to the end: until each record is decided."""
+
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        spark,
+        cluster: Cluster,
+        clients: tuple,
+        plan: dict,
+        stop: threading.Event,
+    ):
+        self._options, self._spark, self._cluster = options, spark, cluster
+        self._client, self._for_java = clients
+        self._plan, self._stop = plan, stop
+        self._account = _load(os.path.join(options.state, _ACCOUNT))
+        self._lock = threading.Lock()  # Spark counts batches in a thread of its own
+        self._found: Optional[Found] = None
+        self._last_counted = time.time()
+        self._alarms: dict = {}
+        self._restarts = 0
+        self._progress_batch = -1
+        self._state = dict(_NOTHING)
+        self._batch = {"number": -1, "duration_ms": 0}
+        self._canary: Canary
+        self._query = None
+
+    def run(self) -> int:
+        """Generation after generation; the exit code."""
+        options = self._options
+        ends = time.monotonic() + options.duration if options.duration else float("inf")
+        if self._paused_too_long():
+            self._say("info", "pause", "it did not run for so long that its records may be gone by age; begin anew")
+            self._renew()
+        while True:
+            renew_at = time.monotonic() + options.renew
+            self._begin()
+            self._until(lambda: time.monotonic() >= min(ends, renew_at))
+            self._canary.end()
+            if self._stop.is_set():
+                break
+            self._drain()
+            if time.monotonic() >= ends or self._stop.is_set():
+                break
+            self._end_query()
+            self._renew()
+        self._end_query()
+        self._tell()
+        return LOSS if self._account.counts[LOST] and options.duration else PASS
+
+    def _places(self) -> dict:
+        root = os.path.join(self._options.state, f"generation-{self._plan['generation']:06d}")
+        return {
+            "root": root,
+            **{name: os.path.join(root, name) for name in ("ledger", "checkpoint")},
+        }
+
+    def _paused_too_long(self) -> bool:
+        last = self._account.last_arrived
+        return bool(last) and time.time() - last > topic.LONGEST_PAUSE_SECONDS
+
+    def _renew(self) -> None:
+        """The next generation. What the one before left undecided is not known."""
+        shutil.rmtree(self._places()["root"], ignore_errors=True)
+        self._plan = topic.renewed(self._options.state, self._cluster, self._plan)
+        self._account.given_up = self._position("acknowledged") - self._decided()
+
+    def _begin(self) -> None:
+        options, plan = self._options, self._plan
+        settings = {
+            "client": self._client,
+            "run_id": plan["run_id"],
+            "topic": plan["topic"],
+            "partitions": plan["partitions"],
+            "record_size": plan["record_size"],
+            "delivery_timeout": options.within / 2,
+            "transaction_records": 0,
+        }
+        position = os.path.join(options.state, "position.json")
+        os.makedirs(self._places()["ledger"], exist_ok=True)
+        self._start_query()
+        self._canary = Canary(settings, options.rate, self._places()["ledger"], position)
+        self._canary.start()
+
+    def _start_query(self) -> None:
+        self._last_counted = time.time()
+        self._progress_batch = -1
+        self._query = join.start(
+            self._spark,
+            self._plan,
+            self._for_java,
+            self._options.bootstrap_servers,
+            self._places(),
+            self._options.within,
+            self._options.every,
+            self._take,
+        )
+
+    def _take(self, number: int, rows: List[Row]) -> None:
+        """A batch, in Spark's thread."""
+        now = time.time()
+        with self._lock:
+            found = self._account.take(self._plan["generation"], number, rows, now)
+            if found is None:
+                return
+            self._found, self._last_counted = found, now
+            write_json(os.path.join(self._options.state, _ACCOUNT), self._account.to_json())
+
+    def _until(self, over) -> None:
+        """Look and tell until it is over, or the service is to stop."""
+        while not (self._stop.is_set() or over()):
+            self._stop.wait(_LOOK_SECONDS)
+            if self._canary.trouble:
+                raise self._canary.trouble
+            if not self._query.isActive and not self._stop.is_set():
+                self._again()
+            if self._look():
+                self._tell()
+
+    def _again(self) -> None:
+        """Start a query that has ended by a fault, from its checkpoint."""
+        reason = stack_trace.reason(str(self._query.exception()))
+        self._restarts += 1
+        self._say("warning", "query", f"ended, and is started again from its checkpoint: {reason}")
+        self._tell()
+        self._stop.wait(self._options.every)
+        if not self._stop.is_set():
+            self._start_query()
+
+    def _look(self) -> bool:
+        """Read Spark's progress; whether there is something new to tell, or an alarm to look for."""
+        progress = self._query.lastProgress
+        if progress is not None and progress["batchId"] != self._progress_batch:
+            self._progress_batch = progress["batchId"]
+            rows, size, late = state_of(progress["stateOperators"])
+            self._state = {"rows": rows, "bytes": size}
+            self._batch = {
+                "number": progress["batchId"],
+                "duration_ms": progress["durationMs"].get("triggerExecution", 0),
+            }
+            with self._lock:
+                self._account.counts["late"] += late
+                self._account.note(self._point())
+            return True
+        return bool(self._now()[1].keys() ^ self._alarms.keys())
+
+    def _point(self) -> dict:
+        measured = quantiles(self._found.acknowledgement_ms) if self._found else None
+        return {
+            "at": round(time.time(), 1),
+            "p99_ms": measured and measured["p99_ms"],
+            "state_rows": self._state["rows"],
+            "batch_ms": self._batch["duration_ms"],
+            "lost": self._account.counts[LOST],
+        }
+
+    def _drain(self) -> None:
+        """Until every record of the generation is decided; a sentinel moves the watermark beyond them."""
+        self._canary.send_sentinel(self._options.within + 1)
+        deadline = time.monotonic() + self._options.within + 60
+        self._until(lambda: self._pending() <= 0 or time.monotonic() > deadline)
+
+    def _decided(self) -> int:
+        counts = self._account.counts
+        return counts["arrived"] + counts[LOST]
+
+    def _position(self, name: str) -> int:
+        with suppress(FileNotFoundError):
+            with open(os.path.join(self._options.state, "position.json"), encoding="utf-8") as file:
+                return int(json.load(file)[name])
+        return 0
+
+    def _pending(self) -> int:
+        return self._canary.acknowledged - self._decided() - self._account.given_up
+
+    def _end_query(self) -> None:
+        with suppress(Exception):  # the signal may have ended Spark, too; its checkpoint is whole
+            self._query.stop()
+
+    def _now(self) -> tuple:
+        """(facts, alarms) of this moment."""
+        options = self._options
+        with self._lock:
+            measured = quantiles(self._found.acknowledgement_ms) if self._found else None
+            facts = alarm.Facts(
+                now=time.time(),
+                topic=self._plan["topic"],
+                acknowledged=dict(self._canary.last_acknowledged),
+                last_counted=self._last_counted,
+                last_lost=self._account.last_lost,
+                lost=list(self._account.witnesses[LOST]),
+                lost_in_all=self._account.counts[LOST],
+                p99_ms=measured and measured["p99_ms"],
+                within=options.within,
+            )
+        bounds = alarm.Bounds(options.latency_bound, options.silence_bound, options.alarm_hold)
+        return facts, alarm.alarms(facts, bounds)
+
+    def _tell(self) -> None:
+        """Log what changed, and replace status.json, its page and its metrics."""
+        facts, now = self._now()
+        for severity, kind, said in alarm.changes(self._alarms, now):
+            self._say(severity, kind, said)
+        self._alarms = now
+        status = self._status(facts.now)
+        output = self._options.output
+        with suppress(OSError):  # a full disk ends no alarm; what is old can be seen by `updated`
+            write_all(
+                {
+                    os.path.join(output, "status.json"): as_json(status),
+                    os.path.join(output, "status.html"): tell.page(status),
+                    self._options.metrics or os.path.join(output, "watch.prom"): tell.prometheus(
+                        status
+                    ),
+                }
+            )
+
+    def _status(self, now: float) -> dict:
+        with self._lock:
+            found, account = self._found, self._account
+            counts = {
+                "acknowledged": self._canary.acknowledged,
+                "pending": max(0, self._pending()),
+                **account.counts,
+                "unknown": self._canary.unknown,
+            }
+            return {
+                "cluster_id": self._plan["cluster_id"],
+                "topic": self._plan["topic"],
+                "since": self._plan["since"],
+                "updated": round(now, 3),
+                "within_seconds": self._options.within,
+                "alarms": dict(self._alarms),
+                "counts": counts,
+                "latency": {
+                    "acknowledgement": quantiles(found.acknowledgement_ms) if found else None,
+                    "append": quantiles(found.append_ms) if found else None,
+                },
+                "state": dict(self._state),
+                "batch": dict(self._batch),
+                "attempt": self._canary.attempt,
+                "generation": self._plan["generation"],
+                "restarts": self._restarts,
+                "witnesses": {kind: list(each) for kind, each in account.witnesses.items()},
+                "course": list(account.course),
+            }
+
+    def _say(self, severity: str, kind: str, said: str) -> None:
+        when = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        print(f"{when} {severity.upper()} {kind}: {said}", file=sys.stderr, flush=True)
+
+
+def _load(path: str) -> Account:
+    with suppress(FileNotFoundError):
+        with open(path, encoding="utf-8") as file:
+            return Account.from_json(json.load(file))
+    return Account()

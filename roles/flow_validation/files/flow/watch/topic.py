@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Copyright: (c) 2026, kafkaops.cluster contributors
+"""The canary's own topic, and what the state's directory says of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from contextlib import suppress
+from typing import Optional
+
+from flow.messages.failure import CannotRun
+from flow.messages.output import write_json
+from flow.prepare.cluster import CLEANUP_POLICY, MIN_ISR, TIMESTAMP_TYPE, Cluster, spread
+from flow.record.timing import APPENDED
+
+PREFIX = "kafkaops-watch"  # no other topic is written to, or deleted
+_RETENTION_MS = 24 * 3600 * 1000
+# From so long a pause on, records that were not judged may be gone by age.
+LONGEST_PAUSE_SECONDS = _RETENTION_MS / 1000 / 2
+_PLAN = "plan.json"
+
+
+def refuse_foreign(topic: str) -> None:
+    """CannotRun for a name that is not one of the streaming proof."""
+    if topic != PREFIX and not topic.startswith(f"{PREFIX}-"):
+        raise CannotRun(
+            f"topic {topic} is not one of the streaming proof; give --topic={PREFIX}, or"
+            f" {PREFIX}-NAME"
+        )
+
+
+def own(
+    cluster: Cluster, topic: str, replication: Optional[int], min_isr: Optional[int]
+) -> int:
+    """Create the topic where it is missing, one partition led by each broker; how many it has."""
+    refuse_foreign(topic)
+    if not cluster.has_topic(topic):
+        brokers = list(cluster.describe().brokers)
+        replicas = min(replication or 3, len(brokers))
+        config = {
+            TIMESTAMP_TYPE: APPENDED,
+            CLEANUP_POLICY: "delete",
+            MIN_ISR: str(min(min_isr or max(1, replicas - 1), replicas)),
+            "retention.ms": str(_RETENTION_MS),
+            "segment.ms": str(_RETENTION_MS // 24),
+            "unclean.leader.election.enable": "false",
+        }
+        cluster.create_topic(topic, spread(brokers, len(brokers), replicas), config)
+    found = cluster.positions(topic, wait=30)
+    if not found:
+        raise CannotRun(f"topic {topic} was created, but no broker knows it")
+    return len(found)
+
+
+def plan(state: str, cluster: Cluster, topic: str, partitions: int, record_size: int) -> dict:
+    """What the state's directory says of this stream, made if it is new there: run_id, topic,
+    cluster_id, partitions, record_size, generation, first_offsets and since.
+    """
+    told = _read(os.path.join(state, _PLAN))
+    cluster_id, topic_id = cluster.describe().cluster_id, cluster.topic_id(topic)
+    if told and (told["cluster_id"], told["topic"]) != (cluster_id, topic):
+        raise CannotRun(
+            f"{state} is of topic {told['topic']} in cluster {told['cluster_id']}, not of {topic} in"
+            f" {cluster_id}; give another --state"
+        )
+    if told and told["topic_id"] != topic_id:
+        raise CannotRun(
+            f"topic {topic} was deleted and created again since {state} was made, so its records are"
+            " gone; see who did that, then remove that directory and start again"
+        )
+    if not told:
+        told = {
+            "run_id": uuid.uuid4().hex,
+            "cluster_id": cluster_id,
+            "topic": topic,
+            "topic_id": topic_id,
+            "generation": 0,
+            "since": time.time(),
+        }
+    changed = (told.get("partitions"), told.get("record_size")) != (partitions, record_size)
+    told = {**told, "partitions": partitions, "record_size": record_size}
+    return renewed(state, cluster, told) if changed else told
+
+
+def renewed(state: str, cluster: Cluster, told: dict) -> dict:
+    """The plan of the next generation, which begins at the topic's end."""
+    ends = {
+        str(number): place.end
+        for number, place in cluster.positions(told["topic"], wait=30).items()
+    }
+    told = {**told, "generation": told["generation"] + 1, "first_offsets": ends}
+    write_json(os.path.join(state, _PLAN), told)
+    return told
+
+
+def _read(path: str) -> dict:
+    with suppress(FileNotFoundError):
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    return {}
