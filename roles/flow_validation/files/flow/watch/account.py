@@ -10,6 +10,7 @@ no more than unconfirmed.
 
 from __future__ import annotations
 
+import bisect
 import math
 from dataclasses import asdict, dataclass, field
 from typing import Iterable, List, Mapping, Optional, Sequence, Tuple
@@ -113,11 +114,7 @@ class Account:
 
     def _is_new(self, row: Row) -> bool:
         """Whether no record of this sequence came before; it is remembered."""
-        ranges = self.seen.setdefault(f"{row.attempt}:{row.partition}", [])
-        if any(first <= row.sequence <= last for first, last in ranges):
-            return False
-        self.seen[f"{row.attempt}:{row.partition}"] = with_number(ranges, row.sequence)
-        return True
+        return added(self.seen.setdefault(f"{row.attempt}:{row.partition}", []), row.sequence)
 
     def _forget(self) -> None:
         """Keep what is remembered small."""
@@ -137,15 +134,23 @@ class Account:
             self.course = older[::2] + self.course[POINTS // 2 :]
 
 
-def with_number(ranges: Iterable, number: int) -> List[list]:
-    """Ranges (first, last), rising, with one number more."""
-    result: List[list] = []
-    for first, last in sorted([*map(list, ranges), [number, number]]):
-        if result and first <= result[-1][1] + 1:
-            result[-1][1] = max(result[-1][1], last)
-        else:
-            result.append([first, last])
-    return result
+def added(ranges: List[list], number: int) -> bool:
+    """Add a number to ranges [first, last], which rise; whether none of them had it."""
+    place = bisect.bisect_right(ranges, [number, math.inf])
+    before = ranges[place - 1] if place else None
+    after = ranges[place] if place < len(ranges) else None
+    if before and number <= before[1]:
+        return False
+    if before and before[1] == number - 1:
+        before[1] = number
+        if after and after[0] == number + 1:
+            before[1] = after[1]
+            del ranges[place]
+    elif after and after[0] == number + 1:
+        after[0] = number
+    else:
+        ranges.insert(place, [number, number])
+    return True
 
 
 def quantiles(values: Sequence[float]) -> Optional[dict]:

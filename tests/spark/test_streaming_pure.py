@@ -1,0 +1,262 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the streaming proof makes of rows, and when it raises an alarm; without Spark."""
+
+import json
+import re
+
+import pytest
+from flow.messages.failure import CannotRun
+from flow.watch import alarm, tell, topic
+from flow.watch.account import POINTS, Account, Row, added, quantiles, state_of
+from flow.watch.canary import acknowledged_before
+
+NOW = 1_800_000_000.0
+BOUNDS = alarm.Bounds(latency=30, silence=120, hold=3600)
+
+
+def row(sequence, offset=None, read=None, producer=0, partition=2, attempt=1):
+    """One that was acknowledged after 4 ms at `offset`, and appended after 2 ms at `read`."""
+    sent = 10**15 + sequence * 500_000
+    return Row(
+        *(producer, attempt, partition, sequence, sent),
+        offset=offset,
+        acknowledged_us=None if offset is None else sent + 4000,
+        read_offset=read,
+        appended_us=None if read is None else sent + 2000,
+    )
+
+
+def counted(account):
+    return {kind: count for kind, count in account.counts.items() if count}
+
+
+@pytest.mark.parametrize(
+    "rows, expected",
+    [
+        ([], {}),
+        ([row(0, 10, 10)], {"arrived": 1}),
+        ([row(0, 10, 10), row(1, 11, 11)], {"arrived": 2}),
+        ([row(0, 10)], {"lost": 1}),
+        # the broker had dropped one before it in its batch
+        ([row(1, 11, 10)], {"arrived": 1}),
+        ([row(0, None, 10)], {"unconfirmed": 1}),
+        ([row(0, 10, 10), row(0, 10, 11)], {"arrived": 1, "duplicate": 1}),
+        ([row(0, 10, 10), row(0, 10, 10, partition=1)], {"arrived": 2}),
+        # each start of the canary has sequences of its own
+        ([row(0, 10, 10), row(0, 12, 12, attempt=2)], {"arrived": 2}),
+        # a sentinel moves the watermark, and is no record of the proof
+        ([row(0, 10, 10, producer=1), row(1, 11, producer=1)], {}),
+    ],
+)
+def test_each_row_of_the_join_is_counted_once(rows, expected):
+    account = Account()
+    account.take(1, 0, rows, NOW)
+    assert counted(account) == expected
+
+
+def test_a_duplicate_is_seen_across_batches_and_restarts():
+    account = Account()
+    account.take(1, 0, [row(n, n, n) for n in (0, 1, 3)], NOW)
+    account = Account.from_json(json.loads(json.dumps(account.to_json())))
+    account.take(1, 1, [row(1, 1, 4), row(2, 2, 2)], NOW)
+    assert counted(account) == {"arrived": 4, "duplicate": 1}
+    (witness,) = account.witnesses["duplicate"]
+    assert (witness["partition"], witness["offset"], witness["sequence"]) == (2, 4, 1)
+    assert account.seen == {"1:2": [[0, 3]]}
+
+
+def test_a_batch_that_spark_repeats_counts_once():
+    account = Account()
+    assert account.take(1, 7, [row(0, 10)], NOW)
+    assert account.take(1, 7, [row(0, 10)], NOW + 5) is None
+    assert account.take(1, 6, [row(1, 11)], NOW + 5) is None
+    # a new checkpoint begins with 0
+    assert account.take(2, 0, [row(1, 11)], NOW + 5)
+    assert account.counts["lost"] == 2 and account.last_lost == NOW + 5
+
+
+def test_what_an_account_remembers_is_bounded():
+    account = Account()
+    for attempt in range(5):
+        rows = [row(n, n, n, attempt=attempt) for n in range(0, 3000, 2)]
+        account.take(1, attempt, rows, NOW)
+        account.take(1, attempt, [], NOW)
+    assert set(account.seen) == {"2:2", "3:2", "4:2"}
+    assert max(map(len, account.seen.values())) == 1000
+    for number in range(5000):
+        account.note({"at": number})
+    moments = [point["at"] for point in account.course]
+    assert len(moments) <= POINTS and moments == sorted(moments)
+    assert (moments[0], moments[-1]) == (0, 4999)
+
+
+@pytest.mark.parametrize(
+    "ranges, number, expected",
+    [
+        ([], 5, [[5, 5]]),
+        ([[0, 9]], 5, None),
+        ([[0, 9]], 9, None),
+        ([[0, 4], [7, 9]], 7, None),
+        ([[7, 9]], 6, [[6, 9]]),
+        ([[0, 4]], 5, [[0, 5]]),
+        ([[0, 4]], 6, [[0, 4], [6, 6]]),
+        ([[0, 4], [6, 9]], 5, [[0, 9]]),
+        ([[3, 4]], 0, [[0, 0], [3, 4]]),
+    ],
+)
+def test_ranges_grow_together(ranges, number, expected):
+    before = json.loads(json.dumps(ranges))
+    assert added(ranges, number) == (expected is not None)
+    assert ranges == (expected or before)
+
+
+@pytest.mark.parametrize(
+    "values, expected",
+    [
+        ([], None),
+        ([3], (3, 3, 3)),
+        ([4, 1, 3, 2], (2, 4, 4)),
+        (range(1, 201), (100, 198, 200)),
+    ],
+)
+def test_quantiles(values, expected):
+    found = quantiles(list(values))
+    assert (found and (found["p50_ms"], found["p99_ms"], found["max_ms"])) == expected
+
+
+def facts(**more):
+    return alarm.Facts(
+        **{
+            "now": NOW,
+            "topic": "t",
+            "acknowledged": {0: NOW - 1, 1: NOW - 119},
+            "last_counted": NOW - 119,
+            "p99_ms": 30_000.0,
+            "within": 60,
+            **more,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "more, expected",
+    [
+        ({}, set()),
+        ({"p99_ms": None}, set()),
+        ({"p99_ms": 30_001.0}, {"latency"}),
+        ({"acknowledged": {0: NOW, 1: NOW - 121}}, {"silence"}),
+        ({"last_counted": NOW - 121}, {"blindness"}),
+        ({"last_lost": NOW - 3599}, {"loss"}),
+        ({"last_lost": NOW - 3601}, set()),
+    ],
+)
+def test_alarms(more, expected):
+    assert set(alarm.alarms(facts(**more), BOUNDS)) == expected
+
+
+def test_an_alarm_names_what_it_is_about():
+    lost = [{"partition": 1, "offset": 7, "sequence": 5}]
+    said = alarm.alarms(facts(last_lost=NOW, lost=lost, lost_in_all=1), BOUNDS)["loss"]
+    assert said == (
+        "1 acknowledged record of t did not arrive within 60 s; the latest: partition 1 offset 7 sequence 5"
+    )
+    said = alarm.alarms(facts(last_lost=NOW, lost=lost * 9, lost_in_all=1200), BOUNDS)["loss"]
+    assert said.startswith("1,200 acknowledged records of t") and said.count("offset") == 3
+    said = alarm.alarms(facts(acknowledged={4: NOW - 200, 5: NOW, 6: NOW - 300}), BOUNDS)
+    assert said["silence"] == "partitions 4, 6 of t: no record was acknowledged for 300 s"
+
+
+@pytest.mark.parametrize(
+    "before, now, expected",
+    [
+        ({}, {}, []),
+        ({}, {"loss": "a"}, [("critical", "loss", "a")]),
+        ({"loss": "a"}, {"loss": "b"}, []),
+        ({"loss": "a"}, {"latency": "c"}, [("warning", "latency", "c"), ("info", "loss", "is over")]),
+    ],
+)
+def test_only_changes_are_logged(before, now, expected):
+    assert alarm.changes(before, now) == expected
+
+
+def test_state_is_the_sum_of_sparks_operators():
+    one = {"numRowsTotal": 5, "memoryUsedBytes": 100, "numRowsDroppedByWatermark": 1}
+    assert state_of([one, {**one, "numRowsTotal": 2}]) == (7, 200, 2)
+    assert state_of([]) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "names, expected",
+    [
+        ([], 0),
+        (["000000000000012.json", "000000000000009.json"], 12),
+        ([".000000000000099.json.part", "000000000000012.json", "other"], 12),
+    ],
+)
+def test_the_count_goes_on_by_the_names_of_the_ledgers_files(tmp_path, names, expected):
+    for name in names:
+        (tmp_path / name).touch()
+    assert acknowledged_before(str(tmp_path)) == expected
+    assert acknowledged_before(str(tmp_path / "none")) == 0
+
+
+@pytest.mark.parametrize("name", ["orders", "kafkaops-watching", "kafkaops-flow-1", ""])
+def test_topics_of_others_are_refused(name):
+    with pytest.raises(CannotRun):
+        topic.refuse_foreign(name)
+    topic.refuse_foreign("kafkaops-watch")
+    topic.refuse_foreign("kafkaops-watch-2")
+
+
+def status(**more):
+    quick = {"p50_ms": 2.0, "p99_ms": 4.0, "max_ms": 5.0}
+    counts = {"acknowledged": 5, "pending": 1, "arrived": 4, "lost": 0}
+    return {
+        **{"cluster_id": "c", "topic": "<t>", "since": NOW - 60, "updated": NOW},
+        **{"within_seconds": 60, "alarms": {}, "counts": counts, "attempt": 1, "restarts": 0},
+        "latency": {"acknowledgement": quick, "append": None},
+        "state": {"rows": 12, "bytes": 2**20},
+        "batch": {"number": 3, "duration_ms": 700},
+        "witnesses": {"lost": [], "duplicate": []},
+        "course": [
+            {"at": NOW + n, "p99_ms": n or None, "state_rows": 9, "batch_ms": 5, "lost": 0}
+            for n in range(3)
+        ],
+        **more,
+    }
+
+
+def test_metrics():
+    text = tell.prometheus(status(alarms={"loss": "said"}))
+    assert text.endswith("\n") and "append_latency" not in text
+    common = 'cluster_id="c",topic="<t>"'
+    assert f'kafkaops_watch_alarm{{{common},alarm="loss",severity="critical"}} 1\n' in text
+    assert f'kafkaops_watch_alarm{{{common},alarm="latency",severity="warning"}} 0\n' in text
+    assert f'kafkaops_watch_records_total{{{common},outcome="arrived"}} 4\n' in text
+    assert f'acknowledgement_latency_seconds{{{common},quantile="0.99"}} 0.004\n' in text
+    assert f"kafkaops_watch_state_rows{{{common}}} 12\n" in text
+    assert "# TYPE kafkaops_watch_records_total counter\n" in text
+    assert "# TYPE kafkaops_watch_state_rows gauge\n" in text
+
+
+@pytest.mark.parametrize(
+    "more, said",
+    [
+        ({}, "PASS</strong><span>4 of 5 acknowledged records have arrived, 1 are waited for, none is lost"),
+        ({"alarms": {"loss": "1 <b> lost"}}, "FAIL</strong><span>1 &lt;b&gt; lost"),
+        ({"counts": {**status()["counts"], "lost": 2}}, "no alarm now; 2 records were lost before"),
+        ({"course": []}, "Streaming proof"),
+    ],
+)
+def test_the_page_says_it(more, said):
+    page = tell.page(status(**more))
+    assert said in page and "<t>" not in page
+    assert not re.search(r"(?:src|href)=|url\(", page.replace("url(#hatch)", ""))
+    assert ("State over time" in page) == bool(status(**more)["course"])
+
+
+def test_the_page_lists_what_was_lost_the_latest_first():
+    lost = [{"seen": NOW + n, "partition": 1, "offset": 70 + n, "attempt": 1, "sequence": n} for n in (1, 2)]
+    page = tell.page(status(witnesses={"lost": lost, "duplicate": []}))
+    assert page.index(">72<") < page.index(">71<") and "Duplicates" not in page
