@@ -181,7 +181,7 @@ def test_neither_a_dead_broker_nor_a_dead_watcher_is_a_loss(cluster, proxies, tm
         if running.process.poll() is None:
             running.end()
     said = running.log.read_text(encoding="utf-8")
-    assert "CRITICAL" not in said, said
+    assert "CRITICAL" not in said and "StackOverflowError" not in said, said
 
 
 @pytest.mark.soak
@@ -189,16 +189,17 @@ def test_a_watch_with_an_end_decides_each_record(cluster, tmp_path):
     running = Running(
         cluster.bootstrap_servers,
         tmp_path,
-        *("--topic=kafkaops-watch-ends", "--duration=20s", "--renew=10s"),
+        *("--topic=kafkaops-watch-ends", "--duration=60s", "--renew=10s"),
     )
     running.start()
-    assert running.process.wait(150) == 0, running.log.read_text(encoding="utf-8")
+    assert running.process.wait(240) == 0, running.log.read_text(encoding="utf-8")
     status = running.status()
     counts = status["counts"]
     assert counts["acknowledged"] == counts["arrived"] > 30
     assert (counts["pending"], counts["lost"], counts["unconfirmed"]) == (0, 0, 0)
-    assert status["generation"] == 2
-    assert [path.name for path in (tmp_path / "state").glob("generation-*")] == ["generation-000002"]
+    assert status["generation"] > 1
+    (left,) = (tmp_path / "state").glob("generation-*")
+    assert left.name == f"generation-{status['generation']:06d}"
 
 
 def test_a_topic_of_others_is_refused(tmp_path):

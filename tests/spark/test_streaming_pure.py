@@ -235,6 +235,7 @@ def test_metrics():
     assert f'kafkaops_watch_alarm{{{common},alarm="latency",severity="warning"}} 0\n' in text
     assert f'kafkaops_watch_records_total{{{common},outcome="arrived"}} 4\n' in text
     assert f'acknowledgement_latency_seconds{{{common},quantile="0.99"}} 0.004\n' in text
+    assert f"kafkaops_watch_pending_records{{{common}}} 1\n" in text and 'e="pending"' not in text
     assert f"kafkaops_watch_state_rows{{{common}}} 12\n" in text
     assert "# TYPE kafkaops_watch_records_total counter\n" in text
     assert "# TYPE kafkaops_watch_state_rows gauge\n" in text
@@ -243,7 +244,7 @@ def test_metrics():
 @pytest.mark.parametrize(
     "more, said",
     [
-        ({}, "PASS</strong><span>4 of 5 acknowledged records have arrived, 1 are waited for, none is lost"),
+        ({}, "PASS</strong><span>4 of 5 acknowledged records have arrived, 1 still waited for, none lost"),
         ({"alarms": {"loss": "1 <b> lost"}}, "FAIL</strong><span>1 &lt;b&gt; lost"),
         ({"counts": {**status()["counts"], "lost": 2}}, "no alarm now; 2 records were lost before"),
         ({"course": []}, "Streaming proof"),

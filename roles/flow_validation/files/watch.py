@@ -6,6 +6,8 @@ compares what was acknowledged with what arrives.
 
     watch.py --bootstrap-servers HOST:PORT,... --state DIR --output DIR [--command-config FILE] ...
 
+    watch.py --remove ...
+
 It ends with SIGTERM or Ctrl-C, and goes on where it was when it is started again. With --duration it ends
 by itself, when each record is decided: exit code 0 if all arrived, 1 if one was lost. 3: it could not
 run. docs/streaming.md explains it.
@@ -17,6 +19,7 @@ import argparse
 import fcntl
 import os
 import re
+import shutil
 import signal
 import sys
 import threading
@@ -63,6 +66,7 @@ def arguments(argv: list) -> argparse.Namespace:
     add("--alarm-hold", default="1h", metavar="TIME", help="how long a loss is an alarm; default: 1h")
     add("--renew", default="7d", metavar="TIME", help="how often the checkpoint begins anew; default: 7d")
     add("--duration", default="", metavar="TIME", help="end by itself, when all is decided")
+    add("--remove", action="store_true", help="delete the topic and the state, and end")
     add("--command-config", metavar="FILE", help="client properties, as Kafka's tools")
     add("--master", help=f"Spark master on this machine; default: {session.DEFAULT_MASTER}")
     add("--spark-config", metavar="FILE", help="settings of Spark, one a line, as KEY=VALUE")
@@ -97,6 +101,11 @@ def watch(options: argparse.Namespace, stop: threading.Event) -> int:
     for place in (options.output, options.state):
         refuse_unwritable(place)
     clients = clients_settings(options.bootstrap_servers, options.command_config)
+    if options.remove:
+        topic.refuse_foreign(options.topic)
+        Cluster(clients[0], options.timeout).remove_topic(options.topic)
+        shutil.rmtree(options.state)
+        return 0
     given = {**join.SETTINGS, **spark_settings(options)}
     jars = session.prepare_java(options.jars)
     cluster = Cluster(clients[0], options.timeout)

@@ -25,6 +25,9 @@ SETTINGS = {
     "spark.sql.streaming.multipleWatermarkPolicy": "min",
     "spark.ui.enabled": "false",
     "spark.driver.memory": "512m",
+    # Spark looks with a regular expression whether a batch in Python was interrupted by the end of the
+    # query, and the stack trace that it looks through is long.
+    "spark.driver.extraJavaOptions": "-Xss8m",
 }
 _KEYS = ("producer", "attempt", "partition", "sequence")
 

@@ -70,8 +70,10 @@ class Watch:
         while True:
             renew_at = time.monotonic() + options.renew
             self._begin()
-            self._until(lambda: time.monotonic() >= min(ends, renew_at))
-            self._canary.end()
+            try:
+                self._until(lambda at=min(ends, renew_at): time.monotonic() >= at)
+            finally:  # also where Spark has died: what was acknowledged is noted
+                self._canary.end()
             if self._stop.is_set():
                 break
             self._drain()

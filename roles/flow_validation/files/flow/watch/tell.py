@@ -29,7 +29,10 @@ def prometheus(status: dict) -> str:
 def _metrics(status: dict) -> Iterator[Tuple[str, str, List[Sample]]]:
     """(name without prefix, help, samples)."""
     yield "records_total", "Records of the canary by what became of them.", [
-        ({"outcome": name}, count) for name, count in status["counts"].items()
+        ({"outcome": name}, count) for name, count in status["counts"].items() if name != "pending"
+    ]
+    yield "pending_records", "Acknowledged, and neither arrived nor lost yet.", [
+        ({}, status["counts"]["pending"])
     ]
     yield "alarm", "1 while there is such an alarm.", [
         ({"alarm": kind, "severity": severity}, float(kind in status["alarms"]))
@@ -62,7 +65,7 @@ def page(status: dict) -> str:
     verdict = "fail" if alarms else "pass"
     said = "; ".join(alarms.values()) or (
         f"{counts['arrived']:,} of {counts['acknowledged']:,} acknowledged records have arrived,"
-        f" {counts['pending']:,} are waited for, none is lost"
+        f" {counts['pending']:,} still waited for, none lost"
         if not counts["lost"]
         else f"no alarm now; {counts['lost']:,} records were lost before"
     )
