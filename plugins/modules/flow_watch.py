@@ -130,7 +130,9 @@ def main() -> None:
             result = program.stop(wanted, manager, module.check_mode, params["timeout"], remove)
     except (ServiceError, OSError) as error:
         remedy = ServiceError.REMEDY
-        module.fail_json(msg=Problem(ServiceError.CHECK, str(error), remedy, (params["name"],)).line())
+        module.fail_json(
+            msg=Problem(ServiceError.CHECK, str(error), remedy, (params["name"],)).line()
+        )
     module.exit_json(**result)
 
 

@@ -34,7 +34,9 @@ class Dropping:
             if self.dropped is None and partition == self._partition and sequence >= self._sequence:
                 self.dropped = sequence
                 if len(batch.records) == 1:  # a batch holds at least one: another in its place
-                    return replace(batch, records=(replace(record, value=b"x" * len(record.value)),))
+                    return replace(
+                        batch, records=(replace(record, value=b"x" * len(record.value)),)
+                    )
                 left = batch.records[:index] + batch.records[index + 1 :]
                 left = tuple(replace(each, delta=number) for number, each in enumerate(left))
                 return replace(batch, records=left, last_delta=len(left) - 1)
@@ -78,9 +80,7 @@ class Running:
     def arrived(self, records, seconds=60):
         """Wait for so many more than have arrived before."""
         before = self.status().get("counts", {}).get("arrived", 0)
-        return self.until(
-            seconds, "arrivals", lambda s: s["counts"]["arrived"] >= before + records
-        )
+        return self.until(seconds, "arrivals", lambda s: s["counts"]["arrived"] >= before + records)
 
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)

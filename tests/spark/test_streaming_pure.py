@@ -173,7 +173,11 @@ def test_an_alarm_names_what_it_is_about():
         ({}, {}, []),
         ({}, {"loss": "a"}, [("critical", "loss", "a")]),
         ({"loss": "a"}, {"loss": "b"}, []),
-        ({"loss": "a"}, {"latency": "c"}, [("warning", "latency", "c"), ("info", "loss", "is over")]),
+        (
+            {"loss": "a"},
+            {"latency": "c"},
+            [("warning", "latency", "c"), ("info", "loss", "is over")],
+        ),
     ],
 )
 def test_only_changes_are_logged(before, now, expected):
@@ -213,8 +217,15 @@ def status(**more):
     quick = {"p50_ms": 2.0, "p99_ms": 4.0, "max_ms": 5.0}
     counts = {"acknowledged": 5, "pending": 1, "arrived": 4, "lost": 0}
     return {
-        **{"cluster_id": "c", "topic": "<t>", "since": NOW - 60, "updated": NOW},
-        **{"within_seconds": 60, "alarms": {}, "counts": counts, "attempt": 1, "restarts": 0},
+        "cluster_id": "c",
+        "topic": "<t>",
+        "since": NOW - 60,
+        "updated": NOW,
+        "within_seconds": 60,
+        "alarms": {},
+        "counts": counts,
+        "attempt": 1,
+        "restarts": 0,
         "latency": {"acknowledgement": quick, "append": None},
         "state": {"rows": 12, "bytes": 2**20},
         "batch": {"number": 3, "duration_ms": 700},
@@ -244,7 +255,10 @@ def test_metrics():
 @pytest.mark.parametrize(
     "more, said",
     [
-        ({}, "PASS</strong><span>4 of 5 acknowledged records have arrived, 1 still waited for, none lost"),
+        (
+            {},
+            "PASS</strong><span>4 of 5 acknowledged records have arrived, 1 still waited for, none lost",
+        ),
         ({"alarms": {"loss": "1 <b> lost"}}, "FAIL</strong><span>1 &lt;b&gt; lost"),
         ({"counts": {**status()["counts"], "lost": 2}}, "no alarm now; 2 records were lost before"),
         ({"course": []}, "Streaming proof"),
@@ -258,6 +272,9 @@ def test_the_page_says_it(more, said):
 
 
 def test_the_page_lists_what_was_lost_the_latest_first():
-    lost = [{"seen": NOW + n, "partition": 1, "offset": 70 + n, "attempt": 1, "sequence": n} for n in (1, 2)]
+    lost = [
+        {"seen": NOW + n, "partition": 1, "offset": 70 + n, "attempt": 1, "sequence": n}
+        for n in (1, 2)
+    ]
     page = tell.page(status(witnesses={"lost": lost, "duplicate": []}))
     assert page.index(">72<") < page.index(">71<") and "Duplicates" not in page

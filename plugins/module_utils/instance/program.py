@@ -15,7 +15,7 @@ import os
 import shlex
 import time
 from dataclasses import dataclass
-from typing import Callable, Dict, Iterable, Iterator, Mapping, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, Mapping, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import write_atomically
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
@@ -131,8 +131,7 @@ def stop(
 
 def _stop(name: str, manager: ServiceManager, timeout: float) -> None:
     manager.stop(name)
-    gone: Callable[[], bool] = lambda: not manager.wants_running(name)
-    if not wait_until(gone, timeout, time.monotonic, time.sleep):
+    if not wait_until(lambda: not manager.wants_running(name), timeout, time.monotonic, time.sleep):
         raise ServiceError(f"{name} still runs {timeout:.0f} s after it was asked to stop")
 
 

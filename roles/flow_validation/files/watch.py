@@ -54,17 +54,47 @@ def arguments(argv: list) -> argparse.Namespace:
         help="for status.json, status.html and watch.prom")  # fmt: skip
     add("--metrics", default="", type=os.path.expanduser, metavar="FILE",
         help="instead of watch.prom: a file in the directory of node_exporter's textfile collector")  # fmt: skip
-    add("--topic", default=topic.PREFIX, help=f"{topic.PREFIX} or {topic.PREFIX}-NAME, created if it is missing")
+    add(
+        "--topic",
+        default=topic.PREFIX,
+        help=f"{topic.PREFIX} or {topic.PREFIX}-NAME, created if it is missing",
+    )
     add("--replication-factor", type=int, help="of a new topic; default: 3 or all brokers")
     add("--min-isr", type=int, help="of a new topic; default: one less than replicas")
-    add("--rate", type=float, default=2, metavar="RECORDS", help="a second and partition; default: 2")
+    add(
+        "--rate",
+        type=float,
+        default=2,
+        metavar="RECORDS",
+        help="a second and partition; default: 2",
+    )
     add("--record-size", type=int, default=100, metavar="BYTES")
     add("--every", default="5s", metavar="TIME", help="a batch; default: 5s")
-    add("--within", default="60s", metavar="TIME", help="a record is lost that has not arrived; default: 60s")
+    add(
+        "--within",
+        default="60s",
+        metavar="TIME",
+        help="a record is lost that has not arrived; default: 60s",
+    )
     add("--latency-bound", default="30s", metavar="TIME", help="of p99 of a batch; default: 30s")
-    add("--silence-bound", default="2m", metavar="TIME", help="without acknowledgement or batch; default: 2m")
-    add("--alarm-hold", default="1h", metavar="TIME", help="how long a loss is an alarm; default: 1h")
-    add("--renew", default="7d", metavar="TIME", help="how often the checkpoint begins anew; default: 7d")
+    add(
+        "--silence-bound",
+        default="2m",
+        metavar="TIME",
+        help="without acknowledgement or batch; default: 2m",
+    )
+    add(
+        "--alarm-hold",
+        default="1h",
+        metavar="TIME",
+        help="how long a loss is an alarm; default: 1h",
+    )
+    add(
+        "--renew",
+        default="7d",
+        metavar="TIME",
+        help="how often the checkpoint begins anew; default: 7d",
+    )
     add("--duration", default="", metavar="TIME", help="end by itself, when all is decided")
     add("--remove", action="store_true", help="delete the topic and the state, and end")
     add("--command-config", metavar="FILE", help="client properties, as Kafka's tools")
@@ -126,11 +156,15 @@ def _end_by(stop: threading.Event) -> None:
 def _alone(state: str):
     """Hold the state's directory; CannotRun if another process does."""
     os.makedirs(state, exist_ok=True)
-    lock = open(os.path.join(state, "lock"), "w", encoding="utf-8")  # pylint: disable=consider-using-with
+    lock = open(
+        os.path.join(state, "lock"), "w", encoding="utf-8"
+    )  # pylint: disable=consider-using-with
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        raise CannotRun(f"another process watches with {state}; end it, or give another --state") from error
+        raise CannotRun(
+            f"another process watches with {state}; end it, or give another --state"
+        ) from error
     return lock
 
 

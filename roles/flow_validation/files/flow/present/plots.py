@@ -218,7 +218,9 @@ def course(points: Sequence[tuple], width: int, unit: str) -> str:
     x_ticks, title = _time_ticks(across, whole, width)
     lines, titles = _axes(frame, x_ticks, [(up(v), short(v)) for v in y_values], title, unit)
     said = f"{unit} over {span(whole)}, at most {short(most)}"
-    return _svg(frame, said, [*lines, f"<path class='area' d='{feet[0]}{drawn}{feet[1]}'/>", *titles])
+    return _svg(
+        frame, said, [*lines, f"<path class='area' d='{feet[0]}{drawn}{feet[1]}'/>", *titles]
+    )
 
 
 def _bands(frame: Frame, events: Sequence[dict], start: int, whole: float, across) -> tuple:

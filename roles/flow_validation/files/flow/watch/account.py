@@ -60,7 +60,9 @@ class Account:
     batch: int = -1
     counts: dict = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))
     witnesses: dict = field(default_factory=lambda: {LOST: [], DUPLICATE: []})
-    given_up: int = 0  # acknowledged, and not known: their generation ended before they were decided
+    given_up: int = (
+        0  # acknowledged, and not known: their generation ended before they were decided
+    )
     last_lost: float = 0.0  # seconds since 1970
     last_arrived: float = 0.0
     seen: dict = field(default_factory=dict)  # "attempt:partition" -> ranges of sequences that came

@@ -28,7 +28,9 @@ class Facts:
 
     now: float
     topic: str
-    acknowledged: Mapping[int, float]  # partition -> when its last record was, or when the canary began
+    acknowledged: Mapping[
+        int, float
+    ]  # partition -> when its last record was, or when the canary began
     last_counted: float  # when a batch was counted last, or the join began
     last_lost: float = 0.0
     lost: Sequence[Mapping] = ()  # witnesses, the latest last

@@ -21,7 +21,7 @@ from datetime import datetime, timezone
 from typing import List, Optional
 
 from flow.messages import stack_trace
-from flow.messages.output import write_all, as_json, write_json
+from flow.messages.output import as_json, write_all, write_json
 from flow.prepare.cluster import Cluster
 from flow.watch import alarm, join, tell, topic
 from flow.watch.account import LOST, Account, Found, Row, quantiles, state_of
@@ -65,13 +65,17 @@ class Watch:
         options = self._options
         ends = time.monotonic() + options.duration if options.duration else float("inf")
         if self._paused_too_long():
-            self._say("info", "pause", "it did not run for so long that its records may be gone by age; begin anew")
+            self._say(
+                "info",
+                "pause",
+                "it did not run for so long that its records may be gone by age; begin anew",
+            )
             self._renew()
         while True:
-            renew_at = time.monotonic() + options.renew
+            until = min(ends, time.monotonic() + options.renew)
             self._begin()
             try:
-                self._until(lambda at=min(ends, renew_at): time.monotonic() >= at)
+                self._until(lambda at=until: time.monotonic() >= at)
             finally:  # also where Spark has died: what was acknowledged is noted
                 self._canary.end()
             if self._stop.is_set():
@@ -246,9 +250,8 @@ class Watch:
                 {
                     os.path.join(output, "status.json"): as_json(status),
                     os.path.join(output, "status.html"): tell.page(status),
-                    self._options.metrics or os.path.join(output, "watch.prom"): tell.prometheus(
-                        status
-                    ),
+                    self._options.metrics
+                    or os.path.join(output, "watch.prom"): tell.prometheus(status),
                 }
             )
 

@@ -115,9 +115,7 @@ def _courses(course: list) -> Iterator[str]:
     ):
         points = [(each["at"], each[name]) for each in course if each.get(name) is not None]
         if len(points) > 1:
-            yield figure(
-                title, lambda width, p=points, u=unit: plots.course(p, width, u), caption
-            )
+            yield figure(title, lambda width, p=points, u=unit: plots.course(p, width, u), caption)
 
 
 def _moment(seconds: float) -> str:

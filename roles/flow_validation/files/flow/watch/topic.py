@@ -32,9 +32,7 @@ def refuse_foreign(topic: str) -> None:
         )
 
 
-def own(
-    cluster: Cluster, topic: str, replication: Optional[int], min_isr: Optional[int]
-) -> int:
+def own(cluster: Cluster, topic: str, replication: Optional[int], min_isr: Optional[int]) -> int:
     """Create the topic where it is missing, one partition led by each broker; how many it has."""
     refuse_foreign(topic)
     if not cluster.has_topic(topic):
