@@ -72,7 +72,8 @@ def page(status: dict) -> str:
     latency = status["latency"]["acknowledgement"] or {}
     facts = [(name, f"{counts[name]:,}") for name in counts]
     facts += [
-        (f"acknowledged {name[:-3]}", plots.span(latency.get(name))) for name, _ in _QUANTILES
+        (f"acknowledged {name[:-3]}", plots.span(latency.get(name)))
+        for name, _quantile in _QUANTILES
     ]
     facts += [
         ("state", f"{status['state']['rows']:,} rows, {status['state']['bytes'] / 2**20:.1f} MiB"),
