@@ -57,8 +57,9 @@ class Running:
 
     def start(self):
         with self.log.open("a", encoding="utf-8") as log:
+            # with the umask of supervisord
             self.process = subprocess.Popen(
-                self._argv, stdout=log, stderr=log, start_new_session=True
+                self._argv, stdout=log, stderr=log, start_new_session=True, umask=0o027
             )
 
     def status(self):
@@ -126,6 +127,7 @@ def test_a_record_that_a_broker_drops_is_alarmed_and_named(cluster, proxies, run
     said = running.log.read_text(encoding="utf-8")
     assert said.count("CRITICAL loss: 1 acknowledged record of ") == 1
     assert status["state"]["rows"] > 0 and status["counts"]["duplicate"] == 0
+    assert (tmp_path / "out" / "watch.prom").stat().st_mode & 0o777 == 0o644
     metrics = (tmp_path / "out" / "watch.prom").read_text(encoding="utf-8")
     assert 'alarm="loss",severity="critical"} 1\n' in metrics and 'outcome="lost"} 1\n' in metrics
 

@@ -171,6 +171,7 @@ def _alone(state: str):
 def main(argv: list) -> int:
     """The exit code; what goes wrong is told in one sentence."""
     options, stop = arguments(argv), threading.Event()
+    os.umask(0o022)  # supervisord's is narrower, and another account reads the metrics
     _end_by(stop)
     try:
         with _alone(options.state):

@@ -216,6 +216,7 @@ def course(points: Sequence[tuple], width: int, unit: str) -> str:
     drawn = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
     feet = (f"M{places[0][0]:.1f} {frame.bottom:.1f}L", f"L{places[-1][0]:.1f} {frame.bottom:.1f}")
     x_ticks, title = _time_ticks(across, whole, width)
+    title = f"{title.partition(' ')[0]} since the first batch here"
     lines, titles = _axes(frame, x_ticks, [(up(v), short(v)) for v in y_values], title, unit)
     said = f"{unit} over {span(whole)}, at most {short(most)}"
     return _svg(
