@@ -104,7 +104,13 @@ class Watch:
         """The next generation. What the one before left undecided is not known."""
         shutil.rmtree(self._places()["root"], ignore_errors=True)
         self._plan = topic.renewed(self._options.state, self._cluster, self._plan)
-        self._account.given_up = self._position("acknowledged") - self._decided()
+        given_up = self._position("acknowledged") - self._decided()
+        if given_up > self._account.given_up:
+            more = given_up - self._account.given_up
+            self._say(
+                "warning", "undecided", f"what became of {more:,} acknowledged records is not known"
+            )
+        self._account.given_up = given_up
 
     def _begin(self) -> None:
         options, plan = self._options, self._plan
@@ -263,6 +269,7 @@ class Watch:
                 "pending": max(0, self._pending()),
                 **account.counts,
                 "unknown": self._canary.unknown,
+                "undecided": self._account.given_up,
             }
             return {
                 "cluster_id": self._plan["cluster_id"],
