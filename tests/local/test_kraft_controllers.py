@@ -28,6 +28,7 @@ INVENTORY = "inventories/local-kraft-3x3"
 THREE = ["controller-1", "controller-2", "controller-3"]
 NEW = ["controller-4", "controller-5"]
 NEVER = ("-e", "flow_validation=never")
+ALONE = "alone"
 LEAVE = ("-e", f"controllers_leave={','.join(NEW)}")
 
 
@@ -74,6 +75,22 @@ def begun(log):
     return "Change the voters, one a step" in log.read_text()
 
 
+@contextlib.contextmanager
+def a_topic_without_a_spare(cluster):
+    """Its one replica keeps its broker from every restart that nobody has consented to."""
+    cluster.tool("kafka-topics.sh", "--create", "--topic", ALONE, "--replication-factor", "1")
+    try:
+        yield
+    finally:
+        cluster.tool("kafka-topics.sh", "--delete", "--topic", ALONE)
+
+
+def level_of(cluster, feature):
+    """The finalised level of a feature, by Kafka's own tool."""
+    told = cluster.tool("kafka-features.sh", "describe")
+    return int(re.search(rf"Feature: {feature}\s.*FinalizedVersionLevel: (\d+)", told)[1])
+
+
 def voters(cluster):
     """The ids of the voters."""
     return quorum(cluster)["voters"]
@@ -98,6 +115,11 @@ def test_three_become_five_and_three_again(next_offset, version):
             assert voters(cluster) == [101, 102, 103]
             assert not (cluster.instance(NEW[0]) / "data").exists()
 
+            with a_topic_without_a_spare(cluster):
+                refused = cluster.play("scale_controllers.yml", code=2).text
+                assert "[gate.cannot_pass]" in refused and ALONE in refused, refused
+            assert voters(cluster) == [101, 102, 103]
+            assert cluster.processes() == {**before, **dict.fromkeys(NEW)}
             run = cluster.play("scale_controllers.yml", "-e", "prove=true")
             assert "PASS: " in run.text, run.text
             assert voters(cluster) == [101, 102, 103, 104, 105]
@@ -170,7 +192,16 @@ def test_a_static_quorum_becomes_a_dynamic_one(next_offset):
             before = cluster.processes()
             planned = cluster.play("dynamic_quorum.yml", "--check", "--diff").text
             assert "kraft.version" in planned and cluster.processes() == before, planned
+            # what no restart would get past is said before the feature is raised, which is final
+            with a_topic_without_a_spare(cluster):
+                for arguments in (("--check",), ()):
+                    refused = cluster.play("dynamic_quorum.yml", *arguments, code=2).text
+                    assert "[gate.cannot_pass]" in refused and ALONE in refused, refused
+            assert level_of(cluster, "kraft.version") == 0
+            assert cluster.processes() == before
+            assert {each[0] for each in known(cluster).values()} == {"voters"}
             cluster.play("dynamic_quorum.yml")
+            assert level_of(cluster, "kraft.version") == 1
             assert {each[0] for each in known(cluster).values()} == {"bootstrap"}
             assert cluster.play("dynamic_quorum.yml").changed() == 0
             assert cluster.play("site.yml", *NEVER).changed() == 0

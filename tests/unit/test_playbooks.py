@@ -187,6 +187,23 @@ def test_a_service_is_removed_only_when_its_stopped_broker_holds_nothing():
     assert steps[-4:] == ["stopped", "look", "keep", "removed"]
 
 
+@pytest.mark.parametrize(
+    "path, gate, change",
+    [
+        ("roles/kafka/tasks/dynamic.yml", "gate_plan.yml", "finalise.yml"),
+        ("playbooks/scale_controllers.yml", "gate_early.yml", "voters.yml"),
+    ],
+)
+def test_the_gate_is_asked_before_the_quorum_changes(path, gate, change):
+    """All nodes restart afterwards: what can never pass is refused while all is as it was."""
+    included = [
+        task.get("ansible.builtin.include_tasks")
+        or (task.get("ansible.builtin.include_role") or {}).get("tasks_from")
+        for _where, task, _variables in tasks_of(ROOT / path)
+    ]
+    assert included.index(gate) < included.index(change)
+
+
 @pytest.mark.parametrize("name", ["scale_in", "scale_out", "spread_disks"])
 def test_a_cancellation_does_nothing_else(name):
     """All but the preflight, the lock and the cancellation itself is left out, and the preflight refuses nothing."""

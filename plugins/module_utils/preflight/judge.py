@@ -436,7 +436,7 @@ def result_of(
         "in_effect": {},
         # host -> its part in the quorum of its cluster, None in ZooKeeper mode
         "quorums": {},
-        # cluster -> the controllers that vote at the end, and those that leave
+        # cluster -> the controllers that vote at the end, those that leave, and who votes now
         "voters": {},
         # cluster -> by which its nodes are formatted, None in ZooKeeper mode
         "storage": {},

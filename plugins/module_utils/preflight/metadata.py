@@ -515,10 +515,16 @@ def storage_of(cluster: Cluster, fresh_id: str) -> Optional[Dict[str, Any]]:
 
 
 def voters_of(cluster: Cluster) -> Dict[str, Any]:
-    """{stay, leave}: the controllers that vote at the end of this run, and those that do not any more."""
+    """{stay, leave, now}: the controllers that vote at the end of this run, those that do not any more, and
+    the ids of those that vote now; of these none where the quorum does not answer."""
     ids, _servers = identities(cluster)
     leavers = [each for each in cluster.controllers if each not in cluster.voters]
-    return {"stay": _told(cluster.voters, ids), "leave": _told(leavers, ids)}
+    told = (cluster.snapshot.voters if cluster.snapshot else None) or ()
+    return {
+        "stay": _told(cluster.voters, ids),
+        "leave": _told(leavers, ids),
+        "now": sorted(told),
+    }
 
 
 def _told(controllers: Iterable[Member], ids: Mapping[str, int]) -> List[Dict[str, Any]]:

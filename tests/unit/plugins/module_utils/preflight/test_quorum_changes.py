@@ -97,7 +97,7 @@ def test_two_more_controllers_are_for_their_playbook_alone(tmp_path):
         *(("c-1", 4), ("c-2", 5), ("c-3", 6), ("c-4", 7), ("c-5", 8)),
     ]
     assert voters["stay"][0]["directory_id"] and voters["stay"][3]["directory_id"] == ""
-    assert voters["leave"] == []
+    assert voters["leave"] == [] and voters["now"] == [4, 5, 6]
     known = verdict.result["quorums"]["kafka-1"]["controllers"]
     assert len(known) == 5
 
@@ -119,9 +119,9 @@ def test_an_empty_disk_of_a_voter_is_not_a_new_controller(tmp_path):
     assert told(verdict_of(five(), tmp_path, **asked)) == {"quorum.unformatted": ["c-3"]}
     # where the quorum does not answer nobody knows who votes
     asked["snapshot"] = running()
-    assert told(verdict_of(five(), tmp_path, **asked)) == {
-        "quorum.unformatted": ["c-3", *NEW],
-    }
+    verdict = verdict_of(five(), tmp_path, **asked)
+    assert told(verdict) == {"quorum.unformatted": ["c-3", *NEW]}
+    assert verdict.result["voters"][CLUSTER]["now"] == []
 
 
 def test_two_controllers_leave(tmp_path):
