@@ -152,6 +152,7 @@ NEVER_ACCEPTED = frozenset(
         "quorum.changed",
         "quorum.foreign_format",
         "quorum.combined",
+        "quorum.left_out",
         "quorum.no_controllers",
         "quorum.other_voters",
         "quorum.separate",

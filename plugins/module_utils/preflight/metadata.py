@@ -74,6 +74,7 @@ def check_metadata(world: World) -> Iterator[Problem]:
         yield from _controller_listener(cluster)
         yield from _controllers_without_login(cluster)
         yield from _combined(cluster)
+        yield from _left_out(cluster)
         yield from _quorum_in_force(cluster)
         yield from _static(cluster)
         yield from _voters_that_answer(cluster, world.replaced)
@@ -312,6 +313,25 @@ def _combined(cluster: Cluster) -> Iterator[Problem]:
                 member.name if leaves else _group(cluster),
                 f"it is to {'leave' if leaves else 'join'} the quorum, and is a broker, too",
             )
+
+
+def _left_out(cluster: Cluster) -> Iterator[Problem]:
+    """Who is to get a vote is formatted and started by the run that asks for it; the vote would be waited for in vain."""
+    now = cluster.snapshot.voters if cluster.snapshot else None
+    if not cluster.voters_change or now is None:
+        return
+    ids, _servers = identities(cluster)
+    outside = [
+        each.name for each in cluster.voters if ids[each.name] not in now and not each.in_play
+    ]
+    if outside:
+        yield found(
+            "quorum.left_out",
+            outside,
+            "kafka_controllers_group",
+            _group(cluster),
+            "it does not vote yet, and this run is without it",
+        )
 
 
 def _static(cluster: Cluster) -> Iterator[Problem]:

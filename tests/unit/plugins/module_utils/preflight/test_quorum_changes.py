@@ -102,6 +102,19 @@ def test_two_more_controllers_are_for_their_playbook_alone(tmp_path):
     assert len(known) == 5
 
 
+def test_a_controller_that_joins_is_in_the_run(tmp_path):
+    """Nobody would start the other one, and its vote would be waited for after the first one has joined."""
+    asked = {"facts": begun_apart(), "snapshot": running(4, 5, 6), **changing()}
+    limited = {name: {"in_play": False} for name in [*NODES, *APART, "c-5"]}
+    found = told(verdict_of(five(), tmp_path, raw=limited, **asked))
+    assert found["quorum.left_out"] == ["c-5"]
+    # who votes already may be elsewhere
+    asked["snapshot"] = running(4, 5, 6, 8)
+    asked["facts"] = {**begun_apart(), "c-5": begun_five()["c-5"]}
+    found = told(verdict_of(five(), tmp_path, raw=limited, **asked))
+    assert "quorum.left_out" not in found
+
+
 def test_a_run_that_was_killed_half_way_is_gone_on_with(tmp_path):
     """One of them votes, and one node knows it."""
     facts = begun_apart()
