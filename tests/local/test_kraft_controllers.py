@@ -212,8 +212,38 @@ def test_a_static_quorum_becomes_a_dynamic_one(next_offset):
 
 
 @pytest.mark.soak
+def test_a_controller_leaves_whose_host_is_gone(next_offset):
+    """It led the quorum, and nobody can ask its host; another one leaves with it, and is stopped."""
+    with LocalCluster(next_offset(), inventory=INVENTORY) as cluster, with_new(cluster):
+        cluster.deploy()
+        with written_to(cluster):
+            leader = quorum(cluster)["leader"]
+            gone = cluster.name_of(leader)
+            other = next(name for name in (*NEW, *THREE) if name != gone)
+            left = sorted(set(cluster.controllers.values()) - {leader, cluster.controllers[other]})
+            cluster.supervisorctl("stop", gone)
+            python = str(cluster.python)
+            nobody = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
+            cluster.configure(gone, ansible_python_interpreter=python, **nobody)
+            leave = ("-e", f"controllers_leave={gone},{other}")
+            planned = cluster.play("scale_controllers.yml", *leave, "--check").text
+            assert planned.index(f"remove voter {leader}") < planned.index(
+                f"remove voter {cluster.controllers[other]}"
+            ), planned
+            run = cluster.play("scale_controllers.yml", *leave)
+            assert f"Take {other} out of the inventory" in run.text, run.text
+            assert voters(cluster) == left
+            assert cluster.process(other) is None
+            again = cluster.play("scale_controllers.yml", *leave)
+            assert again.changed() == 0, again.text
+
+
+@pytest.mark.soak
 def test_killed_while_controllers_come_and_go(next_offset):
-    """Wherever it is killed, a second run ends with the wanted voters."""
+    """Wherever it is killed, a second run ends with the wanted voters; it starts one that is down meanwhile.
+
+    A second person is refused while the first one's run is at work.
+    """
     chance = random.Random(seed := random.randrange(10**6))
     print(f"\nseed {seed}")
     with LocalCluster(next_offset(), inventory=INVENTORY) as cluster:
@@ -224,13 +254,19 @@ def test_killed_while_controllers_come_and_go(next_offset):
                 (LEAVE, [101, 102, 103]),
             ):
                 with cluster.playing("scale_controllers.yml", *arguments) as (process, log):
-                    wait_until(functools.partial(begun, log), 120, "the step of the voters")
+                    wait_until(functools.partial(begun, log), 600, "the step of the voters")
+                    if not arguments:
+                        second = cluster.play("scale_controllers.yml", code=2).text
+                        assert "[run.locked]" in second, second
                     with contextlib.suppress(Exception):
                         process.wait(chance.uniform(0, 30))
                     os.killpg(process.pid, signal.SIGKILL)
-                print(f"killed with {voters(cluster)}")
+                now = quorum(cluster)
+                print(f"killed with {now['voters']}")
+                down = next(each for each in (101, 102, 103) if each != now["leader"])
+                cluster.supervisorctl("stop", cluster.name_of(down))
                 cluster.play("scale_controllers.yml", *arguments)
-                assert voters(cluster) == wanted
+                assert voters(cluster) == wanted and cluster.process(cluster.name_of(down))
                 again = cluster.play("scale_controllers.yml", *arguments)
                 assert again.changed() == 0, again.text
         assert cluster_is_whole(cluster)
