@@ -132,7 +132,10 @@ def test_three_become_five_and_three_again(next_offset, version):
             assert "All 8 instances run." in run.text, run.text
 
             planned = cluster.play("scale_controllers.yml", *LEAVE, "--check").text
-            assert "remove voter 104" in planned and "remove voter 105" in planned, planned
+            told = " ".join(planned.split())
+            for name in NEW:
+                assert f"remove voter 10{name[-1]} ({name}, " in told, planned
+                assert f"{name} would stop then" in told, planned
             assert len(voters(cluster)) == 5
             one = ("-e", "controllers_leave=controller-5")
             refused = cluster.play("scale_controllers.yml", *one, code=2).text
