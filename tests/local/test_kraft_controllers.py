@@ -203,7 +203,7 @@ def test_a_static_quorum_becomes_a_dynamic_one(next_offset):
             assert level_of(cluster, "kraft.version") == 0
             assert cluster.processes() == before
             assert {each[0] for each in known(cluster).values()} == {"voters"}
-            # The next active controller has not heard from the one that is down, and without a list that could not start.
+            # The next active controller has not heard of the one that is down, which could not start without a list.
             leader = quorum(cluster)["leader"]
             cluster.supervisorctl("stop", cluster.name_of(leader))
             wait_until(lambda: quorum(cluster)["leader"] not in (leader, -1), 60, "a leader")
