@@ -316,7 +316,7 @@ def _combined(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _left_out(cluster: Cluster) -> Iterator[Problem]:
-    """Who is to get a vote is formatted and started by the run that asks for it; the vote would be waited for in vain."""
+    """Who is to get a vote is started by the run that asks for it; one that is not is waited for in vain."""
     now = cluster.snapshot.voters if cluster.snapshot else None
     if not cluster.voters_change or now is None:
         return
