@@ -222,33 +222,6 @@ def test_a_static_quorum_becomes_a_dynamic_one(next_offset):
 
 
 @pytest.mark.soak
-def test_a_controller_leaves_whose_host_is_gone(next_offset):
-    """It led the quorum, and nobody can ask its host; another one leaves with it, and is stopped."""
-    with LocalCluster(next_offset(), inventory=INVENTORY) as cluster, with_new(cluster):
-        cluster.deploy()
-        with written_to(cluster):
-            leader = quorum(cluster)["leader"]
-            gone = cluster.name_of(leader)
-            other = next(name for name in (*NEW, *THREE) if name != gone)
-            left = sorted(set(cluster.controllers.values()) - {leader, cluster.controllers[other]})
-            cluster.supervisorctl("stop", gone)
-            python = str(cluster.python)
-            nobody = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
-            cluster.configure(gone, ansible_python_interpreter=python, **nobody)
-            leave = ("-e", f"controllers_leave={gone},{other}")
-            planned = cluster.play("scale_controllers.yml", *leave, "--check").text
-            assert planned.index(f"remove voter {leader}") < planned.index(
-                f"remove voter {cluster.controllers[other]}"
-            ), planned
-            run = cluster.play("scale_controllers.yml", *leave)
-            assert f"Take {other} out of the inventory" in run.text, run.text
-            assert voters(cluster) == left
-            assert cluster.process(other) is None
-            again = cluster.play("scale_controllers.yml", *leave)
-            assert again.changed() == 0, again.text
-
-
-@pytest.mark.soak
 def test_killed_while_controllers_come_and_go(next_offset):
     """Wherever it is killed, a second run ends with the wanted voters; it starts one that is down meanwhile.
 
