@@ -136,6 +136,16 @@ def test_a_dead_voter_with_a_new_disk_is_removed_before_it_is_added():
     assert steps(plan_voters(quorum([1, 3]), ahead, replaced=[2])) == "+2"
 
 
+def test_check_mode_tells_what_becomes_of_a_voter_whose_new_disk_is_empty():
+    """Nothing is formatted there, so that the new directory has no id yet."""
+    found = quorum([1, 3], dead=[2])
+    ahead = [*wanted(1, 3), Wanted(2, "", "c2", 9093)]
+    assert steps(plan_voters(found, ahead, replaced=[2], formatted=False)) == "-2 +2"
+    # who keeps its disk is named with its directory, or not at all
+    assert not plan_voters(found, wanted(1, 2, 3), replaced=[2], formatted=False)
+    assert not plan_voters(found, ahead, formatted=False)
+
+
 @pytest.mark.parametrize("leads", [1, 2])
 def test_a_voter_that_lives_is_not_replaced(leads):
     found = quorum([1, 2, 3], leads=leads)
