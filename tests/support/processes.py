@@ -35,6 +35,12 @@ def command_line(pid: int) -> str:
     return ""
 
 
+def commands() -> dict:
+    """Return pid -> the words of the process, separated by spaces, of all processes of this machine."""
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return {pid: command_line(pid) for pid in pids}
+
+
 def descendants(pid: int) -> set:
     """Return the pids of all processes that a process has started, and those have, still its own."""
     of = _children()

@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The streaming proof as a service: started, killed, restarted, stopped and removed by its playbook."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+
+import pytest
+
+from tests.support.outside import wait_until
+from tests.support.processes import commands
+
+pytestmark = pytest.mark.soak
+SOON = ("-e", "flow_validation_watch_within=10", "-e", "flow_validation_watch_every=2")
+
+
+def status(cluster):
+    """What it says of itself; empty where it does not."""
+    path = cluster.home / "reports" / cluster.name / "watch" / "status.json"
+    return json.loads(path.read_text()) if path.is_file() else {}
+
+
+def program(cluster):
+    """The process of the job, None where there is none."""
+    folder = str(cluster.home / "reports" / cluster.name / "watch")
+    found = [pid for pid, line in commands().items() if "/watch.py " in line and folder in line]
+    return found[0] if found else None
+
+
+def topics(cluster):
+    return set(cluster.admin().list_topics(timeout=30).topics)
+
+
+def test_it_watches_until_it_is_stopped(either):
+    """A broker that dies meanwhile is no alarm, nor is the job's own death."""
+    looked = either.play("watch.yml", *SOON, "--check")
+    assert looked.changed() > 0 and program(either) is None and not status(either)
+
+    either.play("watch.yml", *SOON)
+    again = either.play("watch.yml", *SOON)
+    assert again.changed() == 0 and "no alarm" in again.text, again.text
+    wait_until(lambda: status(either)["counts"]["arrived"] > 50, 120, "records have arrived")
+    assert "kafkaops-watch" in topics(either)
+
+    attempt = status(either)["attempt"]
+    os.kill(program(either), signal.SIGKILL)
+    wait_until(lambda: status(either)["attempt"] > attempt, 120, "it has begun anew")
+    name = sorted(either.brokers)[0]
+    os.kill(either.process(name).pid, signal.SIGKILL)
+    sent = status(either)["counts"]["acknowledged"]
+    wait_until(
+        lambda: status(either)["counts"]["arrived"] > sent + 100, 180, "records after the death"
+    )
+    seen = status(either)
+    assert seen["counts"]["lost"] == 0 and not seen["alarms"], seen
+
+    stopped = either.play("watch.yml", "-e", "watch=stopped")
+    assert stopped.changed() == 1 and program(either) is None
+    assert either.play("watch.yml", "-e", "watch=stopped").changed() == 0
+    either.play("watch.yml", "-e", "watch=absent")
+    assert not status(either) and "kafkaops-watch" not in topics(either)
+    assert either.play("watch.yml", "-e", "watch=absent").changed() == 0
+
+
+def test_what_it_is_not_told_rightly_is_refused(either):
+    """Before anything runs."""
+    wrong = either.play("watch.yml", "-e", "watch=paused", code=2)
+    assert re.search(r"started, ?stopped, ?absent", " ".join(wrong.text.split())), wrong.text
+    foreign = either.play(
+        "watch.yml", "-e", "watch=started", *SOON, "-e", "flow_validation_watch_rate=0", code=2
+    )
+    assert "flow_validation_watch_rate" in foreign.text, foreign.text
+    assert program(either) is None and not status(either)
