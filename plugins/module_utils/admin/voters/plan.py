@@ -110,8 +110,7 @@ def plan_voters(
     swapped = [
         each
         for each in wanted
-        if each.id in now
-        and now[each.id].directory
+        if each.id in now and now[each.id].directory
         # an empty disk has no directory yet where nothing is formatted, as in check mode
         and each.directory != now[each.id].directory
         and (each.directory or (each.id in replaced and not formatted))
