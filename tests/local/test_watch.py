@@ -15,7 +15,7 @@ from tests.support.outside import wait_until
 from tests.support.processes import commands
 
 pytestmark = pytest.mark.soak
-SOON = ("-e", "flow_validation_watch_within=10", "-e", "flow_validation_watch_every=2")
+SOON = ("-e", "flow_validation_watch_within=10s", "-e", "flow_validation_watch_every=2s")
 
 
 def status(cluster):
@@ -70,8 +70,13 @@ def test_what_it_is_not_told_rightly_is_refused(either):
     """Before anything runs."""
     wrong = either.play("watch.yml", "-e", "watch=paused", code=2)
     assert re.search(r"started, ?stopped, ?absent", " ".join(wrong.text.split())), wrong.text
-    foreign = either.play(
-        "watch.yml", "-e", "watch=started", *SOON, "-e", "flow_validation_watch_rate=0", code=2
-    )
-    assert "flow_validation_watch_rate" in foreign.text, foreign.text
+    for name, value, said in (
+        ("rate", 0, "--rate must be from 0.1 to 100, not 0"),
+        ("every", 2, "--every: '2' is not a clear duration"),
+        ("within", "4s", "--within must be at least twice --every"),
+    ):
+        option = f"flow_validation_watch_{name}={value}"
+        wrong = either.play("watch.yml", "-e", option, "--check", code=2)
+        told = " ".join(wrong.text.replace("''", "'").split())
+        assert "[validation.watch_options]" in told and said in told, wrong.text
     assert program(either) is None and not status(either)

@@ -97,6 +97,7 @@ def arguments(argv: list) -> argparse.Namespace:
     )
     add("--duration", default="", metavar="TIME", help="end by itself, when all is decided")
     add("--remove", action="store_true", help="delete the topic and the state, and end")
+    add("--check", action="store_true", help="say whether the options can be meant, and end")
     add("--command-config", metavar="FILE", help="client properties, as Kafka's tools")
     add("--master", help=f"Spark master on this machine; default: {session.DEFAULT_MASTER}")
     add("--spark-config", metavar="FILE", help="settings of Spark, one a line, as KEY=VALUE")
@@ -171,6 +172,8 @@ def _alone(state: str):
 def main(argv: list) -> int:
     """The exit code; what goes wrong is told in one sentence."""
     options, stop = arguments(argv), threading.Event()
+    if options.check:
+        return 0
     os.umask(0o022)  # supervisord's is narrower, and another account reads the metrics
     _end_by(stop)
     try:
