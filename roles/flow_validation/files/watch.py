@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
 """Watches a Kafka cluster for as long as it runs: a canary writes a few records a second, and a stream
