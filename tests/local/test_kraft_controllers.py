@@ -102,6 +102,7 @@ def test_three_become_five_and_three_again(next_offset, version):
     """Nothing but the playbook for it changes the controllers; it plans, proves, and goes back."""
     with LocalCluster(next_offset(), inventory=INVENTORY) as cluster:
         cluster.configure("all", kafka_version=version)
+        cluster.version = version
         cluster.deploy()
         before = cluster.processes()
         with written_to(cluster), with_new(cluster):
