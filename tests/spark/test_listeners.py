@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Other listeners than the run's own: one record to each broker and back, or a broker is named."""
 
-import contextlib
 import signal
 import threading
 
@@ -31,17 +30,8 @@ def run(cluster, tmp_path):
     return run
 
 
-@contextlib.contextmanager
-def passage(cluster, *brokers):
-    """The addresses that these brokers announce on the listener PROXY lead to them."""
-    with contextlib.ExitStack() as stack:
-        for number in brokers:
-            stack.enter_context(LyingProxy.of_broker(cluster, "PROXY", number))
-        yield
-
-
 def test_each_listener_is_written_to_and_read_through(spark, cluster, run):
-    with passage(cluster, 1, 2, 3):
+    with LyingProxy.before_brokers(cluster, (1, 2, 3)):
         code, verdict = run(PROXY=cluster.listener_address("PROXY"), SAME=cluster.bootstrap_servers)
     assert (accusations(verdict), code) == ([], 0)
     assert verdict["summary"].endswith("; each of them answers on PROXY, SAME, too")
@@ -56,7 +46,7 @@ def test_each_listener_is_written_to_and_read_through(spark, cluster, run):
 
 def test_a_broker_that_announces_a_wrong_address_is_named(spark, cluster, run, tmp_path):
     """Its clients find the cluster, and cannot write to one broker of it."""
-    with passage(cluster, 1, 3):
+    with LyingProxy.before_brokers(cluster, (1, 3)):
         code, verdict = run(PROXY=cluster.listener_address("PROXY"))
     assert (accusations(verdict), code) == (["coverage"], 1)
     (coverage,) = [check for check in verdict["checks"] if check["id"] == "coverage"]

@@ -4,7 +4,6 @@
 and its broker, while the cluster itself does nothing wrong.
 """
 
-import contextlib
 import struct
 from dataclasses import replace
 
@@ -21,11 +20,8 @@ CONTROL_BATCH = 0x20
 @pytest.fixture(name="proxies", scope="module")
 def proxies_fixture(cluster):
     """One for each broker, between their announced addresses and the brokers."""
-    with contextlib.ExitStack() as stack:
-        yield [
-            stack.enter_context(LyingProxy.of_broker(cluster, "PROXY", number))
-            for number in cluster.broker_instances
-        ]
+    with LyingProxy.before_brokers(cluster, cluster.broker_instances) as proxies:
+        yield proxies
 
 
 @pytest.fixture(autouse=True)

@@ -90,11 +90,8 @@ class Running:
 
 @pytest.fixture(name="proxies", scope="module")
 def proxies_fixture(cluster):
-    with contextlib.ExitStack() as stack:
-        yield [
-            stack.enter_context(LyingProxy.of_broker(cluster, "PROXY", number))
-            for number in cluster.broker_instances
-        ]
+    with LyingProxy.before_brokers(cluster, cluster.broker_instances) as proxies:
+        yield proxies
 
 
 @pytest.fixture(name="running")

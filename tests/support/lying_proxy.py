@@ -20,7 +20,7 @@ import socket
 import struct
 import threading
 from dataclasses import replace
-from typing import Callable, Optional
+from typing import Callable, Iterable, Iterator, Optional
 
 from tests.support import record_batch
 from tests.support.record_batch import Batch, unsigned_varint
@@ -53,6 +53,13 @@ class LyingProxy:
             listen=pair(cluster.announced_address(listener, broker)),
             broker=pair(cluster.listener_address(listener, broker)),
         )
+
+    @classmethod
+    @contextlib.contextmanager
+    def before_brokers(cls, cluster, brokers: Iterable[int]) -> Iterator[list]:
+        """Those of brokers that announce the listener PROXY, one for each, until the end of the block."""
+        with contextlib.ExitStack() as stack:
+            yield [stack.enter_context(cls.of_broker(cluster, "PROXY", each)) for each in brokers]
 
     def __enter__(self) -> LyingProxy:
         self._server = socket.create_server(self._listen)

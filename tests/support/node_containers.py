@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import os
 import shlex
 import sys
 import time
@@ -31,6 +32,10 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.types import IPAMConfig, IPAMPool, Ulimit
 from requests.exceptions import RequestException
 
+# as scripts/nodes.sh names them
+RELEASE = os.environ.get("KAFKAOPS_NODE_RELEASE", "bookworm")
+IMAGE = os.environ.get("KAFKAOPS_NODE_IMAGE", f"kafkaops-node:{RELEASE}")
+IMAGE_JAVA = os.environ.get("KAFKAOPS_NODE_IMAGE_JAVA", f"{IMAGE}-java")
 ACCOUNT = "ops"  # of the image: may use sudo, has no key yet
 BOOT_SECONDS = 120
 OPEN_FILES = 20000

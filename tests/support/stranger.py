@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 from tests.support import node_containers
-from tests.support.node_containers import Node
+from tests.support.node_containers import IMAGE_JAVA, Node
 from tests.support.outside import wait_until
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -31,9 +31,6 @@ HOSTS = {
     for kind, base in (("zk", 10), ("kafka", 20))
     for number in (1, 2, 3)
 }
-RELEASE = os.environ.get("KAFKAOPS_NODE_RELEASE", "bookworm")
-IMAGE = os.environ.get("KAFKAOPS_NODE_IMAGE", f"kafkaops-node:{RELEASE}")
-IMAGE_JAVA = os.environ.get("KAFKAOPS_NODE_IMAGE_JAVA", f"{IMAGE}-java")
 # What a machine may need to reach its package registries; nothing else is handed on.
 NETWORK_VARIABLES = ("http_proxy", "https_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir")
 # Nothing listens there: whoever asks the network fails at once.

@@ -251,10 +251,8 @@ class Node(Instance):
         if not known or known[0] != self.id:
             return "it is not fenced: the log does not say which registration is its own"
         self.refusals.clear()
-        # Its own controller hangs with it, and would only cost time.
-        others = [each for each in self.controllers if each not in own_addresses(self.properties)]
         try:
-            return self._fence(known[1], lives=True, controllers=others)
+            return self._fence(known[1], lives=True)
         except WireError as error:
             return f"it is not fenced: {error}"
 
@@ -280,19 +278,19 @@ class Node(Instance):
             self.refusals[address] = str(error)
             return None
 
-    def _fence(self, epoch, clean=False, election=None, lives=False, controllers=None):
-        """Fence the broker of this epoch at the controller that leads, or is elected; unregister it unless it lives.
-
-        `controllers`: those to ask, where not all.
-        """
+    def _fence(self, epoch, clean=False, election=None, lives=False):
+        """Fence the broker of this epoch at the controller that leads, or is elected; unregister it unless it lives."""
         what = f"broker {self.id} of epoch {epoch}"
         deadline = time.monotonic() + PATIENCE_SECONDS
         majority = len(self.controllers) // 2 + 1
+        # The controller of a process that hangs does so, too, and would only cost time.
+        own = own_addresses(self.properties) if lives else ()
+        asked = [each for each in self.controllers if each not in own]
         while True:
             reached = 0
             if election:
                 election.tell_next()
-            for controller in self.reach(controllers or self.controllers):
+            for controller in self.reach(asked):
                 reached += 1
                 if clean and not controller.is_of_kafka_4:
                     return ""

@@ -8,7 +8,6 @@ with it; so the playbooks go on from the order by themselves.
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -18,14 +17,12 @@ import yaml
 
 from tests.integration.aws.conftest import CHECKOUT
 from tests.support import node_containers
-from tests.support.node_containers import Node
+from tests.support.node_containers import IMAGE_JAVA, Node
 from tests.support.outside import wait_until
 
 pytestmark = pytest.mark.soak
 
 NETWORK, PREFIX = "ko-ordered", "172.29.80"
-RELEASE = os.environ.get("KAFKAOPS_NODE_RELEASE", "bookworm")
-IMAGE = os.environ.get("KAFKAOPS_NODE_IMAGE", f"kafkaops-node:{RELEASE}") + "-java"
 RUNNING = [{"Name": "instance-state-name", "Values": ["running"]}]
 # moto's hosts have no keys that anybody knows, and only this machine reaches them.
 NO_HOST_KEYS = "-o UserKnownHostsFile=/dev/null -o StrictHostKeyChecking=no -o LogLevel=ERROR"
@@ -57,7 +54,7 @@ class Machines:
                 del self._made[name]
         new = [name for name in there if name not in self._made]
         node_containers.create(
-            [Node(f"ko-{name}", there[name], IMAGE) for name in new], NETWORK, f"{PREFIX}.0/24"
+            [Node(f"ko-{name}", there[name], IMAGE_JAVA) for name in new], NETWORK, f"{PREFIX}.0/24"
         )
         self._made.update({name: there[name] for name in new})
         node_containers.wait_until_booted([f"ko-{name}" for name in new])

@@ -49,6 +49,14 @@ def write_json(path: str, data: dict) -> None:
     write(path, as_json(data))
 
 
+def read_json(path: str) -> dict:
+    """What `write_json` has put there; empty if there is no such file."""
+    with suppress(FileNotFoundError):
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    return {}
+
+
 def as_json(data: dict) -> str:
     """As files for other programs have it."""
     return json.dumps(data, indent=1, sort_keys=False) + "\n"

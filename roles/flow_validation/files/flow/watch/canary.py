@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from typing import Dict, List, Optional
 
-from flow.messages.output import write_json
+from flow.messages.output import read_json, write_json
 from flow.record import schema
 from flow.watch.account import CANARY, SENTINEL
 from flow.write.client_settings import client_settings
@@ -55,7 +55,7 @@ class Canary(threading.Thread):
         self._sequences: Dict[int, int] = {}
         self._sentinels: List[bool] = []
         os.makedirs(ledger, exist_ok=True)
-        told = _read(position)
+        told = read_json(position)
         self.attempt = int(told.get("attempt", 0))
         self.acknowledged = max(int(told.get("acknowledged", 0)), acknowledged_before(ledger))
         self.unknown = int(told.get("unknown", 0))
@@ -161,10 +161,3 @@ class Canary(threading.Thread):
         self._send(SENTINEL, 0, time.time_ns() // 1000 + int(ahead_seconds * 1e6))
         self._producer.flush(self._settings["delivery_timeout"] + 5)
         self._roll()
-
-
-def _read(path: str) -> dict:
-    with suppress(FileNotFoundError):
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
-    return {}

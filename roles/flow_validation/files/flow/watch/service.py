@@ -10,7 +10,6 @@ next one begins with an empty list.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import sys
@@ -21,7 +20,7 @@ from datetime import datetime, timezone
 from typing import List, Optional
 
 from flow.messages import stack_trace
-from flow.messages.output import as_json, write_all, write_json
+from flow.messages.output import as_json, read_json, write_all, write_json
 from flow.prepare.cluster import Cluster
 from flow.watch import alarm, join, tell, topic
 from flow.watch.account import LOST, Account, Found, Row, quantiles, state_of
@@ -48,7 +47,7 @@ class Watch:
         self._options, self._spark, self._cluster = options, spark, cluster
         self._client, self._for_java = clients
         self._plan, self._stop = plan, stop
-        self._account = _load(os.path.join(options.state, _ACCOUNT))
+        self._account = Account.from_json(read_json(os.path.join(options.state, _ACCOUNT)))
         self._lock = threading.Lock()  # Spark counts batches in a thread of its own
         self._found: Optional[Found] = None
         self._last_counted = time.time()
@@ -212,10 +211,8 @@ class Watch:
         return counts["arrived"] + counts[LOST]
 
     def _position(self, name: str) -> int:
-        with suppress(FileNotFoundError):
-            with open(os.path.join(self._options.state, "position.json"), encoding="utf-8") as file:
-                return int(json.load(file)[name])
-        return 0
+        told = read_json(os.path.join(self._options.state, "position.json"))
+        return int(told.get(name, 0))
 
     def _pending(self) -> int:
         return self._canary.acknowledged - self._decided() - self._account.given_up
@@ -295,10 +292,3 @@ class Watch:
     def _say(self, severity: str, kind: str, said: str) -> None:
         when = datetime.now(timezone.utc).isoformat(timespec="seconds")
         print(f"{when} {severity.upper()} {kind}: {said}", file=sys.stderr, flush=True)
-
-
-def _load(path: str) -> Account:
-    with suppress(FileNotFoundError):
-        with open(path, encoding="utf-8") as file:
-            return Account.from_json(json.load(file))
-    return Account()

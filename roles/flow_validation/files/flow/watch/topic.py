@@ -4,15 +4,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 import uuid
-from contextlib import suppress
 from typing import Optional
 
 from flow.messages.failure import CannotRun
-from flow.messages.output import write_json
+from flow.messages.output import read_json, write_json
 from flow.prepare.cluster import CLEANUP_POLICY, MIN_ISR, TIMESTAMP_TYPE, Cluster, spread
 from flow.record.timing import APPENDED
 
@@ -57,7 +55,7 @@ def plan(state: str, cluster: Cluster, topic: str, partitions: int, record_size:
     """What the state's directory says of this stream, made if it is new there: run_id, topic,
     cluster_id, partitions, record_size, generation, first_offsets and since.
     """
-    told = _read(os.path.join(state, _PLAN))
+    told = read_json(os.path.join(state, _PLAN))
     cluster_id, topic_id = cluster.describe().cluster_id, cluster.topic_id(topic)
     if told and (told["cluster_id"], told["topic"]) != (cluster_id, topic):
         raise CannotRun(
@@ -92,10 +90,3 @@ def renewed(state: str, cluster: Cluster, told: dict) -> dict:
     told = {**told, "generation": told["generation"] + 1, "first_offsets": ends}
     write_json(os.path.join(state, _PLAN), told)
     return told
-
-
-def _read(path: str) -> dict:
-    with suppress(FileNotFoundError):
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
-    return {}
