@@ -11,6 +11,7 @@ import signal
 
 import pytest
 
+from tests.local.support import LocalCluster
 from tests.support.outside import wait_until
 from tests.support.processes import commands
 
@@ -80,3 +81,18 @@ def test_what_it_is_not_told_rightly_is_refused(either):
         told = " ".join(wrong.text.replace("''", "'").split())
         assert "[validation.watch_options]" in told and said in told, wrong.text
     assert program(either) is None and not status(either)
+
+
+def test_it_ends_with_its_cluster(next_offset):
+    """Nothing watches a cluster that was deleted, nor goes on from its state on one of the same name."""
+    with LocalCluster(next_offset()) as cluster:
+        cluster.deploy()
+        cluster.play("watch.yml", *SOON)
+        watch = cluster.home / "reports" / cluster.name / "watch"
+        confirmed = ("teardown.yml", "-e", f"confirm={cluster.name}")
+        cluster.play(*confirmed, "--limit", sorted(cluster.brokers)[0])
+        assert program(cluster) and status(cluster), "a cluster that stays is still watched"
+        looked = cluster.play(*confirmed, "--check")
+        assert program(cluster) and watch.exists(), looked.text
+        cluster.play(*confirmed)
+        assert program(cluster) is None and not watch.exists()
