@@ -5,7 +5,8 @@
 Floor: a script of confluent-kafka that knows what to do and does it, in batches of 500. It looks at nothing
 before and at nothing afterwards, but for `unchanged`, where looking is the work. Ours: a playbook with one
 task, which returns when every broker knows; `known`: the floor, and the time from its end until then, as a
-bystander sees it (to look takes half a second, too). Ansible's start: the same playbook, with the same
+bystander sees it (to look takes half a second, too). Nothing begins before the brokers have ended what the step
+before has left them: logs are deleted a minute after their topic. Ansible's start: the same playbook, with the same
 variables, and a ping instead. Each step is the whole process. Printed are medians of seconds with their ratio
 to the floor, and to `known`, plus Ansible's start; seconds that the
 processes themselves have worked, which hardly depend on what else the machine does; and the greatest
@@ -176,12 +177,39 @@ def module_cost(directory: Path, servers: str, declared: list) -> tuple:
 # ---------------------------------------------------------------- the tables
 
 
-def settle(servers: str, prefix: str, count: int) -> float:
-    """Wait until each broker has so many topics with this prefix; returns the seconds."""
+def settle(cluster: BareCluster, prefix: str, count: int) -> float:
+    """Wait until each broker has so many topics with this prefix; returns the seconds.
+
+    Waits then, without counting it, until the brokers rest.
+    """
     begun = time.monotonic()
-    for server in servers.split(","):
+    for server in cluster.bootstrap_servers.split(","):
         wait_until(lambda server=server: whole(server, prefix, count), 120, f"{server} knows them")
-    return time.monotonic() - begun
+    seconds = time.monotonic() - begun
+    if not count:
+        wait_until(lambda: not logs_left(cluster, prefix), 300, f"logs of {prefix} are deleted")
+    wait_until(lambda: resting(cluster), 120, "the brokers rest")
+    return seconds
+
+
+def logs_left(cluster: BareCluster, prefix: str) -> bool:
+    """Whether a broker still has a log of a topic with this prefix; one being deleted has a longer name."""
+    numbers = range(1, cluster.brokers + 1)
+    return any(any(cluster.log_directory(i).glob(f"{prefix}-*")) for i in numbers)
+
+
+def resting(cluster: BareCluster) -> bool:
+    """Whether all brokers together work less than a fifth of a second in one."""
+    processes = [instance.process.pid for instance in cluster.broker_instances.values()]
+    before = sum(map(worked, processes))
+    time.sleep(1)
+    return sum(map(worked, processes)) - before < 0.2
+
+
+def worked(pid: int) -> float:
+    """Return the seconds that a process has worked until now, from its /proc/PID/stat."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def whole(server: str, prefix: str, count: int) -> bool:
@@ -193,12 +221,13 @@ def whole(server: str, prefix: str, count: int) -> bool:
     return told is not None and led == len(mine) == count
 
 
-def compare(directory: Path, servers: str, topics: int, rounds: int) -> None:
+def compare(directory: Path, cluster: BareCluster, topics: int, rounds: int) -> None:
     """Print the table of the four steps."""
+    servers = cluster.bootstrap_servers
     found: dict = {}
     for step in STEPS:  # JVMs that have just started are slow
         floor_cost(servers, step, "warm", 200)
-        settle(servers, "warm", 0 if step == "delete" else 200)
+        settle(cluster, "warm", 0 if step == "delete" else 200)
     for number in range(rounds):
         # Each first in every second round: the machine may be busy. Not side by side: topics of the one
         # would be a load to the other.
@@ -216,7 +245,7 @@ def compare(directory: Path, servers: str, topics: int, rounds: int) -> None:
                     expected = "changed=0" if step == "unchanged" else "changed=1"
                     assert expected in cost.output, cost.output
                 found.setdefault((who, step), []).append(cost)
-                more = settle(servers, prefix, 0 if step == "delete" else topics)
+                more = settle(cluster, prefix, 0 if step == "delete" else topics)
                 if who == "floor":
                     known = cost.seconds + (0 if step == "unchanged" else more)
                     found.setdefault(("known", step), []).append(replace(cost, seconds=known))
@@ -276,7 +305,7 @@ def main() -> None:
             directory=directory / "cluster", port_base=options.port_base, kraft=options.kraft
         ) as cluster:
             if options.rounds:
-                compare(directory, cluster.bootstrap_servers, options.topics, options.rounds)
+                compare(directory, cluster, options.topics, options.rounds)
             if options.wide:
                 wide(directory, cluster.bootstrap_servers, options.wide)
 
