@@ -10,7 +10,7 @@
 #     ./test.sh --list               the parts
 #
 # A part that fails does not stop the others. Exit code 0 if none failed, else 1.
-# Parts run in two lanes, of which one shows its output afterwards; the long tests run one by one.
+# Parts run in three lanes, of which two show their output afterwards; the long tests run one by one.
 set -euo pipefail
 
 checkout=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
@@ -63,35 +63,37 @@ else
     done
 fi
 
-# Two lanes, one for each of two cores. The one begins with what tells quickly; the other does what needs Spark and
-# local clusters, then takes from the end what the first has not begun, where the short parts are: so both end at
-# about the same time. What is measured has the machine for itself.
-quick=() long=() short=() beside=() last=()
+# Three lanes. Two need about a core each, and wait a lot: what has nodes and clusters of modules, and what has Spark
+# and local clusters. The third has what only computes, begins with what tells quickly, and takes the time that the
+# others leave. Each that ends takes from the third what nobody has begun. What is measured has the machine for itself.
+quick=() short=() nodes=() clusters=() last=()
 for part in "${chosen[@]}"; do
     case $part in
         static | unit | sanity) quick+=("$part") ;;
-        molecule | state | topics | quickstart) long+=("$part") ;;
-        spark | local) beside+=("$part") ;;
+        molecule | state | topics | quickstart) nodes+=("$part") ;;
+        spark | local) clusters+=("$part") ;;
         smoke | bench) last+=("$part") ;;
         *) short+=("$part") ;;
     esac
 done
-first=(${quick[@]+"${quick[@]}"} ${long[@]+"${long[@]}"} ${short[@]+"${short[@]}"})
 if [ ${#soak[@]} -gt 0 ]; then
-    first=() beside=() last=("${chosen[@]}")
+    quick=() short=() nodes=() clusters=() last=("${chosen[@]}")
 fi
+first=(${quick[@]+"${quick[@]}"} ${short[@]+"${short[@]}"})
 backwards=()
 for part in ${first[@]+"${first[@]}"}; do
     backwards=("$part" ${backwards[@]+"${backwards[@]}"})
 done
 
 state=$(mktemp -d "${TMPDIR:-/tmp}/kafkaops-test.XXXXXX")
-lane=""
-# The lane is a process group of its own: interrupted like this one, it ends its clusters, too.
-end_lane() {
-    [ -z "$lane" ] || ! kill -INT -- "-$lane" 2>/dev/null || wait "$lane" || true
+lanes=() shown=()
+# A lane is a process group of its own: interrupted like this one, it ends its clusters, too.
+end_lanes() {
+    local lane
+    for lane in ${lanes[@]+"${lanes[@]}"}; do kill -INT -- "-$lane" 2>/dev/null || true; done
+    wait || true
 }
-trap 'end_lane; rm -rf "$state"' EXIT
+trap 'end_lanes; rm -rf "$state"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
@@ -101,6 +103,25 @@ closing_lines() {
         <"$1" | sed -E 's/\x1b\[[0-9;]*m//g' || true
 }
 
+# Begin a lane beside this one, with these parts; its output goes into $state/NAME.lane.
+begin_lane() {
+    local name=$1
+    shift
+    set -m
+    run_parts "$@" >"$state/$name.lane" 2>&1 </dev/null &
+    lanes+=("$!") shown+=("$name")
+    set +m
+}
+
+# Show a lane's output to its end, live; a tail without that option shows all at the end.
+show_lane() {
+    tail -n +1 -f --pid="$1" "$state/$2.lane" 2>/dev/null || {
+        wait "$1" || true
+        cat "$state/$2.lane"
+    }
+}
+
+gently=()
 # Run those parts that no lane has taken; of each one leaves the output and a line "WORD SECONDS" in $state.
 run_parts() {
     local part started code seconds word
@@ -109,7 +130,7 @@ run_parts() {
         printf '\n===== %s =====\n' "$part"
         started=$SECONDS
         code=0
-        nox -R -s "$part" -- ${soak[@]+"${soak[@]}"} 2>&1 | tee "$state/$part.log" || code=$?
+        ${gently[@]+"${gently[@]}"} nox -R -s "$part" -- ${soak[@]+"${soak[@]}"} 2>&1 | tee "$state/$part.log" || code=$?
         seconds=$((SECONDS - started))
         if [ "$code" -ne 0 ]; then
             word=FAILED
@@ -125,21 +146,23 @@ run_parts() {
     done
 }
 
-if [ ${#first[@]} -gt 0 ] && [ ${#beside[@]} -gt 0 ]; then
-    printf 'Beside %s: %s, shown afterwards.\n' "${first[*]}" "${beside[*]}"
-    set -m
-    run_parts "${beside[@]}" "${backwards[@]}" >"$state/lane.log" 2>&1 </dev/null &
-    lane=$!
-    set +m
-    run_parts "${first[@]}"
-    # on to its end, live; a tail without that option shows all at the end
-    tail -n +1 -f --pid="$lane" "$state/lane.log" 2>/dev/null || {
-        wait "$lane" || true
-        cat "$state/lane.log"
-    }
-    lane=
+several=0
+for word in "${first[*]-}" "${nodes[*]-}" "${clusters[*]-}"; do
+    [ -z "$word" ] || several=$((several + 1))
+done
+if [ "$several" -gt 1 ]; then
+    printf 'Beside them, shown afterwards: %s\n' "${nodes[*]-} ${clusters[*]-}"
+    [ ${#nodes[@]} -eq 0 ] || begin_lane nodes "${nodes[@]}" ${backwards[@]+"${backwards[@]}"}
+    [ ${#clusters[@]} -eq 0 ] || begin_lane clusters "${clusters[@]}" ${backwards[@]+"${backwards[@]}"}
+    gently=(nice -n 10)
+    run_parts ${first[@]+"${first[@]}"}
+    gently=()
+    for number in "${!lanes[@]}"; do
+        show_lane "${lanes[number]}" "${shown[number]}"
+    done
+    lanes=()
 else
-    run_parts ${first[@]+"${first[@]}"} ${beside[@]+"${beside[@]}"}
+    run_parts ${first[@]+"${first[@]}"} ${nodes[@]+"${nodes[@]}"} ${clusters[@]+"${clusters[@]}"}
 fi
 run_parts ${last[@]+"${last[@]}"}
 
