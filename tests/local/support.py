@@ -94,6 +94,12 @@ def what_went_wrong(text):
     return told if len(told) <= 20000 else f"{told[:15000]}\n[...]\n{told[-5000:]}"
 
 
+def files_below(folder):
+    """Yield the paths of all files below a folder, and of links to them; brokers may delete some meanwhile."""
+    for directory, _names, files in os.walk(folder):
+        yield from (Path(directory, name) for name in files)
+
+
 def start_ticks(pid):
     """Return the start time of a process in clock ticks since boot; None if it is gone or a zombie."""
     try:
