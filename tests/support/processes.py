@@ -41,6 +41,12 @@ def commands() -> dict:
     return {pid: command_line(pid) for pid in pids}
 
 
+def seconds_worked(pid: int) -> float:
+    """Return the seconds that a process has worked until now, in its own code and in the kernel."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def descendants(pid: int) -> set:
     """Return the pids of all processes that a process has started, and those have, still its own."""
     of = _children()
