@@ -96,6 +96,36 @@ def test_nobody_has_to_know_the_name_of_this_machine(tmp_path):
     assert not said
 
 
+def test_nothing_is_said_of_tasks_that_run_while_it_ends(tmp_path):
+    """A run that could not go on leaves tasks behind, and says so in a sentence of its own."""
+    program = (
+        "import threading, time\n"
+        "from flow.engine import session\n"
+        "def keep_busy(spark):\n"
+        "    try:\n"
+        "        spark.range(0, 1_000_000, 1, 100_000).groupBy().sum('id').collect()\n"
+        "    except Exception:\n"
+        "        pass\n"
+        "with session.work_directory() as work:\n"
+        "    spark = session.start('local[4]', [], work, 1000)\n"
+        "    for _ in range(4):\n"
+        "        threading.Thread(target=keep_busy, args=(spark,), daemon=True).start()\n"
+        "    started = spark.sparkContext.statusTracker()\n"
+        "    while not any(started.getStageInfo(s) and started.getStageInfo(s).numCompletedTasks > 1000\n"
+        "                  for s in started.getActiveStageIds()):\n"
+        "        time.sleep(0.1)\n"
+        "    session.stop()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "KAFKAOPS_CACHE": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0 and " ERROR " not in done.stderr, done.stderr
+
+
 NAMELESS = ("unshare", "--user", "--map-user=4242", "--map-group=4242")
 
 

@@ -376,6 +376,8 @@ def stop(whole: bool = False, output: str = "") -> None:
         gateway = spark.sparkContext._gateway
         java = getattr(gateway, "proc", None)
         try:
+            # Of tasks that end meanwhile Spark would say that nobody is there any more whom they could tell.
+            spark.sparkContext.setLogLevel("OFF")
             spark.stop()
         except Exception:  # the JVM died: then there is nothing to stop
             pass

@@ -298,9 +298,9 @@ class Cluster:
         asked = wanted and self._admin.list_offsets(wanted, request_timeout=answers_within)
         for place, future in dict(asked).items():
             try:
-                moment = future.result(self._timeout).timestamp
+                moment = _answered(place, future.result(self._timeout)).timestamp
             except Exception as error:
-                silent[place.topic] = f"partition {place.partition} does not answer ({error})"
+                silent[place.topic] = f"partition {place.partition} cannot be asked ({error})"
                 continue
             if moment is not None and moment >= 0:
                 moments[place.topic] = max(moment, moments[place.topic] or 0)
@@ -399,10 +399,7 @@ class Cluster:
         )
         found = {}
         for place, future in answers.items():
-            answer = future.result(self._timeout)
-            if answer.offset < 0:
-                # of a leader that has just died librdkafka 2.16.0 says this, and no error
-                raise LookupError(f"the leader of partition {place.partition} does not answer")
+            answer = _answered(place, future.result(self._timeout))
             epoch = answer.leader_epoch
             found[place.partition] = (
                 answer.offset,
@@ -424,6 +421,15 @@ class Cluster:
         except Exception as error:
             raise self._failure(f"the settings of {told} could not be read", error) from error
         return {key: entries[key].value for key in keys if key in entries}
+
+
+def _answered(place, answer):
+    """The answer, unless it is none: of a leader that has died librdkafka 2.16.0 says offset -1001, and no
+    error. Taken for an offset, it would mean a partition without records.
+    """
+    if answer.offset < -1:
+        raise LookupError(f"the leader of partition {place.partition} does not answer")
+    return answer
 
 
 def quiet_logger() -> logging.Logger:
