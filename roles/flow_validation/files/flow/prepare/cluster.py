@@ -22,6 +22,8 @@ MOST_BYTES, SEGMENT_BYTES = "max.message.bytes", "segment.bytes"
 # Seconds for one answer of a partition's leader. The new one is not asked before the next try, and
 # librdkafka keeps a core busy while it waits for one that has died.
 _LEADER_ANSWERS = 3
+# Seconds in which a partition gets another leader, once it is known to have none.
+_LEADER_MOVES = 5
 
 # What the controller says of a topic that could be created, if it were not for this.
 _NOT_TAKEN = ("POLICY_VIOLATION", "INVALID_REPLICATION_FACTOR")
@@ -258,21 +260,24 @@ class Cluster:
         """(topic -> the greatest timestamp in it, milliseconds since 1970, None if it is empty;
         topic -> why that is not known, such as a partition whose brokers are all down).
 
-        All are asked at once, and those again whose leaders move meanwhile; a topic that is gone is in
-        neither.
+        All are asked at once, and those again whose leaders do not answer, or move; a topic that is gone
+        is in neither.
         """
         deadline = time.monotonic() + self._timeout
+        moved = None  # when a partition that is still without a leader will not get one soon
         moments: dict = {}
         unread: dict = {}
         left = list(topics)
         while left:
             read, dark, silent = self._ask_last_records(left)
             moments.update(read)
-            unread.update(dark)
-            left = list(silent)
-            if time.monotonic() > deadline:
-                unread.update(silent)
-                break
+            unread = {topic: why for topic, why in unread.items() if topic not in left}
+            unread.update({**dark, **silent})
+            now = time.monotonic()
+            if dark and moved is None:
+                moved = now + _LEADER_MOVES
+            moving = dark if moved is not None and now < moved else {}
+            left = [*silent, *moving] if now < deadline else []
             if left:
                 time.sleep(0.1)
         return moments, unread
