@@ -159,7 +159,7 @@ class ActionModule(ActionBase):
                 "resize": {"type": "bool", "default": False},
                 "quorum": {
                     "type": "str",
-                    "choices": ["keep", "change", "dynamic"],
+                    "choices": ["keep", "change", "dynamic", "migrate"],
                     "default": "keep",
                 },
                 "topics": {"type": "bool", "default": True},
@@ -341,6 +341,7 @@ class ActionModule(ActionBase):
             ),
             voters_change=arguments["quorum"] == "change",
             becomes_dynamic=arguments["quorum"] == "dynamic",
+            migrates=arguments["quorum"] == "migrate",
             reconciles=arguments["topics"],
             fit_for_kraft=arguments["fit_for_kraft"],
             fresh_cluster_id=fresh_cluster_id(os.urandom(16)),

@@ -75,8 +75,9 @@ options:
     description:
       - Whether the controllers of a cluster in KRaft mode are to be those that vote (V(keep)), or may be others, as in
         C(scale_controllers) (V(change)), or are to become voters of a dynamic quorum, as in C(dynamic_quorum) (V(dynamic)).
+      - With V(migrate) the cluster has its metadata in ZooKeeper still, and controllers take them over, as in C(migrate_to_kraft).
     type: str
-    choices: [keep, change, dynamic]
+    choices: [keep, change, dynamic, migrate]
     default: keep
   topics:
     description:

@@ -42,6 +42,10 @@ BY_HAND = {
     "upgrade in KRaft mode": 1.53,  # section 5 of the same: nodes apart, and a static quorum
     "rollback in KRaft mode": 1.53,  # by hand only one broker went back; the same steps
     "finalising in KRaft mode": 0.17,
+    "migration to dual-write": 1.39,  # reference/changes-measured.md, section 1
+    "migration to KRaft": 1.47,
+    "end of the migration": 0.6,
+    "migration taken back": 1.49,
     "servers of ZooKeeper alone": 0.60,  # none of 14 restarts showed; no partition waited longer
 }
 # What is done by the steps of another one, or begins or ends with them.
@@ -58,6 +62,7 @@ SAME_STEPS = {
     "upgrade in KRaft mode, killed and resumed": "upgrade in KRaft mode",
     "upgrade in KRaft mode, controllers apart": "upgrade in KRaft mode",
     "finalising after the previous release": "finalising",
+    "migration to KRaft, killed and resumed": "migration to KRaft",
     "upgrade of ZooKeeper": "servers of ZooKeeper alone",
     "rollback of ZooKeeper": "servers of ZooKeeper alone",
     "a ZooKeeper server with a new disk": "servers of ZooKeeper alone",

@@ -148,7 +148,7 @@ def test_a_group_that_may_be_made_for_nobody_is_asked_for_without_a_warning(tmp_
 PROVEN = {
     *("rolling_restart", "rolling_upgrade", "rollback"),
     *("scale_out", "scale_in", "replace_broker", "scale_zookeeper"),
-    *("scale_controllers", "dynamic_quorum"),
+    *("scale_controllers", "dynamic_quorum", "migrate_to_kraft", "migrate_back"),
 }
 
 

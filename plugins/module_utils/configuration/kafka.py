@@ -15,6 +15,11 @@ import re
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.migration import (
+    FLAG,
+    IN_ZOOKEEPER,
+    MIGRATING,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.protocol import (
     KEY as PROTOCOL_KEY,
 )
@@ -48,6 +53,7 @@ OWNED_KEYS = {
     "ssl.truststore.location": "kafka_ssl",
     "ssl.client.auth": "kafka_ssl",
     "sasl.mechanism.controller.protocol": "kafka_sasl",
+    FLAG: "playbooks/migrate_to_kraft.yml",
 }
 
 # Computed settings that only ZooKeeper mode has.
@@ -261,6 +267,42 @@ def _quorum_properties(
     return properties
 
 
+def _migrating_broker(
+    broker: Mapping[str, Any], quorum: Mapping[str, Any], sasl: Mapping[str, Any]
+) -> Dict[str, Any]:
+    """What a broker that has its metadata in ZooKeeper gets for the controllers to take them over."""
+    protocol = quorum.get("protocol") or "PLAINTEXT"
+    return {
+        FLAG: True,
+        "controller.listener.names": CONTROLLER_LISTENER,
+        **_known_controllers(quorum),
+        "listener.security.protocol.map": [
+            *broker["listener.security.protocol.map"],
+            f"{CONTROLLER_LISTENER}:{protocol}",
+        ],
+        **_controller_login(protocol, sasl),
+    }
+
+
+def _migrating_controller(
+    zookeeper: str, inner: Mapping[str, Any], quorum: Mapping[str, Any]
+) -> Dict[str, Any]:
+    """What a controller gets to read ZooKeeper, and to speak to brokers that are still there.
+
+    `inner`: `name` and `protocol` of the listener that the brokers use among themselves.
+    """
+    return {
+        FLAG: True,
+        "zookeeper.connect": zookeeper,
+        "zookeeper.session.timeout.ms": 18000,
+        "inter.broker.listener.name": inner["name"],
+        "listener.security.protocol.map": [
+            f"{inner['name']}:{inner.get('protocol') or 'PLAINTEXT'}",
+            f"{CONTROLLER_LISTENER}:{quorum.get('protocol') or 'PLAINTEXT'}",
+        ],
+    }
+
+
 def broker_properties(
     broker_id: Any,
     listeners: Sequence[Mapping[str, Any]],
@@ -279,6 +321,7 @@ def broker_properties(
     small: bool = False,
     config: Optional[Mapping[str, Any]] = None,
     host_config: Optional[Mapping[str, Any]] = None,
+    migration: Optional[Mapping[str, Any]] = None,
 ) -> Dict[str, str]:
     """Return the effective server.properties as a dict of strings.
 
@@ -288,11 +331,16 @@ def broker_properties(
     `mechanisms inter_broker_mechanism inter_broker_user inter_broker_password users`; `protocol`: the
     protocol version to pin (see configuration.protocol), "" for the release's own; `quorum`: in KRaft mode
     a dict `roles bind address port controllers` (see _quorum_properties), None in ZooKeeper mode; `small`:
-    whether the host is, see SMALL.
+    whether the host is, see SMALL; `migration`: while a cluster migrates a dict `phase inner`, how far this node
+    is to be (see configuration.migration) and `name protocol` of the brokers' inter-broker listener. A broker that
+    is not `kraft` yet needs the `protocol` then.
     The input must have passed the preflight: a missing key raises KeyError.
     """
     replication, min_isr = shrink_to_fit(brokers)
     names = [item["name"] for item in listeners]
+    phase, whole_quorum = (migration or {}).get("phase", ""), quorum
+    if phase in (IN_ZOOKEEPER, MIGRATING) and quorum and "broker" in quorum["roles"]:
+        quorum = None
     properties = {
         "broker.id": broker_id,
         # An id that Kafka invents is an id that nobody wrote down.
@@ -335,6 +383,12 @@ def broker_properties(
             del properties["inter.broker.listener.name"]
     elif protocol:
         properties[PROTOCOL_KEY] = protocol
+    if phase == MIGRATING and whole_quorum:
+        if quorum:
+            inner = (migration or {})["inner"]
+            properties.update(_migrating_controller(zookeeper_connect, inner, quorum))
+        else:
+            properties.update(_migrating_broker(properties, whole_quorum, sasl or {}))
     if rack:
         properties["broker.rack"] = rack
     if ssl:

@@ -181,7 +181,10 @@ class _Reader:
         is_inner = is_inside(member, listener)
         is_for_admin = listener.name == admin_listener(member)
         if is_inner:
-            words += [(ADDRESSES, each) for each in self._addresses(self._cluster.brokers)]
+            callers = self._cluster.brokers
+            if self._cluster.migrates:  # the controllers tell brokers of ZooKeeper what to do
+                callers += self._cluster.controllers_apart
+            words += [(ADDRESSES, each) for each in self._addresses(callers)]
         if is_for_admin or _is_validated(member, listener):
             words += self._of_audience(ADMIN)
         for audience in audiences:

@@ -38,6 +38,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import 
     lost_data,
     machines,
     metadata,
+    migration,
     network,
     retention,
     security,
@@ -82,6 +83,7 @@ CHECKS = (
     identity.check_inventory,
     identity.check_identity,
     metadata.check_metadata,
+    migration.check_migration,
     ensemble.check_ensemble,
     network.check_listeners,
     network.check_ports,
@@ -147,8 +149,17 @@ NEVER_ACCEPTED = frozenset(
         "identity.foreign_cluster",
         "listeners.duplicate",
         "metadata.changed",
+        "metadata.migrating",
         "metadata.mixed",
         "metadata.not_yet",
+        "migration.combined",
+        "migration.inventory",
+        "migration.limited",
+        "migration.no_servers",
+        "migration.not_installed",
+        "migration.protocol",
+        "migration.secured",
+        "migration.version",
         "quorum.changed",
         "quorum.foreign_format",
         "quorum.combined",
@@ -212,6 +223,7 @@ def judge(
     fresh_cluster_id: str = "",
     voters_change: bool = False,
     becomes_dynamic: bool = False,
+    migrates: bool = False,
 ) -> Verdict:
     """The verdict over all members of an inventory.
 
@@ -222,7 +234,8 @@ def judge(
     ZooKeeper servers that leave, where the list of servers may change at all, else None; `reconciles`:
     whether the run brings the declared topics into effect, too; `voters_change`: whether the controllers may
     be others than those that vote, where those in `leaving` go; `becomes_dynamic`: whether a static quorum
-    becomes a dynamic one; `fit_for_kraft`: whether what it does is
+    becomes a dynamic one; `migrates`: whether the run takes clusters
+    from ZooKeeper to KRaft, or back; `fit_for_kraft`: whether what it does is
     fit for a cluster in KRaft mode; `fresh_cluster_id`: the id of a KRaft cluster that this run begins.
     """
     findings: List[Problem] = []
@@ -245,6 +258,7 @@ def judge(
         fit_for_kraft=fit_for_kraft,
         voters_change=voters_change,
         becomes_dynamic=becomes_dynamic,
+        migrates=migrates,
         replaced=replaced,
     )
     for check in CHECKS:
@@ -441,6 +455,8 @@ def result_of(
         "voters": {},
         # cluster -> by which its nodes are formatted, None in ZooKeeper mode
         "storage": {},
+        # cluster -> what a migration has to know of it; only in such a run
+        "migration": {},
         # cluster -> the ports of what does not run yet
         "listening": {},
     }
@@ -490,6 +506,9 @@ def result_of(
         result["versions"][cluster.name] = upgrades.told(
             cluster, world.purpose, commands or NO_COMMANDS
         )
+        result["versions"][cluster.name]["state"] += migration.state_lines(cluster)
+        if cluster.migrates:
+            result["migration"][cluster.name] = migration.told(cluster)
         in_play = [member for member in cluster.nodes if member.in_play]
         reached = [each for each in in_play if not each.unreachable and each.name not in left]
         if in_play:

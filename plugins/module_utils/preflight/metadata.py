@@ -16,6 +16,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kaf
     CONTROLLER_LISTENER,
     STATIC_VOTERS,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.migration import (
+    MIGRATING,
+    phase_of,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.protocol import line
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.storage import (
     as_uuid,
@@ -30,6 +34,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.finding
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import identities
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    START,
     WRITING,
     Cluster,
     World,
@@ -38,9 +43,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     roles_of,
     variable_of,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import WARNING, Problem
 
 CONTROLLERS_MAX = 7
+MIGRATE = "playbooks/migrate_to_kraft.yml"
 # The first Kafka that makes a static quorum a dynamic one.
 DYNAMIC_SINCE = (4, 1)
 # Version of a meta.properties that a broker in ZooKeeper mode has written.
@@ -63,13 +69,18 @@ def check_metadata(world: World) -> Iterator[Problem]:
     """The mode of each cluster, its controllers, and what is on the disks of a KRaft cluster."""
     yield from _unknown_leavers(world)
     for cluster in world.clusters:
-        yield from _mode_in_force(cluster)
+        under_way = _is_under_way(cluster)
+        if under_way and not world.migrates:
+            yield from _migrating(world, cluster)
+        if not (under_way or world.migrates):
+            yield from _mode_in_force(cluster)
         if not cluster.kraft:
             yield from _controllers_of_zookeeper_mode(cluster)
             yield from _no_controllers(cluster)
             continue
         yield from _not_yet(world, cluster)
-        yield from _zookeeper_servers(cluster)
+        if not (under_way or world.migrates):
+            yield from _zookeeper_servers(cluster)
         yield from _quorum(cluster)
         yield from _controller_listener(cluster)
         yield from _controllers_without_login(cluster)
@@ -106,8 +117,38 @@ def _mode_in_force(cluster: Cluster) -> Iterator[Problem]:
                 "kafka_metadata",
                 member.text("kafka_metadata"),
                 f"what is installed on the host is of {_called(here)} mode",
-                f"set kafka_metadata: {here}; there is no playbook yet that migrates a cluster",
+                f"set kafka_metadata: {here}"
+                + (
+                    f"; or take the cluster to KRaft with {MIGRATE}"
+                    if here == "zookeeper" and member.kraft
+                    else ""
+                ),
             )
+
+
+def _is_under_way(cluster: Cluster) -> bool:
+    """Whether any node takes part in a migration from ZooKeeper to KRaft that has not ended."""
+    return any(
+        phase_of(each.product_facts("kafka").get("current")) == MIGRATING for each in cluster.nodes
+    )
+
+
+def _migrating(world: World, cluster: Cluster) -> Iterator[Problem]:
+    hosts = [
+        each.name
+        for each in cluster.nodes
+        if phase_of(each.product_facts("kafka").get("current")) == MIGRATING
+    ]
+    yield found(
+        "metadata.migrating",
+        hosts,
+        "kafka_metadata",
+        cluster.nodes[0].text("kafka_metadata"),
+        f"cluster {cluster.name} is on its way from ZooKeeper to KRaft, and another configuration would leave"
+        " the node behind",
+        # What was in effect may start: each node goes on where it was.
+        level=WARNING if world.purpose == START else "",
+    )
 
 
 def _called(mode: str) -> str:
@@ -136,7 +177,8 @@ def _zookeeper_servers(cluster: Cluster) -> Iterator[Problem]:
             "kafka_metadata",
             "kraft",
             f"cluster {cluster.name} has controllers, and the inventory has ZooKeeper servers for it",
-            "take the servers out of the inventory of this cluster",
+            f"stop them with {MIGRATE} -e migrate=remove_zookeeper if the cluster was migrated, and take the"
+            " servers out of the inventory of this cluster",
         )
 
 
@@ -447,6 +489,9 @@ def _unformatted(cluster: Cluster) -> Iterator[Problem]:
             yield found("quorum.unformatted", outside, "kafka_log_dirs", "...", reason, remedy)
         return
     for member in bare:
+        # Of a quorum that a migration begins, or has begun: its plan knows whether it may be empty.
+        if cluster.migrates and not member.is_broker:
+            continue
         if _may_join(cluster, member):
             continue
         yield found(
@@ -522,6 +567,8 @@ def storage_of(cluster: Cluster, fresh_id: str) -> Optional[Dict[str, Any]]:
         "cluster_id": cluster_id,
         # Whoever is formatted now joins a quorum that has its voters.
         "begun": _has_begun(cluster),
+        # The voters of a static quorum vote from their first start on.
+        "joins": _has_begun(cluster) and not cluster.migrates,
         # The voters of a static quorum are not written there.
         "initial_controllers": (
             "" if cluster.static_quorum else initial_controllers(cluster_id, controllers)
@@ -529,6 +576,8 @@ def storage_of(cluster: Cluster, fresh_id: str) -> Optional[Dict[str, Any]]:
         "unformatted": [
             each.name
             for each in cluster.nodes
+            # Brokers of ZooKeeper are never formatted.
+            if not (cluster.migrates and each.is_broker)
             if any(not one.get("meta") for one in each.product_facts("kafka").get("log_dirs") or ())
         ],
     }

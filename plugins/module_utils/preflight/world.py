@@ -139,6 +139,8 @@ class Cluster:
     voters_change: bool = False
     # Whether a static quorum becomes a dynamic one in this run.
     becomes_dynamic: bool = False
+    # Whether the run takes a cluster from ZooKeeper to KRaft, or back.
+    migrates: bool = False
 
     @property
     def nodes(self) -> Tuple[Member, ...]:
@@ -184,6 +186,8 @@ class Cluster:
             return False
         if known:
             return any(each.get(STATIC_VOTERS) for each in known)
+        if self.migrates:
+            return True
         return any(each.get("kafka_static_quorum") is True for each in self.controllers)
 
     @property
@@ -236,6 +240,7 @@ class World:
     leaving: Optional[FrozenSet[str]] = None
     voters_change: bool = False
     becomes_dynamic: bool = False
+    migrates: bool = False
     # Id of the node whose disks were replaced by empty ones.
     replaced: Optional[int] = None
     # Whether what the run does is fit for a cluster in KRaft mode.
@@ -265,6 +270,7 @@ class World:
                 names,
                 self.voters_change,
                 self.becomes_dynamic,
+                self.migrates,
             )
             for name, (brokers, apart, servers) in sorted(grouped.items())
         )

@@ -185,6 +185,32 @@ class ZookeeperClient:
             found.update(self._replicas())
         return found
 
+    def migration(self) -> Dict[str, Any]:
+        """Who is the controller, and how far a migration to KRaft is, as `/controller` and `/migration` have it.
+
+        `controller` (None for nobody), `epoch` of KRaft and `offset` of the last record written here, -1 where there
+        is none; `migration` says whether that node is there at all, which alone proves nothing.
+        """
+        controller, _stat = self._read("/controller")
+        migration, stat = self._read("/migration")
+        return {
+            "controller": (controller or {}).get("brokerid"),
+            "epoch": int((controller or {}).get("kraftControllerEpoch", -1)),
+            "offset": int((migration or {}).get("kraft_metadata_offset", -1)),
+            "migration": stat is not None,
+        }
+
+    def release_controller(self, held: bool) -> None:
+        """Delete what controllers of KRaft have written of themselves; a broker is elected at once.
+
+        `held`: whether one of them is the controller, and not a broker already.
+        """
+        for path in (["/controller"] if held else []) + ["/migration"]:
+            try:
+                self._ask("deleting", self._client.delete_async, self.chroot + path)
+            except NoNodeError:
+                continue
+
     def _replicas(self) -> Dict[str, Any]:
         """`replica_holders` and `on_default_min_isr` of all topics, as kafka_cluster_info has them."""
         names = self._children("/brokers/topics")

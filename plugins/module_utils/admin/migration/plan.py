@@ -1,0 +1,429 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The migration of one cluster from ZooKeeper to KRaft: what is left to do, and what must not be done. Pure.
+
+All of it follows from what runs and what is on disk now, see configuration.migration; nothing is remembered between two
+runs. Private to the collection: names may change without notice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.migration import (
+    IN_KRAFT,
+    IN_ZOOKEEPER,
+    MIGRATING,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+
+# States of the migration that a controller has in its metadata log.
+DUAL_WRITE, FINAL = "MIGRATION", "POST_MIGRATION"
+# What a run is to do: up to the last step that can still be thought over, to the end, or back.
+FORWARD, FINISH, BACK, REMOVE = "", "finish", "back", "remove_zookeeper"
+WISHES = (FORWARD, FINISH, BACK, REMOVE)
+# Steps, in their order.
+CONTROLLERS, ENTER, AWAIT, KRAFT = "controllers", "enter", "await", "kraft"
+END, SERVERS = "end", "servers"
+LEAVE_CONTROLLERS, RELEASE, LEAVE = "leave_controllers", "release", "leave"
+_FORWARD, _BACK = "playbooks/migrate_to_kraft.yml", "playbooks/migrate_back.yml"
+
+
+@dataclass(frozen=True)
+class Node:
+    """One broker or controller as it is.
+
+    `phase`: as configuration.migration tells it of the configuration in force, "" where there is none; `state`: of a
+    controller, see STATES of records, "" where it has none.
+    """
+
+    host: str
+    id: int
+    is_broker: bool
+    phase: str = ""
+    running: bool = False
+    state: str = ""
+
+
+@dataclass(frozen=True)
+class Znodes:
+    """What ZooKeeper has of the controller.
+
+    `controller`: its id, None for nobody; `epoch`: that of KRaft; `offset`: of the last record of KRaft that was
+    written there; each -1 where there is none; `migration`: whether there is a node that could have the offset.
+    """
+
+    controller: Optional[int] = None
+    epoch: int = -1
+    offset: int = -1
+    migration: bool = False
+
+    @property
+    def held(self) -> bool:
+        """Whether a controller of KRaft has ZooKeeper's cluster."""
+        return self.controller is not None and self.epoch >= 1
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A cluster. `znodes` is None where ZooKeeper does not answer; `servers`: hosts that have a server still."""
+
+    cluster: str
+    nodes: Tuple[Node, ...]
+    znodes: Optional[Znodes] = None
+    servers: Tuple[str, ...] = ()
+
+    @property
+    def brokers(self) -> Tuple[Node, ...]:
+        return tuple(each for each in self.nodes if each.is_broker)
+
+    @property
+    def controllers(self) -> Tuple[Node, ...]:
+        return tuple(each for each in self.nodes if not each.is_broker)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step with the hosts that it concerns."""
+
+    name: str
+    hosts: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MigrationPlan:
+    """What this run does, or why it does nothing, and what is left after it."""
+
+    steps: Tuple[Step, ...] = ()
+    refusals: Tuple[Problem, ...] = ()
+    after: Tuple[str, ...] = ()
+
+    def hosts_of(self, name: str) -> Tuple[str, ...]:
+        """The hosts of a step, none where it is not in the plan."""
+        return next((each.hosts for each in self.steps if each.name == name), ())
+
+
+_TOLD = {
+    CONTROLLERS: "Start the controllers, which then wait for the brokers: {}.",
+    ENTER: "Restart the brokers one at a time so that they know the controllers, metadata still in ZooKeeper: {}.",
+    AWAIT: "Wait until the controllers have all metadata and write them to ZooKeeper, too.",
+    KRAFT: "Restart the brokers one at a time as brokers of the controllers: {}.",
+    END: "Restart the controllers one at a time without ZooKeeper, the active one last: {}."
+    " THERE IS NO WAY BACK from the first one on.",
+    SERVERS: "Stop the ZooKeeper servers and remove their services, their data stay: {}.",
+    LEAVE_CONTROLLERS: "Stop the controllers and delete them with their metadata, which ZooKeeper has, too: {}.",
+    RELEASE: "Delete /controller and /migration in ZooKeeper, so that a broker becomes the controller again.",
+    LEAVE: "Restart the brokers one at a time without the controllers: {}.",
+}
+
+
+def lines_of(steps: Sequence[Step]) -> List[str]:
+    """The steps as people read them."""
+    return [
+        f"{number}. {_TOLD[each.name].format(', '.join(each.hosts))}"
+        for number, each in enumerate(steps, 1)
+    ]
+
+
+def _names(nodes: Sequence[Node]) -> Tuple[str, ...]:
+    return tuple(each.host for each in nodes)
+
+
+def awaited(situation: Situation) -> List[str]:
+    """Why the controllers do not have the metadata yet, or do not write them to ZooKeeper; empty if they do."""
+    reasons = []
+    for each in situation.controllers:
+        if not each.running:
+            reasons.append(f"controller {each.id} ({each.host}) does not answer")
+        elif each.state != DUAL_WRITE:
+            reasons.append(
+                f"controller {each.id} ({each.host}) is in state {each.state or '(none)'}"
+            )
+    znodes = situation.znodes
+    if znodes is None:
+        reasons.append("ZooKeeper does not answer")
+    elif not znodes.held:
+        held = "nobody" if znodes.controller is None else f"broker {znodes.controller}"
+        reasons.append(f"{held} is the controller in ZooKeeper, and none of KRaft")
+    elif znodes.controller not in {each.id for each in situation.controllers}:
+        reasons.append(f"node {znodes.controller} is the controller in ZooKeeper")
+    elif znodes.offset <= 0:
+        reasons.append("nothing of KRaft is written to ZooKeeper yet")
+    return reasons
+
+
+def plan(situation: Situation, wish: str = FORWARD) -> MigrationPlan:
+    """What a run with this wish, one of WISHES, does."""
+    return {FORWARD: _forward, FINISH: _finish, BACK: _back, REMOVE: _remove}[wish](situation)
+
+
+def _problem(check: str, nodes: Sequence[Node], reason: str, remedy: str) -> Problem:
+    return Problem(check, reason, remedy, _names(nodes), "kafka_metadata", "kraft")
+
+
+def _final(situation: Situation) -> Tuple[Node, ...]:
+    """The controllers that know of no ZooKeeper any more, or whose log says that it has ended."""
+    return tuple(
+        each for each in situation.controllers if each.phase == IN_KRAFT or each.state == FINAL
+    )
+
+
+def _forward(situation: Situation) -> MigrationPlan:
+    in_kraft = [each for each in situation.brokers if each.phase == IN_KRAFT]
+    behind = [each for each in situation.brokers if each.phase != IN_KRAFT]
+    outside = [each for each in behind if each.phase != MIGRATING]
+    final, znodes = _final(situation), situation.znodes
+    refusals: List[Problem] = []
+    if behind and final:
+        refusals.append(
+            _problem(
+                "migration.left_behind",
+                behind,
+                f"the controllers ({', '.join(_names(final))}) do not read ZooKeeper any more, where this broker"
+                " has its metadata",
+                "ask for help before anything restarts: no way on is known to work",
+            )
+        )
+    elif in_kraft and outside:
+        refusals.append(
+            _problem(
+                "migration.left_behind",
+                outside,
+                f"it has its metadata in ZooKeeper alone, and {', '.join(_names(in_kraft))} in KRaft",
+                "bring back its former configuration (the generation before in its conf/generations), and start it",
+            )
+        )
+    had = [each for each in situation.controllers if each.state == DUAL_WRITE]
+    if behind and znodes is None:
+        refusals.append(
+            _problem(
+                "migration.no_zookeeper",
+                behind,
+                "its metadata are in ZooKeeper, which does not answer",
+                "start it with playbooks/start.yml",
+            )
+        )
+    elif behind and had and not final and znodes is not None and not znodes.held:
+        refusals.append(
+            _problem(
+                "migration.half_back",
+                had,
+                "it has the metadata, and in ZooKeeper no controller of KRaft is registered: somebody has begun to go"
+                " back, and what it has may be out of date",
+                f"go back to the end with {_BACK}, then begin anew",
+            )
+        )
+    bare = [each for each in situation.controllers if not each.phase]
+    if znodes is not None and znodes.held and bare and not final:
+        refusals.append(
+            _problem(
+                "migration.lost_controller",
+                bare,
+                "it has nothing on its disk, and controllers of KRaft have the metadata already: empty it would vote"
+                " for a past that it does not know",
+                f"go back with {_BACK} where no broker is in KRaft yet, then begin anew; or bring its disk back",
+            )
+        )
+    if refusals:
+        return MigrationPlan(refusals=tuple(refusals))
+    down = [each for each in situation.controllers if not each.running]
+    enter = [each for each in behind if each.phase != MIGRATING or not each.running]
+    steps = [Step(CONTROLLERS, _names(down))] if down else []
+    steps += [Step(ENTER, _names(enter))] if enter else []
+    kraft = [each for each in situation.brokers if each.phase != IN_KRAFT or not each.running]
+    if behind:
+        steps.append(Step(AWAIT, ()))
+    if kraft:
+        steps.append(Step(KRAFT, _names(kraft)))
+    return MigrationPlan(tuple(steps), after=tuple(_left(situation, FORWARD)))
+
+
+def _left(situation: Situation, done: str) -> List[str]:
+    """What people do next when a run has ended well."""
+    lines: List[str] = []
+    final = done == FINISH or (
+        len(_final(situation)) == len(situation.controllers)
+        and all(each.state == FINAL for each in situation.controllers)
+    )
+    if done == FORWARD and not final:
+        lines = [
+            "All brokers are in KRaft, and the controllers write to ZooKeeper still. It may stay so for some days.",
+            f"  To end it, with no way back: {_FORWARD} -e migrate=finish",
+        ]
+    elif done != REMOVE and situation.servers:
+        lines = [
+            "The cluster has its metadata in KRaft alone. ZooKeeper serves nobody any more.",
+            f"  To stop it and remove its services: {_FORWARD} -e migrate=remove_zookeeper"
+            f" -e confirm={situation.cluster}",
+        ]
+    else:
+        lines = [
+            "Take the hosts of ZooKeeper out of the inventory (its group); then all playbooks work as in KRaft mode."
+        ]
+    return lines
+
+
+def _finish(situation: Situation) -> MigrationPlan:
+    not_there = [each for each in situation.brokers if each.phase != IN_KRAFT or not each.running]
+    odd = [
+        each
+        for each in situation.controllers
+        if not (each.phase == MIGRATING and each.state == DUAL_WRITE)
+        and each not in _final(situation)
+    ]
+    if not_there or odd:
+        reason = (
+            "it does not run as a broker of the controllers"
+            if not_there
+            else "it does not have the metadata"
+        )
+        return MigrationPlan(
+            refusals=(
+                _problem(
+                    "migration.not_ready",
+                    not_there or odd,
+                    f"{reason}, and after the last step it never could",
+                    f"run {_FORWARD} without -e migrate first",
+                ),
+            )
+        )
+    hosts = [
+        each
+        for each in situation.controllers
+        if each.phase != IN_KRAFT or not each.running or each.state != FINAL
+    ]
+    steps = (Step(END, _names(hosts)),) if hosts else ()
+    return MigrationPlan(steps, after=tuple(_left(situation, FINISH)))
+
+
+def _remove(situation: Situation) -> MigrationPlan:
+    needing = [each for each in situation.nodes if each.phase != IN_KRAFT]
+    needing += [
+        each for each in situation.controllers if each.state != FINAL and each not in needing
+    ]
+    if needing:
+        return MigrationPlan(
+            refusals=(
+                _problem(
+                    "migration.not_ready",
+                    needing,
+                    "it still has to do with ZooKeeper",
+                    f"run {_FORWARD} -e migrate=finish first",
+                ),
+            )
+        )
+    steps = (Step(SERVERS, situation.servers),) if situation.servers else ()
+    return MigrationPlan(steps, after=tuple(_left(situation, REMOVE)))
+
+
+def _back(situation: Situation) -> MigrationPlan:
+    in_kraft = [each for each in situation.brokers if each.phase == IN_KRAFT]
+    refusals: List[Problem] = []
+    if _final(situation):
+        refusals.append(
+            _problem(
+                "migration.no_way_back",
+                _final(situation),
+                "it has left ZooKeeper for good",
+                f"go on with {_FORWARD} -e migrate=finish",
+            )
+        )
+    elif in_kraft:
+        refusals.append(
+            _problem(
+                "migration.no_way_back",
+                in_kraft,
+                "it has its metadata in KRaft, and nobody has seen a broker come back from there",
+                f"go on with {_FORWARD}",
+            )
+        )
+    elif situation.znodes is None:
+        refusals.append(
+            _problem(
+                "migration.no_zookeeper",
+                situation.brokers,
+                "its metadata are in ZooKeeper, which does not answer",
+                "start it with playbooks/start.yml",
+            )
+        )
+    if refusals:
+        return MigrationPlan(refusals=tuple(refusals))
+    znodes = situation.znodes or Znodes()
+    there = [each for each in situation.controllers if each.phase]
+    leaving = [each for each in situation.brokers if each.phase == MIGRATING or not each.running]
+    steps = [Step(LEAVE_CONTROLLERS, _names(there))] if there else []
+    steps += [Step(RELEASE, ())] if znodes.held or znodes.migration else []
+    steps += [Step(LEAVE, _names(leaving))] if leaving else []
+    return MigrationPlan(
+        tuple(steps),
+        after=(
+            "Set kafka_metadata: zookeeper, and take the controllers out of the inventory (their group).",
+        ),
+    )
+
+
+# ---------------------------------------------------------------- from and to plain data
+
+
+def znodes_of(data: Optional[Mapping[str, Any]]) -> Optional[Znodes]:
+    """What the module kafka_migration returns of ZooKeeper; None where it did not answer."""
+    if not data:
+        return None
+    controller = data.get("controller")
+    return Znodes(
+        None if controller is None else int(controller),
+        int(data.get("epoch", -1)),
+        int(data.get("offset", -1)),
+        bool(data.get("migration")),
+    )
+
+
+def situation_of(data: Mapping[str, Any]) -> Situation:
+    """A situation of plain data: cluster, nodes as dicts of the fields of Node, znodes, servers."""
+    nodes = tuple(
+        Node(
+            str(each["host"]),
+            int(each["id"]),
+            bool(each["is_broker"]),
+            str(each.get("phase") or ""),
+            bool(each.get("running")),
+            str(each.get("state") or ""),
+        )
+        for each in data["nodes"]
+    )
+    servers = tuple(str(each) for each in data.get("servers") or ())
+    return Situation(str(data["cluster"]), nodes, znodes_of(data.get("znodes")), servers)
+
+
+def to_dict(planned: MigrationPlan) -> Dict[str, Any]:
+    """As later plays take it: {steps: name -> hosts, lines, refused, after}."""
+    return {
+        "steps": {each.name: list(each.hosts) for each in planned.steps},
+        "lines": lines_of(planned.steps),
+        "refused": [each.line() for each in planned.refusals],
+        "after": list(planned.after),
+    }
+
+
+def phases_told(nodes: Sequence[Node]) -> List[str]:
+    """What a table of the status says of a cluster that is under way; nothing of one that is not."""
+    brokers = [each for each in nodes if each.is_broker]
+    controllers = [each for each in nodes if not each.is_broker]
+    if not any(each.phase == MIGRATING for each in nodes):
+        return []
+    told = []
+    for phase, words in (
+        (IN_ZOOKEEPER, "still in ZooKeeper"),
+        (MIGRATING, "in ZooKeeper and known to the controllers"),
+        (IN_KRAFT, "in KRaft"),
+    ):
+        names = [each.host for each in brokers if each.phase == phase]
+        told += [f"{', '.join(names)} {words}"] if names else []
+    ended = [each.host for each in controllers if each.phase == IN_KRAFT]
+    told += [f"controllers {', '.join(ended)} without ZooKeeper"] if ended else []
+    return [
+        f"Migration to KRaft under way: {'; '.join(told)}.",
+        f"  Go on with {_FORWARD}; docs/migration.md says until when {_BACK} goes back.",
+    ]

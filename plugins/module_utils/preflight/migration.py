@@ -1,0 +1,228 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""Checks of a run that takes a cluster from ZooKeeper to KRaft, and what its plan has to know. Pure.
+
+What follows from how far the nodes are is judged by admin.migration.plan, when controllers and ZooKeeper were asked.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.migration.plan import (
+    Node,
+    phases_told,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration import protocol
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.migration import (
+    IN_KRAFT,
+    LINE,
+    phase_of,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import identities
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.upgrades import (
+    FINALIZE,
+    ROLLING_UPGRADE,
+    running_version,
+    speaker,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    Cluster,
+    World,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+
+METADATA_DIR = "metadata.log.dir"
+SPOKEN = protocol.text(LINE)
+
+
+def check_migration(world: World) -> Iterator[Problem]:
+    """What has to hold before the first controller starts, and all the way."""
+    for cluster in world.clusters if world.migrates else ():
+        if not cluster.kraft:
+            yield _of(
+                "migration.inventory",
+                list(cluster.members),
+                "the inventory keeps the cluster in ZooKeeper",
+            )
+            continue
+        yield from _whole(cluster)
+        yield from _apart(cluster)
+        yield from _installed(cluster)
+        yield from _versions(cluster)
+        yield from _secured(cluster)
+
+
+def _of(check: str, members: List[Member], reason: str, remedy: str = "") -> Problem:
+    value = members[0].text("kafka_metadata")
+    return found(check, [each.name for each in members], "kafka_metadata", value, reason, remedy)
+
+
+def _phase(member: Member) -> str:
+    return phase_of(member.product_facts("kafka").get("current"))
+
+
+def _whole(cluster: Cluster) -> Iterator[Problem]:
+    outside = [each for each in cluster.nodes if not each.in_play]
+    if outside:
+        reason = (
+            "this run is without it, and the controllers wait for every broker and every controller"
+        )
+        yield _of("migration.limited", outside, reason)
+
+
+def _apart(cluster: Cluster) -> Iterator[Problem]:
+    both = [each for each in cluster.brokers if each.is_controller]
+    if both:
+        reason = "it is a broker, and Kafka lets no broker with metadata in ZooKeeper be a controller, too"
+        yield _of("migration.combined", both, reason)
+
+
+def _installed(cluster: Cluster) -> Iterator[Problem]:
+    bare = [each for each in cluster.brokers if not _phase(each)]
+    if bare:
+        yield _of(
+            "migration.not_installed", bare, "no broker was ever started here by this collection"
+        )
+    here = [each for each in cluster.brokers if _phase(each) not in ("", IN_KRAFT)]
+    if here and not cluster.servers:
+        reason = "the broker has its metadata in ZooKeeper, and the inventory has no servers of it"
+        yield _of("migration.no_servers", here, reason)
+
+
+def _versions(cluster: Cluster) -> Iterator[Problem]:
+    for member in cluster.nodes:
+        wanted, running = member.text("kafka_version"), running_version(member, "kafka")
+        if protocol.line(wanted) != LINE or (running and protocol.line(running) != LINE):
+            yield found(
+                "migration.version",
+                member.name,
+                "kafka_version",
+                wanted,
+                f"the way was seen with Kafka {SPOKEN} alone"
+                + (f", and the host runs {running}" if running else ""),
+                f"bring the cluster to {SPOKEN}.2 by {ROLLING_UPGRADE} with kafka_metadata: zookeeper first; newer"
+                " releases come after the migration",
+            )
+    for member in cluster.brokers:
+        if _phase(member) in ("", IN_KRAFT):
+            continue
+        spoken = speaker(member).speaks
+        written = next(
+            (
+                (name, str(member.mapping(name)[protocol.KEY]))
+                for name in ("kafka_host_config", "kafka_config")
+                if protocol.KEY in member.mapping(name)
+            ),
+            None,
+        )
+        if spoken != LINE or (written and protocol.line(written[1]) != LINE):
+            value = written[1] if written else protocol.text(spoken or ())
+            setting = f"{written[0]}.{protocol.KEY}" if written else protocol.KEY
+            yield found(
+                "migration.protocol",
+                member.name,
+                setting,
+                value,
+                f"the controllers have the metadata version of {SPOKEN}, and wait for ever for a broker that speaks"
+                " another protocol, without a word in its log",
+                f"finalise it with kafka_metadata: zookeeper: {ROLLING_UPGRADE} -e {FINALIZE}=true",
+            )
+
+
+def _secured(cluster: Cluster) -> Iterator[Problem]:
+    """Logins, certificates and rights move with the metadata; nobody has tried it with this collection."""
+    secured = [
+        each
+        for each in cluster.nodes
+        if each.get("kafka_authorizer") is True
+        or any(listener.protocol not in ("", "PLAINTEXT") for listener in each.listeners)
+    ]
+    if secured:
+        reason = (
+            "the cluster has logins, certificates or rights, and its migration was not tried yet"
+        )
+        yield _of("migration.secured", secured, reason)
+
+
+# ---------------------------------------------------------------- what the plan has to know
+
+
+def nodes_of(cluster: Cluster) -> Tuple[Node, ...]:
+    """Brokers, then controllers, by what runs and what is on their disks."""
+    ids = identities(cluster)[0]
+    return tuple(
+        Node(each.name, ids[each.name], each.is_broker, _phase(each), each.alive("kafka"))
+        for each in cluster.nodes
+    )
+
+
+def state_lines(cluster: Cluster) -> List[str]:
+    """What is half done of a migration, for a table of the status."""
+    return phases_told(nodes_of(cluster))
+
+
+def told(cluster: Cluster) -> Dict[str, Any]:
+    """What a migration's playbook gets: {nodes, zookeeper, chroot, inner, servers, protocols, line}.
+
+    `zookeeper`: the connect string in force, "" where no node has one; `inner`: the brokers' inter-broker
+    listener; `servers`: hosts of the inventory where a ZooKeeper server is installed; `protocols`: what a broker in
+    ZooKeeper mode is to name.
+    """
+    members = {each.name: each for each in cluster.nodes}
+    connects = [
+        (each.product_facts("kafka").get("current") or {}).get("zookeeper.connect", "")
+        for each in cluster.nodes
+    ]
+    inner = next((each.inter_broker_listener for each in cluster.brokers), None)
+    speakers = [speaker(each) for each in cluster.brokers]
+    return {
+        "nodes": [
+            {
+                "host": each.host,
+                "id": each.id,
+                "is_broker": each.is_broker,
+                "phase": each.phase,
+                "running": each.running,
+                "metadata_dir": _metadata_dir(members[each.host]),
+                "place": (
+                    ""
+                    if each.is_broker
+                    else endpoint(
+                        members[each.host].text("kafka_address"),
+                        members[each.host].get("kafka_controller_port"),
+                    )
+                ),
+            }
+            for each in nodes_of(cluster)
+        ],
+        "zookeeper": next((each for each in connects if each), ""),
+        "chroot": cluster.brokers[0].text("kafka_zookeeper_chroot") if cluster.brokers else "",
+        "inner": (
+            {"name": inner.name, "protocol": inner.protocol}
+            if inner
+            else {"name": "", "protocol": ""}
+        ),
+        "servers": [
+            each.name
+            for each in cluster.servers
+            if each.alive("zookeeper") or each.product_facts("zookeeper").get("current")
+        ],
+        "protocols": {
+            each.name: protocol.pin(own, speakers, each.text("kafka_version"))
+            for each, own in zip(cluster.brokers, speakers)
+        },
+        "line": SPOKEN,
+    }
+
+
+def _metadata_dir(member: Member) -> str:
+    for name in ("kafka_host_config", "kafka_config"):
+        if member.mapping(name).get(METADATA_DIR):
+            return str(member.mapping(name)[METADATA_DIR])
+    return member.log_dirs[0] if member.log_dirs else ""

@@ -1,0 +1,321 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From ZooKeeper to KRaft while records flow: refused, there, back, there again, killed, and to the end.
+
+The tests of this file build on each other: each leaves the cluster in the state that its name says. What a node is,
+is read in its server.properties and by Kafka's own tools.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+
+import pytest
+import yaml
+
+from tests.local.support import CHECKOUT, OFFSET, LocalCluster
+from tests.support.load import Load
+from tests.support.outside import wait_until
+from tests.support.watching import cluster_is_whole
+
+pytestmark = pytest.mark.soak
+
+TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
+FLAG = "zookeeper.metadata.migration.enable=true"
+CONTROLLERS = {"controller-1": 3001, "controller-2": 3002, "controller-3": 3003}
+KRAFT = {
+    "kafka_metadata": "kraft",
+    "kafka_controller_port": "{{ 9190 + local_index | int + local_port_offset | int }}",
+    "kafka_controller_bind": "127.0.0.1",
+}
+
+
+@pytest.fixture(scope="module")
+def migrated():
+    """Three brokers and three servers of ZooKeeper, deployed as people have them."""
+    with LocalCluster(OFFSET + 1900) as running:
+        running.deploy()
+        yield running
+
+
+def wants_kraft(cluster, servers=True):
+    """Write the inventory that docs/migration.md asks for; `servers`: whether it has ZooKeeper still."""
+    groups = {
+        "controllers": {
+            "hosts": {
+                name: {"kafka_broker_id": number, "kafka_heap": "256m"}
+                for name, number in CONTROLLERS.items()
+            }
+        }
+    }
+    (cluster.overlay / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": groups}}))
+    nodes = yaml.safe_load((CHECKOUT / "inventories/local/group_vars/kafka.yml").read_text())
+    cluster.configure("controllers", **nodes)
+    cluster.configure("all", **KRAFT, **({} if servers else {"zookeeper_group": "none_of_them"}))
+    cluster.controllers = dict(CONTROLLERS)
+
+
+def wants_zookeeper(cluster):
+    (cluster.overlay / "hosts.yml").write_text("all: {}\n")
+    for group in ("controllers", "all"):
+        cluster.configure(group)
+    cluster.controllers = {}
+
+
+def said(run):
+    """Return what a playbook has told, its lines joined: Ansible breaks long ones."""
+    return " ".join(run.text.split())
+
+
+def phases(cluster):
+    """Return node -> zookeeper, migration or kraft, by what it was started with."""
+    found = {}
+    for name in [*cluster.brokers, *cluster.controllers]:
+        path = cluster.instance(name) / "conf" / "current" / "server.properties"
+        text = path.read_text() if path.exists() else ""
+        found[name] = (
+            ""
+            if not text
+            else (
+                "migration" if FLAG in text else "kraft" if "process.roles" in text else "zookeeper"
+            )
+        )
+    return found
+
+
+def all_are(cluster, brokers, controllers):
+    assert None not in cluster.processes().values(), cluster.processes()
+    wanted = {**dict.fromkeys(cluster.brokers, brokers), **dict.fromkeys(CONTROLLERS, controllers)}
+    assert phases(cluster) == {
+        name: wanted[name] for name in [*cluster.brokers, *cluster.controllers]
+    }
+
+
+def znode(cluster, path):
+    """Return the JSON of a node of ZooKeeper, None where there is none."""
+    from kazoo.client import KazooClient
+
+    places = ",".join(
+        f"{host}:{port}"
+        for name, (host, port) in cluster.addresses.items()
+        if name in cluster.zookeepers
+    )
+    client = KazooClient(f"{places}/kafka")
+    client.start(30)
+    try:
+        return json.loads(client.get(path)[0]) if client.exists(path) else None
+    finally:
+        client.stop()
+        client.close()
+
+
+def made(cluster, topic):
+    """Create a topic by Kafka's own tool."""
+    cluster.tool(
+        "kafka-topics.sh",
+        "--create",
+        "--topic",
+        topic,
+        "--partitions",
+        2,
+        "--replication-factor",
+        3,
+    )
+
+
+def forward(cluster, *arguments, **more):
+    return cluster.play("migrate_to_kraft.yml", *arguments, **more)
+
+
+DUAL = ("-e", "migrate_until=dual_write")
+
+
+def test_nothing_else_takes_the_new_inventory(migrated):
+    """Refused before anything starts, and the plan changes nothing."""
+    before = migrated.processes()
+    refused = forward(migrated, code=2)
+    assert "[migration.inventory]" in said(refused)
+    wants_kraft(migrated)
+    refused = migrated.deploy(code=2)
+    assert "[metadata.changed]" in said(refused) and "migrate_to_kraft.yml" in said(refused)
+    migrated.controllers = {}
+    plan = forward(migrated, "--check")
+    for step in (
+        "1. Start the controllers",
+        "2. Restart the brokers",
+        "3. Wait until",
+        "4. Restart",
+    ):
+        assert step in said(plan), said(plan)
+    assert plan.changed() == 0 and migrated.processes() == before
+    early = forward(migrated, "-e", "migrate=finish", code=2)
+    assert "[migration.not_ready]" in said(early)
+    limited = forward(migrated, "--limit", "kafka-1,kafka-2", code=2)
+    assert "[migration.limited]" in said(limited)
+    assert migrated.processes() == before
+    assert phases(migrated) == dict.fromkeys(migrated.brokers, "zookeeper")
+
+
+def test_brokers_that_speak_another_protocol_are_refused(migrated):
+    """The controllers would wait for them for ever, without a word in the brokers' logs."""
+    wants_kraft(migrated)
+    migrated.controllers = {}
+    migrated.configure("kafka", kafka_config={"inter.broker.protocol.version": "3.8"})
+    refused = forward(migrated, code=2)
+    migrated.configure("kafka")
+    assert "[migration.protocol] kafka-1, kafka-2, kafka-3" in said(refused), said(refused)
+    assert "kafka_finalize=true" in said(refused)
+
+
+def test_dual_write_and_back(migrated):
+    """A topic that is made in between stays, and the inventory of before changes nothing."""
+    wants_kraft(migrated)
+    migrated.controllers = {}
+    with Load(migrated, TOPIC, "migration to dual-write") as load:
+        run = forward(migrated, *DUAL)
+    assert sorted(load.watch.check()) == sorted(migrated.brokers), load.watch.events
+    migrated.controllers = dict(CONTROLLERS)
+    all_are(migrated, "migration", "migration")
+    assert znode(migrated, "/controller")["brokerid"] in CONTROLLERS.values()
+    assert "All controllers have the metadata" in said(run)
+    again = forward(migrated, *DUAL)
+    assert again.changed() == 0, again.text
+    refused = migrated.deploy(code=2)
+    assert "[metadata.migrating]" in said(refused)
+    status = said(migrated.play("status.yml"))
+    assert "Migration to KRaft under way" in status, status
+    made(migrated, "made-in-dual-write")
+    assert znode(migrated, "/brokers/topics/made-in-dual-write")
+
+    plan = migrated.play("migrate_back.yml", "--check")
+    assert "1. Stop the controllers" in said(plan) and plan.changed() == 0
+    migrated.controllers = {}
+    with Load(migrated, TOPIC, "migration taken back") as load:
+        migrated.play("migrate_back.yml")
+    assert sorted(load.watch.check()) == sorted(migrated.brokers), load.watch.events
+    assert phases(migrated) == dict.fromkeys(migrated.brokers, "zookeeper")
+    assert znode(migrated, "/controller")["brokerid"] in migrated.brokers.values()
+    assert znode(migrated, "/migration") is None
+    assert "made-in-dual-write" in migrated.tool("kafka-topics.sh", "--list")
+    assert not any((migrated.instance(name) / "data").exists() for name in CONTROLLERS)
+    wants_zookeeper(migrated)
+    assert migrated.deploy().changed() == 0
+
+
+def test_disks_of_another_cluster_and_a_broker_ahead_are_refused(migrated):
+    """Kafka's controllers run happily with a foreign id, and a broker ahead takes its partitions for strays."""
+    wants_kraft(migrated)
+    migrated.controllers = {}
+    before = migrated.processes()
+    foreign = migrated.instance("controller-1") / "data"
+    foreign.mkdir(parents=True)
+    (foreign / "meta.properties").write_text(
+        "version=1\ncluster.id=AAAAAAAAAAAAAAAAAAAAAQ\nnode.id=3001\ndirectory.id=BBBBBBBBBBBBBBBBBBBBBQ\n"
+    )
+    refused = forward(migrated, code=2)
+    assert "[identity.foreign_cluster] controller-1" in said(refused), said(refused)
+    shutil.rmtree(foreign.parent)
+    path = (migrated.instance("kafka-3") / "conf" / "current" / "server.properties").resolve()
+    text = path.read_text()
+    path.write_text(text.replace("broker.id=3", "node.id=3") + "process.roles=broker\n")
+    try:
+        refused = forward(migrated, code=2)
+    finally:
+        path.write_text(text)
+    assert "[migration.left_behind] kafka-1, kafka-2" in said(refused), said(refused)
+    assert migrated.processes() == before
+
+
+def test_the_brokers_leave_zookeeper_though_runs_are_killed(migrated):
+    """Once while brokers get to know the controllers, once while they leave; start.yml starts what was killed."""
+    wants_kraft(migrated)
+    migrated.controllers = {}
+    with Load(migrated, TOPIC, "migration to KRaft, killed and resumed") as load:
+        for wanted in ("migration", "kraft"):
+            with migrated.playing("migrate_to_kraft.yml") as (process, log):
+                wait_until(
+                    lambda wanted=wanted, process=process: wanted
+                    in (phases(migrated)[name] for name in migrated.brokers)
+                    or process.poll() is not None,
+                    600,
+                    f"the first broker is in {wanted}",
+                )
+                assert process.poll() is None, log.read_text()
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait(30)
+            wait_until(
+                lambda: cluster_is_whole(migrated), 120, "the broker of the killed turn is back"
+            )
+        migrated.controllers = dict(CONTROLLERS)
+        now = phases(migrated)
+        assert {now[name] for name in migrated.brokers} == {"kraft", "migration"}, now
+        refused = migrated.play("migrate_back.yml", code=2)
+        assert "[migration.no_way_back]" in said(refused)
+        status = said(migrated.play("status.yml"))
+        assert "in KRaft" in status and "Migration to KRaft under way" in status, status
+        run = forward(migrated)
+    load.watch.check()
+    all_are(migrated, "kraft", "migration")
+    assert "-e migrate=finish" in said(run)
+    assert forward(migrated).changed() == 0
+    made(migrated, "made-with-zookeeper-beside")
+    assert znode(
+        migrated, "/brokers/topics/made-with-zookeeper-beside"
+    ), "ZooKeeper has all until the end"
+
+
+def test_a_migration_under_way_starts_as_it_was(migrated):
+    """Everything stops and starts by the playbooks that people know."""
+    migrated.play("stop.yml")
+    assert set(migrated.processes().values()) == {None}
+    migrated.play("start.yml")
+    all_are(migrated, "kraft", "migration")
+    wait_until(lambda: cluster_is_whole(migrated), 120, "whole")
+    assert forward(migrated).changed() == 0
+
+
+def test_the_end_is_reached_under_load(migrated):
+    """The active controller is the last; then nobody goes back, and ZooKeeper stops with the cluster's name alone."""
+    with Load(migrated, TOPIC, "end of the migration") as load:
+        run = forward(migrated, "-e", "migrate=finish")
+    assert sorted(load.watch.check()) == sorted(CONTROLLERS), load.watch.events
+    all_are(migrated, "kraft", "kraft")
+    assert "-e migrate=remove_zookeeper -e confirm=local" in said(run)
+    assert forward(migrated, "-e", "migrate=finish").changed() == 0
+    refused = migrated.play("migrate_back.yml", code=2)
+    assert "[migration.no_way_back]" in said(refused)
+    refused = forward(migrated, "-e", "migrate=remove_zookeeper", code=2)
+    assert "[migration.confirm]" in said(refused)
+    assert None not in migrated.processes().values()
+
+
+def test_zookeeper_goes_and_the_cluster_is_as_any_other(migrated):
+    """site.yml finds nothing to do, and the next upgrade goes to a Kafka without ZooKeeper."""
+    gone = list(migrated.zookeepers)
+    with Load(migrated, TOPIC, "servers of ZooKeeper alone"):
+        forward(migrated, "-e", "migrate=remove_zookeeper", "-e", "confirm=local")
+        assert not any(migrated.process(name) for name in gone)
+        migrated.zookeepers = []
+    wants_kraft(migrated, servers=False)
+    made(migrated, "made-without-zookeeper")
+    before = migrated.processes()
+    looked = migrated.play("site.yml", "-e", "flow_validation=never", "--check", "--diff")
+    assert looked.changed() == 0, looked.text
+    assert migrated.deploy().changed() == 0
+    assert migrated.processes() == before
+    status = said(migrated.play("status.yml"))
+    assert "Migration" not in status, status
+
+    migrated.configure("all", **KRAFT, zookeeper_group="none_of_them", kafka_version="4.3.1")
+    with Load(migrated, TOPIC, "upgrade in KRaft mode, controllers apart"):
+        migrated.play("rolling_upgrade.yml")
+        migrated.play("rolling_upgrade.yml", "-e", "kafka_finalize=true")
+    assert migrated.deploy().changed() == 0
+    migrated.version = "4.3.1"
+    topics = migrated.tool("kafka-topics.sh", "--list").split()
+    assert {"made-in-dual-write", "made-with-zookeeper-beside", "made-without-zookeeper"} <= set(
+        topics
+    )

@@ -1,0 +1,308 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is left of a migration, by tables: whatever a run was killed at, and what must not be done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.migration.plan import (
+    BACK,
+    FINISH,
+    FORWARD,
+    REMOVE,
+    Node,
+    Situation,
+    Znodes,
+    awaited,
+    phases_told,
+    plan,
+    situation_of,
+    to_dict,
+)
+
+BEFORE = Znodes(controller=2)
+HELD = Znodes(controller=11, epoch=3, offset=400, migration=True)
+FREE = Znodes(controller=1, migration=True)
+
+
+def situation(brokers, controllers, znodes=BEFORE, servers=("z1", "z2", "z3")):
+    """A cluster; a word a node: its phase, `-` behind it where it is down; of controllers `phase/STATE`."""
+    nodes = []
+    for number, word in enumerate(brokers.split(), 1):
+        nodes.append(Node(f"b{number}", number, True, word.rstrip("-").strip("."), word[-1] != "-"))
+    for number, word in enumerate(controllers.split(), 11):
+        phase, _slash, state = word.rstrip("-").partition("/")
+        runs = word[-1] != "-" and phase != "."
+        nodes.append(Node(f"c{number}", number, False, phase.strip("."), runs, state))
+    return Situation("x", tuple(nodes), znodes, servers)
+
+
+Z, M, K = ("zookeeper " * 3, "migration " * 3, "kraft " * 3)
+PRE, DUAL = "migration/PRE_MIGRATION " * 3, "migration/MIGRATION " * 3
+POST = "kraft/POST_MIGRATION " * 3
+NONE = ". . ."
+ALL, CTRL, SERVERS = ["b1", "b2", "b3"], ["c11", "c12", "c13"], ["z1", "z2", "z3"]
+
+
+@pytest.mark.parametrize(
+    ("now", "steps"),
+    [
+        (situation(Z, NONE), {"controllers": CTRL, "enter": ALL, "await": [], "kraft": ALL}),
+        # killed while controllers start
+        (
+            situation(Z, "migration/PRE_MIGRATION . ."),
+            {"controllers": ["c12", "c13"], "enter": ALL, "await": [], "kraft": ALL},
+        ),
+        (situation(Z, PRE), {"enter": ALL, "await": [], "kraft": ALL}),
+        # killed in the middle of a turn: one is there, one is down
+        (
+            situation("migration migration- zookeeper", PRE),
+            {"enter": ["b2", "b3"], "await": [], "kraft": ALL},
+        ),
+        (
+            situation("migration zookeeper- zookeeper", PRE),
+            {"enter": ["b2", "b3"], "await": [], "kraft": ALL},
+        ),
+        (situation(M, PRE), {"await": [], "kraft": ALL}),
+        (situation(M, DUAL, HELD), {"await": [], "kraft": ALL}),
+        (situation("kraft migration migration", DUAL, HELD), {"await": [], "kraft": ["b2", "b3"]}),
+        (situation("kraft kraft- migration", DUAL, HELD), {"await": [], "kraft": ["b2", "b3"]}),
+        (
+            situation("kraft migration- migration", DUAL, HELD),
+            {"enter": ["b2"], "await": [], "kraft": ["b2", "b3"]},
+        ),
+        # all controllers were killed in dual-write
+        (
+            situation(M, "migration/MIGRATION- " * 3, HELD),
+            {"controllers": CTRL, "await": [], "kraft": ALL},
+        ),
+        (situation(K, DUAL, HELD), {}),
+        (situation(K, DUAL, None), {}),
+        (situation("kraft kraft kraft-", DUAL, HELD), {"kraft": ["b3"]}),
+        (situation(K, POST, HELD), {}),
+        (
+            situation(K, "kraft/MIGRATION- migration/MIGRATION migration/MIGRATION", HELD),
+            {"controllers": ["c11"]},
+        ),
+    ],
+)
+def test_forward_goes_on_where_the_cluster_is(now, steps):
+    planned = to_dict(plan(now, FORWARD))
+    assert planned["refused"] == [] and planned["steps"] == steps
+    assert len(planned["lines"]) == len(steps)
+
+
+@pytest.mark.parametrize(
+    ("wish", "now", "check", "hosts"),
+    [
+        # the trap of the first night: partitions would be taken for strays
+        (FORWARD, situation("kraft zookeeper zookeeper", PRE), "migration.left_behind", "b2, b3"),
+        (
+            FORWARD,
+            situation("kraft migration zookeeper", DUAL, HELD),
+            "migration.left_behind",
+            "b3",
+        ),
+        (FORWARD, situation("kraft kraft migration", POST, HELD), "migration.left_behind", "b3"),
+        (
+            FORWARD,
+            situation(M, "migration/POST_MIGRATION " * 3, HELD),
+            "migration.left_behind",
+            "b1, b2, b3",
+        ),
+        (FORWARD, situation(Z, NONE, None), "migration.no_zookeeper", "b1, b2, b3"),
+        # somebody has deleted /controller, a broker is the controller, and the controllers have old metadata
+        (FORWARD, situation(M, DUAL, FREE), "migration.half_back", "c11, c12, c13"),
+        (FORWARD, situation(M, DUAL, Znodes()), "migration.half_back", "c11, c12, c13"),
+        # an empty voter of a quorum that has begun
+        (
+            FORWARD,
+            situation(M, "migration/MIGRATION migration/MIGRATION .", HELD),
+            "migration.lost_controller",
+            "c13",
+        ),
+        (FORWARD, situation(M, NONE, HELD), "migration.lost_controller", "c11, c12, c13"),
+        (FINISH, situation("kraft kraft migration", DUAL, HELD), "migration.not_ready", "b3"),
+        (FINISH, situation("kraft kraft kraft-", DUAL, HELD), "migration.not_ready", "b3"),
+        (FINISH, situation(K, PRE, HELD), "migration.not_ready", "c11, c12, c13"),
+        (FINISH, situation(Z, NONE), "migration.not_ready", "b1, b2, b3"),
+        (REMOVE, situation(K, DUAL, HELD), "migration.not_ready", "c11, c12, c13"),
+        (
+            REMOVE,
+            situation(K, "kraft/MIGRATION " * 3, HELD),
+            "migration.not_ready",
+            "c11, c12, c13",
+        ),
+        (REMOVE, situation("kraft kraft zookeeper", POST, HELD), "migration.not_ready", "b3"),
+        (BACK, situation("kraft migration migration", DUAL, HELD), "migration.no_way_back", "b1"),
+        (BACK, situation(K, POST, HELD), "migration.no_way_back", "c11, c12, c13"),
+        # one controller without ZooKeeper may be the active one at any moment
+        (
+            BACK,
+            situation(M, "kraft/MIGRATION migration/MIGRATION migration/MIGRATION", HELD),
+            "migration.no_way_back",
+            "c11",
+        ),
+        (BACK, situation(M, DUAL, None), "migration.no_zookeeper", "b1, b2, b3"),
+    ],
+)
+def test_what_must_not_be_done_is_refused_with_its_hosts(wish, now, check, hosts):
+    planned = plan(now, wish)
+    assert not planned.steps
+    assert [(each.check, ", ".join(each.subjects)) for each in planned.refusals] == [(check, hosts)]
+
+
+@pytest.mark.parametrize(
+    ("wish", "now", "steps"),
+    [
+        (FINISH, situation(K, DUAL, HELD), {"end": CTRL}),
+        (FINISH, situation(K, DUAL, None), {"end": CTRL}),
+        # killed after the first one, or at the last one
+        (
+            FINISH,
+            situation(K, "kraft/MIGRATION migration/MIGRATION migration/MIGRATION", HELD),
+            {"end": CTRL},
+        ),
+        (
+            FINISH,
+            situation(
+                K, "kraft/POST_MIGRATION kraft/POST_MIGRATION migration/POST_MIGRATION-", HELD
+            ),
+            {"end": ["c13"]},
+        ),
+        (FINISH, situation(K, POST, HELD), {}),
+        (REMOVE, situation(K, POST, None), {"servers": SERVERS}),
+        (REMOVE, situation(K, POST, None, ()), {}),
+        (BACK, situation(M, DUAL, HELD), {"leave_controllers": CTRL, "release": [], "leave": ALL}),
+        # before dual-write nothing has to be released
+        (
+            BACK,
+            situation("migration zookeeper zookeeper", PRE),
+            {"leave_controllers": CTRL, "leave": ["b1"]},
+        ),
+        # killed after each of its steps
+        (
+            BACK,
+            situation(M, "migration/MIGRATION- . .", HELD),
+            {"leave_controllers": ["c11"], "release": [], "leave": ALL},
+        ),
+        (BACK, situation(M, NONE, HELD), {"release": [], "leave": ALL}),
+        (BACK, situation(M, NONE, Znodes(migration=True)), {"release": [], "leave": ALL}),
+        (BACK, situation("zookeeper migration- migration", NONE), {"leave": ["b2", "b3"]}),
+        (BACK, situation(Z, NONE), {}),
+    ],
+)
+def test_the_end_and_the_way_back(wish, now, steps):
+    planned = to_dict(plan(now, wish))
+    assert planned["refused"] == [] and planned["steps"] == steps
+
+
+@pytest.mark.parametrize(
+    ("now", "reasons"),
+    [
+        (situation(M, DUAL, HELD), []),
+        (situation(M, PRE, HELD), ["controller 11 (c11) is in state PRE_MIGRATION"]),
+        (
+            situation(M, "migration/MIGRATION " * 2 + "migration/MIGRATION-", HELD),
+            ["controller 13 (c13) does not answer"],
+        ),
+        (
+            situation(M, DUAL, BEFORE),
+            ["broker 2 is the controller in ZooKeeper, and none of KRaft"],
+        ),
+        (
+            situation(M, DUAL, Znodes()),
+            ["nobody is the controller in ZooKeeper, and none of KRaft"],
+        ),
+        # the epoch is claimed before the metadata are copied
+        (
+            situation(M, DUAL, replace(HELD, offset=-1)),
+            ["nothing of KRaft is written to ZooKeeper yet"],
+        ),
+        (
+            situation(M, DUAL, replace(HELD, controller=77)),
+            ["node 77 is the controller in ZooKeeper"],
+        ),
+        (situation(M, DUAL, None), ["ZooKeeper does not answer"]),
+    ],
+)
+def test_dual_write_has_two_signs_and_each_controller_knows_it(now, reasons):
+    assert awaited(now)[: len(reasons) or 1] == reasons
+
+
+words = st.sampled_from(["", "zookeeper", "migration", "kraft"])
+states = st.sampled_from(["", "PRE_MIGRATION", "MIGRATION", "POST_MIGRATION"])
+znodes = st.one_of(
+    st.none(),
+    st.builds(
+        Znodes,
+        st.sampled_from([None, 1, 11]),
+        st.integers(-1, 3),
+        st.integers(-1, 9),
+        st.booleans(),
+    ),
+)
+
+
+@st.composite
+def anything(draw):
+    brokers = [Node(f"b{n}", n, True, draw(words), draw(st.booleans())) for n in (1, 2, 3)]
+    controllers = [
+        Node(
+            f"c{n}",
+            n,
+            False,
+            draw(words.filter(lambda each: each != "zookeeper")),
+            draw(st.booleans()),
+            draw(states),
+        )
+        for n in (11, 12, 13)
+    ]
+    return Situation("x", (*brokers, *controllers), draw(znodes), ("z1",))
+
+
+@given(anything(), st.sampled_from([FORWARD, FINISH, BACK, REMOVE]))
+def test_whatever_is_found_no_step_leaves_a_broker_behind(now, wish):
+    planned = plan(now, wish)
+    names = [each.name for each in planned.steps]
+    assert not (planned.steps and planned.refusals)
+    if "kraft" in names and any(each.phase != "kraft" for each in now.brokers):
+        assert names.index("await") < names.index(
+            "kraft"
+        ), "asked before the first broker leaves ZooKeeper"
+        entering = set(planned.hosts_of("enter"))
+        assert all(
+            each.phase in ("migration", "kraft") or each.host in entering for each in now.brokers
+        )
+    if "end" in names or "servers" in names:
+        assert all(each.phase == "kraft" for each in now.brokers)
+    if "release" in names:
+        assert all(each.phase != "kraft" for each in now.nodes)
+        assert "leave_controllers" in names or not any(each.phase for each in now.controllers)
+    assert (
+        situation_of(
+            {
+                "cluster": now.cluster,
+                "nodes": [vars(each) for each in now.nodes],
+                "znodes": vars(now.znodes) if now.znodes else None,
+                "servers": list(now.servers),
+            }
+        )
+        == now
+    )
+
+
+def test_a_status_tells_who_is_where():
+    now = situation(
+        "zookeeper migration kraft", "migration/MIGRATION kraft/MIGRATION kraft/MIGRATION", HELD
+    )
+    assert phases_told(now.nodes)[0] == (
+        "Migration to KRaft under way: b1 still in ZooKeeper; b2 in ZooKeeper and known to the controllers;"
+        " b3 in KRaft; controllers c12, c13 without ZooKeeper."
+    )
+    assert phases_told(situation(Z, "").nodes) == phases_told(situation(K, POST).nodes) == []

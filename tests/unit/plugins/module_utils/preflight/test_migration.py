@@ -1,0 +1,254 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From ZooKeeper to KRaft: what is refused before anything starts, and what the plan gets to know."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.plugins.module_utils.preflight.good_inventory import good, merge, verdict_of
+from tests.unit.plugins.module_utils.preflight.test_metadata import told
+
+BROKERS = ["kafka-1", "kafka-2", "kafka-3"]
+CONTROLLERS = ["controller-1", "controller-2", "controller-3"]
+CLUSTER = "orders-prod"
+ID = "b25lLWNsdXN0ZXItb25seQ"
+FLAG = {"zookeeper.metadata.migration.enable": "true"}
+RELEASE = {"kafka/release": "kafka_2.13-3.9.2"}
+VOTERS = ",".join(
+    f"{number}@controller-{number - 3000}.example.com:9093" for number in (3001, 3002, 3003)
+)
+
+
+def inventory(more=None):
+    """The good inventory of ZooKeeper mode, with controllers beside it."""
+    document = good()
+    document["all"]["vars"].update(
+        kafka_metadata="kraft",
+        kafka_version="3.9.2",
+        kafka_log_dirs=["/srv/controller"],
+        kafka_controller_bind="192.0.2.1",
+    )
+    document["all"]["children"]["controllers"] = {
+        "hosts": {
+            name: {"kafka_broker_id": 3000 + number, "ansible_host": f"{name}.example.com"}
+            for number, name in enumerate(CONTROLLERS, 1)
+        }
+    }
+    return merge(document, more or {})
+
+
+def broker(number, phase):
+    current = {
+        "zookeeper": {"broker.id": str(number), "zookeeper.connect": "z:2181/kafka"},
+        "migration": {"broker.id": str(number), "zookeeper.connect": "z:2181/kafka", **FLAG},
+        "kraft": {
+            "node.id": str(number),
+            "process.roles": "broker",
+            "controller.quorum.voters": VOTERS,
+        },
+    }[phase]
+    meta = {"version": "0", "broker.id": str(number), "cluster.id": ID}
+    return {**RELEASE, "kafka/current": current, "kafka/log_dirs/0/meta": meta}
+
+
+def controller(number, phase="migration", cluster_id=ID):
+    current = {
+        "node.id": str(3000 + number),
+        "process.roles": "controller",
+        "controller.quorum.voters": VOTERS,
+    }
+    if phase == "migration":
+        current.update(FLAG, **{"zookeeper.connect": "z:2181/kafka"})
+    meta = {"version": "1", "node.id": str(3000 + number), "cluster.id": cluster_id}
+    return {**RELEASE, "kafka/current": current, "kafka/log_dirs/0/meta": meta}
+
+
+def facts(phases="zookeeper zookeeper zookeeper", controllers="", **more):
+    found = {
+        f"kafka-{number}": broker(number, each) for number, each in enumerate(phases.split(), 1)
+    }
+    found.update(
+        {
+            f"controller-{number}": controller(number, each)
+            for number, each in enumerate(controllers.split(), 1)
+        }
+    )
+    found.update({f"zookeeper-{number}": {"zookeeper/data/has_data": True} for number in (1, 2, 3)})
+    for name, changes in more.items():
+        found.setdefault(name.replace("_", "-"), {}).update(changes)
+    return found
+
+
+def errors(verdict):
+    """check id -> hosts of what stops the run."""
+    hosts: dict = {}
+    for each in verdict.errors:
+        hosts.setdefault(each.check, []).extend(each.subjects)
+    return {check: sorted(set(names)) for check, names in hosts.items()}
+
+
+def judged(tmp_path, document=None, migrates=True, **more):
+    more.setdefault("facts", facts())
+    return verdict_of(document or inventory(), tmp_path, migrates=migrates, **more)
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        facts(),
+        facts(controllers="migration migration"),
+        facts("migration zookeeper zookeeper", "migration migration migration"),
+        facts("migration migration kraft", "migration migration migration"),
+        facts("kraft kraft kraft", "migration kraft migration"),
+        facts("kraft kraft kraft", "kraft kraft kraft"),
+    ],
+)
+def test_wherever_a_run_was_killed_the_next_one_may_look(tmp_path, now):
+    verdict = judged(tmp_path, facts=now)
+    assert errors(verdict) == {}
+    assert set(verdict.result["migration"]) == {CLUSTER}
+
+
+def test_what_the_plan_gets_to_know(tmp_path):
+    now = facts("migration zookeeper kraft", "migration kraft")
+    result = judged(tmp_path, facts=now).result
+    known = result["migration"][CLUSTER]
+    assert {each["host"]: each["phase"] for each in known["nodes"]} == {
+        **dict(zip(BROKERS, ("migration", "zookeeper", "kraft"))),
+        **dict(zip(CONTROLLERS, ("migration", "kraft", ""))),
+    }
+    assert known["zookeeper"] == "z:2181/kafka" and known["line"] == "3.9"
+    places = {each["host"]: (each["place"], each["metadata_dir"]) for each in known["nodes"]}
+    assert places["controller-1"] == ("controller-1.example.com:9093", "/srv/controller")
+    assert result["storage"][CLUSTER]["unformatted"] == ["controller-3"], "brokers never are"
+    assert result["storage"][CLUSTER]["cluster_id"] == ID
+    assert (
+        not result["storage"][CLUSTER]["joins"]
+        and not result["storage"][CLUSTER]["initial_controllers"]
+    )
+    quorum = result["quorums"]["kafka-1"]
+    assert quorum["static"] and [each["id"] for each in quorum["controllers"]] == [3001, 3002, 3003]
+
+
+@pytest.mark.parametrize(
+    ("document", "now", "check", "hosts"),
+    [
+        (
+            inventory({"all": {"vars": {"kafka_version": "4.3.1"}}}),
+            facts(),
+            "migration.version",
+            BROKERS + CONTROLLERS,
+        ),
+        (
+            inventory(),
+            facts(
+                kafka_1={"kafka/release": "kafka_2.13-3.8.1"},
+                kafka_2={"kafka/release": "kafka_2.13-3.8.1"},
+            ),
+            "migration.version",
+            BROKERS[:2],
+        ),
+        # upgraded, not finalised: the broker logs nothing, and the controllers wait for ever
+        (
+            inventory(),
+            facts(
+                kafka_2={
+                    "kafka/current": {
+                        "broker.id": "2",
+                        "zookeeper.connect": "z:2181/kafka",
+                        "inter.broker.protocol.version": "3.8",
+                    }
+                }
+            ),
+            "migration.protocol",
+            ["kafka-2"],
+        ),
+        (
+            inventory(
+                {
+                    "all": {
+                        "children": {
+                            "kafka": {
+                                "vars": {"kafka_config": {"inter.broker.protocol.version": "3.8"}}
+                            }
+                        }
+                    }
+                }
+            ),
+            facts(),
+            "migration.protocol",
+            BROKERS,
+        ),
+        (
+            inventory({"all": {"children": {"kafka": {"vars": {"kafka_authorizer": True}}}}}),
+            facts(),
+            "migration.secured",
+            BROKERS,
+        ),
+        (
+            inventory(
+                {"all": {"children": {"controllers": {"=hosts": dict.fromkeys(BROKERS, {})}}}}
+            ),
+            facts(),
+            "migration.combined",
+            BROKERS,
+        ),
+        (inventory(), {}, "migration.not_installed", BROKERS),
+        (
+            inventory(),
+            facts(controller_2=controller(2, cluster_id="Zm9yZWlnbi1jbHVzdGVyLQ")),
+            "identity.foreign_cluster",
+            ["controller-2"],
+        ),
+    ],
+)
+def test_each_trap_is_refused_before_the_first_controller_starts(
+    tmp_path, document, now, check, hosts
+):
+    found = errors(judged(tmp_path, document, facts=now))
+    assert found.get(check) == sorted(hosts), found
+
+
+def test_servers_are_there_until_no_broker_needs_them(tmp_path):
+    document = inventory()
+    del document["all"]["children"]["zookeeper"]
+    assert errors(judged(tmp_path, document))["migration.no_servers"] == BROKERS
+    done = facts("kraft kraft kraft", "kraft kraft kraft")
+    assert errors(judged(tmp_path, document, facts=done)) == {}
+
+
+def test_an_inventory_of_zookeeper_mode_and_a_part_of_the_hosts_are_refused(tmp_path):
+    document = inventory({"all": {"vars": {"kafka_metadata": "zookeeper"}}})
+    assert "migration.inventory" in errors(judged(tmp_path, document))
+    outside = judged(tmp_path, raw={"kafka-3": {"in_play": False}})
+    assert errors(outside)["migration.limited"] == ["kafka-3"]
+
+
+@pytest.mark.parametrize("mode", ["kraft", "zookeeper"])
+def test_other_playbooks_leave_alone_what_is_under_way(tmp_path, mode):
+    """It is told by the configuration in force, whatever the inventory says meanwhile; what ran may start again."""
+    document = inventory({"all": {"vars": {"kafka_metadata": mode}}})
+    now = facts(
+        "migration kraft zookeeper", "migration migration migration" if mode == "kraft" else ""
+    )
+    found = errors(judged(tmp_path, document, migrates=False, facts=now))
+    hosts = sorted(["kafka-1", *(CONTROLLERS if mode == "kraft" else ())])
+    assert found["metadata.migrating"] == hosts and "metadata.mixed" not in found
+    started = judged(tmp_path, document, migrates=False, facts=now, purpose="start")
+    assert "metadata.migrating" not in errors(started) and "metadata.migrating" in told(started)
+    state = started.result["versions"][CLUSTER]["state"]
+    assert any("Migration to KRaft under way: kafka-3 still in ZooKeeper" in each for each in state)
+
+
+def test_before_and_after_it_the_mode_has_to_be_that_of_the_hosts(tmp_path):
+    before = judged(tmp_path, migrates=False)
+    assert errors(before)["metadata.changed"] == BROKERS
+    (finding,) = [each for each in before.errors if each.check == "metadata.changed"]
+    assert "playbooks/migrate_to_kraft.yml" in finding.remedy
+    done = facts("kraft kraft kraft", "kraft kraft kraft")
+    after = judged(tmp_path, migrates=False, facts=done)
+    assert set(errors(after)) == {"metadata.mixed"}
+    document = inventory()
+    del document["all"]["children"]["zookeeper"]
+    assert errors(judged(tmp_path, document, migrates=False, facts=done)) == {}
