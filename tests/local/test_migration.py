@@ -187,6 +187,10 @@ def test_dual_write_and_back(migrated):
     assert "[metadata.migrating]" in said(refused)
     status = said(migrated.play("status.yml"))
     assert "Migration to KRaft under way" in status, status
+    assert "All 9 instances run" in status, status
+    migrated.play("stop.yml", "--limit", "kafka-3,controller-2")
+    migrated.play("start.yml")
+    all_are(migrated, "migration", "migration")
     made(migrated, "made-in-dual-write")
     assert znode(migrated, "/brokers/topics/made-in-dual-write")
 

@@ -39,6 +39,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     Cluster,
     World,
     effective_properties,
+    in_zookeeper,
     quorum_of,
     roles_of,
     variable_of,
@@ -584,8 +585,9 @@ def storage_of(cluster: Cluster, fresh_id: str) -> Optional[Dict[str, Any]]:
 
 
 def voters_of(cluster: Cluster) -> Dict[str, Any]:
-    """{stay, leave, now}: the controllers that vote at the end of this run, those that do not any more, and
-    the ids of those that vote now; of these none where the quorum does not answer."""
+    """{stay, leave, now, asked}: the controllers that vote at the end of this run, those that do not any more, and
+    the ids of those that vote now; of these none where the quorum does not answer. `asked`: whether brokers know
+    of a quorum at all, as in the middle of a migration they do not."""
     ids, _servers = identities(cluster)
     leavers = [each for each in cluster.controllers if each not in cluster.voters]
     told = (cluster.snapshot.voters if cluster.snapshot else None) or ()
@@ -593,6 +595,7 @@ def voters_of(cluster: Cluster) -> Dict[str, Any]:
         "stay": _told(cluster.voters, ids),
         "leave": _told(leavers, ids),
         "now": sorted(told),
+        "asked": not any(map(in_zookeeper, cluster.brokers)),
     }
 
 

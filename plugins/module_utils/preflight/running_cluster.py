@@ -20,11 +20,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kaf
     bootstrap_servers,
     zookeeper_connect,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.migration import (
-    IN_ZOOKEEPER,
-    MIGRATING,
-    phase_of,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import bare
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import identities
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.in_force import (
@@ -35,6 +30,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     Cluster,
     Snapshot,
+    in_zookeeper,
 )
 
 ASK_SECONDS = 5
@@ -71,8 +67,8 @@ def question(
         "overrides": True,
         "every_view": True,
         # Brokers that have their metadata in ZooKeeper know of no quorum, also while they migrate.
-        "quorum": cluster.kraft and not _in_zookeeper(brokers),
-        "features": cluster.kraft and not _in_zookeeper(brokers),
+        "quorum": cluster.kraft and not any(map(in_zookeeper, brokers)),
+        "features": cluster.kraft and not any(map(in_zookeeper, brokers)),
     }
     if topics:
         declared, _refusals = parse_topics(cluster.brokers[0].items("kafka_topics"))
@@ -96,11 +92,6 @@ def question(
         asked["zookeeper"] = zookeeper_connect(ensemble, some[0].text("kafka_zookeeper_chroot"))
         asked["zookeeper_timeout"] = ASK_SECONDS
     return asked
-
-
-def _in_zookeeper(brokers: Sequence[Member]) -> bool:
-    phases = {phase_of(each.product_facts("kafka").get("current")) for each in brokers}
-    return bool(phases & {IN_ZOOKEEPER, MIGRATING})
 
 
 def healthy_nodes(cluster: Cluster, answer: Mapping[str, Any]) -> List[int]:

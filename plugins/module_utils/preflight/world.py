@@ -15,6 +15,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kaf
     broker_properties,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import KeyTable
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.migration import (
+    IN_ZOOKEEPER,
+    MIGRATING,
+    phase_of,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.zookeeper import (
     zookeeper_properties,
 )
@@ -336,6 +341,12 @@ def quorum_of(
             for each in controllers
         ],
     }
+
+
+def in_zookeeper(member: Member) -> bool:
+    """Whether a broker has its metadata in ZooKeeper by the configuration in force; it knows of no quorum then."""
+    current = member.product_facts("kafka").get("current")
+    return phase_of(current) in (IN_ZOOKEEPER, MIGRATING)
 
 
 def roles_of(member: Member) -> List[str]:
