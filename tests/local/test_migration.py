@@ -224,7 +224,12 @@ def test_disks_of_another_cluster_and_a_broker_ahead_are_refused(migrated):
     shutil.rmtree(foreign.parent)
     path = (migrated.instance("kafka-3") / "conf" / "current" / "server.properties").resolve()
     text = path.read_text()
-    path.write_text(text.replace("broker.id=3", "node.id=3") + "process.roles=broker\n")
+    voters = ",".join(
+        f"{number}@127.0.0.1:{9190 + place + migrated.offset}"
+        for place, number in enumerate(CONTROLLERS.values(), 1)
+    )
+    in_kraft = f"process.roles=broker\ncontroller.quorum.voters={voters}\n"
+    path.write_text(text.replace("broker.id=3", "node.id=3") + in_kraft)
     try:
         refused = forward(migrated, code=2)
     finally:
