@@ -1,6 +1,8 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""KRaft mode with TLS, passwords and an authorizer, and a controller on a node of its own: closed from its start."""
+"""KRaft mode with TLS, passwords and an authorizer, and a controller on a node of its own: closed from its start,
+and closed all the way from ZooKeeper.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +15,20 @@ import struct
 import time
 
 import pytest
+import yaml
 
 from tests.local.certificates import make_certificates
-from tests.local.support import LocalCluster, Unsafe
+from tests.local.support import CHECKOUT, LocalCluster, Unsafe
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
 from tests.support.watching import cluster_is_whole
 
 INVENTORY = "tests/local/inventories/secured-kraft"
+OF_ZOOKEEPER = "tests/local/inventories/secured"
 USERS = ("broker", "admin", "alice")
 SCRAM = "SCRAM-SHA-512"
 TOPIC = "orders"
+CONTROLLERS = {"controller-1": 101}
 
 
 def _secured(cluster, version):
@@ -31,7 +36,7 @@ def _secured(cluster, version):
     passwords = {user: secrets.token_urlsafe(9) + " \"$\\'#=,[]:{{" + user for user in USERS}
     folder = cluster.overlay / "certificates"
     folder.mkdir()
-    make_certificates(folder, [*cluster.brokers, *cluster.controllers])
+    make_certificates(folder, [*cluster.brokers, *CONTROLLERS])
     cluster.configure("all", kafka_version=version)
     for group in ("kafka", "controllers"):
         told = {user: Unsafe(text) for user, text in passwords.items()}
@@ -168,3 +173,135 @@ def test_closed_from_the_start(next_offset, version, rolls):
             "controller-1",
         ]
         cluster.play("status.yml", "-e", "status_strict=true")
+
+
+def _wants_kraft(cluster, servers=True):
+    """Write the inventory that docs/migration.md asks for; `servers`: whether it has ZooKeeper still."""
+    hosts = {name: {"kafka_broker_id": number} for name, number in CONTROLLERS.items()}
+    (cluster.overlay / "hosts.yml").write_text(
+        yaml.safe_dump({"all": {"children": {"controllers": {"hosts": hosts}}}})
+    )
+    # What the brokers have, its controllers have, too: of the inventory, and of this test.
+    shared = CHECKOUT / INVENTORY / "group_vars" / "controllers"
+    files = [*sorted(shared.glob("*.yml")), cluster.overlay / "group_vars" / "kafka.yml"]
+    text = "".join(path.read_text().replace("---\n", "") for path in files)
+    (cluster.overlay / "group_vars" / "controllers.yml").write_text(f"{text}kafka_heap: 256m\n")
+    cluster.configure(
+        "all",
+        kafka_metadata="kraft",
+        kafka_version="3.9.2",
+        kafka_controller_port="{{ 9290 + local_index | int + local_port_offset | int }}",
+        kafka_controller_bind="127.0.0.1",
+        **({} if servers else {"zookeeper_group": "none_of_them"}),
+    )
+
+
+@pytest.mark.soak
+def test_logins_and_rights_move_with_the_metadata(next_offset):
+    """There, back, and there again: who may what is the same all the way, whoever has the metadata."""
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import (
+        AclBinding,
+        AclBindingFilter,
+        AclOperation,
+        AclPermissionType,
+        AdminClient,
+        ResourcePatternType,
+        ResourceType,
+        ScramCredentialInfo,
+        ScramMechanism,
+        UserScramCredentialUpsertion,
+    )
+
+    said = []
+    with LocalCluster(next_offset(), inventory=OF_ZOOKEEPER) as cluster:
+        passwords = _secured(cluster, "3.9.2")
+        passwords["bob"] = secrets.token_urlsafe(12)
+
+        def play(playbook, *arguments):
+            run = cluster.play(playbook, *arguments)
+            said.append(run.text)
+            return run
+
+        def binding(user, kind=AclBinding):
+            return kind(
+                ResourceType.TOPIC,
+                TOPIC,
+                ResourcePatternType.LITERAL,
+                f"User:{user}",
+                "*",
+                AclOperation.DESCRIBE,
+                AclPermissionType.ALLOW,
+            )
+
+        def granted(user):
+            for future in cluster.admin().create_acls([binding(user)]).values():
+                future.result(30)
+
+        def made(user):
+            info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+            wish = UserScramCredentialUpsertion(user, info, passwords[user].encode())
+            for future in cluster.admin().alter_user_scram_credentials([wish]).values():
+                future.result(30)
+
+        def sees(user, server):
+            """Whether this user is shown the topic by the broker at this address; None without a login."""
+            login = {"sasl.username": user, "sasl.password": passwords[user], "log_level": 0}
+            settings = {**cluster.client_settings, **login, "bootstrap.servers": server}
+            try:
+                return TOPIC in AdminClient(settings).list_topics(timeout=5).topics
+            except KafkaException:
+                return None
+
+        def may(**expected):
+            """Wait until each broker lets these users see the topic, or not; None: not even log in."""
+
+            def now():
+                servers = cluster.bootstrap_servers.split(",")
+                return {user: {sees(user, each) for each in servers} for user in expected}
+
+            wanted = {user: {value} for user, value in expected.items()}
+            wait_until(
+                lambda: now() == wanted, 60, f"what users may is {expected}, and not {now()}"
+            )
+
+        said.append(cluster.deploy("-vvv", "--diff", validation="always").text)
+        granted("alice")
+        may(alice=True, bob=None)
+
+        _wants_kraft(cluster)
+        plan = play("migrate_to_kraft.yml", "--check")
+        assert "1. Start the controllers" in " ".join(plan.text.split())
+        with Traffic(cluster, TOPIC) as traffic:
+            play("migrate_to_kraft.yml", "-e", "migrate_until=dual_write", "-vvv", "--diff")
+        assert not traffic.failed and traffic.lost() == []
+        made("bob")
+        granted("bob")
+        may(alice=True, bob=True)
+
+        play("migrate_back.yml")
+        may(alice=True, bob=True)
+        with Traffic(cluster, TOPIC) as traffic:
+            play("migrate_to_kraft.yml")
+        assert not traffic.failed and traffic.lost() == []
+        may(alice=True, bob=True)
+        wish = binding("alice", AclBindingFilter)
+        for future in cluster.admin().delete_acls([wish]).values():
+            assert len(future.result(30)) == 1
+        play("migrate_to_kraft.yml", "-e", "migrate=finish")
+        may(alice=False, bob=True)
+        confirmed = ("-e", "migrate=remove_zookeeper", "-e", f"confirm={cluster.name}")
+        play("migrate_to_kraft.yml", *confirmed)
+
+        _wants_kraft(cluster, servers=False)
+        cluster.zookeepers, cluster.controllers = [], dict(CONTROLLERS)
+        before = cluster.processes()
+        run = cluster.deploy(validation="always")
+        assert "PASS:" in run.text, run.text[-5000:]
+        assert cluster.processes() == before
+        may(alice=False, bob=True)
+        play("status.yml", "-e", "status_strict=true")
+        _fenced_at_once(cluster, passwords)
+    for text in said:
+        for password in passwords.values():
+            assert password not in text and password.replace("\\", "\\\\") not in text

@@ -402,8 +402,11 @@ def broker_properties(
             }
         )
     if sasl:
-        own = [] if quorum and "broker" not in quorum["roles"] else listeners
-        properties.update(_sasl_properties(own, sasl))
+        spoken: Sequence[Mapping[str, Any]] = listeners
+        if quorum and "broker" not in quorum["roles"]:
+            # To brokers that are still in ZooKeeper a controller goes itself, as one broker goes to another.
+            spoken = [(migration or {})["inner"]] if phase == MIGRATING else []
+        properties.update(_sasl_properties(spoken, sasl))
     if authorizer:
         properties["authorizer.class.name"] = (
             STANDARD_AUTHORIZER_CLASS if quorum else AUTHORIZER_CLASS

@@ -38,6 +38,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 METADATA_DIR = "metadata.log.dir"
+# By which a broker is known to ZooKeeper: certificates, rights on its nodes, and a file of Java's logins.
+TLS_KEYS, ACL_KEY = ("zookeeper.ssl.", "zookeeper.clientCnxnSocket"), "zookeeper.set.acl"
+LOGIN_FILE = "java.security.auth.login.config"
 SPOKEN = protocol.text(LINE)
 
 
@@ -55,7 +58,7 @@ def check_migration(world: World) -> Iterator[Problem]:
         yield from _apart(cluster)
         yield from _installed(cluster)
         yield from _versions(cluster)
-        yield from _secured(cluster)
+        yield from _closed_zookeeper(cluster)
 
 
 def _of(check: str, members: List[Member], reason: str, remedy: str = "") -> Problem:
@@ -135,19 +138,26 @@ def _versions(cluster: Cluster) -> Iterator[Problem]:
             )
 
 
-def _secured(cluster: Cluster) -> Iterator[Problem]:
-    """Logins, certificates and rights move with the metadata; nobody has tried it with this collection."""
-    secured = [
-        each
-        for each in cluster.nodes
-        if each.get("kafka_authorizer") is True
-        or any(listener.protocol not in ("", "PLAINTEXT") for listener in each.listeners)
-    ]
-    if secured:
-        reason = (
-            "the cluster has logins, certificates or rights, and its migration was not tried yet"
-        )
-        yield _of("migration.secured", secured, reason)
+def _closed_zookeeper(cluster: Cluster) -> Iterator[Problem]:
+    """Controllers read and write ZooKeeper as the brokers do; nobody has tried it where that needs a login."""
+    closed = [each for each in cluster.brokers if _phase(each) != IN_KRAFT and _logs_in(each)]
+    if closed:
+        reason = "it logs in to ZooKeeper, or speaks TLS to it, and such a migration was not tried"
+        yield _of("migration.secured", closed, reason)
+
+
+def _logs_in(member: Member) -> bool:
+    """Whether this broker has a login or TLS for ZooKeeper, by what runs or by what it is to get."""
+    settings: Dict[str, Any] = dict(member.product_facts("kafka").get("current") or {})
+    for name in ("kafka_config", "kafka_host_config"):
+        settings.update(member.mapping(name))
+    if any(
+        key.startswith(TLS_KEYS) or (key == ACL_KEY and str(value).lower() == "true")
+        for key, value in settings.items()
+    ):
+        return True
+    given = [*member.items("kafka_jvm_options"), *member.mapping("kafka_environment").values()]
+    return any(LOGIN_FILE in str(each) for each in given)
 
 
 # ---------------------------------------------------------------- what the plan has to know

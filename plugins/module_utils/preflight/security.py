@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Iterator, Mapping, Sequence, Set
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import OAUTHBEARER
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
@@ -143,6 +143,23 @@ def _at_the_controllers(cluster: Cluster, member: Member) -> Iterator[Problem]:
             f"nodes come to the controllers as User:{user}, and the authorizer would turn them away",
             f"add User:{user}",
         )
+    for broker in cluster.brokers[:1]:
+        lacking = _principals(broker) - _principals(member)
+        if lacking - {f"User:{user}"}:
+            yield found(
+                "settings.not_uniform",
+                member.name,
+                "kafka_super_users",
+                users,
+                f"brokers hand on what a super user asks of them, and the controllers do not know {', '.join(sorted(lacking))} as one",
+                "set kafka_super_users once for controllers and brokers alike",
+            )
+
+
+def _principals(member: Member) -> Set[str]:
+    """The super users of a node, as its authorizer names them."""
+    names = [str(each) for each in member.items("kafka_super_users")]
+    return {name if ":" in name else f"User:{name}" for name in names}
 
 
 def _client_of_the_brokers(cluster: Cluster, member: Member) -> Iterator[Problem]:

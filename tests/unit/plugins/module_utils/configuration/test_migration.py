@@ -118,3 +118,63 @@ def test_a_controller_knows_the_listener_of_the_brokers_whatever_its_own_variabl
     )
     assert found["inter.broker.listener.name"] == "INTERNAL"
     assert found["listener.security.protocol.map"] == "INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT"
+
+
+LOGIN = {
+    "mechanisms": ["SCRAM-SHA-512"],
+    "inter_broker_mechanism": "SCRAM-SHA-512",
+    "inter_broker_user": "broker",
+    "inter_broker_password": "secret",
+}
+CLOSED = {"name": "INTERNAL", "protocol": "SASL_SSL"}
+AS_BROKER = "listener.name.internal.scram-sha-512.sasl.jaas.config"
+AT_CONTROLLERS = "listener.name.controller.plain.sasl.jaas.config"
+
+
+def closed(role, phase):
+    return broker_properties(
+        3001 if role == "controller" else 1,
+        [{**LISTENER, **CLOSED}],
+        ["/data"],
+        "z1:2181/kafka",
+        3,
+        config_dir="/etc/kafka",
+        ssl={"certificate": "c", "key": "k", "ca": "a"},
+        sasl=LOGIN,
+        authorizer=True,
+        super_users=["broker", "admin"],
+        protocol="3.9" if role == "broker" else "",
+        quorum={**quorum(role), "protocol": "SASL_SSL"},
+        migration={"phase": phase, "inner": CLOSED} if phase else None,
+    )
+
+
+def test_a_controller_logs_in_at_brokers_of_zookeeper_and_brokers_at_the_controllers():
+    controller, broker = closed("controller", "migration"), closed("broker", "migration")
+    assert controller[AS_BROKER] == broker[AS_BROKER] and "secret" in broker[AS_BROKER]
+    assert controller[AT_CONTROLLERS] == broker[AT_CONTROLLERS]
+    assert controller["sasl.mechanism.inter.broker.protocol"] == "SCRAM-SHA-512"
+    assert broker["sasl.mechanism.controller.protocol"] == "PLAIN"
+    both = "INTERNAL:SASL_SSL,CONTROLLER:SASL_SSL"
+    assert {each["listener.security.protocol.map"] for each in (controller, broker)} == {both}
+    assert controller["ssl.keystore.location"] == "/etc/kafka/current/keystore.pem"
+    assert controller["super.users"] == broker["super.users"] == "User:broker;User:admin"
+
+
+def test_each_node_has_the_authorizer_of_where_its_metadata_are():
+    classes = {
+        (role, phase): closed(role, phase)["authorizer.class.name"].rpartition(".")[2]
+        for role in ("controller", "broker")
+        for phase in ("migration", "kraft")
+    }
+    assert classes == {
+        ("controller", "migration"): "StandardAuthorizer",
+        ("controller", "kraft"): "StandardAuthorizer",
+        ("broker", "migration"): "AclAuthorizer",
+        ("broker", "kraft"): "StandardAuthorizer",
+    }
+
+
+def test_after_the_last_step_a_controller_has_no_login_at_brokers_any_more():
+    assert AS_BROKER not in closed("controller", "kraft")
+    assert closed("controller", "kraft") == closed("controller", "")

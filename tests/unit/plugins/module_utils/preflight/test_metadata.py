@@ -408,6 +408,13 @@ WRONG_SECURED = {
         of_controllers(kafka_super_users=["admin"]),
         {"security.super_users": APART},
     ),
+    "controllers who do not know the admins": (
+        merge(
+            of_controllers(kafka_super_users=["User:broker"]),
+            {"all": {"children": {"kafka": {"vars": {"kafka_super_users": ["broker", "admin"]}}}}},
+        ),
+        {"settings.not_uniform": APART},
+    ),
 }
 
 

@@ -180,11 +180,32 @@ def test_what_the_plan_gets_to_know(tmp_path):
             "migration.protocol",
             BROKERS,
         ),
+        *(
+            (
+                inventory({"all": {"children": {"kafka": {"vars": closed}}}}),
+                facts(),
+                "migration.secured",
+                BROKERS,
+            )
+            for closed in (
+                {"kafka_config": {"zookeeper.ssl.client.enable": True}},
+                {"kafka_config": {"zookeeper.set.acl": True}},
+                {"kafka_jvm_options": ["-Djava.security.auth.login.config=/etc/kafka/jaas.conf"]},
+            )
+        ),
         (
-            inventory({"all": {"children": {"kafka": {"vars": {"kafka_authorizer": True}}}}}),
-            facts(),
+            inventory(),
+            facts(
+                kafka_2={
+                    "kafka/current": {
+                        "broker.id": "2",
+                        "zookeeper.connect": "z:2181/kafka",
+                        "zookeeper.clientCnxnSocket": "org.apache.zookeeper.ClientCnxnSocketNetty",
+                    }
+                }
+            ),
             "migration.secured",
-            BROKERS,
+            ["kafka-2"],
         ),
         (
             inventory(
