@@ -151,7 +151,8 @@ def _at_the_controllers(cluster: Cluster, member: Member) -> Iterator[Problem]:
                 member.name,
                 "kafka_super_users",
                 users,
-                f"brokers hand on what a super user asks of them, and the controllers do not know {', '.join(sorted(lacking))} as one",
+                "brokers hand on what a super user asks of them, and the controllers do not know "
+                f"{', '.join(sorted(lacking))} as one",
                 "set kafka_super_users once for controllers and brokers alike",
             )
 
