@@ -17,55 +17,14 @@ import time
 import pytest
 import yaml
 
-from tests.local.certificates import make_certificates
-from tests.local.support import CHECKOUT, LocalCluster, Unsafe
+from tests.local.closed import CONTROLLERS, INVENTORY, secure
+from tests.local.support import CHECKOUT, LocalCluster
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
 from tests.support.watching import cluster_is_whole
 
-INVENTORY = "tests/local/inventories/secured-kraft"
 OF_ZOOKEEPER = "tests/local/inventories/secured"
-USERS = ("broker", "admin", "alice")
-SCRAM = "SCRAM-SHA-512"
 TOPIC = "orders"
-CONTROLLERS = {"controller-1": 101}
-
-
-def _secured(cluster, version):
-    """Give the cluster its certificates and passwords; nothing is deployed yet."""
-    passwords = {user: secrets.token_urlsafe(9) + " \"$\\'#=,[]:{{" + user for user in USERS}
-    folder = cluster.overlay / "certificates"
-    folder.mkdir()
-    make_certificates(folder, [*cluster.brokers, *CONTROLLERS])
-    cluster.configure("all", kafka_version=version)
-    for group in ("kafka", "controllers"):
-        told = {user: Unsafe(text) for user, text in passwords.items()}
-        cluster.configure(
-            group,
-            secured_certificates=str(folder),
-            secured_passwords=told,
-            kafka_sasl={
-                "mechanisms": [SCRAM],
-                "inter_broker_user": "broker",
-                "inter_broker_password": told["broker"],
-                "users": {user: told[user] for user in ("admin", "alice")},
-            },
-            kafka_client_security={
-                "security_protocol": "SASL_SSL",
-                "sasl_mechanism": SCRAM,
-                "sasl_username": "admin",
-                "sasl_password": told["admin"],
-                "ssl_ca": "{{ kafka_ssl.ca }}",
-            },
-        )
-    cluster.client_settings = {
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": SCRAM,
-        "sasl.username": "admin",
-        "sasl.password": passwords["admin"],
-        "ssl.ca.location": str(folder / "ca.crt"),
-    }
-    return passwords
 
 
 def _answers(port):
@@ -129,7 +88,7 @@ def test_closed_from_the_start(next_offset, version, rolls):
     from confluent_kafka.admin import AdminClient
 
     with LocalCluster(next_offset(), inventory=INVENTORY) as cluster:
-        passwords = _secured(cluster, version)
+        passwords = secure(cluster, version)
         run = cluster.deploy(
             *("-vvv", "--diff", "-e", "flow_validation_records=3000"), validation="always"
         )
@@ -215,7 +174,7 @@ def test_logins_and_rights_move_with_the_metadata(next_offset):
 
     said = []
     with LocalCluster(next_offset(), inventory=OF_ZOOKEEPER) as cluster:
-        passwords = _secured(cluster, "3.9.2")
+        passwords = secure(cluster, "3.9.2")
         passwords["bob"] = secrets.token_urlsafe(12)
 
         def play(playbook, *arguments):

@@ -10,8 +10,10 @@ import re
 import signal
 
 import pytest
+import yaml
 
-from tests.local.support import LocalCluster
+from tests.local.closed import INVENTORY, secure
+from tests.local.support import LocalCluster, files_below
 from tests.support.outside import wait_until
 from tests.support.processes import commands
 
@@ -96,3 +98,34 @@ def test_it_ends_with_its_cluster(next_offset):
         assert program(cluster) and watch.exists(), looked.text
         cluster.play(*confirmed)
         assert program(cluster) is None and not watch.exists()
+
+
+def test_it_watches_a_closed_cluster_from_another_host(next_offset):
+    """The job is brought there, logs in as the modules do, and shows its password nowhere."""
+    with LocalCluster(next_offset(), inventory=INVENTORY) as cluster:
+        passwords = secure(cluster, "4.3.1")
+        other = {"ansible_connection": "local"}
+        (cluster.overlay / "hosts.yml").write_text(
+            yaml.safe_dump({"all": {"hosts": {"another": other}}})
+        )
+        cluster.deploy()
+        elsewhere = ("-e", "kafka_admin_host=another")
+        runs = [cluster.play("watch.yml", *SOON, *elsewhere, "-vvv", "--diff")]
+        runs.append(cluster.play("watch.yml", *SOON, *elsewhere))
+        assert runs[-1].changed() == 0, runs[-1].text
+        wait_until(lambda: status(cluster)["counts"]["arrived"] > 50, 120, "records have arrived")
+        watch = cluster.home / "reports" / cluster.name / "watch"
+        line = commands()[program(cluster)]
+        assert f"{watch}/job/watch.py" in line, "it does not need the checkout"
+        seen = status(cluster)
+        assert seen["counts"]["lost"] == 0 and not seen["alarms"], seen
+        told = [run.text for run in runs] + list(commands().values())
+        for path in files_below(watch):
+            if path.suffix in (".json", ".html", ".prom", ".log"):
+                told.append(path.read_text(errors="replace"))
+            elif passwords["admin"] in path.read_text(errors="replace"):
+                assert path.stat().st_mode & 0o077 == 0, path
+        assert not [each for each in told if passwords["admin"] in each]
+        cluster.play("watch.yml", "-e", "watch=absent", *elsewhere)
+        assert program(cluster) is None and not watch.exists()
+        assert "kafkaops-watch" not in topics(cluster)
