@@ -194,13 +194,15 @@ def test_logins_and_rights_move_with_the_metadata(next_offset):
             )
 
         def granted(user):
-            for future in cluster.admin().create_acls([binding(user)]).values():
+            admin = cluster.admin()  # what it has sent ends with it
+            for future in admin.create_acls([binding(user)]).values():
                 future.result(30)
 
         def made(user):
             info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
             wish = UserScramCredentialUpsertion(user, info, passwords[user].encode())
-            for future in cluster.admin().alter_user_scram_credentials([wish]).values():
+            admin = cluster.admin()
+            for future in admin.alter_user_scram_credentials([wish]).values():
                 future.result(30)
 
         def sees(user, server):
@@ -245,7 +247,8 @@ def test_logins_and_rights_move_with_the_metadata(next_offset):
         assert not traffic.failed and traffic.lost() == []
         may(alice=True, bob=True)
         wish = binding("alice", AclBindingFilter)
-        for future in cluster.admin().delete_acls([wish]).values():
+        admin = cluster.admin()
+        for future in admin.delete_acls([wish]).values():
             assert len(future.result(30)) == 1
         play("migrate_to_kraft.yml", "-e", "migrate=finish")
         may(alice=False, bob=True)

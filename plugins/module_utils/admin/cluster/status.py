@@ -17,6 +17,8 @@ PARTITIONS_SHOWN = 20
 NOT_ASKED = "not asked"
 NOT_REACHED = "host not reached"
 DOWN = "down"
+# Of a controller that runs, while brokers have their metadata in ZooKeeper and cannot hand on the question.
+QUORUM_NOT_ASKED = "running"
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> List[str]:
@@ -50,7 +52,7 @@ def status(
     `instances`: dicts `name role id asked process`. `process` is the result of jvm_instance, without
     `running` where the host could not be asked; `asked` is false for hosts outside of the run.
     `servers`: the result list of zookeeper_info; `cluster`: the result of kafka_cluster_info, with the
-    quorum in KRaft mode, or None;
+    quorum in KRaft mode, or None; its `quorum_asked` is false where nobody could be asked for one;
     `notes`: lines about an upgrade that is not over (see preflight.upgrades), and who holds the lock.
     The last line sums up; `good` is whether every instance runs, every partition is in sync and every voter keeps up.
     """
@@ -180,6 +182,8 @@ def _seen(
         answers = [each for each in servers if each.get("id") is not None]
         return next((each.get("role") for each in answers if int(each["id"]) == number), None)
     if item["role"] == "controller":
+        if not cluster.get("quorum_asked", True):
+            return QUORUM_NOT_ASKED
         quorum = cluster.get("quorum") or {}
         votes = {each["id"] for each in quorum.get("voters") or () if each["keeps_up"]}
         if number not in votes:

@@ -452,6 +452,17 @@ def test_the_status_of_controllers_that_are_no_brokers(keeps_up, process, state,
     assert lines[-1] == last
 
 
+@pytest.mark.parametrize(
+    "process, last",
+    [(running(), "All 2 instances run."), ({"running": False}, "ATTENTION: down: c1.")],
+)
+def test_the_status_of_controllers_before_the_brokers_are_theirs(process, last):
+    """A broker with its metadata in ZooKeeper knows of no quorum, and nobody is blamed for that."""
+    rows = [instance("k1", "kafka", 1, running()), instance("c1", "controller", 101, process)]
+    seen = {"reachable": True, "controller": None, "brokers": [{"id": 1}], "quorum_asked": False}
+    assert status(rows, [], seen)["lines"][-1] == last
+
+
 def test_the_status_tells_of_an_upgrade_that_is_not_over():
     rows = [instance("k1", "kafka", 1, running())]
     cluster = {"reachable": True, "controller": 1, "brokers": [{"id": 1}]}
