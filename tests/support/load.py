@@ -63,6 +63,7 @@ SAME_STEPS = {
     "upgrade in KRaft mode, controllers apart": "upgrade in KRaft mode",
     "finalising after the previous release": "finalising",
     "migration to KRaft, killed and resumed": "migration to KRaft",
+    "migration taken back, killed and resumed": "migration taken back",
     "upgrade of ZooKeeper": "servers of ZooKeeper alone",
     "rollback of ZooKeeper": "servers of ZooKeeper alone",
     "a ZooKeeper server with a new disk": "servers of ZooKeeper alone",
