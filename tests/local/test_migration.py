@@ -211,11 +211,11 @@ def test_dual_write_and_back(migrated):
 
     plan = migrated.play("migrate_back.yml", "--check")
     assert "1. Stop the controllers" in said(plan) and plan.changed() == 0
+    migrated.controllers = {}
     with Load(migrated, TOPIC, "migration taken back, killed and resumed") as load:
         killed_when(migrated, "migrate_back.yml", "zookeeper")
         anew = said(forward(migrated, "--check"))
         assert "1. Start the controllers" in anew, "theirs are deleted, so it could begin anew"
-        migrated.controllers = {}
         run = migrated.play("migrate_back.yml", "-e", "prove=true")
     assert sorted(load.watch.check()) == sorted(migrated.brokers), load.watch.events
     assert "PASS: " in run.text, run.text[-5000:]
