@@ -18,7 +18,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kaf
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.migration import (
     MIGRATING,
-    phase_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.protocol import line
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.storage import (
@@ -40,6 +39,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     World,
     effective_properties,
     in_zookeeper,
+    phase_in_force,
     quorum_of,
     roles_of,
     variable_of,
@@ -70,17 +70,18 @@ def check_metadata(world: World) -> Iterator[Problem]:
     """The mode of each cluster, its controllers, and what is on the disks of a KRaft cluster."""
     yield from _unknown_leavers(world)
     for cluster in world.clusters:
-        under_way = _is_under_way(cluster)
-        if under_way and not world.migrates:
-            yield from _migrating(world, cluster)
-        if not (under_way or world.migrates):
+        under_way = _under_way(cluster)
+        settled = not (under_way or world.migrates)
+        if settled:
             yield from _mode_in_force(cluster)
+        elif not world.migrates:
+            yield from _migrating(world, cluster, under_way)
         if not cluster.kraft:
             yield from _controllers_of_zookeeper_mode(cluster)
             yield from _no_controllers(cluster)
             continue
         yield from _not_yet(world, cluster)
-        if not (under_way or world.migrates):
+        if settled:
             yield from _zookeeper_servers(cluster)
         yield from _quorum(cluster)
         yield from _controller_listener(cluster)
@@ -127,19 +128,12 @@ def _mode_in_force(cluster: Cluster) -> Iterator[Problem]:
             )
 
 
-def _is_under_way(cluster: Cluster) -> bool:
-    """Whether any node takes part in a migration from ZooKeeper to KRaft that has not ended."""
-    return any(
-        phase_of(each.product_facts("kafka").get("current")) == MIGRATING for each in cluster.nodes
-    )
+def _under_way(cluster: Cluster) -> List[str]:
+    """The nodes that take part in a migration from ZooKeeper to KRaft that has not ended."""
+    return [each.name for each in cluster.nodes if phase_in_force(each) == MIGRATING]
 
 
-def _migrating(world: World, cluster: Cluster) -> Iterator[Problem]:
-    hosts = [
-        each.name
-        for each in cluster.nodes
-        if phase_of(each.product_facts("kafka").get("current")) == MIGRATING
-    ]
+def _migrating(world: World, cluster: Cluster, hosts: List[str]) -> Iterator[Problem]:
     yield found(
         "metadata.migrating",
         hosts,

@@ -20,7 +20,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration imp
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.migration import (
     IN_KRAFT,
     LINE,
-    phase_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import identities
@@ -34,6 +33,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.upgrade
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     Cluster,
     World,
+    phase_in_force,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
@@ -66,10 +66,6 @@ def _of(check: str, members: List[Member], reason: str, remedy: str = "") -> Pro
     return found(check, [each.name for each in members], "kafka_metadata", value, reason, remedy)
 
 
-def _phase(member: Member) -> str:
-    return phase_of(member.product_facts("kafka").get("current"))
-
-
 def _whole(cluster: Cluster) -> Iterator[Problem]:
     outside = [each for each in cluster.nodes if not each.in_play]
     if outside:
@@ -87,12 +83,12 @@ def _apart(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _installed(cluster: Cluster) -> Iterator[Problem]:
-    bare = [each for each in cluster.brokers if not _phase(each)]
+    bare = [each for each in cluster.brokers if not phase_in_force(each)]
     if bare:
         yield _of(
             "migration.not_installed", bare, "no broker was ever started here by this collection"
         )
-    here = [each for each in cluster.brokers if _phase(each) not in ("", IN_KRAFT)]
+    here = [each for each in cluster.brokers if phase_in_force(each) not in ("", IN_KRAFT)]
     if here and not cluster.servers:
         reason = "the broker has its metadata in ZooKeeper, and the inventory has no servers of it"
         yield _of("migration.no_servers", here, reason)
@@ -113,7 +109,7 @@ def _versions(cluster: Cluster) -> Iterator[Problem]:
                 " releases come after the migration",
             )
     for member in cluster.brokers:
-        if _phase(member) in ("", IN_KRAFT):
+        if phase_in_force(member) in ("", IN_KRAFT):
             continue
         spoken = speaker(member).speaks
         written = next(
@@ -140,7 +136,9 @@ def _versions(cluster: Cluster) -> Iterator[Problem]:
 
 def _closed_zookeeper(cluster: Cluster) -> Iterator[Problem]:
     """Controllers read and write ZooKeeper as the brokers do; nobody has tried it where that needs a login."""
-    closed = [each for each in cluster.brokers if _phase(each) != IN_KRAFT and _logs_in(each)]
+    closed = [
+        each for each in cluster.brokers if phase_in_force(each) != IN_KRAFT and _logs_in(each)
+    ]
     if closed:
         reason = "it logs in to ZooKeeper, or speaks TLS to it, and such a migration was not tried"
         yield _of("migration.secured", closed, reason)
@@ -167,7 +165,7 @@ def nodes_of(cluster: Cluster) -> Tuple[Node, ...]:
     """Brokers, then controllers, by what runs and what is on their disks."""
     ids = identities(cluster)[0]
     return tuple(
-        Node(each.name, ids[each.name], each.is_broker, _phase(each), each.alive("kafka"))
+        Node(each.name, ids[each.name], each.is_broker, phase_in_force(each), each.alive("kafka"))
         for each in cluster.nodes
     )
 

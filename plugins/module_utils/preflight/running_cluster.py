@@ -60,15 +60,16 @@ def question(
     admin = some[0].text("kafka_admin_listener")
     # Where they are now, and where they will be: a port may be about to change, or half changed.
     places = [*addresses_in_effect(some), *bootstrap_servers(listeners, admin).split(",")]
+    # Brokers that have their metadata in ZooKeeper know of no quorum, also while they migrate.
+    quorum = cluster.kraft and not any(map(in_zookeeper, brokers))
     asked: Dict[str, Any] = {
         "bootstrap_servers": list(dict.fromkeys(places)),
         "timeout": ASK_SECONDS,
         "missing_ok": True,
         "overrides": True,
         "every_view": True,
-        # Brokers that have their metadata in ZooKeeper know of no quorum, also while they migrate.
-        "quorum": cluster.kraft and not any(map(in_zookeeper, brokers)),
-        "features": cluster.kraft and not any(map(in_zookeeper, brokers)),
+        "quorum": quorum,
+        "features": quorum,
     }
     if topics:
         declared, _refusals = parse_topics(cluster.brokers[0].items("kafka_topics"))

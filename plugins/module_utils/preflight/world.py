@@ -343,10 +343,14 @@ def quorum_of(
     }
 
 
+def phase_in_force(member: Member) -> str:
+    """How far a node is from ZooKeeper to KRaft, by the configuration in force: see configuration.migration."""
+    return phase_of(member.product_facts("kafka").get("current"))
+
+
 def in_zookeeper(member: Member) -> bool:
     """Whether a broker has its metadata in ZooKeeper by the configuration in force; it knows of no quorum then."""
-    current = member.product_facts("kafka").get("current")
-    return phase_of(current) in (IN_ZOOKEEPER, MIGRATING)
+    return phase_in_force(member) in (IN_ZOOKEEPER, MIGRATING)
 
 
 def roles_of(member: Member) -> List[str]:

@@ -100,10 +100,6 @@ class MigrationPlan:
     refusals: Tuple[Problem, ...] = ()
     after: Tuple[str, ...] = ()
 
-    def hosts_of(self, name: str) -> Tuple[str, ...]:
-        """The hosts of a step, none where it is not in the plan."""
-        return next((each.hosts for each in self.steps if each.name == name), ())
-
 
 _TOLD = {
     CONTROLLERS: "Start the controllers, which then wait for the brokers: {}.",

@@ -404,7 +404,7 @@ class Cluster:
         )
         found = {}
         for place, future in answers.items():
-            answer = _answered(place, future.result(self._timeout))
+            answer = _answered(place, future.result(self._timeout), least=0)
             epoch = answer.leader_epoch
             found[place.partition] = (
                 answer.offset,
@@ -428,11 +428,12 @@ class Cluster:
         return {key: entries[key].value for key in keys if key in entries}
 
 
-def _answered(place, answer):
+def _answered(place, answer, least: int = -1):
     """The answer, unless it is none: of a leader that has died librdkafka 2.16.0 says offset -1001, and no
-    error. Taken for an offset, it would mean a partition without records.
+    error. Taken for an offset, it would mean a partition without records. `least`: 0 where there is always
+    an offset; asked by time, -1 is an answer, too.
     """
-    if answer.offset < -1:
+    if answer.offset < least:
         raise LookupError(f"the leader of partition {place.partition} does not answer")
     return answer
 
