@@ -5,7 +5,8 @@
 Floor: a script of confluent-kafka that knows what to do and does it, in batches of 500. It looks at nothing
 before and at nothing afterwards, but for `unchanged`, where looking is the work. Ours: a playbook with one
 task, which returns when every broker knows; `known`: the floor, and the time from its end until then, as a
-bystander sees it (to look takes half a second, too). Nothing begins before the brokers have ended what the step
+bystander sees it (to look takes half a second, too): all topics with their leaders, or none, and the setting
+that was changed. Nothing begins before the brokers have ended what the step
 before has left them: logs are deleted a minute after their topic. Ansible's start: the same playbook, with the same
 variables, and a ping instead. Each step is the whole process. Printed are medians of seconds with their ratio
 to the floor, and to `known`, plus Ansible's start; seconds that the
@@ -178,14 +179,18 @@ def module_cost(directory: Path, servers: str, declared: list) -> tuple:
 # ---------------------------------------------------------------- the tables
 
 
-def settle(cluster: BareCluster, prefix: str, count: int) -> float:
-    """Wait until each broker has so many topics with this prefix; returns the seconds.
+def settle(cluster: BareCluster, prefix: str, count: int, step: str = "") -> float:
+    """Wait until each broker has so many topics with this prefix, as the step leaves them; returns the seconds.
 
     Waits then, without counting it, until the brokers rest.
     """
     begun = time.monotonic()
     for server in cluster.bootstrap_servers.split(","):
         wait_until(lambda server=server: whole(server, prefix, count), 120, f"{server} knows them")
+    if step == "alter":
+        names = [f"{prefix}-{number:05}" for number in range(count)]
+        value = str(SECONDS[step] * 1000)
+        wait_until(lambda: in_force(cluster, names, value), 120, "the setting is in force")
     seconds = time.monotonic() - begun
     if not count:
         wait_until(lambda: not logs_left(cluster, prefix), 300, f"logs of {prefix} are deleted")
@@ -218,6 +223,28 @@ def whole(server: str, prefix: str, count: int) -> bool:
     return told is not None and led == len(mine) == count
 
 
+def in_force(cluster: BareCluster, names: list, value: str) -> bool:
+    """Whether each broker itself tells that all of these topics have this retention, in milliseconds."""
+    from kafka.admin import ConfigResourceType, KafkaAdminClient
+    from kafka.protocol.admin import DescribeConfigsRequest
+
+    asked = [(ConfigResourceType.TOPIC, name, ["retention.ms"]) for name in names]
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers.split(","))
+
+    async def told() -> list:
+        brokers = range(1, cluster.brokers + 1)
+        questions = [DescribeConfigsRequest(resources=asked, min_version=1) for _broker in brokers]
+        sent = [admin._manager.send(question, each) for question, each in zip(questions, brokers)]
+        return [await answer for answer in sent]
+
+    try:
+        answers = admin._manager.run(told)
+    finally:
+        admin.close()
+    topics = [topic for answer in answers for topic in answer.results]
+    return all(setting.value == value for topic in topics for setting in topic.configs)
+
+
 def compare(directory: Path, cluster: BareCluster, topics: int, rounds: int) -> None:
     """Print the table of the four steps."""
     servers = cluster.bootstrap_servers
@@ -242,7 +269,7 @@ def compare(directory: Path, cluster: BareCluster, topics: int, rounds: int) -> 
                     expected = "changed=0" if step == "unchanged" else "changed=1"
                     assert expected in cost.output, cost.output
                 found.setdefault((who, step), []).append(cost)
-                more = settle(cluster, prefix, 0 if step == "delete" else topics)
+                more = settle(cluster, prefix, 0 if step == "delete" else topics, step)
                 if who == "floor":
                     known = cost.seconds + (0 if step == "unchanged" else more)
                     found.setdefault(("known", step), []).append(replace(cost, seconds=known))

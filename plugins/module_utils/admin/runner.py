@@ -21,7 +21,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
-POLL_SECONDS = 0.25
+POLL_SECONDS = 0.1
 # How long a snapshot may stay out of date: brokers learn of changes one after another.
 STALE_SECONDS = 30.0
 

@@ -58,19 +58,39 @@ def test_the_action_returns_what_the_module_returns(cluster, name, tmp_path, opt
     assert here["lenient"]["changed"] == bool(options)
 
 
-def test_what_is_not_for_the_action_is_left_to_the_module(cluster, name, tmp_path):
-    """Arguments that are refused, in Ansible's words; and a change: a killed run leaves a module to its end."""
+def test_what_the_action_changes_is_what_the_module_changes(cluster, name, tmp_path):
+    """Created, other settings, removed: also of a list that is long."""
     reached = {"bootstrap_servers": cluster.bootstrap_servers}
-    new = {"name": name + "-{{ inventory_hostname }}", "partitions": 2, "replication_factor": 3}
+    names = [f"{name}-{{{{ inventory_hostname }}}}-{number}" for number in range(120)]
+    new = [{"name": each, "partitions": 1, "replication_factor": 3} for each in names]
     asked = {
-        "wrong": {**reached, "topics": [new], "config_mode": "both"},
-        "missing": reached,
-        "new": {**reached, "topics": [new]},
+        "new": {**reached, "topics": new},
+        "again": {**reached, "topics": new},
+        "longer": {**reached, "topics": [{**each, "retention": "8d"} for each in new]},
+        "gone": {
+            **reached,
+            "topics": [{"name": each, "state": "absent"} for each in names],
+            "allow": ["delete"],
+        },
     }
-    output, here, sent = both(tmp_path, MODULE, asked, unsendable=False)
-    assert here["wrong"]["failed"] and here["missing"]["failed"] and here["new"]["changed"], output
+    output, here, sent = both(tmp_path, MODULE, asked)
+    assert [here[each]["changed"] for each in asked] == [True, False, True, True], output
+    assert len(here["longer"]["plan"]["changes"]) == len(names)
     text = json.dumps(told(here)).replace(f"{name}-here", f"{name}-sent")
     assert json.loads(text) == told(sent)
+
+
+def test_what_is_not_for_the_action_is_left_to_the_module(cluster, name, tmp_path):
+    """Arguments that are refused, in Ansible's words."""
+    reached = {"bootstrap_servers": cluster.bootstrap_servers}
+    topic = {"name": name, "partitions": 2, "replication_factor": 3}
+    asked = {
+        "wrong": {**reached, "topics": [topic], "config_mode": "both"},
+        "missing": reached,
+    }
+    output, here, sent = both(tmp_path, MODULE, asked, unsendable=False)
+    assert here["wrong"]["failed"] and here["missing"]["failed"], output
+    assert told(here) == told(sent)
 
 
 def secured(cluster, certificate, listener):
