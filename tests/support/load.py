@@ -123,6 +123,9 @@ class Group(threading.Thread):
             group_id=f"load-{random.getrandbits(32):x}",
             auto_offset_reset="earliest",
             session_timeout_ms=10000,
+            # Both groups together fetched a thousand times a second, which kept another core busy.
+            fetch_min_bytes=100_000,
+            fetch_wait_max_ms=200,
         )
         self._consumer, self._topic, self._done = Consumer(settings), topic, threading.Event()
         self.ready, self.values = False, set()
