@@ -236,7 +236,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
 
-    from tests.support.bare_cluster import KAFKA_VERSION, unpack_release
+    from tests.support.bare_cluster import KAFKA_VERSION
+    from tests.support.releases import unpack_release
 
     with contextlib.ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafkaops-bench-")))

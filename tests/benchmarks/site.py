@@ -25,7 +25,8 @@ import time
 from pathlib import Path
 
 from tests.benchmarks.preflight import processor_seconds
-from tests.support.bare_cluster import BareCluster, ensure_archive
+from tests.support.bare_cluster import BareCluster
+from tests.support.releases import ensure_archive
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PLAYBOOK = Path(sys.executable).parent / "ansible-playbook"

@@ -19,10 +19,8 @@ What it starts it stops, by process id; what it did not start it never touches.
 from __future__ import annotations
 
 import argparse
-import atexit
 import base64
 import contextlib
-import functools
 import json
 import os
 import shutil
@@ -30,21 +28,23 @@ import signal
 import socket
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+from tests.support.releases import SHARED, shared_alone, shared_release
+
 KAFKA_VERSION = "3.9.2"
 KRAFT_VERSION = "4.3.1"
 ZOOKEEPER_VERSION = "3.9.5"
-SCALA_VERSION = "2.13"
 
 # Short-lived JVMs on few cores: start-up cost counts, peak throughput does not (C1 only).
 JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true")
+
+# A JVM that cannot use an archive goes on without it, and is not to say so.
+QUIET = ("-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 LOG4J = """log4j.rootLogger=INFO, file
 log4j.appender.file=org.apache.log4j.FileAppender
@@ -69,66 +69,6 @@ LOGBACK = """<configuration>
   <root level="INFO"><appender-ref ref="file"/></root>
 </configuration>
 """
-
-
-def cache_directory() -> Path:
-    """Where archives are: $KAFKAOPS_CACHE, by default below the user's cache directory."""
-    return Path(os.environ.get("KAFKAOPS_CACHE") or Path.home() / ".cache" / "kafkaops")
-
-
-def release_name(product: str, version: str) -> str:
-    """Name of a release's archive and of its one top directory."""
-    return f"kafka_{SCALA_VERSION}-{version}" if product == "kafka" else f"{product}-{version}"
-
-
-def ensure_archive(product: str, version: str) -> Path:
-    """Path of a release's archive; assembled by our own `distribution` module if it is missing."""
-    archive = cache_directory() / "archives" / f"{release_name(product, version)}.tgz"
-    if archive.exists():
-        return archive
-    arguments = {
-        "product": product,
-        "version": version,
-        "source": "maven",
-        "cache_dir": str(cache_directory()),
-    }
-    if product == "kafka":
-        arguments["scala_version"] = SCALA_VERSION
-    ansible = Path(sys.executable).with_name("ansible")
-    done = subprocess.run(
-        [
-            *(str(ansible), "localhost", "-c", "local", "-i", "localhost,"),
-            *("-e", f"ansible_python_interpreter={sys.executable}"),
-            *("-m", "kafkaops.cluster.distribution", "-a", json.dumps(arguments)),
-        ],
-        cwd=CHECKOUT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode or not archive.exists():
-        raise RuntimeError(f"no archive {archive}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return archive
-
-
-def unpack_release(product: str, version: str, directory: Path) -> Path:
-    """Unpack a release below a directory; returns the release directory."""
-    release = directory / release_name(product, version)
-    if not release.exists():
-        directory.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(ensure_archive(product, version)) as archive:
-            # Python has the filter since 3.11.4; the archive is our own
-            safe = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
-            archive.extractall(directory, **safe)
-    return release
-
-
-@functools.cache
-def shared_releases() -> Path:
-    """The folder of the releases that this process has unpacked, once for all of its clusters; it goes with it."""
-    folder = tempfile.mkdtemp(prefix="kbr-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
 
 
 @dataclass
@@ -298,14 +238,15 @@ class BareCluster:
     def start(self) -> BareCluster:
         """Prepare, start everything together, and wait until every broker is registered."""
         started = time.monotonic()
-        self.kafka_release = self.kafka_release or unpack_release(
-            "kafka", self.kafka_version, shared_releases()
-        )
+        shared = self.kafka_release is None and self.zookeeper_release is None
+        self.kafka_release = self.kafka_release or shared_release("kafka", self.kafka_version)
         if not self.kraft:
-            self.zookeeper_release = self.zookeeper_release or unpack_release(
-                "zookeeper", ZOOKEEPER_VERSION, shared_releases()
+            self.zookeeper_release = self.zookeeper_release or shared_release(
+                "zookeeper", ZOOKEEPER_VERSION
             )
         self._refuse_used_ports()
+        if shared and not self.kafka_flags and not self.zookeeper_flags:
+            self._share_class_data()
         try:
             if self.kraft:
                 self._prepare_kraft()
@@ -322,6 +263,45 @@ class BareCluster:
             self.stop()
             raise
         return self
+
+    def _share_class_data(self) -> None:
+        """Have the JVMs load their classes from archives, which a small cluster on these ports writes at first.
+
+        A broker works two seconds less until it serves, and so do Kafka's own tools. Only of the releases that
+        tests use all the time.
+        """
+        if self.kafka_version not in (KAFKA_VERSION, KRAFT_VERSION):
+            return
+        mode = "kraft" if self.kraft else "zookeeper"
+        archives = [
+            SHARED / f"{product}-{self.kafka_version}-{mode}.jsa"
+            for product in ("kafka", "zookeeper")
+        ]
+        with shared_alone():
+            if not archives[0].exists():
+                drafts = [f"-XX:ArchiveClassesAtExit={archive}.draft" for archive in archives]
+                with tempfile.TemporaryDirectory(prefix="kbt-") as folder:
+                    small = replace(
+                        self,
+                        directory=Path(folder),
+                        brokers=1,
+                        zookeepers=1,
+                        broker_config={},
+                        extra_listeners={},
+                        proxied=(),
+                        kafka_flags=(drafts[0], *QUIET),
+                        zookeeper_flags=(drafts[1], *QUIET),
+                        timings={},
+                    )
+                    small.start().stop(graceful=True)
+                for archive in reversed(archives):
+                    with contextlib.suppress(
+                        FileNotFoundError
+                    ):  # without ZooKeeper, or killed at its end
+                        Path(f"{archive}.draft").rename(archive)
+        self.kafka_flags, self.zookeeper_flags = (
+            (f"-XX:SharedArchiveFile={archive}", *QUIET) for archive in archives
+        )
 
     def stop(self, graceful: bool = False) -> None:
         """End all of it; brokers first, then the ensemble.

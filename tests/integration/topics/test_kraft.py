@@ -21,10 +21,9 @@ from tests.support.bare_cluster import (
     LOG4J2,
     BareCluster,
     Instance,
-    shared_releases,
-    unpack_release,
 )
 from tests.support.outside import wait_until
+from tests.support.releases import shared_release
 from tests.support.run_module import Modules, run_module
 
 
@@ -130,7 +129,7 @@ def test_features_are_raised_and_never_lowered(modules, kraft):
 @pytest.mark.parametrize("line", sorted(features.LEVELS))
 def test_the_levels_of_a_release_are_those_that_kafkas_own_tool_sets(line):
     """But for the quorum's, which nobody should change by the way."""
-    release = unpack_release("kafka", KRAFT_VERSION, shared_releases())
+    release = shared_release("kafka", KRAFT_VERSION)
     told = subprocess.run(
         [release / "bin" / "kafka-features.sh", "version-mapping"]
         + ["--release-version", ".".join(map(str, line))],
