@@ -411,9 +411,14 @@ def smoke(session):
 
 @nox.session
 def local(session):
-    """End to end on this machine: site.yml, kills, changes, removal."""
+    """End to end on this machine: site.yml, kills, state, proofs, removal."""
     provide(session, "kcat.sh", needed=False)
     run_pytest(session, "tests/local")
+
+
+pytest_part(
+    "rolls", "tests/rolls", "Changes of a live cluster on this machine: rolls, upgrades, kills."
+)
 
 
 @nox.session
@@ -477,10 +482,10 @@ def package(session):
                     "in the tarball, but not part of the collection: " + ", ".join(unwanted)
                 )
             inventory = str(installed / "inventories" / "local")
-            for playbook in sorted((installed / "playbooks").glob("*.yml")):
-                name = f"{collection}.{playbook.stem}"
-                check = ["ansible-playbook", "-i", inventory, name, "--syntax-check"]
-                session.run(*check, env=env, external=True)
+            playbooks = sorted((installed / "playbooks").glob("*.yml"))
+            names = [f"{collection}.{playbook.stem}" for playbook in playbooks]
+            check = ["ansible-playbook", "-i", inventory, *names, "--syntax-check"]
+            session.run(*check, env=env, external=True)
             check_docs = [sys.executable, ROOT / "scripts" / "check_docs_render.py"]
             session.run(*map(str, check_docs), env=env, external=True)
 

@@ -13,7 +13,11 @@ import pytest
 from tests.support import load
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TESTS = sorted([*(ROOT / "tests" / "local").glob("*.py"), *(ROOT / "molecule").rglob("test_*.py")])
+TESTS = sorted(
+    path
+    for folder in ("tests/local", "tests/rolls", "molecule")
+    for path in (ROOT / folder).rglob("*.py")
+)
 BENCHMARKS = sorted(path.stem for path in (ROOT / "tests" / "benchmarks").glob("*.py"))
 
 

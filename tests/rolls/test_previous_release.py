@@ -20,8 +20,8 @@ import yaml
 from tests.local.certificates import make_certificates
 from tests.local.support import CHECKOUT, OFFSET, LocalCluster
 from tests.local.test_secured import as_user
-from tests.local.test_upgrade import NEW, NEW_ZOOKEEPER, OLD, OLD_ZOOKEEPER, ensemble_runs, in_force
 from tests.local.watching import changed
+from tests.rolls.test_upgrade import NEW, NEW_ZOOKEEPER, OLD, OLD_ZOOKEEPER, ensemble_runs, in_force
 from tests.support.load import Load
 from tests.support.outside import wait_until
 from tests.support.watching import cluster_is_whole

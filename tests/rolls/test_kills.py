@@ -16,9 +16,9 @@ import pytest
 
 from tests.local.support import OFFSET, LocalCluster, start_ticks
 from tests.local.watching import ensemble_is_whole, modes, registered_at, zookeeper_mode
-from tests.support.bare_cluster import cache_directory
 from tests.support.outside import wait_until
 from tests.support.processes import kill_run
+from tests.support.releases import cache_directory
 from tests.support.traffic import Traffic
 from tests.support.watching import Watch, cluster_is_whole
 
