@@ -46,6 +46,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.finding
     reported,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.firewall import CHOICE
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.formats import (
+    fresh_cluster_id,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.host_facts import (
     ARGUMENTS,
     host_facts,
@@ -73,9 +76,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
     facts_request,
     names_to_resolve,
     read_member,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.metadata import (
-    fresh_cluster_id,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network_facts import (
     held_sockets,

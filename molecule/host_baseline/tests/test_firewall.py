@@ -117,6 +117,23 @@ def test_who_is_let_in_where(source, target, port, seen):
     assert tried(source, target, port) == seen
 
 
+def test_with_limit_a_host_gets_all_its_rules_and_the_others_are_left_alone():
+    """Whom a host lets in is said by the whole inventory, also of hosts that the run is without."""
+    before = {name: sorted(ruleset(name).split()) for name in (NFT, FIREWALLD)}
+    rule = f'rule priority="2" port port="{BROKERS}" protocol="tcp" reject'
+    inside(FIREWALLD, f"firewall-cmd -q --policy={ours(FIREWALLD)} --remove-rich-rule='{rule}'")
+    inside(NFT, f"nft flush table inet {ours(NFT)}")
+    said = play(FIREWALL, "--limit", NFT, inventory="host_baseline")
+    assert changed(said) == {NFT: 1}
+    assert sorted(ruleset(NFT).split()) == before[NFT]
+    assert tried(FIREWALLD, NFT, BROKERS) == "open" and tried(CLIENT, NFT, CLIENTS) == "open"
+    assert sorted(ruleset(FIREWALLD).split()) != before[FIREWALLD]
+    assert changed(play(FIREWALL, "--limit", NFT, inventory="host_baseline")) == {NFT: 0}
+
+    play(FIREWALL, "--limit", FIREWALLD, inventory="host_baseline")
+    assert {name: sorted(ruleset(name).split()) for name in before} == before
+
+
 def test_what_is_changed_by_hand_is_put_right_and_what_is_not_stated_any_more_goes_last():
     before = {name: foreign(name) for name in (NFT, FIREWALLD)}
     rule = f'rule priority="2" port port="{BROKERS}" protocol="tcp" reject'

@@ -32,6 +32,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import 
     declared_state,
     ensemble,
     firewall,
+    formats,
     identity,
     in_force,
     jvm,
@@ -40,6 +41,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import 
     metadata,
     migration,
     network,
+    quorum,
     retention,
     security,
     storage,
@@ -83,6 +85,8 @@ CHECKS = (
     identity.check_inventory,
     identity.check_identity,
     metadata.check_metadata,
+    quorum.check_quorum,
+    formats.check_formats,
     migration.check_migration,
     ensemble.check_ensemble,
     network.check_listeners,
@@ -498,10 +502,10 @@ def result_of(
         result["cluster_ids"][cluster.name] = (
             cluster.snapshot.cluster_id if cluster.snapshot else None
         )
-        result["quorums"].update(metadata.quorums(cluster))
-        result["voters"][cluster.name] = metadata.voters_of(cluster)
+        result["quorums"].update(quorum.quorums(cluster))
+        result["voters"][cluster.name] = quorum.voters_of(cluster)
         result["listening"][cluster.name] = listening(cluster)
-        result["storage"][cluster.name] = metadata.storage_of(cluster, fresh_cluster_id)
+        result["storage"][cluster.name] = formats.storage_of(cluster, fresh_cluster_id)
         result["protocols"].update(upgrades.protocols(cluster, world.purpose))
         result["versions"][cluster.name] = upgrades.told(
             cluster, world.purpose, commands or NO_COMMANDS

@@ -1,0 +1,174 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""Checks of what is on the disks of a KRaft cluster, and what its nodes are formatted with. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Set
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.storage import (
+    as_uuid,
+    directory_id,
+    initial_controllers,
+    is_uuid,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import identities
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    WRITING,
+    Cluster,
+    World,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+
+
+def check_formats(world: World) -> Iterator[Problem]:
+    """What is on the disks of each KRaft cluster."""
+    for cluster in world.clusters:
+        if not cluster.kraft:
+            continue
+        if world.purpose in WRITING:
+            yield from _unformatted(cluster)
+        yield from _half_formatted(cluster)
+
+
+def formatted(member: Member) -> Optional[bool]:
+    """Whether any log directory of a member is formatted; None where nobody has looked."""
+    if member.facts is None:
+        return None
+    return any(each.get("meta") or each.get("meta_broken") for each in member.log_directories)
+
+
+def _has_begun(cluster: Cluster) -> bool:
+    """Whether a node of the cluster was ever started, or one that nobody has looked at may have been."""
+    return bool(cluster.snapshot) or any(
+        each.facts is None or each.product_facts("kafka").get("current") for each in cluster.nodes
+    )
+
+
+def _unformatted(cluster: Cluster) -> Iterator[Problem]:
+    """A disk without its metadata beside nodes that have begun, whether it was lost or is new.
+
+    Formatted as the first ones were, an empty voter would vote for a past that it does not know.
+    """
+    bare = [each for each in cluster.nodes if formatted(each) is False]
+    if bare and not _has_begun(cluster):
+        outside = [each.name for each in cluster.nodes if not each.in_play]
+        if outside:
+            told = ", ".join(outside)
+            reason = f"a new cluster begins with all of its nodes, and this run is without {told}"
+            remedy = "run it without --limit"
+            yield found("quorum.unformatted", outside, "kafka_log_dirs", "...", reason, remedy)
+        return
+    for member in bare:
+        # Of a quorum that a migration begins, or has begun: its plan knows whether it may be empty.
+        if cluster.migrates and not member.is_broker:
+            continue
+        if _may_join(cluster, member):
+            continue
+        yield found(
+            "quorum.unformatted",
+            member.name,
+            "kafka_log_dirs",
+            ",".join(member.log_dirs),
+            f"the node has no formatted directory, and cluster {cluster.name} has begun",
+        )
+
+
+def _may_join(cluster: Cluster, member: Member) -> bool:
+    """Whether an empty node is known to be a new one, of which nobody expects a vote or a record."""
+    if cluster.snapshot is None:
+        return False
+    number = identities(cluster)[0][member.name]
+    if not member.is_controller:
+        # What ran here, or holds replicas, has lost its disk.
+        ran = member.product_facts("kafka").get("current")
+        return not ran and number not in cluster.snapshot.replicas
+    voters = cluster.snapshot.voters
+    return cluster.voters_change and voters is not None and number not in voters
+
+
+def _half_formatted(cluster: Cluster) -> Iterator[Problem]:
+    """Disks that were formatted before any start, by somebody else: with other voters, or another id."""
+    if _has_begun(cluster):
+        return
+    ids, _servers = identities(cluster)
+    for member in cluster.nodes:
+        for each in member.log_directories[:1]:
+            meta: Mapping[str, Any] = each.get("meta") or {}
+            cluster_id = meta.get("cluster.id", "")
+            if not cluster_id:
+                continue
+            reason = ""
+            if not is_uuid(cluster_id):
+                reason = f"it has the cluster id {cluster_id}, which Kafka did not make"
+            elif (
+                member.is_controller
+                and not cluster.static_quorum
+                and meta.get("directory.id") != directory_id(cluster_id, ids[member.name])
+            ):
+                reason = "it was formatted by somebody else, and the voters in it are not known"
+            if reason:
+                yield found(
+                    "quorum.foreign_format", member.name, "kafka_log_dirs", each["path"], reason
+                )
+
+
+def fresh_cluster_id(drawn: bytes) -> str:
+    """The id of a new cluster, of bytes that were drawn at random."""
+    return as_uuid(drawn)
+
+
+def storage_of(cluster: Cluster, fresh_id: str) -> Optional[Dict[str, Any]]:
+    """{cluster_id, initial_controllers, unformatted: hosts} by which nodes are formatted; None in ZooKeeper mode.
+
+    `fresh_id`: the id of a cluster of which no disk knows any.
+    """
+    if not cluster.kraft:
+        return None
+    ids, _servers = identities(cluster)
+    known: Set[str] = set()
+    for member in cluster.nodes:
+        for each in member.log_directories:
+            known.add((each.get("meta") or {}).get("cluster.id") or "")
+    known.discard("")
+    controllers = as_voters(cluster.voters, ids)
+    # Several are refused as identity.foreign_cluster.
+    cluster_id = min(known, default=fresh_id)
+    return {
+        "cluster_id": cluster_id,
+        # Whoever is formatted now joins a quorum that has its voters.
+        "begun": _has_begun(cluster),
+        # The voters of a static quorum vote from their first start on.
+        "joins": _has_begun(cluster) and not cluster.migrates,
+        # The voters of a static quorum are not written there.
+        "initial_controllers": (
+            "" if cluster.static_quorum else initial_controllers(cluster_id, controllers)
+        ),
+        "unformatted": [
+            each.name
+            for each in cluster.nodes
+            # Brokers of ZooKeeper are never formatted.
+            if not (cluster.migrates and each.is_broker)
+            if any(not one.get("meta") for one in each.product_facts("kafka").get("log_dirs") or ())
+        ],
+    }
+
+
+def as_voters(controllers: Iterable[Member], ids: Mapping[str, int]) -> List[Dict[str, Any]]:
+    """Controllers as the tasks and modules take voters, by their ids."""
+    return [
+        {
+            "host": each.name,
+            "id": ids[each.name],
+            "address": each.text("kafka_address"),
+            "port": each.get("kafka_controller_port"),
+            "directory_id": (
+                ((each.log_directories or ({},))[0].get("meta") or {}).get("directory.id") or ""
+            ),
+        }
+        for each in sorted(controllers, key=lambda each: ids[each.name])
+    ]

@@ -1,0 +1,356 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Private to the collection: names and behaviour may change without notice.
+"""Checks of the controllers of a KRaft cluster and of their votes.
+
+Above all what Kafka itself does not notice, or tells by a process that lives on without serving. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, Iterator, Optional
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
+    CONTROLLER_LISTENER,
+    STATIC_VOTERS,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.protocol import line
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
+    is_wildcard,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.formats import (
+    as_voters,
+    formatted,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import identities
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    Cluster,
+    World,
+    effective_properties,
+    in_zookeeper,
+    quorum_of,
+    roles_of,
+    variable_of,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+
+CONTROLLERS_MAX = 7
+# The first Kafka that makes a static quorum a dynamic one.
+DYNAMIC_SINCE = (4, 1)
+# Settings that brokers had in ZooKeeper mode, and of which only the controllers' values count.
+DECIDED_BY_CONTROLLERS = (
+    "alter.config.policy.class.name",
+    "broker.session.timeout.ms",
+    "create.topic.policy.class.name",
+    "default.replication.factor",
+    "delete.topic.enable",
+    "leader.imbalance.check.interval.seconds",
+    "min.insync.replicas",
+    "num.partitions",
+    "unclean.leader.election.enable",
+)
+
+
+def check_quorum(world: World) -> Iterator[Problem]:
+    """The controllers of each cluster, as the inventory has them and as they vote."""
+    yield from _unknown_leavers(world)
+    for cluster in world.clusters:
+        if not cluster.kraft:
+            yield from _no_controllers(cluster)
+            continue
+        yield from _size(cluster)
+        yield from _controller_listener(cluster)
+        yield from _controllers_without_login(cluster)
+        yield from _combined(cluster)
+        yield from _left_out(cluster)
+        yield from _quorum_in_force(cluster)
+        yield from _static(cluster)
+        yield from _voters_that_answer(cluster, world.replaced)
+        yield from _settings_of_controllers(cluster)
+
+
+def _group(cluster: Cluster) -> str:
+    return cluster.nodes[0].text("kafka_controllers_group") or "controllers"
+
+
+def _size(cluster: Cluster) -> Iterator[Problem]:
+    brokers = [each.name for each in cluster.brokers]
+    elsewhere = cluster.controllers_elsewhere
+    if elsewhere:
+        yield found(
+            "quorum.separate",
+            sorted(elsewhere),
+            "kafka_controllers_group",
+            _group(cluster),
+            f"the host is no node of cluster {cluster.name}: kafka_metadata is not kraft there",
+        )
+        return
+    size, hosts = len(cluster.voters), [each.name for each in cluster.voters]
+    if size == 0:
+        reason = (
+            f"the group has no host of cluster {cluster.name}, and in KRaft mode controllers vote"
+        )
+        remedy = f"put one, three or five hosts into the group {_group(cluster)}"
+    elif size > CONTROLLERS_MAX:
+        reason, remedy = f"{size} voters: every change waits for a majority of them", "use five"
+    elif size % 2 == 0:
+        reason = (
+            f"{size} voters: an even number tolerates no more failures than {size - 1} and needs one"
+            " vote more"
+        )
+        remedy = f"use {size - 1} or {size + 1}"
+    else:
+        if size == 1 and any(each.production for each in cluster.nodes):
+            reason = "one voter: when it stops, nothing can change in the cluster"
+            yield found("quorum.single", hosts, "kafka_controllers_group", _group(cluster), reason)
+        return
+    yield found(
+        "quorum.size", hosts or brokers, "kafka_controllers_group", _group(cluster), reason, remedy
+    )
+
+
+def _controller_listener(cluster: Cluster) -> Iterator[Problem]:
+    for member in cluster.brokers:
+        for index, each in enumerate(member.listeners):
+            if each.name.upper() == CONTROLLER_LISTENER:
+                yield found(
+                    "listeners.duplicate",
+                    member.name,
+                    f"kafka_listeners[{index}].name",
+                    each.name,
+                    "the controllers' listener has this name",
+                    "give the listener another name",
+                )
+    for member in cluster.controllers:
+        bind = member.text("kafka_controller_bind")
+        open_to_all = cluster.controller_protocol == "PLAINTEXT"
+        if member.production and is_wildcard(bind) and open_to_all:
+            reason = (
+                "the controllers listen on all addresses without a login, and whoever reaches them may"
+                " change everything"
+            )
+            yield found(
+                "security.controller_open", member.name, "kafka_controller_bind", bind, reason
+            )
+
+
+def _controllers_without_login(cluster: Cluster) -> Iterator[Problem]:
+    hosts = [each.name for each in cluster.controllers if each.production]
+    if hosts and cluster.controller_protocol == "PLAINTEXT":
+        yield found(
+            "security.controller_plaintext",
+            hosts,
+            "kafka_controller_port",
+            cluster.controllers[0].get("kafka_controller_port"),
+            "the controllers' port is PLAINTEXT and asks for no name: whoever reaches it may take the"
+            " leadership from every broker (fence it), and unregister it",
+        )
+
+
+def _quorum_in_force(cluster: Cluster) -> Iterator[Problem]:
+    """Voters stand in the metadata since the first format: another group does not change them.
+
+    Those of a static quorum stand in every node's configuration, which no roll may change.
+    """
+    ids, _servers = identities(cluster)
+    places = {
+        f"{ids[each.name]}@{_place(each)}" if named else _place(each)
+        for each in cluster.controllers
+        for named in (True, False)
+    }
+    static = cluster.static_quorum
+    wanted = sorted(
+        (f"{ids[each.name]}@" if static else "") + _place(each) for each in cluster.voters
+    )
+    key = STATIC_VOTERS if static else "controller.quorum.bootstrap.servers"
+    for member in cluster.nodes:
+        current = member.product_facts("kafka").get("current") or {}
+        roles = current.get("process.roles")
+        if not roles:
+            continue
+        if cluster.becomes_dynamic and current.get(STATIC_VOTERS):
+            known = sorted(current[STATIC_VOTERS].split(","))
+        else:
+            known = sorted(current.get(key, "").split(","))
+        role = ",".join(roles_of(member))
+        # Others may come and go, and not move behind anybody's back.
+        changes = cluster.voters_change or cluster.becomes_dynamic
+        if (not set(known) <= places if changes else known != wanted) or roles != role:
+            yield found(
+                "quorum.changed",
+                member.name,
+                "kafka_controllers_group",
+                _group(cluster),
+                f"the node is {roles} and knows the controllers {', '.join(known)}; the inventory makes"
+                f" it {role} with {', '.join(wanted) or 'none'}",
+            )
+
+
+def _place(controller: Member) -> str:
+    return endpoint(controller.text("kafka_address"), controller.get("kafka_controller_port"))
+
+
+def _unknown_leavers(world: World) -> Iterator[Problem]:
+    if not world.voters_change:
+        return
+    known = {each.name for cluster in world.clusters for each in cluster.controllers}
+    for name in sorted((world.leaving or frozenset()) - known):
+        yield found(
+            "quorum.unknown_leaver",
+            sorted(known) or [each.name for each in world.members],
+            "controllers_leave",
+            name,
+            "no controller of the inventory has this name",
+        )
+
+
+def _no_controllers(cluster: Cluster) -> Iterator[Problem]:
+    """A playbook of controllers, and a cluster that has none."""
+    if cluster.voters_change or cluster.becomes_dynamic:
+        yield found(
+            "quorum.no_controllers",
+            [each.name for each in cluster.members],
+            "kafka_metadata",
+            "zookeeper",
+            f"cluster {cluster.name} has its metadata in ZooKeeper",
+        )
+
+
+def _combined(cluster: Cluster) -> Iterator[Problem]:
+    """Controllers that join or leave are nothing else: a broker's replicas would have to move as well."""
+    for member in cluster.controllers if cluster.voters_change else ():
+        leaves = member not in cluster.voters
+        if member.is_broker and (leaves or formatted(member) is False):
+            yield found(
+                "quorum.combined",
+                member.name,
+                "controllers_leave" if leaves else "kafka_controllers_group",
+                member.name if leaves else _group(cluster),
+                f"it is to {'leave' if leaves else 'join'} the quorum, and is a broker, too",
+            )
+
+
+def _left_out(cluster: Cluster) -> Iterator[Problem]:
+    """Who is to get a vote is started by the run that asks for it; one that is not is waited for in vain."""
+    now = cluster.snapshot.voters if cluster.snapshot else None
+    if not cluster.voters_change or now is None:
+        return
+    ids, _servers = identities(cluster)
+    outside = [
+        each.name for each in cluster.voters if ids[each.name] not in now and not each.in_play
+    ]
+    if outside:
+        yield found(
+            "quorum.left_out",
+            outside,
+            "kafka_controllers_group",
+            _group(cluster),
+            "it does not vote yet, and this run is without it",
+        )
+
+
+def _static(cluster: Cluster) -> Iterator[Problem]:
+    """What a static quorum does not allow, and what a release does not do of what it says."""
+    yield from _too_old_for_dynamic(cluster)
+    if not (cluster.voters_change and cluster.static_quorum):
+        return
+    yield found(
+        "quorum.static",
+        [each.name for each in cluster.controllers],
+        "kafka_static_quorum",
+        "in force",
+        "the voters of a static quorum stand in the configuration of every node, and cannot change",
+    )
+
+
+def _too_old_for_dynamic(cluster: Cluster) -> Iterator[Problem]:
+    """Kafka 3.9 and 4.0 take the feature, and leave the voters where they are: nodes without a list would find none."""
+    for member in cluster.nodes if cluster.becomes_dynamic else ():
+        current = member.product_facts("kafka").get("current") or {}
+        version = member.text("kafka_version")
+        if current.get(STATIC_VOTERS) and (line(version) or DYNAMIC_SINCE) < DYNAMIC_SINCE:
+            yield found(
+                "quorum.stays_static",
+                member.name,
+                "kafka_version",
+                version,
+                "this release says that kraft.version is raised, and its voters stay in the configuration",
+            )
+
+
+def _voters_that_answer(cluster: Cluster, replaced: Optional[int]) -> Iterator[Problem]:
+    """The voters of the quorum that runs, as its leader tells them, whoever has made them."""
+    told = cluster.snapshot.voters if cluster.snapshot else None
+    ids, _servers = identities(cluster)
+    wanted = {ids[each.name] for each in cluster.controllers}
+    if told is None or told == wanted or (cluster.voters_change and told <= wanted):
+        return
+    # A killed run may have left it without its vote.
+    if told | {replaced} == wanted:
+        return
+    brokers = [each.name for each in cluster.nodes if ids[each.name] in told - wanted]
+    yield found(
+        "quorum.other_voters",
+        brokers or [each.name for each in cluster.controllers],
+        "kafka_controllers_group",
+        _group(cluster),
+        f"the voters of the quorum that runs are {_numbers(told)}, and the inventory has {_numbers(wanted)}",
+        (
+            f"put the host of {_numbers(told - wanted)} back into the inventory; a controller leaves, while its"
+            " host is there, by playbooks/scale_controllers.yml -e controllers_leave=HOST"
+            if told - wanted
+            else ""
+        ),
+    )
+
+
+def _numbers(ids: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(ids))) or "none"
+
+
+def _settings_of_controllers(cluster: Cluster) -> Iterator[Problem]:
+    """What brokers say and controllers decide: without them it has no effect, and nobody says so."""
+    brokers = len(cluster.brokers)
+    there = [effective_properties(each, brokers) for each in cluster.controllers]
+    for member in cluster.nodes if there else ():
+        if member.is_controller:
+            continue
+        own = effective_properties(member, brokers)
+        for key in DECIDED_BY_CONTROLLERS:
+            variable = variable_of(member, key)
+            others = sorted({each.get(key, "(not set)") for each in there} - {own.get(key)})
+            if variable != key and others:
+                yield found(
+                    "quorum.settings",
+                    member.name,
+                    variable,
+                    own[key],
+                    f"the controllers decide it, and they have {', '.join(others)}",
+                    f"set {key} in kafka_config of the controllers, too",
+                )
+
+
+def voters_of(cluster: Cluster) -> Dict[str, Any]:
+    """{stay, leave, now, asked}: the controllers that vote at the end of this run, those that do not any more, and
+    the ids of those that vote now; of these none where the quorum does not answer. `asked`: whether brokers know
+    of a quorum at all, as in the middle of a migration they do not."""
+    ids, _servers = identities(cluster)
+    leavers = [each for each in cluster.controllers if each not in cluster.voters]
+    told = (cluster.snapshot.voters if cluster.snapshot else None) or ()
+    return {
+        "stay": as_voters(cluster.voters, ids),
+        "leave": as_voters(leavers, ids),
+        "now": sorted(told),
+        "asked": not any(map(in_zookeeper, cluster.brokers)),
+    }
+
+
+def quorums(cluster: Cluster) -> Dict[str, Optional[Dict[str, Any]]]:
+    """host -> its part in the quorum, as broker_properties takes it; None in ZooKeeper mode."""
+    protocol, controllers = cluster.controller_protocol, cluster.voters
+    voters = identities(cluster)[0] if cluster.static_quorum else None
+    return {each.name: quorum_of(each, controllers, protocol, voters) for each in cluster.nodes}
