@@ -36,8 +36,10 @@ options:
         go on while it is away.
       - V(coordinator_killed) and V(coordinator_disk_gone) hit the broker that has the commits of a consumer group, which keeps them in
         O(replicas) replicas. The producer's acks are V(all) then, and the records have three replicas.
+      - V(follower_flaps) hangs a follower until it is out of sync and lets it go on, several times, while the gate of the rolling
+        playbooks is asked whether another broker may stop. No other option has an effect then.
     type: str
-    choices: [leader_killed, all_killed, leader_power_cut, all_power_cut, disk_gone, disk_full, last_in_sync_killed, coordinator_killed, coordinator_disk_gone]
+    choices: [leader_killed, all_killed, leader_power_cut, all_power_cut, disk_gone, disk_full, last_in_sync_killed, coordinator_killed, coordinator_disk_gone, follower_flaps]
     required: true
   flush:
     description:
@@ -110,6 +112,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_guarantees import (
     measured_row,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_guarantees_flaps import (
+    measured_flaps_row,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_guarantees_groups import (
     measured_group_row,
 )
@@ -121,6 +126,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.guarantees 
     FLUSHES,
     Case,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.guarantees_flaps import FLAPS
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.guarantees_groups import (
     LOSSES,
     GroupCase,
@@ -129,7 +135,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.guarantees_
 OPTIONS: Dict[str, Any] = {
     "directory": {"type": "path", "required": True},
     "acks": {"type": "str", "choices": list(ACKS), "default": EVERY},
-    "fault": {"type": "str", "required": True, "choices": [*FAULTS, *LOSSES]},
+    "fault": {"type": "str", "required": True, "choices": [*FAULTS, *LOSSES, FLAPS]},
     "flush": {"type": "str", "choices": list(FLUSHES), "default": BY_DEFAULT},
     "replicas": {"type": "int", "choices": [1, 3], "default": 3},
     "min_insync_replicas": {"type": "int", "choices": [1, 2], "default": 2},
@@ -141,6 +147,8 @@ def _measure(connection: Connection, module: AnsibleModule) -> Dict[str, Any]:
     params = module.params
     if module.check_mode:
         return {}
+    if params["fault"] == FLAPS:
+        return measured_flaps_row(connection, params["directory"])
     if params["fault"] in LOSSES:
         return measured_group_row(
             connection, params["directory"], GroupCase(params["fault"], params["replicas"])

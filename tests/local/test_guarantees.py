@@ -72,7 +72,7 @@ def test_a_part_that_there_is_not_is_refused_with_those_there_are(tmp_path):
     home = tmp_path / "home"
     code, text = play(home, tmp_path / "log", "-e", "guarantees=disk,luck")
     assert code == 2 and "[drill.unknown]" in text and "there is no luck" in text, text
-    assert "acks, flush, disk, unclean, groups" in text and not home.exists()
+    assert "acks, flush, disk, unclean, groups, flaps" in text and not home.exists()
 
 
 def begin(home, log, *arguments):
@@ -130,12 +130,12 @@ def test_all_rows_are_as_expected_and_the_page_has_them(tmp_path_factory):
     home.mkdir()
     (home / "mine").write_text("mine")
     code, text = play(home, folder / "log")
-    assert code == 0 and "All 25 cases went as expected." in text, text[-5000:]
+    assert code == 0 and "All 26 cases went as expected." in text, text[-5000:]
     assert running(home) == {} and sorted(os.listdir(home)) == ["mine", "reports", "throwaway.lock"]
     reports = home / "reports" / "throwaway"
     (kept,) = (reports / "guarantees").glob("*.json")
     rows = {each["case"]: each for each in json.loads(kept.read_text())["drills"]}
-    assert len(rows) == 25 and {each["verdict"] for each in rows.values()} == {"as expected"}
+    assert len(rows) == 26 and {each["verdict"] for each in rows.values()} == {"as expected"}
     lost = {case: each["seen"]["lost"] for case, each in rows.items()}
     assert lost["acks=1, leader_killed"] > 0 and lost["acks=all, all_power_cut"] > 0
     assert lost["acks=all, flush.messages=1, all_power_cut"] == 0
