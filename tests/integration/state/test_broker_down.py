@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.integration.state.conftest import PORT_BASE, whole
@@ -43,12 +45,15 @@ def hurt(request, tmp_path_factory):
             {("everywhere", number): 4 for number in range(3)},
         )
         running.broker_instances[DOWN].kill()
-        wait_until(
-            lambda: replicas_of(admin.list_topics("pair", timeout=10), "pair")[0][0] == 1,
-            60,
-            "another one leads",
-        )
+        wait_until(lambda: leader_of_pair(admin) == 1, 60, "another one leads")
         yield cluster
+
+
+def leader_of_pair(admin):
+    """Who leads `pair`; None where nobody tells in time, as on a machine that has much else to do."""
+    with contextlib.suppress(KafkaException):
+        return replicas_of(admin.list_topics("pair", timeout=10), "pair")[0][0]
+    return None
 
 
 def refused(result):
