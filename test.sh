@@ -64,24 +64,23 @@ else
 fi
 
 # Three lanes. Two need about a core each, and wait a lot: what has nodes and clusters of modules, and what has Spark
-# and local clusters. The third begins with what tells quickly, and goes on with the rest, of which the others take
-# what nobody has begun when they end. Its parts that only compute get the time that the others leave. What is measured
-# has the machine for itself.
-quick=() rest=() nodes=() clusters=() last=()
+# and local clusters. One more of their kind would slow all of them down, until deadlines are missed. The third has what
+# only computes, begins with what tells quickly, and takes the time that the others leave. Each that ends takes from the
+# third what nobody has begun. What is measured has the machine for itself.
+quick=() short=() nodes=() clusters=() last=()
 for part in "${chosen[@]}"; do
     case $part in
         static | unit | sanity) quick+=("$part") ;;
-        molecule | state | topics) nodes+=("$part") ;;
-        spark | local) clusters+=("$part") ;;
+        molecule | state | topics | quickstart) nodes+=("$part") ;;
+        spark | local | rolls) clusters+=("$part") ;;
         smoke | bench) last+=("$part") ;;
-        rolls | quickstart) rest=("$part" ${rest[@]+"${rest[@]}"}) ;; # the long ones first
-        *) rest+=("$part") ;;
+        *) short+=("$part") ;;
     esac
 done
 if [ ${#soak[@]} -gt 0 ]; then
-    quick=() rest=() nodes=() clusters=() last=("${chosen[@]}")
+    quick=() short=() nodes=() clusters=() last=("${chosen[@]}")
 fi
-first=(${quick[@]+"${quick[@]}"} ${rest[@]+"${rest[@]}"})
+first=(${quick[@]+"${quick[@]}"} ${short[@]+"${short[@]}"})
 backwards=()
 for part in ${first[@]+"${first[@]}"}; do
     backwards=("$part" ${backwards[@]+"${backwards[@]}"})
@@ -123,15 +122,7 @@ show_lane() {
     }
 }
 
-beside=false
-# The command that runs a part: what has processes to wait for has deadlines, too, and is not to be slowed down.
-runner() {
-    case $1 in
-        rolls | quickstart) printf 'nox' ;;
-        *) if $beside; then printf 'nice -n 10 nox'; else printf 'nox'; fi ;;
-    esac
-}
-
+gently=()
 # Run those parts that no lane has taken; of each one leaves the output and a line "WORD SECONDS" in $state.
 run_parts() {
     local part started code seconds word
@@ -140,8 +131,7 @@ run_parts() {
         printf '\n===== %s =====\n' "$part"
         started=$SECONDS
         code=0
-        # shellcheck disable=SC2046 # words
-        $(runner "$part") -R -s "$part" -- ${soak[@]+"${soak[@]}"} 2>&1 | tee "$state/$part.log" || code=$?
+        ${gently[@]+"${gently[@]}"} nox -R -s "$part" -- ${soak[@]+"${soak[@]}"} 2>&1 | tee "$state/$part.log" || code=$?
         seconds=$((SECONDS - started))
         if [ "$code" -ne 0 ]; then
             word=FAILED
@@ -165,9 +155,9 @@ if [ "$several" -gt 1 ]; then
     printf 'Beside them, shown afterwards: %s\n' "${nodes[*]-} ${clusters[*]-}"
     [ ${#nodes[@]} -eq 0 ] || begin_lane nodes "${nodes[@]}" ${backwards[@]+"${backwards[@]}"}
     [ ${#clusters[@]} -eq 0 ] || begin_lane clusters "${clusters[@]}" ${backwards[@]+"${backwards[@]}"}
-    beside=true
+    gently=(nice -n 10)
     run_parts ${first[@]+"${first[@]}"}
-    beside=false
+    gently=()
     for number in "${!lanes[@]}"; do
         show_lane "${lanes[number]}" "${shown[number]}"
     done
