@@ -46,7 +46,8 @@ def move_controller(cluster, broker):
                 client.delete("/controller")
             return False
 
-        wait_until(moved, 30, f"broker {broker} is the controller")
+        # who is the fastest is chance, and slow on a machine that has much else to do
+        wait_until(moved, 120, f"broker {broker} is the controller")
 
 
 def test_a_changed_broker_setting_survives_an_interruption_and_rolls(rolling):
