@@ -10,7 +10,7 @@ short_description: Keep the streaming proof of a cluster running
 version_added: 0.1.0
 author: kafkaops.cluster contributors (@kafkaops)
 description:
-  - Runs the streaming proof under a supervisord of its own, which starts it again when it fails.
+  - Runs the streaming proof under a supervisord of its own, or as a unit of systemd, which starts it again when it fails.
   - The role P(kafkaops.cluster.flow_validation#role) uses it, and the playbook C(watch.yml).
 options:
   name:
@@ -22,14 +22,21 @@ options:
       - V(started) starts it, and waits until it has written O(sign). If it runs and was started by other words, or made of other
         files, it is stopped before.
       - V(stopped) ends it with SIGTERM and waits. It is never killed.
-      - V(absent) ends it and removes the program, and with it supervisord; other files stay.
+      - V(absent) ends it and removes the program or unit, and with it supervisord; other files stay.
     type: str
     choices: [started, stopped, absent]
     default: started
+  manager:
+    description:
+      - What keeps it running. V(supervisor) needs no rights, and does not outlive a reboot.
+      - V(systemd) needs root, and its unit is started at boot. It runs as the account that O(directory) belongs to.
+    type: str
+    choices: [supervisor, systemd]
+    default: supervisor
   supervisor_dir:
     description: Directory of its supervisord.
     type: path
-    required: true
+    default: ""
   directory:
     description: Directory for C(launch), which starts it, and for C(console.log), what it says.
     type: path
@@ -87,19 +94,25 @@ running:
   type: bool
 """
 
+import os
+import pwd
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance import program
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
     ServiceError,
+    ServiceManager,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.supervisor import Supervisor
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.systemd import Systemd
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 SPEC = {
     "name": {"type": "str", "required": True},
     "state": {"type": "str", "choices": ["started", "stopped", "absent"], "default": "started"},
-    "supervisor_dir": {"type": "path", "required": True},
+    "manager": {"type": "str", "choices": ["supervisor", "systemd"], "default": "supervisor"},
+    "supervisor_dir": {"type": "path", "default": ""},
     "directory": {"type": "path", "required": True},
     "argv": {"type": "list", "elements": "str", "default": []},
     "environment": {"type": "dict", "default": {}},
@@ -109,19 +122,36 @@ SPEC = {
 }
 
 
+def _owner(directory: str) -> str:
+    """The account that a directory belongs to, "" where there is none."""
+    try:
+        return pwd.getpwuid(os.stat(directory).st_uid).pw_name
+    except (OSError, KeyError):
+        return ""
+
+
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec=SPEC,
         supports_check_mode=True,
-        required_if=[("state", "started", ["argv", "sign"])],
+        required_if=[
+            ("state", "started", ["argv", "sign"]),
+            ("manager", "supervisor", ["supervisor_dir"]),
+        ],
     )
     params = module.params
-    manager = Supervisor(params["supervisor_dir"])
+    by_systemd = params["manager"] == "systemd"
     wanted = program.Program(
         *(params["name"], params["directory"], params["argv"], params["environment"]),
-        *(params["made_of"], params["sign"]),
+        *(params["made_of"], params["sign"], _owner(params["directory"]) if by_systemd else ""),
     )
+    manager: ServiceManager
+    if by_systemd:
+        unit = program.unit_text(wanted, "Streaming proof of a Kafka cluster (kafkaops.cluster)")
+        manager = Systemd(module.run_command, unit)
+    else:
+        manager = Supervisor(params["supervisor_dir"])
     try:
         if params["state"] == "started":
             result = program.start(wanted, manager, module.check_mode, params["timeout"])

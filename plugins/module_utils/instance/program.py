@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+import shutil
 import time
 from dataclasses import dataclass
 from typing import Dict, Iterable, Iterator, Mapping, Sequence, Tuple
@@ -39,6 +40,9 @@ class Program:
     environment: Mapping[str, str]
     made_of: Sequence[str]  # files and directories; a change is a reason to start anew
     sign: str  # a file that it writes as soon as it works
+    user: str = (
+        ""  # the account of its process where systemd starts it; by default that of this one
+    )
 
     @property
     def script(self) -> str:
@@ -54,12 +58,49 @@ class Program:
 def script_text(program: Program, fingerprint: str) -> str:
     """Return the text of the script."""
     lines = ["#!/bin/sh", f"# Written by kafkaops.cluster. Made of {fingerprint}"]
+    if program.user:
+        lines.append(f"# systemd runs it as {program.user}")
     lines += [
         f"export {key}={shlex.quote(str(value))}"
         for key, value in sorted(program.environment.items())
     ]
+    # Spark makes a folder where it is started, and systemd starts everything at the root.
+    lines.append(f"cd {shlex.quote(program.directory)}")
     lines.append("exec " + " ".join(shlex.quote(word) for word in program.argv))
     return "\n".join(lines) + "\n"
+
+
+def unit_text(program: Program, what: str) -> str:
+    """Return the text of its systemd unit; `what` is its description.
+
+    Its account opens the console: systemd would do so as root, also what a link there leads to.
+    """
+    words = ("/bin/sh", "-c", 'exec "$0" >>"$1" 2>&1', program.script, program.console)
+    # as systemd reads them
+    escaped = [word.replace("\\", "\\\\").replace('"', '\\"') for word in words]
+    command = " ".join(f'"{word}"' for word in escaped).replace("%", "%%").replace("$", "$$")
+    return f"""\
+# Written by kafkaops.cluster.
+[Unit]
+Description={what}
+Wants=network-online.target
+After=network-online.target
+# it is never given up: what it watches may be away for long
+StartLimitIntervalSec=0
+
+[Service]
+User={program.user}
+ExecStart={command}
+Restart=always
+RestartSec=5
+# it ends in order, and is never killed
+SendSIGKILL=no
+KillMode=mixed
+TimeoutStopSec=120
+
+[Install]
+WantedBy=multi-user.target
+"""
 
 
 def fingerprint_of(paths: Iterable[str]) -> str:
@@ -97,6 +138,8 @@ def start(
         _stop(program.name, manager, timeout)
     os.makedirs(program.directory, mode=0o755, exist_ok=True)
     write_atomically(program.script, text, mode=0o700)
+    if program.user:
+        shutil.chown(program.script, program.user)
     manager.install(program.name, definition)
     before = _written(program.sign)
     manager.start(program.name)
@@ -123,8 +166,9 @@ def stop(
         return {"changed": changed, "running": running}
     if running:
         _stop(program.name, manager, timeout)
-    if remove:
+    if remove or program.user:  # systemd would start it at the next boot
         manager.remove(program.name)
+    if remove:
         os.unlink(program.script)
     return {"changed": True, "running": False}
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 
 import pytest
@@ -74,7 +75,8 @@ def test_another_word_or_file_starts_it_anew(manager, wanted, tmp_path):
 
 def test_what_ends_at_once_is_told_with_its_last_lines(manager, wanted):
     with pytest.raises(
-        ServiceError, match="watched gave no sign within 2 s; its last lines: no cluster"
+        ServiceError,
+        match="watched (gave no sign within 2 s|ended at once); its last lines: no cluster",
     ):
         program.start(wanted(script="echo no cluster; exit 3"), manager, False, 2)
 
@@ -86,3 +88,22 @@ def test_the_script_keeps_every_word(wanted, tmp_path):
     path.write_text(text + "\n", encoding="utf-8")
     told = subprocess.run(["sh", str(path)], stdout=subprocess.PIPE, check=True).stdout
     assert told == b"a b|it's|$HOME|"
+
+
+def test_a_unit_runs_the_script_as_its_account_which_opens_the_console(wanted, tmp_path):
+    """Blanks, per cent and dollar in a path mean what they say; sh is given both as words."""
+    made = wanted(directory="/srv/with blank/100%/$HOME/a\"b\\c'd", user="watcher")
+    text = program.unit_text(made, "A test")
+    lines = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    assert lines["User"] == "watcher" and lines["Restart"] == "always"
+    assert lines["SendSIGKILL"] == "no" and "StandardOutput" not in lines
+    command = lines["ExecStart"]
+    assert "%%" in command and "$$HOME" in command
+    words = shlex.split(command.replace("%%", "%").replace("$$", "$"))
+    assert words[:3] == ["/bin/sh", "-c", 'exec "$0" >>"$1" 2>&1']
+    assert words[3:] == [made.script, made.console]
+
+
+def test_who_runs_it_stands_in_the_script(wanted):
+    """So that it starts anew when another manager is to keep it running."""
+    assert program.script_text(wanted(), "x") != program.script_text(wanted(user="watcher"), "x")
