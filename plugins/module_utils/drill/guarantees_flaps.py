@@ -24,7 +24,7 @@ QUIET_SECONDS = 3.0
 LOOKS_MS = 500
 NAME = "a follower that flaps"
 DONE = f"a follower hangs and goes on, {TIMES} times"
-EXPECTED = f"each time seen; nothing lost; the gate waits for {QUIET_SECONDS:g} s without"
+EXPECTED = f"each time seen; nothing lost; the gate opens {QUIET_SECONDS:g} s after the last"
 
 
 @dataclass(frozen=True)

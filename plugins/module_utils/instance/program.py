@@ -40,9 +40,8 @@ class Program:
     environment: Mapping[str, str]
     made_of: Sequence[str]  # files and directories; a change is a reason to start anew
     sign: str  # a file that it writes as soon as it works
-    user: str = (
-        ""  # the account of its process where systemd starts it; by default that of this one
-    )
+    # the account of its process, where systemd starts it; by default that of this one
+    user: str = ""
 
     @property
     def script(self) -> str:
