@@ -39,7 +39,17 @@ options:
       - V(follower_flaps) hangs a follower until it is out of sync and lets it go on, several times, while the gate of the rolling
         playbooks is asked whether another broker may stop. No other option has an effect then.
     type: str
-    choices: [leader_killed, all_killed, leader_power_cut, all_power_cut, disk_gone, disk_full, last_in_sync_killed, coordinator_killed, coordinator_disk_gone, follower_flaps]
+    choices:
+      - leader_killed
+      - all_killed
+      - leader_power_cut
+      - all_power_cut
+      - disk_gone
+      - disk_full
+      - last_in_sync_killed
+      - coordinator_killed
+      - coordinator_disk_gone
+      - follower_flaps
     required: true
   flush:
     description:
