@@ -295,12 +295,13 @@ class BareCluster:
                     )
                     small.start().stop(graceful=True)
                 for archive in reversed(archives):
-                    with contextlib.suppress(
-                        FileNotFoundError
-                    ):  # without ZooKeeper, or killed at its end
-                        Path(f"{archive}.draft").rename(archive)
+                    # An empty one says that this Java writes none, or that none is needed: nobody tries again.
+                    draft = Path(f"{archive}.draft")
+                    draft.touch()
+                    draft.rename(archive)
         self.kafka_flags, self.zookeeper_flags = (
-            (f"-XX:SharedArchiveFile={archive}", *QUIET) for archive in archives
+            (f"-XX:SharedArchiveFile={archive}", *QUIET) if archive.stat().st_size else ()
+            for archive in archives
         )
 
     def stop(self, graceful: bool = False) -> None:
