@@ -9,6 +9,7 @@ serves at `port` until SIGTERM, of which the first `deaf` ones are lost.
 
 import os
 import sys
+import time
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generation import Generation
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import (
@@ -85,6 +86,32 @@ class Bench:
         )
         self.instance = Instance(self.layout, service)
 
+    @property
+    def console(self):
+        """Path of the file that has the process's output."""
+        return os.path.join(self.layout.log_dir, "console.log")
+
+    def count_time_from(self, words):
+        """Let the instance's clock stand until the console holds `words`.
+
+        A busy machine takes seconds to start a Python: a deadline of one second would be over before.
+        """
+        began = []
+
+        def clock():
+            if not began and words in self._said():
+                began.append(time.monotonic())
+            return time.monotonic() - began[0] if began else 0.0
+
+        self.instance = Instance(self.layout, self.service, clock=clock)
+
+    def _said(self):
+        try:
+            with open(self.console, encoding="utf-8") as handle:
+                return handle.read()
+        except FileNotFoundError:
+            return ""
+
     def conf(self, *parts):
         """Return a path below the configuration directory."""
         return os.path.join(self.layout.config_dir, *parts)
@@ -110,7 +137,7 @@ class Bench:
             + self.service.definition(
                 self.name,
                 self.conf("current", "launch"),
-                os.path.join(self.layout.log_dir, "console.log"),
+                self.console,
             ),
             ready=({"host": "127.0.0.1", "port": port},),
         )
