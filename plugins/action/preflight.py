@@ -22,6 +22,7 @@ from ansible import context
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.module_utils.common.validation import check_type_list
 from ansible.parsing.dataloader import DataLoader
+from ansible.parsing.splitter import parse_kv
 from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import filter_loader
 from ansible.release import __version__ as core_version
@@ -33,7 +34,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import FOR_SPARK
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import find as find_java
-from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.asking import (
     ask_clusters,
     asked_here,
@@ -98,7 +99,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.upgrade
     ROLLING_BACK,
     ROLLING_UPGRADE,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import declared
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import (
+    WITH_SECRETS,
+    declared,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     CLIENT_PACKAGES,
     DEPLOY,
@@ -466,7 +470,7 @@ def _commands(playbooks: str) -> Dict[str, str]:
     for inventory in context.CLIARGS.get("inventory") or ():
         options += ["-i", _short(inventory)]
     for each in context.CLIARGS.get("extra_vars") or ():
-        if masked_text(each) == each and FINALIZE not in each and "_version" not in each:
+        if _to_repeat(each):
             options += ["-e", each]
     home = os.environ.get("KAFKAOPS_HOME")
     begin = [f"KAFKAOPS_HOME={home}"] if home else []
@@ -480,6 +484,27 @@ def _commands(playbooks: str) -> Dict[str, str]:
         "upgrade": command(ROLLING_UPGRADE),
         "rollback": command(ROLLING_BACK),
     }
+
+
+def _to_repeat(given: str) -> bool:
+    """Whether what was given with -e, in any of Ansible's forms, belongs into the next command, too.
+
+    Versions and the consent to finalise are of one command. What may hold a secret is not shown.
+    """
+    if given.startswith("@"):
+        return True  # a file's name
+    try:
+        structured = given.lstrip().startswith(("{", "["))
+        variables = DataLoader().load(given) if structured else parse_kv(given)
+    except AnsibleError:
+        return False
+    return isinstance(variables, Mapping) and not any(
+        name in WITH_SECRETS
+        or masked(str(name), plain(value)) != plain(value)
+        or name == FINALIZE
+        or str(name).endswith("_version")
+        for name, value in variables.items()
+    )
 
 
 def _short(path: str) -> str:

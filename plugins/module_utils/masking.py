@@ -6,7 +6,7 @@
 
 Pure text. Names decide: a setting whose name contains one of `SECRET_NAME_PARTS` or ends in one of
 `SECRET_NAME_ENDS`. So does the place in front of an address: the password of `user:password@host`, and
-a user alone, who may be a token.
+a user alone, who may be a token; and the first line of a private key.
 
 A name that is added here changes where the roles write a setting and how its meaning is kept, see
 `_in_todays_form` in `instance/generation.py`.
@@ -40,9 +40,15 @@ SECRET_NAME_ENDS = ("token", "pwd", "sig")
 # What stands before the last @ of an address: a password may have one, too, but no blank and no slash.
 _URL_PASSWORD = re.compile(r"(?<=//)([^\s/@:]*):[^\s/]+@")
 _URL_USER = re.compile(r"(?<=//)[^\s/@:]+@")
-# name=value and name: value inside a longer text (a command line, an option, a log line).
-_NAME_AND_VALUE = re.compile(
-    r"""(?P<name>[\w.\-]+)(?P<between>\s*[=:]\s*)(?P<value>"[^"]*"|'[^']*'|[^\s,;"']+)"""
+# A private key is known by its first line, under whatever name; one that is cut off reaches to the end.
+_PRIVATE_KEY = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)", re.DOTALL
+)
+# The name in name=value, name: value and "name": value inside a longer text (a command line, an option,
+# a log line, JSON), and the value; a quote that nobody closes reaches to the end.
+_NAME = re.compile(r"""(?<![\w.\-])(?P<name>[\w.\-]+)(?:\\*["'])?\s*[=:]\s*""")
+_VALUE = re.compile(
+    r"""\\+".*?(?:\\+"|$)|"(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$)|[\[{].*|[^\s,;"']+""", re.DOTALL
 )
 
 
@@ -68,15 +74,14 @@ def masked_text(text: str) -> str:
     `-Djavax.net.ssl.keyStorePassword=x` becomes `-Djavax.net.ssl.keyStorePassword=(hidden)`,
     `https://bob:x@host/` becomes `https://bob:(hidden)@host/`, `https://x@host/` `https://(hidden)@host/`.
     """
-    text = masked_url(text)
-
-    def hide(match: "re.Match[str]") -> str:
-        if not is_secret(match["name"]):
-            # An agent's settings stand inside its option: -javaagent:a.jar=password=x.
-            return f"{match['name']}{match['between']}{masked_text(match['value'])}"
-        return f"{match['name']}{match['between']}{HIDDEN}"
-
-    return _NAME_AND_VALUE.sub(hide, text)
+    text = _PRIVATE_KEY.sub(HIDDEN, masked_url(text))
+    shown, at = [], 0
+    while found := _NAME.search(text, at):
+        value = _VALUE.match(text, found.end()) if is_secret(found["name"]) else None
+        shown += [text[at : found.end()], HIDDEN if value else ""]
+        # What is no secret may hold some: -javaagent:a.jar=password=x.
+        at = value.end() if value else found.end()
+    return "".join([*shown, text[at:]])
 
 
 def masked(name: str, value: Any) -> Any:

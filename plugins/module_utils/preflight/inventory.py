@@ -251,7 +251,14 @@ def masked_settings(settings: Mapping[str, Any]) -> Dict[str, Any]:
     """The same settings with every secret hidden: they travel through results and logs."""
     result = {name: masked(name, value) for name, value in settings.items()}
     for name in WITH_SECRETS & result.keys():
-        if result[name] and not isinstance(result[name], dict):
+        if isinstance(result[name], dict):
+            # What is unknown may be a misspelt secret.
+            known = declared()[name]["options"]
+            result[name] = {
+                key: value if key in known or not value else HIDDEN
+                for key, value in result[name].items()
+            }
+        elif result[name]:
             result[name] = HIDDEN  # where the secrets are in it nobody can tell
     # Names that are no secret elsewhere.
     for name, key in (("kafka_ssl", "key"), ("kafka_client_security", "ssl_key")):

@@ -392,6 +392,45 @@ def test_collected_settings_show_no_secret():
     assert settings["kafka_sasl"]["users"] == {"bob": "s3cret"}
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("kafka_sasl", {"inter_broker_pasword": "s3cret"}),
+        ("kafka_ssl", {"private_key": "-----BEGIN PRIVATE KEY-----s3cret"}),
+        ("kafka_client_security", {"sasl_pass": {"x": ["s3cret"]}}),
+        (
+            "flow_validation_listener_security",
+            {"C": {"ssl_key": "-----BEGIN PRIVATE KEY-----s3cret"}},
+        ),
+    ],
+)
+def test_what_may_be_a_misspelt_secret_is_hidden(name, value):
+    shown = masked_settings({name: value})
+    assert "s3cret" not in repr(shown) and list(shown[name]) == list(value)
+
+
+@pytest.mark.parametrize(
+    ("given", "repeated"),
+    [
+        ("kafka_gate_quiet_seconds=5", True),
+        ("@vars.yml", True),
+        ('{"kafkaops_preflight_accept": ["disk.small"]}', True),
+        ("kafka_version=3.9.2", False),
+        (f"{action.FINALIZE}=true", False),
+        ('{"kafka_version": "3.9.2"}', False),
+        ("kafka_password=x a=b", False),
+        ('{"kafka_client_security": {"sasl_password": "x"}}', False),
+        ("{kafka_client_security: {sasl_username: x}}", False),
+        ('{"kafka_users": [{"name": "bob", "password": "x"}]}', False),
+        ('{"kafka_config": {"sasl.jaas.config": "x"}}', False),
+        ("{not: [closed", False),
+        ("[1, 2]", False),
+    ],
+)
+def test_the_next_command_repeats_no_secret(given, repeated):
+    assert action._to_repeat(given) is repeated
+
+
 def plugin_of(task="one", transport="local", become=None, environment=None):
     """The action, as far as it looks at its task and its connection."""
     plugin = object.__new__(action.ActionModule)

@@ -79,6 +79,18 @@ def test_other_settings_stay_readable(name):
         ("-agentpath:a.so=x=1,key.password=a", f"-agentpath:a.so=x=1,key.password={HIDDEN}"),
         ('jaas.config="a b"; x=1', f"jaas.config={HIDDEN}; x=1"),
         ("num.io.threads 8 -> 16", "num.io.threads 8 -> 16"),
+        ('{"sasl_password": "hunter2", "a": 1}', f'{{"sasl_password": {HIDDEN}, "a": 1}}'),
+        ('{"x": {"sasl_password": "a\\"b c"}}', f'{{"x": {{"sasl_password": {HIDDEN}}}}}'),
+        ("{sasl_password: hunter2}", f"{{sasl_password: {HIDDEN}"),
+        ('{"credentials": {"bob": "x"}}', f'{{"credentials": {HIDDEN}'),
+        ("{'passwords': ['x', 'y']}", f"{{'passwords': {HIDDEN}"),
+        (r'"{\"password\": \"a b\", \"n\": 1}"', rf'"{{\"password\": {HIDDEN}, \"n\": 1}}"'),
+        ('password="never closed, x', f"password={HIDDEN}"),
+        ("a=" * 5000 + "password=x", "a=" * 5000 + f"password={HIDDEN}"),
+        ("password=", "password="),
+        ("-----BEGIN RSA PRIVATE KEY-----\nab\n-----END RSA PRIVATE KEY-----\nx", f"{HIDDEN}\nx"),
+        ("x -----BEGIN PRIVATE KEY-----\nab", f"x {HIDDEN}"),
+        ("-----BEGIN CERTIFICATE-----\nab", "-----BEGIN CERTIFICATE-----\nab"),
     ],
 )
 def test_secrets_inside_text_are_hidden(text, shown):
