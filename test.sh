@@ -80,6 +80,14 @@ done
 if [ ${#soak[@]} -gt 0 ]; then
     quick=() short=() nodes=() clusters=() last=("${chosen[@]}")
 fi
+# Nothing of the other two lanes: the tests of units, which mostly wait, go beside what only computes.
+if [ ${#nodes[@]} -eq 0 ] && [ ${#clusters[@]} -eq 0 ] && [ ${#quick[@]} -gt 1 ]; then
+    others=()
+    for part in "${quick[@]}"; do
+        [ "$part" = unit ] && nodes=(unit) || others+=("$part")
+    done
+    quick=(${others[@]+"${others[@]}"})
+fi
 first=(${quick[@]+"${quick[@]}"} ${short[@]+"${short[@]}"})
 backwards=()
 for part in ${first[@]+"${first[@]}"}; do
