@@ -25,7 +25,7 @@ from tests.local.watching import led_by_others
 from tests.support.load import Load
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
-from tests.support.watching import Watch, cluster_is_whole
+from tests.support.watching import Watch, cluster_is_whole, quorum_of
 
 INVENTORY = "inventories/local-kraft"
 TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
@@ -42,18 +42,7 @@ REFUSED = (
 
 def quorum(cluster):
     """{leader, voters: ids} as the brokers tell it."""
-    from kafka.admin import KafkaAdminClient
-
-    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)
-    try:
-        found = admin.describe_metadata_quorum()
-    finally:
-        admin.close()
-    (partition,) = found["topics"][0]["partitions"]
-    return {
-        "leader": partition["leader_id"],
-        "voters": sorted(each["replica_id"] for each in partition["current_voters"]),
-    }
+    return quorum_of(cluster.bootstrap_servers)
 
 
 def metas(cluster):

@@ -37,6 +37,22 @@ def metadata(cluster, timeout=30):
     return Metadata(found.cluster_id, found.controller_id, frozenset(found.brokers), behind)
 
 
+def quorum_of(bootstrap_servers):
+    """Return {leader, voters: ids} of a quorum as its brokers tell it to kafka-python."""
+    from kafka.admin import KafkaAdminClient
+
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap_servers)
+    try:
+        found = admin.describe_metadata_quorum()
+    finally:
+        admin.close()
+    (partition,) = found["topics"][0]["partitions"]
+    return {
+        "leader": partition["leader_id"],
+        "voters": sorted(each["replica_id"] for each in partition["current_voters"]),
+    }
+
+
 def cluster_is_whole(cluster):
     """Return the Metadata if all brokers are registered and all replicas in sync, else None."""
     try:
