@@ -27,12 +27,18 @@ from ansible.module_utils.errors import ArgumentValueError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
     kafka_argument_spec,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import rate_from
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import name_problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import nearest
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.start import (
+    logger_levels,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     bare,
     host_problem,
     is_wildcard,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     parse_duration_ms,
     parse_size_bytes,
@@ -77,9 +83,11 @@ BOUNDS = {
     "java_minimum": (8, 999),
     "java_maximum": (8, 999),
     "jvm_service_open_files": (1, COUNT_MAX),
+    "kafka_reassignment_batch": (1, COUNT_MAX),
     "flow_validation_records": (1, 10**12),
     "flow_validation_record_size_bytes": (48, 10**6),
     "flow_validation_partitions": (0, 200000),
+    "flow_validation_replication_factor": (0, 2**15 - 1),
     "flow_validation_groups": (0, 100),
     "flow_validation_producers": (0, 10_000),
     "flow_validation_expected_brokers": (0, COUNT_MAX),
@@ -94,6 +102,24 @@ HEAP_FACTOR = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 INSTANCE_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.@-]*$")
 ACCOUNT = re.compile(r"^[A-Za-z_][A-Za-z0-9_.-]*$")
 KERNEL_SETTING = re.compile(r"^[a-z0-9_-]+([./][A-Za-z0-9_-]+)+$")
+# Kernel settings that only whole numbers can be, one or several; others may be words, such as
+# net.ipv4.tcp_congestion_control.
+NUMBERS_ONLY = re.compile(
+    r"^(vm\.(?!numa_zonelist_order$)|fs\.(aio-max-nr|file-max|nr_open)$"
+    r"|net\.core\.([rw]mem_(default|max)|netdev_max_backlog|somaxconn)$"
+    r"|net\.ipv4\.tcp_([rw]?mem|max_syn_backlog|keepalive_.*|retries[12]|fin_timeout)$)"
+)
+WHOLE_NUMBERS = re.compile(r"^-?[0-9]+( -?[0-9]+)*$")
+ENVIRONMENT_NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
+UNIT_KEY = re.compile(r"^[A-Z][A-Za-z0-9]*$")
+FILE_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")
+BOOTSTRAP = re.compile(r"^[^\s,]+:[0-9]+(,[^\s,]+:[0-9]+)*$")
+SPARK_MASTER = re.compile(
+    r"^(local(\[([1-9][0-9]*|\*)(, *[1-9][0-9]*)?\])?|local-cluster\[.+\]|yarn|(spark|k8s)://\S+)$"
+)
+PLACE = re.compile(r"^[/~]|^[a-z][a-z0-9+.-]*:/")
+UNIT_SECTIONS = ("Unit", "Service", "Install")
+LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "OFF")
 URL_OR_PATH = re.compile(r"^(https?|ftp|file)://|^[/~.]")
 LISTENER_NAME = re.compile(r"^[A-Za-z0-9_]+$")
 DURATION = re.compile(r"^[1-9][0-9]*[smhd]$")
@@ -213,8 +239,69 @@ def _kernel_settings(settings: Mapping[Any, Any]) -> Dict[str, str]:
             raise ValueError(reason, "write it like vm.swappiness: 1")
         if isinstance(wanted, (MappingType, list)) or not str(wanted).strip():
             raise ValueError(f"{name} has no single value", "write it like vm.swappiness: 1")
-        result[str(name)] = " ".join(str(wanted).split())
+        text = " ".join(str(wanted).split())
+        if NUMBERS_ONLY.match(str(name).replace("/", ".")) and not WHOLE_NUMBERS.match(text):
+            raise ValueError(f"{name}={text}: not a whole number", "write it like vm.swappiness: 1")
+        result[str(name)] = text
     return result
+
+
+def _levels(loggers: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Levels by logger; of one that it does not know, log4j makes DEBUG."""
+    for name, level in logger_levels(loggers):
+        if level not in LOG_LEVELS:
+            reason, remedy = _not_among(level, LOG_LEVELS)
+            raise ValueError(f"{name}={level}: {reason}", remedy)
+    return loggers
+
+
+def _environment(variables: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Values by name; a shell exports them, and ends with an error at a name that it does not take."""
+    for name, value in variables.items():
+        if not ENVIRONMENT_NAME.match(str(name)):
+            remedy = "use letters, digits and `_`, and no digit first"
+            raise ValueError(f"{name} is not a name for an environment variable", remedy)
+        if value is None or isinstance(value, (MappingType, list)):
+            raise ValueError(f"{name} has no single value", f'write it like {name}: "..."')
+    return variables
+
+
+def _unit_section(settings: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Settings of a section of a unit; a list is one line for each item."""
+    for key, value in settings.items():
+        if not UNIT_KEY.match(str(key)):
+            reason, remedy = f"{key} is not the name of a setting", "write it like TasksMax: 8192"
+            raise ValueError(reason, remedy)
+        for line in value if isinstance(value, list) else [value]:
+            if line is None or isinstance(line, (MappingType, list)) or "\n" in str(line):
+                remedy = "write one line, or a list of lines"
+                raise ValueError(f"{key} has a value that is not a line of text", remedy)
+    return settings
+
+
+def _throttle(text: str) -> str:
+    try:
+        rate_from(text)
+    except ProblemError as error:
+        raise ValueError(error.problem.reason, error.problem.remedy) from error
+    return text
+
+
+def _topic_name(text: str) -> str:
+    problem = name_problem(text)
+    if problem:
+        raise ValueError(problem, "choose another name")
+    return text
+
+
+def _watch_rate(value: Any) -> float:
+    try:
+        rate = float(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(*_TYPES["float"]) from error
+    if isinstance(value, bool) or not 0.1 <= rate <= 100:
+        raise ValueError("outside 0.1 to 100", "give a number from 0.1 to 100")
+    return value
 
 
 def _for_each_product(*choices: str, of_text: Callable[[str], str] = str) -> Callable[[Any], Any]:
@@ -257,27 +344,53 @@ _LOCATION = _or_empty(
         "write it like https://mirror.example.com/ or /srv/mirror",
     )
 )
+_DURATION = _matching(DURATION, "not a clear duration", "write 90s, 10m, 2h or 1d")
+_DIGEST = _matching(
+    SHA512, "not a SHA-512", "write its 128 hexadecimal digits, as sha512sum prints them"
+)
+_PLACE = _or_empty(
+    _matching(PLACE, "neither an absolute path nor a URI", "begin it with / or hdfs://")
+)
 FORMS: Dict[str, Callable[[Any], Any]] = {
     "distribution_mirror": _LOCATION,
-    "distribution_sha512": _for_each_product(),
+    "distribution_sha512": _for_each_product(of_text=_or_empty(_DIGEST)),
     "distribution_source": _for_each_product("maven", "archive"),
     "distribution_url": _for_each_product(of_text=_LOCATION),
-    "flow_validation_duration": _or_empty(
-        _matching(DURATION, "not a clear duration", "write 90s, 10m, 2h or 1d")
+    "flow_validation_bootstrap_servers": _or_empty(
+        _matching(BOOTSTRAP, "not host:port", "write it like kafka-1:9092,kafka-2:9092")
     ),
-    "flow_validation_older_than": _matching(
-        DURATION, "not a clear duration", "write 90s, 10m, 2h or 1d"
+    "flow_validation_duration": _or_empty(_DURATION),
+    "flow_validation_ledger_dir": _PLACE,
+    "flow_validation_master": _matching(
+        SPARK_MASTER,
+        "not a master of Spark",
+        "write local[4], spark://HOST:PORT, yarn or k8s://...",
     ),
+    "flow_validation_older_than": _DURATION,
+    "flow_validation_reports_dir": _path,
+    "flow_validation_topic": _or_empty(_topic_name),
+    "flow_validation_watch_every": _DURATION,
+    "flow_validation_watch_hold": _DURATION,
+    "flow_validation_watch_latency": _DURATION,
+    "flow_validation_watch_metrics": _or_empty(_path),
+    "flow_validation_watch_rate": _watch_rate,
+    "flow_validation_watch_silence": _DURATION,
+    "flow_validation_watch_within": _DURATION,
     "host_baseline_sysctl": _kernel_settings,
+    "java_expected_home": _path,
     "java_home": _or_empty(_path),
     "jvm_service_class_data_dir": _or_empty(_path),
     "jvm_service_supervisor_dir": _path,
+    "kafkaops_cache": _path,
+    "kafkaops_lock_dir": _path,
     "kafka_account": _ACCOUNT,
     "kafka_address": _or_empty(_host),
     "kafka_admin_host": _inventory_name,
     "kafka_application_log_dir": _path,
     "kafka_config_dir": _path,
+    "kafka_environment": _environment,
     "kafka_heap": _heap,
+    "kafka_heap_dump_file": _or_empty(_path),
     "kafka_install_dir": _path,
     "kafka_instance": _NAME,
     "kafka_listeners.advertised": _bind,
@@ -286,11 +399,15 @@ FORMS: Dict[str, Callable[[Any], Any]] = {
         LISTENER_NAME, "not a name for a listener", "use letters, digits and `_`, as INTERNAL"
     ),
     "kafka_log_dirs": _path,
-    "kafka_plugins.sha512": _matching(
-        SHA512, "not a SHA-512", "write its 128 hexadecimal digits, as sha512sum prints them"
+    "kafka_loggers": _levels,
+    "kafka_plugins.name": _matching(
+        FILE_NAME, "not a name for a file", "use letters, digits and `_.+-`"
     ),
+    "kafka_plugins.sha512": _DIGEST,
+    "kafka_reassignment_throttle": _throttle,
     "kafka_sasl.users": _passwords,
     "kafka_state_dir": _path,
+    **{f"kafka_unit_options.{name}": _unit_section for name in UNIT_SECTIONS},
     "zookeeper_account": _ACCOUNT,
     "zookeeper_address": _host,
     "zookeeper_application_log_dir": _path,
@@ -299,10 +416,14 @@ FORMS: Dict[str, Callable[[Any], Any]] = {
     "zookeeper_config_dir": _path,
     "zookeeper_data_dir": _path,
     "zookeeper_data_log_dir": _or_empty(_path),
+    "zookeeper_environment": _environment,
     "zookeeper_heap": _heap,
+    "zookeeper_heap_dump_file": _or_empty(_path),
     "zookeeper_install_dir": _path,
     "zookeeper_instance": _NAME,
+    "zookeeper_loggers": _levels,
     "zookeeper_state_dir": _path,
+    **{f"zookeeper_unit_options.{name}": _unit_section for name in UNIT_SECTIONS},
 }
 NOT_EMPTY = {
     "kafka_log_dirs": "name at least one directory",

@@ -35,6 +35,32 @@ ROOT = pathlib.Path(__file__).resolve().parents[5]
         ("kafka_listeners", [{"name": "A", "port": 0}], "[0].port", "outside 1 to 65535", "give"),
         ("flow_validation_probes", ["all"], "[0]", "not one of min-isr", "write one of"),
         ("kafka_client_security", {"timeout": "soon"}, ".timeout", "not a number", "give a number"),
+        ("kafka_loggers", {"kafka.controller": "INFOO"}, "", "kafka.controller=INFOO", "`INFO`"),
+        ("zookeeper_loggers", {"x": True}, "", "x=TRUE: not one of TRACE", "did you"),
+        ("kafka_environment", {"MY-VAR": "x"}, "", "MY-VAR is not a name", "use letters"),
+        ("zookeeper_environment", {"A": ["x"]}, "", "A has no single value", "write it like A"),
+        ("kafkaops_lock_dir", "locks", "", "not an absolute path", "begin it with /"),
+        ("kafkaops_cache", "cache", "", "not an absolute path", "begin it with /"),
+        ("kafka_heap_dump_file", "dump", "", "not an absolute path", "begin it with /"),
+        ("zookeeper_heap_dump_file", "dump", "", "not an absolute path", "begin it with /"),
+        ("host_baseline_sysctl", {"vm.swappiness": "abc"}, "", "abc: not a whole number", "write"),
+        ("host_baseline_sysctl", {"net.ipv4.tcp_rmem": "1 x"}, "", "1 x: not a whole", "write"),
+        ("kafka_reassignment_throttle", "fast", "", "not a clear size", "such as"),
+        ("kafka_reassignment_batch", -3, "", "outside 1 to", "give a number from 1"),
+        ("kafka_scala_version", 2.99, "", "not one of 2.12, 2.13", ""),
+        ("kafka_plugins", [{"name": "../x", "src": "/x", "sha512": "0" * 128}], "[0].name", "", ""),
+        ("kafka_unit_options", {"Service": {"A": {"b": 1}}}, ".Service", "A has a value", "line"),
+        ("zookeeper_unit_options", {"Unit": {"a b": 1}}, ".Unit", "a b is not the name", "write"),
+        ("flow_validation_replication_factor", -5, "", "outside 0 to", "give a number from 0"),
+        ("flow_validation_topic", "a b", "", "the name contains ' '", "choose"),
+        ("flow_validation_master", "sparkle", "", "not a master of Spark", "local[4]"),
+        ("flow_validation_bootstrap_servers", "a", "", "not host:port", "kafka-1:9092"),
+        ("flow_validation_ledger_dir", "ledgers", "", "neither an absolute path", "begin it"),
+        ("flow_validation_watch_every", "5", "", "not a clear duration", "write 90s"),
+        ("flow_validation_watch_rate", "fast", "", "not a number", "give a number"),
+        ("flow_validation_watch_rate", 1000, "", "outside 0.1 to 100", "give a number"),
+        ("distribution_sha512", "zz", "", "not a SHA-512", "128"),
+        ("distribution_sha512", {"kafka": "zz"}, "", "not a SHA-512", "128"),
     ],
 )
 def test_a_fault_names_its_place_its_reason_and_what_to_write(
@@ -56,10 +82,125 @@ def test_a_fault_names_its_place_its_reason_and_what_to_write(
         ("zookeeper_bind", "[::1]", "::1"),
         ("kafka_account", "", ""),
         ("distribution_source", {"kafka": "archive"}, {"kafka": "archive"}),
+        ("distribution_sha512", {"kafka": "0" * 128, "zookeeper": ""}, None),
+        # YAML reads a plain OFF as false
+        ("kafka_loggers", {"kafka.controller": "debug", "a": False, "b": "OFF"}, None),
+        ("kafka_environment", {"LANG": "C", "_x1": 5, "EMPTY": ""}, None),
+        ("kafka_heap_dump_file", "", None),
+        ("kafka_reassignment_throttle", "unlimited", None),
+        (
+            "host_baseline_sysctl",
+            {"net.ipv4.tcp_congestion_control": "bbr", "net.core.default_qdisc": "fq"},
+            None,
+        ),
+        (
+            "host_baseline_sysctl",
+            {"net.ipv4.tcp_rmem": "4096  87380\t6291456", "vm/swappiness": 1},
+            {"net.ipv4.tcp_rmem": "4096 87380 6291456", "vm/swappiness": "1"},
+        ),
+        ("kafka_unit_options", {"Service": {"TasksMax": 8192, "Environment": ["A=1", ""]}}, None),
+        ("flow_validation_master", "local[*, 4]", None),
+        ("flow_validation_master", "spark://a:7077,b:7077", None),
+        ("flow_validation_ledger_dir", "hdfs://namenode:8020/kafkaops", None),
+        ("flow_validation_watch_rate", 0.5, None),
     ],
 )
 def test_a_legal_value_gets_its_declared_type(variable, value, typed):
-    assert variables.judged(variable, value) == (typed, ())
+    assert variables.judged(variable, value) == (value if typed is None else typed, ())
+
+
+# Texts and mappings without a form in FORMS, by their beginnings, and who judges them instead.
+EXEMPT = {
+    "aws_": "aws.from_inventory and aws.order, with ids of their own, where machines are ordered",
+    "flow_validation_audiences": "any word: audiences are names that the inventory gives",
+    "flow_validation_broker_versions": "passed by the role kafka, only shown",
+    "flow_validation_client_properties": "settings of clients, judged by the clients",
+    "flow_validation_cluster_id": "passed by the role kafka, only compared",
+    "flow_validation_declared": "passed by the role kafka, from what is judged there",
+    "flow_validation_events": "made by the playbooks that prove",
+    "flow_validation_inspect_": "expressions of SQL, judged by Spark with the topic at hand",
+    "flow_validation_jars": "files or a folder on the host of the job, which refuses what is not there",
+    "flow_validation_ledger": "a directory of the host of the job, which refuses what is not there",
+    "flow_validation_listener": "passed by the role kafka, from listeners that are judged there",
+    "flow_validation_producer_properties": "settings of librdkafka, judged by it",
+    "flow_validation_python": "any command",
+    "flow_validation_spark_settings": "settings of Spark, judged by it",
+    "host_baseline_firewall_": "preflight.firewall",
+    "host_baseline_host": "names of hosts; by default that of the inventory, which may be any",
+    "java_packages": "names of packages, judged by apt or dnf",
+    "kafka_accept_unavailable": "names of topics, compared with those that exist",
+    "kafka_acls": "admin.acls",
+    "kafka_admin_listener": "compared with the names of kafka_listeners",
+    "kafka_admin_python": "any command",
+    "kafka_client_security": "logins and PEM texts, any text; certificates are parsed by preflight.tls",
+    "kafka_cluster_name": "OWN_CHECKS",
+    "kafka_config": "versions_and_keys, by the keys of the release",
+    "kafka_controllers_group": "the name of a group: inventory.group_name",
+    "kafka_dynamic_configs": "admin.configs",
+    "kafka_gc_options": "tried by the JVM itself",
+    "kafka_group": "the name of a group: inventory.group_name",
+    "kafka_host_config": "versions_and_keys, by the keys of the release",
+    "kafka_inter_broker_listener": "compared with the names of kafka_listeners",
+    "kafka_jvm_options": "tried by the JVM itself",
+    "kafka_listeners.audience": "any word",
+    "kafka_plugin_prefixes": "beginnings of keys, any text",
+    "kafka_plugins.src": "a file that the controller must have, or a URL that it fetches, by its digest",
+    "kafka_quotas": "admin.quotas",
+    "kafka_rack": "any text",
+    "kafka_retention_": "preflight.retention",
+    "kafka_sasl.": "logins, any text",
+    "kafka_ssl.": "PEM texts, parsed by preflight.tls",
+    "kafka_super_users": "names of principals, any text",
+    "kafka_topics": "admin.topics",
+    "kafka_unit_options": "its sections have forms",
+    "kafka_users": "admin.users",
+    "kafka_version": "versions_and_keys",
+    "kafka_zookeeper_chroot": "OWN_CHECKS",
+    "kafkaops_break_lock": "compared with the run that holds the lock",
+    "kafkaops_home": "judge._told_of_the_home, once for all paths below it",
+    "kafkaops_preflight_accept": "judge._unknown_ids",
+    "preflight_leaving": "set by playbooks",
+    "preflight_replaced_broker": "set by playbooks",
+    "zookeeper_config": "versions_and_keys, by the keys of the release",
+    "zookeeper_gc_options": "tried by the JVM itself",
+    "zookeeper_group": "the name of a group: inventory.group_name",
+    "zookeeper_jvm_options": "tried by the JVM itself",
+    "zookeeper_unit_options": "its sections have forms",
+    "zookeeper_version": "versions_and_keys",
+}
+
+
+def leaves(name, option):
+    """(name, option) of an option that holds a value, and of all below it."""
+    below = option.get("options") or {}
+    if not below:
+        yield name, option
+    for key, each in below.items():
+        yield from leaves(f"{name}.{key}", each)
+
+
+LEAVES = [leaf for name, option in variables.declared().items() for leaf in leaves(name, option)]
+
+
+def test_every_whole_number_has_bounds():
+    numbers = [name for name, option in LEAVES if option.get("type") == "int"]
+    # aws_cores: the types of machines decide, in aws.plan_present
+    own = {*variables.OWN_CHECKS, "aws_cores"}
+    without = [name for name in numbers if not name.endswith(tuple(variables.BOUNDS))]
+    assert numbers and set(without) <= own
+
+
+def test_every_free_text_has_a_form_or_somebody_else_who_judges_it():
+    free = {
+        name
+        for name, option in LEAVES
+        if option.get("type", "str") not in ("int", "float", "bool") and "choices" not in option
+    }
+    without = free - set(variables.FORMS) - set(variables.OWN_CHECKS)
+    assert {name for name in without if not name.startswith(tuple(EXEMPT))} == set()
+    names = {name for name, _option in LEAVES} | set(variables.declared())
+    for beginning in EXEMPT:
+        assert any(name.startswith(beginning) for name in names), beginning
 
 
 def test_a_misspelt_key_that_may_be_a_secret_is_not_shown():
