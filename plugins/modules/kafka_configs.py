@@ -81,7 +81,8 @@ options:
   allow:
     description:
       - Consent to changes that can delete or endanger records of topics without a value of their own.
-      - V(retention_cut), C(log.retention.ms) or C(log.retention.bytes) down.
+      - V(retention_cut), C(log.retention.ms), C(log.retention.bytes), C(log.cleaner.delete.retention.ms) or
+        C(log.cleaner.min.compaction.lag.ms) down, or another C(log.message.timestamp.type).
       - V(cleanup_change), another C(log.cleanup.policy) by which more is deleted.
       - V(unclean_election), C(unclean.leader.election.enable) on.
       - V(min_insync_cut), C(min.insync.replicas) down.

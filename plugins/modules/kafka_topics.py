@@ -91,7 +91,9 @@ options:
         with what is at stake.
       - V(partition_growth), more partitions. Keys then move to other partitions, so that records of one
         key before and after are not in order.
-      - V(retention_cut), keep records for a shorter time, or less of them.
+      - V(retention_cut), keep records for a shorter time, or less of them. C(delete.retention.ms) and
+        C(min.compaction.lag.ms) of a compacted topic count, and another C(message.timestamp.type), by which
+        the age of records counts, and the end of C(remote.storage.enable).
       - V(cleanup_change), another C(cleanup.policy) by which more is deleted, by age and size, or all
         but the newest record of each key.
       - V(unclean_election), let a replica that lags behind become the leader

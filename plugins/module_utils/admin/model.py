@@ -75,6 +75,9 @@ BROKER_KEYS: Mapping[str, Tuple[Tuple[str, Optional[int]], ...]] = {
     ),
     "retention.bytes": (("log.retention.bytes", 1),),
     "cleanup.policy": (("log.cleanup.policy", None),),
+    "delete.retention.ms": (("log.cleaner.delete.retention.ms", 1),),
+    "min.compaction.lag.ms": (("log.cleaner.min.compaction.lag.ms", 1),),
+    "message.timestamp.type": (("log.message.timestamp.type", None),),
     "min.insync.replicas": (("min.insync.replicas", 1),),
     "unclean.leader.election.enable": (("unclean.leader.election.enable", None),),
 }

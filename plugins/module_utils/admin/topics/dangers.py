@@ -61,6 +61,9 @@ def dangers(
             key,
             f"{key} down from {limits[0]} to {limits[1]}{loss and f': {loss} would be deleted'}",
         )
+    yield from _compaction_dangers(topic, after, stake)
+    yield from _clock_dangers(topic, after, stake)
+    yield from _remote_dangers(topic, after, stake)
     yield from _cleanup_dangers(topic, after, stake)
     key = "unclean.leader.election.enable"
     if (
@@ -90,6 +93,79 @@ def dangers(
                 f"acknowledged with acks=all may be on {copies} only, and is lost if they are"
                 f"{in_parentheses(stake)}",
             )
+
+
+# What compaction leaves alone for a time, and what is gone once it does not.
+_COMPACTION = {
+    "delete.retention.ms": "a consumer that begins later no longer learns that a key was deleted",
+    "min.compaction.lag.ms": "older records of a key go sooner, also those that nobody has read yet",
+}
+
+
+def _compaction_dangers(
+    topic: Topic, after: Mapping[str, Optional[str]], stake: Optional[Stake]
+) -> Iterator[Danger]:
+    """Records that a compacted topic keeps for a shorter time."""
+    if not _has_policy(topic, after, "compact"):
+        return
+    for key, effect in _COMPACTION.items():
+        if key not in after:
+            continue
+        old, new = topic.effective(key), effective_after(topic, after, key)
+        if whole_number(new) is None or _retained(new) < _retained(old):
+            limits = [_limit(key, value) for value in (old, new)]
+            yield Danger(
+                "retention.cut",
+                RETENTION_CUT,
+                key,
+                f"{key} down from {limits[0]} to {limits[1]}: {effect}{in_parentheses(stake)}",
+            )
+
+
+def _clock_dangers(
+    topic: Topic, after: Mapping[str, Optional[str]], stake: Optional[Stake]
+) -> Iterator[Danger]:
+    """Another clock that the age of records counts by, where age deletes."""
+    key = "message.timestamp.type"
+    if key not in after or not _has_policy(topic, after, "delete"):
+        return
+    limit = whole_number(effective_after(topic, after, "retention.ms"))
+    if limit is not None and limit < 0:
+        return
+    old, new = topic.effective(key), effective_after(topic, after, key)
+    if new is not None and old is not None and new.lower() == old.lower():
+        return
+    effects = {
+        "createtime": "age counts from the time that a producer writes, and a record that says an "
+        "early one is deleted at once",
+        "logappendtime": "age counts from the arrival at the broker, which replaces the time that "
+        "a producer writes",
+    }
+    effect = effects.get((new or "").lower(), "age counts by another clock")
+    yield Danger(
+        "retention.cut",
+        RETENTION_CUT,
+        key,
+        f"{key} from {old or 'an unknown value'} to {new or _UNKNOWN_DEFAULT}: {effect}"
+        f"{in_parentheses(stake)}",
+    )
+
+
+def _remote_dangers(
+    topic: Topic, after: Mapping[str, Optional[str]], stake: Optional[Stake]
+) -> Iterator[Danger]:
+    """What lies in the remote storage; without remote.log.delete.on.disable Kafka refuses the change."""
+    key = "remote.storage.enable"
+    if key not in after or topic.effective(key) != "true":
+        return
+    if effective_after(topic, after, key) != "true":
+        yield Danger(
+            "retention.cut",
+            RETENTION_CUT,
+            key,
+            "what lies in the remote storage is deleted, and the topic begins with what the "
+            f"brokers have on their disks{in_parentheses(stake)}",
+        )
 
 
 def _cleanup_dangers(
@@ -125,8 +201,7 @@ def retention_cuts(
     topic: Topic, after: Mapping[str, Optional[str]]
 ) -> Iterator[Tuple[str, Optional[str], Optional[str]]]:
     """(key, old, new) of the limits that become tighter, where age or size deletes at all."""
-    policy = effective_after(topic, after, "cleanup.policy")
-    if policy is not None and "delete" not in _policies(policy):
+    if not _has_policy(topic, after, "delete"):
         return
     for key in ("retention.ms", "retention.bytes"):
         if key not in after:
@@ -134,6 +209,12 @@ def retention_cuts(
         old, new = topic.effective(key), effective_after(topic, after, key)
         if whole_number(new) is None or _retained(new) < _retained(old):
             yield key, old, new
+
+
+def _has_policy(topic: Topic, after: Mapping[str, Optional[str]], policy: str) -> bool:
+    """Whether a way of deletion is in effect afterwards; one that is not known counts as both."""
+    policies = effective_after(topic, after, "cleanup.policy")
+    return policies is None or policy in _policies(policies)
 
 
 def _retained(value: Optional[str]) -> float:
@@ -147,7 +228,7 @@ def _limit(key: str, value: Optional[str]) -> str:
     number = whole_number(value)
     if number is None:
         return _UNKNOWN_DEFAULT
-    return format_duration_ms(number) if key == "retention.ms" else format_size_bytes(number)
+    return format_duration_ms(number) if key.endswith(".ms") else format_size_bytes(number)
 
 
 def _policies(value: Optional[str]) -> FrozenSet[str]:

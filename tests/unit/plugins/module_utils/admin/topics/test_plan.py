@@ -39,6 +39,11 @@ DEFAULTS = {
     "compression.type": "producer",
     "segment.bytes": "1073741824",
     "unclean.leader.election.enable": "false",
+    "delete.retention.ms": "86400000",
+    "min.compaction.lag.ms": "0",
+    "message.timestamp.type": "CreateTime",
+    "remote.storage.enable": "false",
+    "remote.log.delete.on.disable": "false",
 }
 BROKER_DEFAULTS = {
     "min.insync.replicas": "2",
@@ -255,6 +260,94 @@ CASES = [
         "compacted topics have no retention",
         wish(config={"retention.ms": "1"}),
         cluster(topic("x", cleanup_policy="compact")),
+        TopicPolicy(),
+        ["configure"],
+        [],
+    ),
+    (
+        "marks of deletion go sooner from a compacted topic",
+        wish(config={"delete.retention.ms": "1"}),
+        cluster(topic("x", cleanup_policy="compact")),
+        allowing("cleanup_change"),
+        [],
+        ["retention.cut"],
+    ),
+    (
+        "marks of deletion stay longer",
+        wish(config={"delete.retention.ms": "86400001"}),
+        cluster(topic("x", cleanup_policy="compact")),
+        TopicPolicy(),
+        ["configure"],
+        [],
+    ),
+    (
+        "marks of deletion in a topic that is not compacted",
+        wish(config={"delete.retention.ms": "1"}),
+        cluster(THREE),
+        TopicPolicy(),
+        ["configure"],
+        [],
+    ),
+    (
+        "records may be compacted sooner",
+        wish(config={"min.compaction.lag.ms": "0"}),
+        cluster(topic("x", cleanup_policy="compact,delete", min_compaction_lag_ms="604800000")),
+        TopicPolicy(),
+        [],
+        ["retention.cut"],
+    ),
+    (
+        "records may be compacted sooner, consented",
+        wish(config={"min.compaction.lag.ms": None}),
+        cluster(topic("x", cleanup_policy="compact", min_compaction_lag_ms="604800000")),
+        allowing("retention_cut"),
+        ["configure"],
+        [],
+    ),
+    (
+        "age counts from the arrival",
+        wish(config={"message.timestamp.type": "LogAppendTime"}),
+        cluster(THREE),
+        TopicPolicy(),
+        [],
+        ["retention.cut"],
+    ),
+    (
+        "age counts by the producers' clocks",
+        wish(config={"message.timestamp.type": None}),
+        cluster(topic("x", message_timestamp_type="LogAppendTime")),
+        TopicPolicy(),
+        [],
+        ["retention.cut"],
+    ),
+    (
+        "another clock where age deletes nothing",
+        wish(config={"message.timestamp.type": "LogAppendTime"}),
+        cluster(topic("x", retention_ms="-1")),
+        TopicPolicy(),
+        ["configure"],
+        [],
+    ),
+    (
+        "another clock in a compacted topic",
+        wish(config={"message.timestamp.type": "LogAppendTime"}),
+        cluster(topic("x", cleanup_policy="compact")),
+        TopicPolicy(),
+        ["configure"],
+        [],
+    ),
+    (
+        "the remote storage is given up, with what it holds",
+        wish(config={"remote.storage.enable": "false", "remote.log.delete.on.disable": "true"}),
+        cluster(topic("x", remote_storage_enable="true")),
+        TopicPolicy(),
+        [],
+        ["retention.cut"],
+    ),
+    (
+        "the remote storage is taken",
+        wish(config={"remote.storage.enable": "true"}),
+        cluster(THREE),
         TopicPolicy(),
         ["configure"],
         [],
@@ -508,6 +601,10 @@ DANGERS = [
     ({"cleanup.policy": "compact"}, "of 9 records and 4.0 KiB on disk only the newest record of"),
     ({"unclean.leader.election.enable": "true"}, "(9 records and 4.0 KiB on disk in it)"),
     ({"min.insync.replicas": "1"}, "down from 2 to 1: a record acknowledged with acks=all may be"),
+    (
+        {"message.timestamp.type": "LogAppendTime"},
+        "from CreateTime to LogAppendTime: age counts from the arrival at the broker",
+    ),
 ]
 
 
@@ -540,6 +637,8 @@ def test_two_dangers_of_one_topic_need_both_consents():
         ("cleanup.policy", "delete"),
         ("min.insync.replicas", "1"),
         ("unclean.leader.election.enable", "false"),
+        ("message.timestamp.type", "LogAppendTime"),
+        ("remote.storage.enable", "true"),
     ],
 )
 def test_a_default_that_is_not_known_counts_as_dangerous(key, value):
@@ -649,6 +748,10 @@ VALUES_OF = {
     "compression.type": ["lz4", "zstd", None],
     "min.insync.replicas": ["1", "2", None],
     "unclean.leader.election.enable": ["true", "false", None],
+    "delete.retention.ms": ["0", "1000", "86400000", None],
+    "min.compaction.lag.ms": ["0", "1000", None],
+    "message.timestamp.type": ["CreateTime", "LogAppendTime", None],
+    "remote.storage.enable": ["true", "false", None],
 }
 settings_of_a_topic = st.dictionaries(
     st.sampled_from(sorted(VALUES_OF)), st.integers(0, 4), max_size=4
@@ -735,6 +838,16 @@ def dangers(was, now):
             limits = [float("inf") if limit < 0 else limit for limit in limits]
             if limits[1] < limits[0]:
                 needed.add("retention_cut")
+        clocks = [each.effective("message.timestamp.type") for each in (was, now)]
+        if clocks[0] != clocks[1] and int(now.effective("retention.ms")) >= 0:
+            needed.add("retention_cut")
+    if "compact" in policies_of[1]:
+        for key in ("delete.retention.ms", "min.compaction.lag.ms"):
+            if int(now.effective(key)) < int(was.effective(key)):
+                needed.add("retention_cut")
+    key = "remote.storage.enable"
+    if (was.effective(key), now.effective(key)) == ("true", "false"):
+        needed.add("retention_cut")
     if int(now.effective("min.insync.replicas")) < int(was.effective("min.insync.replicas")):
         needed.add("min_insync_cut")
     key = "unclean.leader.election.enable"
