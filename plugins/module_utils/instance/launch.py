@@ -41,6 +41,16 @@ fi
 # nothing can be written, the output goes to the service manager.
 CONSOLE_OUTPUT = """if (exec >>{console}) 2>/dev/null; then exec >>{console} 2>&1; fi
 """
+# What the JVM prints, or a plug-in in it, goes there for months: the file is emptied beside it, and its last
+# part kept. The unit does it before a start. A child of the JVM, it ends with it, or with the unit.
+CONSOLE_BOUND = """console={console}
+{{
+  while sleep {seconds} && kill -0 "$$"; do
+    find "$console" -size +10M -exec cp -f {{}} {{}}.1 \\; -exec truncate --size=0 {{}} \\; || true
+  done
+}} </dev/null >/dev/null 2>&1 &
+"""
+CONSOLE_LOOK_SECONDS = 30.0
 
 
 def launch_script(generation: Generation, config_dir: str, state_dir: str) -> str:
@@ -67,6 +77,10 @@ def launch_script(generation: Generation, config_dir: str, state_dir: str) -> st
     for word in generation.guard_beside:
         # It says what it did in the log; the pipe to the service manager must end with the JVM.
         before += f"{guard} {word} </dev/null >/dev/null 2>&1 &\n"
+    if generation.console:
+        before += CONSOLE_BOUND.format(
+            console=quoted(generation.console), seconds=CONSOLE_LOOK_SECONDS
+        )
     java = quoted(os.path.join(generation.java_home, "bin", "java"))
     command = " \\\n  ".join(quoted(word) for word in words)
     return f"""#!/bin/sh

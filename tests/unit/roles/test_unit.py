@@ -76,7 +76,8 @@ def test_settings_of_the_inventory_come_last(product):
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
-def test_the_console_log_stays_small(product):
+def test_a_start_begins_with_a_small_console_log(product):
+    """While the service runs, its launcher sees to it: test_generation.py."""
     (before,) = unit(product)["Service", "ExecStartPre"]
     assert f"/var/log/{product}/console.log -size +10M" in before
 

@@ -12,6 +12,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.jav
     public_options,
     secret_options_text,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance import launch
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.generation import (
     Generation,
     changed_settings,
@@ -181,6 +182,28 @@ def test_the_output_is_written_by_the_account_and_not_by_the_service_manager(tmp
     assert said(str(console)) == ""
     assert console.read_text() == "before\nstarted\ntrouble\n"
     assert said("") == said(str(tmp_path / "gone" / "console.log")) == "started\ntrouble\n"
+
+
+def test_the_console_log_stays_small_while_the_service_runs(tmp_path, monkeypatch):
+    """A plug-in that prints for months must not fill the disk; what came last is kept."""
+    monkeypatch.setattr(launch, "CONSOLE_LOOK_SECONDS", 0.05)
+    java = tmp_path / "jvm" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    console = tmp_path / "it's" / "console.log"
+    console.parent.mkdir()
+    console.write_bytes(bytes(11 * 2**20))
+    # It runs until the file has been emptied, and prints a line then.
+    java.write_text(
+        "#!/bin/sh\n"
+        f'while [ ! -s "{console}.1" ] || [ -s "{console}" ]; do sleep 0.05; done\n'
+        "echo afterwards\n"
+    )
+    java.chmod(0o755)
+    made = generation(java_home=str(tmp_path / "jvm"), console=str(console))
+    script = launch_script(made, "/etc/kafka", str(tmp_path / "run"))
+    subprocess.run(["sh", "-c", script], check=True, timeout=60)
+    assert console.read_text() == "afterwards\n"
+    assert (console.parent / "console.log.1").stat().st_size == 11 * 2**20
 
 
 def test_instances_that_start_at_once_and_share_an_archive_all_start(tmp_path):
