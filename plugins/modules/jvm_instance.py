@@ -59,6 +59,13 @@ options:
       - With O(state=started), start the process anew although it runs what is desired.
     type: bool
     default: false
+  only_down:
+    description:
+      - With O(state=started), leave a process alone that runs, whatever it runs with, and even with O(restart).
+      - For who starts what was seen to be down, without having asked whether it may be stopped. A service manager may
+        have brought it back meanwhile.
+    type: bool
+    default: false
   explain:
     description:
       - With O(state=probe), tell also what a person would look at - RV(explanation).

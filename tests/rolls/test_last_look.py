@@ -142,3 +142,35 @@ def test_a_zookeeper_server_is_lost_behind_the_gate(cluster, held, comes_back):
         assert "1 of 3 serve without server 2, 2 are needed. It was not stopped" in text
         assert cluster.process("zookeeper-2") == before["zookeeper-2"]
     assert not list((cluster.instance("zookeeper-2") / "conf").glob(".*-stop-*"))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "held",
+    [("kafka-3", {"kafka_host_config": {"num.io.threads": 5}, "kafka_dynamic_changes": False})],
+    indirect=True,
+    ids=["kafka-3"],
+)
+def test_a_broker_comes_back_before_those_that_are_down_start(cluster, held):
+    """It was seen down when its configuration was staged, and runs again when the module comes to start it.
+
+    Then it is no broker that is down: it goes through the gate as any other.
+    """
+    wait_until(lambda: cluster_is_whole(cluster), 120, "whole before")
+    before = cluster.processes()
+    cluster.supervisorctl("stop", "kafka-3")
+    (held / "hold").touch()
+    with cluster.playing("rolling_restart.yml", "-v") as (process, log):
+        # Staging is the controller's own work here: the first module on the host is that which starts.
+        wait_until((held / "held").exists, 300, "the module that starts it")
+        cluster.supervisorctl("start", "kafka-3")
+        wait_until(lambda: cluster_is_whole(cluster), 120, "back by itself")
+        back = cluster.process("kafka-3")
+        (held / "hold").unlink()
+        process.wait(PLAY_TIMEOUT)
+        text = " ".join(log.read_text().split())
+    assert process.returncode == 0, text
+    assert changed(before, cluster.processes()) == {"kafka-3"}
+    assert cluster.process("kafka-3") != back, "it has restarted in its turn"
+    assert text.count("done: restarted") == 1 and "looked_ms" in text, text
+    assert text.index("Ask whether this broker may stop") < text.index("done: restarted")

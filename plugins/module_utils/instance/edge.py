@@ -68,6 +68,7 @@ SPEC: Dict[str, Any] = {
     "configuration": {"type": "str", "default": "staged", "choices": ["staged", "in_effect"]},
     "fingerprint": {"type": "str", "default": ""},
     "restart": {"type": "bool", "default": False},
+    "only_down": {"type": "bool", "default": False},
     "explain": {"type": "bool", "default": False},
     "overrides": {"type": "dict", "default": {}},
     "lock": {

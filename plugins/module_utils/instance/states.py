@@ -188,6 +188,9 @@ def _change_live(params: Params, check_mode: bool, instance: Instance) -> Result
 def _start(
     params: Params, check_mode: bool, instance: Instance, before_stop: Callable[[], None]
 ) -> Result:
+    if params["only_down"] and instance.process():
+        # Whoever asked saw it down, and its service manager was faster. To stop it is another question.
+        return {"changed": False}
     name, wanted = _target(params, instance), params["fingerprint"]
     if (
         check_mode

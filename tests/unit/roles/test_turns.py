@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
+from ansible.template import Templar, trust_as_template
 
 from tests.support.role_variables import ROLES, evaluated
 
@@ -171,3 +171,62 @@ def test_a_change_of_the_list_asks_once_more_before_it_restarts_a_server(turn, a
     if asks:
         assert (question["stopping"], question["required"], question["lists"]) == (2, [1, 3], lists)
         assert [each["id"] for each in question["servers"]] == [1, 2, 3, 4]
+
+
+def test_who_has_not_asked_the_gate_starts_only_what_is_down():
+    """Wherever start.yml is included: only behind a gate it may stop what runs."""
+    for role in ("kafka", "zookeeper"):
+        (start,) = [
+            task["kafkaops.cluster.jvm_instance"]
+            for task in tasks_from(role, "start.yml")
+            if "kafkaops.cluster.jvm_instance" in task
+        ]
+        for given, only_down in (
+            ({}, True),
+            ({f"__{role}_gate_last": {}}, False),
+            ({f"__{role}_gate_last": {"broker": 1}}, False),
+        ):
+            assert (
+                evaluated(role, "asked", {**given, "asked": trust_as_template(start["only_down"])})
+                is only_down
+            )
+
+
+@pytest.mark.parametrize("product", ["kafka", "zookeeper"])
+@pytest.mark.parametrize(
+    "staged, turn, expected",
+    [
+        # it was down, and was started
+        (
+            (False, True),
+            {"changed": True, "running": True, "restart_pending": False},
+            (False, False),
+        ),
+        # check mode starts nothing
+        (
+            (False, True),
+            {"changed": True, "running": False, "restart_pending": True},
+            (False, False),
+        ),
+        # its service manager was faster, and it runs something else
+        ((False, True), {"changed": False, "running": True, "restart_pending": True}, (True, True)),
+        # the same, and it runs what is wanted
+        (
+            (False, True),
+            {"changed": False, "running": True, "restart_pending": False},
+            (True, False),
+        ),
+        # it ran from the beginning
+        ((True, True), None, (True, True)),
+        ((True, False), None, (True, False)),
+        # as one that was put out of the run
+        ((False, False), None, (False, False)),
+    ],
+)
+def test_what_came_back_by_itself_takes_a_turn(product, staged, turn, expected):
+    more = {"restart_reasons": ["why"], "live_changes": None, "answers": []}
+    known = {f"{product}_staged": {"running": staged[0], "restart_pending": staged[1], **more}}
+    if turn:
+        known[f"{product}_turn"] = {**turn, **more}
+    found = evaluated(product, f"__{product}_staged_now", known)
+    assert (found["running"], found["restart_pending"]) == expected

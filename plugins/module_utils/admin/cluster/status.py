@@ -295,10 +295,10 @@ def what_started(hosts: Iterable[Mapping[str, Any]]) -> Dict[str, Any]:
             looked, turn = host.get(f"{product}_staged") or {}, host.get(f"{product}_turn") or {}
             if looked and not looked.get("deployed", True):
                 kind = "not deployed"
-            elif looked.get("running"):
-                kind = "ran already"
             elif turn.get("changed") and not turn.get("failed"):
                 kind = "started"
+            elif looked.get("running") or turn.get("running"):
+                kind = "ran already"  # or was brought back by its service manager meanwhile
             else:
                 kind = ""
             nothing_deployed = nothing_deployed and (kind == "not deployed" or looked == {})

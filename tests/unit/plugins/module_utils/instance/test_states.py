@@ -193,6 +193,31 @@ def test_what_runs_is_stopped_only_with_leave_and_nothing_else_asks_for_it(modul
     assert not module.run("stopped", before_stop=refused)["changed"]
 
 
+def test_what_was_seen_down_and_runs_by_now_is_left_to_a_turn_of_its_own(module):
+    """Killed, something staged, brought back by its service manager: then whoever has seen it down starts it."""
+    first = module.run("staged", generation=module.generation(threads=8))
+    killed = module.run("started", fingerprint=first["fingerprint"], only_down=True)["pid"]
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: start_ticks(killed) is None, 60, "it is gone")
+    staged = module.run("staged", generation=module.generation(threads=12))
+    back = wait_until(
+        lambda: module.run("probe")["pid"] not in (None, killed) and module.run("probe")["pid"],
+        60,
+        "it is back",
+    )
+    same = {"fingerprint": staged["fingerprint"], "only_down": True}
+    for more in ({}, {"restart": True}, {"check_mode": True}, {"fingerprint": "of another run"}):
+        left = module.run("started", **{**same, **more})
+        assert (left["changed"], left["running"], left["pid"]) == (False, True, back)
+        assert "took" not in left
+        assert left["restart_reasons"] == ["server.properties: threads 8 -> 12"]
+    turn = module.run("started", fingerprint=staged["fingerprint"])
+    assert turn["took"]["done"] == "restarted" and not turn["restart_pending"]
+    module.run("stopped")
+    assert module.run("started", check_mode=True, **same)["changed"]
+    assert module.run("started", **same)["took"]["done"] == "started"
+
+
 def test_check_mode_tells_the_same_and_touches_nothing(module):
     """Before a first install, of a change, and of a stop."""
 
