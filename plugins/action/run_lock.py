@@ -11,7 +11,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
-from typing import Any, Dict, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Dict, Iterable, List, Mapping, Optional
 
 from ansible import constants as C
 from ansible import context
@@ -36,12 +37,17 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.decision
     replacement,
     verdict,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import give_back, take
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import (
+    Taken,
+    give_back,
+    take,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import (
     Owner,
     is_gone,
     owner_of,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 FIRST, OTHERS = "kafkaops_lock_first", "kafkaops_lock_others"
 BREAK = "kafkaops_break_lock"
@@ -51,6 +57,11 @@ SETTINGS = (
     "ansible_host",
     "ansible_port",
 )
+# Locks of runs that are gone, on one host: two at most, with an inventory that was renamed.
+REPLACED = 3
+# Until a module that a killed run has left is not waited for any more, and how often that is said meanwhile. A start
+# and a stop with the default timeouts take less.
+BUSY_SECONDS, SAY_SECONDS = 900.0, 10.0
 INSTANCES = {"kafka": "kafka_config_dir", "zookeeper": "zookeeper_config_dir"}
 
 
@@ -125,7 +136,9 @@ class ActionModule(ActionBase):
                     directory=str(settings.get("kafkaops_lock_dir") or ""),
                     # what jvm_instance holds while it works
                     instances=tuple(
-                        os.path.join(str(settings.get(name) or ""), ".lock") for name in instances
+                        os.path.join(str(settings[name]), ".lock")
+                        for name in instances
+                        if settings.get(name)
                     ),
                     absent=absent.get(host, ""),
                     in_play=host in in_play,
@@ -138,35 +151,62 @@ class ActionModule(ActionBase):
     def _take(self, place: Place, task_vars: Any) -> Answer:
         owner = _this_run(place.cluster)
         holder, replaced = None, ""
-        # Once to ask, once to replace; whoever was quicker with the latter is told instead.
-        for _attempt in range(2):
+        # One look for each lock that may be replaced, that of another name of the cluster among them, and one more;
+        # whoever was quicker with the last is told instead.
+        for _attempt in range(REPLACED + 1):
             try:
-                granted, found, waited = self._ask(place, owner, holder, task_vars)
+                taken = self._ask(place, owner, holder, task_vars)
             except (AnsibleError, OSError) as error:
                 return Answer(place, False, unanswered=_reason(error))
-            if granted:
-                return Answer(place, True, holder, replaced, waited=waited)
-            holder, replaced = found, ""
+            if taken.granted:
+                return Answer(place, True, holder, replaced, waited=taken.waited, busy=taken.busy)
+            holder = taken.holder
             replaced = replacement(
-                found, is_gone(found, owner), str(task_vars.get(BREAK) or "").strip()
+                holder, is_gone(holder, owner), str(task_vars.get(BREAK) or "").strip()
             )
             if not replaced:
                 break
         return Answer(place, False, holder)
 
-    def _ask(self, place: Place, owner: Owner, instead_of: Any, task_vars: Any) -> Any:
-        """(granted, holder, waited); raises AnsibleError or OSError where the host does not answer."""
-        wait_for = list(place.instances) if instead_of else []
+    def _ask(
+        self, place: Place, owner: Owner, instead_of: Optional[Owner], task_vars: Any
+    ) -> Taken:
+        """One answer of the place, with its instances waited for; AnsibleError or OSError where it does not answer."""
+        answers: List[Taken] = []
+
+        def is_idle() -> bool:
+            if answers:
+                self._display.display(
+                    f"    {place.host}: waiting for {SAY_SECONDS * len(answers):g} s: a module of another run still works"
+                    f" on an instance ({answers[-1].busy})"
+                )
+            answers.append(self._ask_once(place, owner, instead_of, task_vars))
+            return not answers[-1].busy
+
+        wait_until(is_idle, BUSY_SECONDS, poll_seconds=0)  # each question has its own pause
+        return replace(answers[-1], waited=any(each.waited for each in answers))
+
+    def _ask_once(
+        self, place: Place, owner: Owner, instead_of: Optional[Owner], task_vars: Any
+    ) -> Taken:
         if is_here(self):
             directory = os.path.expanduser(place.directory)
-            paths = [os.path.expanduser(path) for path in wait_for]
-            taken = take(directory, place.cluster, owner, instead_of, paths)
-            return taken.granted, taken.holder, taken.waited
-        arguments = {"owner": owner.to_dict(), "wait_for": wait_for}
+            paths = [os.path.expanduser(path) for path in place.instances]
+            return take(directory, place.cluster, owner, instead_of, paths, SAY_SECONDS)
+        arguments = {
+            "owner": owner.to_dict(),
+            "instances": list(place.instances),
+            "seconds": SAY_SECONDS,
+        }
         if instead_of:
             arguments["instead_of"] = instead_of.to_dict()
         answer = self._host_lock("taken", place, arguments, task_vars)
-        return bool(answer["granted"]), Owner.from_dict(answer["holder"]), bool(answer["waited"])
+        return Taken(
+            bool(answer["granted"]),
+            Owner.from_dict(answer["holder"]),
+            bool(answer["waited"]),
+            str(answer["busy"]),
+        )
 
     def _give_back(self, place: Place, task_vars: Any) -> Dict[str, Any]:
         owner = _this_run(place.cluster)

@@ -102,7 +102,10 @@ def cluster_status(
     ]
     here = owner_of(os.getpid(), "", "", 0)
     gone = {holder.id for _name, holder in locks if here and is_gone(holder, here)}
-    return status(instances, servers, cluster, [*versions, *told_by_status(locks, gone)])
+    under = {
+        item["lock"]["owner"]: item["lock"].get("under") for item in instances if item.get("lock")
+    }
+    return status(instances, servers, cluster, [*versions, *told_by_status(locks, gone, under)])
 
 
 def client_files(

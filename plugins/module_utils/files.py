@@ -10,6 +10,7 @@ Standard library only: managed hosts use it, too.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -18,11 +19,16 @@ import shutil
 import tempfile
 from typing import IO, Any, Callable, Iterable, Iterator, List, Optional, Tuple, Union
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
+
 # Begins the name of what a killed run may have left: never taken for a complete file.
 PARTIAL = ".partial-"
 CHUNK_BYTES = 1024 * 1024
 # With less than this left, a disk is full: the next file does not fit.
 FULL_BYTES = 65536
+# Longer than anything that is done under a lock, a start with log recovery among it.
+LOCK_SECONDS = 3600.0
+LOCK_POLL_SECONDS = 0.02
 
 
 def read_text(path: str) -> Optional[str]:
@@ -131,11 +137,13 @@ def exclusive(
     on_wait: Optional[Callable[[], None]] = None,
     mode: int = 0o644,
     owner: Optional[Tuple[int, int]] = None,
+    seconds: float = LOCK_SECONDS,
 ) -> Iterator[int]:
     """Hold an exclusive lock on the file `path`; yields its descriptor.
 
     The kernel drops the lock with the last process that has the descriptor, so a killed run never
-    leaves one behind. `on_wait()` is called once if somebody else holds it. The file is opened for
+    leaves one behind. `on_wait()` is called once if somebody else holds it; TimeoutError if that is
+    still so after `seconds`. The file is opened for
     appending, which changes no time stamp: a run that changes nothing leaves no trace.
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -143,12 +151,28 @@ def exclusive(
     try:
         if owner is not None:
             os.fchown(descriptor, *owner)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not locked_within(descriptor, fcntl.LOCK_EX, 0):
             if on_wait:
                 on_wait()
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if not locked_within(descriptor, fcntl.LOCK_EX, seconds):
+                why = f"another process holds this lock, for {seconds:g} s and longer"
+                raise TimeoutError(errno.ETIMEDOUT, why, path)
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def locked_within(descriptor: int, kind: int, seconds: float) -> bool:
+    """Lock an open file (`kind`: LOCK_EX or LOCK_SH); False if others have it for `seconds`.
+
+    Not by waiting in the kernel, which knows no deadline.
+    """
+
+    def locked() -> bool:
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    return wait_until(locked, seconds, poll_seconds=LOCK_POLL_SECONDS)

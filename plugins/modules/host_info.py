@@ -90,6 +90,11 @@ options:
         description: Name of the cluster.
         type: str
         required: true
+      instances:
+        description: Lock files of the instances that the cluster has on this host; who holds one under another name of the cluster counts.
+        type: list
+        elements: path
+        default: []
   names:
     description: Host names to resolve from this host.
     type: list

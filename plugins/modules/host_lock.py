@@ -35,11 +35,18 @@ options:
   instead_of:
     description: The holder that may be replaced, as RV(holder) was told before. Another one may not.
     type: dict
-  wait_for:
-    description: Lock files of instances, on which a module of a replaced run may still work. They are waited for.
+  instances:
+    description:
+      - Lock files of the instances that the cluster has on the host. Who holds one of them under another name of the
+        cluster holds the lock, too.
+      - A module of another run may still work on one. That is waited for.
     type: list
     elements: path
     default: []
+  seconds:
+    description: For how long it is waited.
+    type: float
+    default: 0
 attributes:
   check_mode:
     description: Not supported; a run in check mode takes no lock.
@@ -79,6 +86,10 @@ waited:
   description: Whether a module of the holder before was still at work on an instance, and was waited for.
   type: bool
   returned: with O(state=taken)
+busy:
+  description: The lock file of an instance on which one still works after O(seconds); empty for none.
+  type: str
+  returned: with O(state=taken)
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -96,7 +107,8 @@ def main() -> None:
             cluster=dict(type="str", required=True),
             owner=dict(type="dict", required=True),
             instead_of=dict(type="dict"),
-            wait_for=dict(type="list", elements="path", default=[]),
+            instances=dict(type="list", elements="path", default=[]),
+            seconds=dict(type="float", default=0),
         ),
     )
     params = module.params
@@ -106,13 +118,17 @@ def main() -> None:
         before = Owner.from_dict(params["instead_of"]) if params["instead_of"] else None
         if params["state"] == "free":
             module.exit_json(changed=False, granted=give_back(*place, owner))
-        taken = take(*place, owner, before, params["wait_for"])
+        taken = take(*place, owner, before, params["instances"], params["seconds"])
     except (KeyError, TypeError, ValueError) as error:
         module.fail_json(msg=f"not the value of a holder: {error!r}")
     except OSError as error:
         module.fail_json(msg=f"{params['directory']}: {error.strerror or error}")
     module.exit_json(
-        changed=False, granted=taken.granted, holder=taken.holder.to_dict(), waited=taken.waited
+        changed=False,
+        granted=taken.granted,
+        holder=taken.holder.to_dict(),
+        waited=taken.waited,
+        busy=taken.busy,
     )
 
 

@@ -153,6 +153,21 @@ def test_while_one_works_on_one_broker_another_is_refused_on_another_one(world):
     assert world.run("--limit", "kafka-2")[0] == 0
 
 
+def test_the_same_hosts_under_another_name_of_their_cluster_are_refused(world):
+    """Two inventories of one cluster: on real hosts its name is a label that nothing else shows."""
+    with world.at_work() as first:
+        code, text = world.run("-e", "kafka_cluster_name=prod", "--limit", "kafka-2")
+        assert code == 2, text
+        assert "kafka_cluster_name=prod: work.yml (process" in text, text
+        assert "holds the lock of this cluster under another name, kafka and still runs" in text
+        assert world.holders() == {1: first.pid, 2: first.pid, 3: first.pid}
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait()
+        code, text = world.run("-e", "kafka_cluster_name=prod")
+    assert code == 0 and f"was left by work.yml (process {first.pid} of" in text, text
+    assert world.holders() == {}
+
+
 def test_the_named_holder_is_broken_and_gives_back_nothing_of_the_other(world):
     with world.at_work() as first:
         _code, text = world.run()

@@ -95,6 +95,7 @@ ARGUMENTS: Dict[str, Any] = dict(
         options=dict(
             directory=dict(type="path", required=True),
             cluster=dict(type="str", required=True),
+            instances=dict(type="list", elements="path", default=[]),
         ),
     ),
     names=dict(type="list", elements="str", default=[]),
@@ -339,13 +340,23 @@ def masked_properties(properties: Optional[Dict[str, str]]) -> Optional[Dict[str
     }
 
 
-def lock_holder(spec: Optional[Dict[str, str]]) -> Optional[Dict[str, Any]]:
-    """Which run holds the lock of the cluster here; None for nobody, and for what may not be read."""
+def lock_holder(spec: Optional[Dict[str, Any]]) -> Optional[Dict[str, Any]]:
+    """Which run holds the lock of the cluster here; None for nobody, and for what may not be read.
+
+    `under`: another name of the cluster, under which that run holds it, else "".
+    """
+    if not spec:
+        return None
     try:
-        holder = holder_of(spec["directory"], spec["cluster"]) if spec else None
+        holder = holder_of(spec["directory"], spec["cluster"], spec.get("instances") or ())
     except OSError:
         return None
-    return holder.to_dict() if holder else None
+    if holder is None:
+        return None
+    return {
+        **holder.to_dict(),
+        "under": "" if holder.cluster == spec["cluster"] else holder.cluster,
+    }
 
 
 def missing_packages(names: Iterable[str]) -> List[str]:

@@ -362,7 +362,14 @@ def facts_request(member: Member, names: Sequence[str]) -> Dict[str, Any]:
         if isinstance(member.get(name), int):
             request[name] = member.get(name)
     if member.text("kafkaops_lock_dir"):
-        request["lock"] = {"directory": member.text("kafkaops_lock_dir"), "cluster": member.cluster}
+        of_kafka = [member.text("kafka_config_dir")] if member.runs_kafka else []
+        of_server = [member.text("zookeeper_config_dir")] if member.is_server else []
+        request["lock"] = {
+            "directory": member.text("kafkaops_lock_dir"),
+            "cluster": member.cluster,
+            # what jvm_instance holds while it works
+            "instances": [f"{path.rstrip('/')}/.lock" for path in of_kafka + of_server if path],
+        }
     if member.runs_kafka and member.text("kafka_config_dir"):
         request["kafka"] = {
             "instance": member.text("kafka_instance"),

@@ -12,6 +12,7 @@ decides: it is asked alone, before all others, and who is refused there asks nob
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
@@ -86,7 +87,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of one place: granted, refused by a holder, or none, with the reason."""
+    """The answer of one place: granted, refused by a holder, or none, with the reason.
+
+    `busy`: the lock file of an instance on which a module of another run still works.
+    """
 
     place: Place
     granted: bool
@@ -94,6 +98,7 @@ class Answer:
     replaced: str = ""
     unanswered: str = ""
     waited: bool = False
+    busy: str = ""
 
     def to_dict(self) -> Dict[str, Any]:
         """As it travels through the playbook; `from_dict` reads it."""
@@ -104,6 +109,7 @@ class Answer:
             "replaced": self.replaced,
             "unanswered": self.unanswered,
             "waited": self.waited,
+            "busy": self.busy,
         }
 
     @classmethod
@@ -116,6 +122,7 @@ class Answer:
             str(found["replaced"]),
             str(found["unanswered"]),
             bool(found["waited"]),
+            str(found["busy"]),
         )
 
 
@@ -204,7 +211,8 @@ def verdict(
     absent = [(place, place.absent) for place in wanted.absent]
     absent += [(answer.place, answer.unanswered) for answer in silent]
     errors = _refusals(answers, viewer, break_lock)
-    refused = {error.value for error in errors}
+    errors += [_at_work(answer) for answer in answers if answer.granted and answer.busy]
+    refused = {error.value for error in errors if error.check == "run.locked"}
     granted = {answer.place.cluster for answer in answers if answer.granted}
     clusters = {place.cluster for place in wanted.first + wanted.absent}
     for cluster in sorted(clusters - granted - refused):
@@ -240,6 +248,9 @@ def _refusals(answers: Iterable[Answer], viewer: Owner, break_lock: str) -> List
     problems = []
     for (cluster, _owner), (holder, members) in sorted(found.items()):
         reason = f"{holder.described()} holds the lock of this cluster"
+        # Of a file that nobody can read nothing is known.
+        if holder.cluster not in ("", cluster):
+            reason += f" under another name, {holder.cluster}"
         breaking = f"-e kafkaops_break_lock={holder.id}"
         if can_be_seen(holder, viewer):
             reason += " and still runs"
@@ -263,6 +274,15 @@ def _refusals(answers: Iterable[Answer], viewer: Owner, break_lock: str) -> List
             )
         )
     return problems
+
+
+def _at_work(answer: Answer) -> Problem:
+    return Problem(
+        "run.module_at_work",
+        f"a module of another run still works on an instance here, and holds {answer.busy}",
+        "wait until that process has ended, then run again; `fuser` with this path names it",
+        answer.place.members,
+    )
 
 
 def _nowhere(cluster: str, absent: Sequence[Tuple[Place, str]]) -> Problem:
@@ -302,11 +322,14 @@ def _notes(answers: Iterable[Answer]) -> List[str]:
 
 
 def told_by_status(
-    locks: Iterable[Tuple[str, Owner]], viewer_sees_gone: Iterable[str]
+    locks: Iterable[Tuple[str, Owner]],
+    viewer_sees_gone: Iterable[str],
+    under: Mapping[str, str] = MappingProxyType({}),
 ) -> List[str]:
     """Return lines for the status table: who holds the lock. `locks`: (member, holder) pairs.
 
-    `viewer_sees_gone`: ids of holders that have certainly ended.
+    `viewer_sees_gone`: ids of holders that have certainly ended; `under`: id -> another name of the
+    cluster, under which it is held.
     """
     held: Dict[str, Tuple[Owner, List[str]]] = {}
     for name, holder in locks:
@@ -318,5 +341,6 @@ def told_by_status(
             end = "it no longer runs, so the next run from here takes it over"
         else:
             end = f"to break it: -e kafkaops_break_lock={owner}"
-        lines.append(f"Locked on {', '.join(sorted(names))}: {holder.described()}; {end}.")
+        name = f", under another name of the cluster, {under[owner]}" if under.get(owner) else ""
+        lines.append(f"Locked on {', '.join(sorted(names))}{name}: {holder.described()}; {end}.")
     return lines

@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import json
 import os
 import re
 import stat
 from dataclasses import dataclass
-from typing import Iterator, Optional, Sequence
+from typing import FrozenSet, Iterator, List, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     exclusive,
     json_text,
+    locked_within,
     remove_partials,
     write_atomically,
 )
@@ -33,15 +35,20 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner im
 
 # Held while the files beside it are read and written.
 GUARD = ".lock"
+WAITED, BUSY = "waited", "busy"
 
 
 @dataclass(frozen=True)
 class Taken:
-    """Whether the lock was granted, who holds it now, and whether a module of the other run still worked."""
+    """Whether the lock was granted, who holds it now, and whether a module of another run still worked.
+
+    `busy`: the lock file of an instance at which one still works, "" if none does.
+    """
 
     granted: bool
     holder: Owner
     waited: bool = False
+    busy: str = ""
 
 
 def path_of(directory: str, cluster: str) -> str:
@@ -49,17 +56,56 @@ def path_of(directory: str, cluster: str) -> str:
     return os.path.join(directory, re.sub(r"[^A-Za-z0-9._-]", "_", cluster) + ".json")
 
 
-def holder_of(directory: str, cluster: str) -> Optional[Owner]:
-    """Return who holds the lock, None if nobody does. Raises OSError other than of an absent file."""
+def holder_of(directory: str, cluster: str, instances: Sequence[str] = ()) -> Optional[Owner]:
+    """Return who holds the lock, None if nobody does. Raises OSError other than of an absent file.
+
+    Also who holds one of these `instances` (their lock files) under another name of the cluster.
+    """
+    own = _read(path_of(directory, cluster))
+    if own:
+        return own.owner
+    others = _under_other_names(directory, cluster, instances)
+    return others[0][1].owner if others else None
+
+
+@dataclass(frozen=True)
+class _Held:
+    owner: Owner
+    instances: FrozenSet[str] = frozenset()
+
+
+def _read(path: str) -> Optional[_Held]:
+    """What a lock says; None where there is none. Raises OSError."""
     try:
-        with open(path_of(directory, cluster), encoding="utf-8") as source:
+        with open(path, encoding="utf-8") as source:
             text = source.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:
-        return Owner.from_dict(json.loads(text))
+        found = json.loads(text)
+        # Earlier releases wrote no instances.
+        return _Held(Owner.from_dict(found), frozenset(map(str, found.get("instances") or ())))
     except (ValueError, KeyError, TypeError):
-        return Owner(UNREADABLE, "", 0, 0, "", "", cluster, 0)
+        return _Held(Owner(UNREADABLE, "", 0, 0, "", "", "", 0))
+
+
+def _under_other_names(
+    directory: str, cluster: str, instances: Sequence[str]
+) -> List[Tuple[str, _Held]]:
+    """(path, lock) of each other lock of one of these instances: two inventories may name a cluster differently."""
+    wanted = {_real(path) for path in instances}
+    own = path_of(directory, cluster)
+    found = []
+    for path in sorted(glob.glob(os.path.join(glob.escape(directory), "*.json"))):
+        held = _read(path) if path != own else None
+        if held and not wanted.isdisjoint(held.instances):
+            found.append((path, held))
+    return found
+
+
+def _real(path: str) -> str:
+    """One path for an instance, whichever way an inventory names its directory."""
+    return os.path.realpath(path)
 
 
 def take(
@@ -67,24 +113,34 @@ def take(
     cluster: str,
     owner: Owner,
     instead_of: Optional[Owner] = None,
-    wait_for: Sequence[str] = (),
+    instances: Sequence[str] = (),
+    seconds: float = 0.0,
 ) -> Taken:
     """Take the lock if it is free, ours already, or held by exactly `instead_of`.
 
-    `wait_for`: lock files of instances. What replaces another run waits for them: a module that the
-    other one has left running holds its instance's lock until it is done. Raises OSError.
+    `instances`: lock files of the instances that this cluster has here. Whoever holds one of them under
+    another name of the cluster holds the lock, too. A module that a run before has left running holds its
+    instance's lock until it is done: that is waited for, for up to `seconds`. Raises OSError.
     """
+    own = path_of(directory, cluster)
     with _alone(directory, create=True):
-        holder = holder_of(directory, cluster)
-        if holder is not None and not owner.is_same(holder) and not holder.is_same(instead_of):
-            return Taken(False, holder)
-        if not owner.is_same(holder):
-            text = json_text(owner.to_dict())
-            write_atomically(path_of(directory, cluster), text, mode=0o644)
-    if instead_of is None:
-        return Taken(True, owner)
-    waits = [_wait_for(path) for path in wait_for]
-    return Taken(True, owner, waited=any(waits))
+        held = _read(own)
+        locks = [(own, held)] if held else []
+        for path, lock in locks + _under_other_names(directory, cluster, instances):
+            if owner.is_same(lock.owner):
+                continue
+            if not lock.owner.is_same(instead_of):
+                return Taken(False, lock.owner)
+            os.unlink(path)
+        # Two inventory names of one machine ask one after the other.
+        ours = held.instances if held and owner.is_same(held.owner) else None
+        named = {_real(path) for path in instances}.union(ours or ())
+        if ours is None or named != ours:
+            text = {**owner.to_dict(), "instances": sorted(named)}
+            write_atomically(own, json_text(text), mode=0o644)
+    waits = {path: _wait_for(path, seconds) for path in instances}
+    busy = [path for path, found in waits.items() if found == BUSY]
+    return Taken(True, owner, waited=any(waits.values()), busy=busy[0] if busy else "")
 
 
 def give_back(directory: str, cluster: str, owner: Owner) -> bool:
@@ -166,21 +222,19 @@ def _is_there(path: str, descriptor: int) -> bool:
         return False
 
 
-def _wait_for(path: str) -> bool:
-    """Wait until nobody holds the lock of an instance; tell whether somebody did.
+def _wait_for(path: str, seconds: float) -> str:
+    """Wait until nobody holds the lock of an instance: "" at once, WAITED after a while, BUSY if not within `seconds`.
 
     One that is not there is held by nobody.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except (FileNotFoundError, NotADirectoryError):
-        return False
+        return ""
     try:
         # shared: enough to wait for, and a read-only file may be locked so on any file system
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return False
-    except BlockingIOError:
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
-        return True
+        if locked_within(descriptor, fcntl.LOCK_SH, 0):
+            return ""
+        return WAITED if locked_within(descriptor, fcntl.LOCK_SH, seconds) else BUSY
     finally:
         os.close(descriptor)

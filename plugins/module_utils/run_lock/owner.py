@@ -10,17 +10,21 @@ Standard library only: members of a cluster read it, too.
 from __future__ import annotations
 
 import getpass
+import hashlib
 import os
 import re
 import socket
 import time
 from dataclasses import asdict, dataclass
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional, Sequence
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.files import read_text
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
 
 # Stands for a holder whose file nobody can read.
 UNREADABLE = "unreadable"
+# The kernel's number of the first process name space: that of no container (PROC_PID_INIT_INO).
+FIRST_PID_SPACE = 4026531836
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,8 @@ class Owner:
 
     `host`: the controller's name; `place`: its boot and process name space, which tell two containers
     of one name apart, and a process from one before a reboot; `pid`, `start_ticks`: the process of
-    ansible-playbook, and its start in clock ticks since boot; `taken_at`: seconds since the epoch.
+    ansible-playbook, and its start in clock ticks since boot; `taken_at`: seconds since the epoch;
+    `machine`: what stays the same of this controller through a reboot, "" of a container and where it is unknown.
     """
 
     host: str
@@ -40,6 +45,7 @@ class Owner:
     playbook: str
     cluster: str
     taken_at: int
+    machine: str = ""
 
     @property
     def id(self) -> str:
@@ -73,6 +79,7 @@ class Owner:
             playbook=str(found["playbook"]),
             cluster=str(found["cluster"]),
             taken_at=int(found["taken_at"]),
+            machine=str(found.get("machine") or ""),  # earlier releases wrote none
         )
 
 
@@ -85,6 +92,32 @@ def place_of(proc: str = "/proc") -> str:
     except OSError:
         return ""
     return f"{boot}/{re.sub('[^0-9]', '', space)}"
+
+
+def machine_of(
+    proc: str = "/proc", paths: Sequence[str] = ("/etc/machine-id", "/var/lib/dbus/machine-id")
+) -> str:
+    """Return an id of this machine that outlives a reboot, "" in a container and where there is none.
+
+    The machine id itself is not to be shown to others, by its manual. An image of a container may bring
+    one that many have.
+    """
+    try:
+        if os.readlink(f"{proc}/self/ns/pid") != f"pid:[{FIRST_PID_SPACE}]":
+            return ""
+    except OSError:
+        return ""
+    for path in paths:
+        found = (read_text(path) or "").strip()
+        if re.fullmatch("[0-9a-f]{32}", found):
+            return hashlib.sha256(f"kafkaops {found}".encode()).hexdigest()[:16]
+    return ""
+
+
+def booted_at(proc: str = "/proc") -> float:
+    """Return when this machine was started, in seconds since the epoch; 0 where it does not tell."""
+    found = re.search(r"^btime (\d+)$", read_text(f"{proc}/stat") or "", re.MULTILINE)
+    return float(found[1]) if found else 0.0
 
 
 def user_name() -> str:
@@ -111,6 +144,7 @@ def owner_of(
         playbook=playbook,
         cluster=cluster,
         taken_at=int(taken_at),
+        machine=machine_of(proc),
     )
 
 
@@ -137,6 +171,19 @@ def has_ended(pid: int, ticks: int, proc: str = "/proc") -> bool:
     return True  # ours, and it ended between the two looks
 
 
-def is_gone(holder: Owner, viewer: Owner) -> bool:
+def ended_with_its_boot(holder: Owner, viewer: Owner, booted: float) -> bool:
+    """Whether the holder ran on the viewer's machine before that was started, `booted` seconds since the epoch.
+
+    A lock that was taken later is one of another machine, that was made as a copy of this one.
+    """
+    same = (holder.host, holder.machine) == (viewer.host, viewer.machine)
+    known = bool(viewer.machine and holder.place and viewer.place)
+    boots = [each.place.split("/")[0] for each in (holder, viewer)]
+    return known and same and boots[0] != boots[1] and holder.taken_at < booted
+
+
+def is_gone(holder: Owner, viewer: Owner, proc: str = "/proc") -> bool:
     """Whether the holder has certainly ended. Of another machine or container that is never certain."""
-    return can_be_seen(holder, viewer) and has_ended(holder.pid, holder.start_ticks)
+    if can_be_seen(holder, viewer):
+        return has_ended(holder.pid, holder.start_ticks, proc)
+    return ended_with_its_boot(holder, viewer, booted_at(proc))

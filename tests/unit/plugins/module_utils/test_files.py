@@ -96,6 +96,18 @@ def test_the_second_waits_for_the_lock_and_says_so(tmp_path):
     assert order == ["first", "second"]
 
 
+def test_a_lock_that_is_never_given_back_is_not_waited_for_without_end(tmp_path):
+    path, said = str(tmp_path / ".lock"), []
+    with files.exclusive(path):
+        with pytest.raises(TimeoutError) as caught:
+            with files.exclusive(path, lambda: said.append("waits"), seconds=0.05):
+                raise AssertionError("both have it")
+    assert said == ["waits"] and caught.value.filename == path
+    assert "another process holds this lock, for 0.05 s and longer" in str(caught.value)
+    with files.exclusive(path, seconds=0):
+        pass
+
+
 def test_a_lock_does_not_follow_a_planted_link(tmp_path):
     (tmp_path / ".lock").symlink_to(tmp_path / "victim")
     with pytest.raises(OSError), files.exclusive(str(tmp_path / ".lock")):

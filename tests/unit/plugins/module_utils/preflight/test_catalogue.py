@@ -44,6 +44,7 @@ CONTRACT = {
     "directories.emptied",
     "identity.broken_meta",
     "run.locked",
+    "run.module_at_work",
 }
 ID = re.compile(r"^[a-z_]+\.[a-z_]+$")
 # The id at the beginning of a line of the form `[check.id] SUBJECT: ...`

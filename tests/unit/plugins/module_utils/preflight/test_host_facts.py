@@ -17,6 +17,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
     facts_request,
     read_member,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import take
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import Owner
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
 
 
@@ -229,6 +231,18 @@ def test_the_run_that_holds_the_lock_is_a_fact(tmp_path):
     found = host.host_facts({"names": [], "lock": spec})["lock"]
     assert found["owner"] == "unreadable:0:0"
     json.dumps(found)
+
+
+def test_the_run_that_holds_the_lock_under_another_name_is_a_fact(tmp_path):
+    instance = str(tmp_path / "conf" / ".lock")
+    run = Owner("ctl", "boot/1", 1, 7, "alice", "site.yml", "prod", 1795256400)
+    take(str(tmp_path), "prod", run, instances=[instance])
+    for name, instances, under in (("prod", [], ""), ("kafka", [instance], "prod")):
+        spec = {"directory": str(tmp_path), "cluster": name, "instances": instances}
+        found = host.host_facts({"names": [], "lock": spec})["lock"]
+        assert (found["owner"], found["under"]) == ("ctl:1:7", under)
+    spec = {"directory": str(tmp_path), "cluster": "kafka", "instances": [instance + "2"]}
+    assert host.host_facts({"names": [], "lock": spec})["lock"] is None
 
 
 # ---------------------------------------------------------------- options of the JVM

@@ -338,3 +338,24 @@ def test_a_run_keeps_what_it_has_while_others_come_and_go(world):
     outcome = played(world, hosts_)
     assert not any(outcome.values())
     assert hosts_.holders == dict.fromkeys(world[0][0], ME)
+
+
+def test_a_lock_under_another_name_says_so():
+    place = Place("kafka", "h", "/locks", ("h",))
+    found = plan([member("h", cluster="kafka")], ["h"])
+    refused = verdict(found, [Answer(place, False, OTHER)], ME)
+    (problem,) = refused.errors
+    assert "holds the lock of this cluster under another name, c and still runs" in problem.reason
+    assert problem.check == "run.locked" and OTHER.id in problem.remedy
+    (line,) = told_by_status([("h", OTHER)], [], {OTHER.id: "c"})
+    assert line.startswith("Locked on h, under another name of the cluster, c: stop.yml (process 2")
+
+
+def test_a_module_that_does_not_end_stops_the_run():
+    found = plan([member("h"), member("i")], ["h", "i"])
+    places = [Place("c", name, "/locks", (name,)) for name in "hi"]
+    answers = [Answer(places[0], True), Answer(places[1], True, busy="/etc/kafka/.lock")]
+    judged = verdict(found, answers, ME)
+    assert not judged.granted and [each.check for each in judged.errors] == ["run.module_at_work"]
+    assert judged.errors[0].subjects == ("i",) and "/etc/kafka/.lock" in judged.errors[0].reason
+    assert Answer.from_dict(answers[1].to_dict()) == answers[1]

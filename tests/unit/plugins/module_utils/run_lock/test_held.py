@@ -110,7 +110,8 @@ def test_who_replaces_a_run_waits_for_the_module_that_it_has_left_running(direct
     take(directory, "c", A)
 
     def replace():
-        assert take(directory, "c", B, instead_of=A, wait_for=[absent, busy]).waited
+        found = take(directory, "c", B, A, [absent, busy], seconds=60)
+        assert found.waited and not found.busy
         done.set()
 
     thread = threading.Thread(target=replace)
@@ -123,7 +124,74 @@ def test_who_replaces_a_run_waits_for_the_module_that_it_has_left_running(direct
             check_held(directory, "c", A.id)
     assert done.wait(30)
     thread.join()
-    assert not take(directory, "c", A, instead_of=B, wait_for=[absent, busy]).waited, "nobody works"
+    assert not take(directory, "c", A, B, [absent, busy]).waited, "nobody works"
+
+
+def test_a_module_that_does_not_end_is_named_and_waited_for_no_longer(directory, tmp_path):
+    """Also where the lock itself is free: the run before may have given it back without waiting for the module."""
+    idle, busy = str(tmp_path / "idle"), str(tmp_path / "busy")
+    with exclusive(idle), exclusive(busy):
+        pass
+    with exclusive(busy):
+        found = take(directory, "c", A, instances=[idle, busy], seconds=0.05)
+        assert (found.granted, found.waited, found.busy) == (True, True, busy)
+        again = take(directory, "c", A, instances=[idle, busy])
+        assert again.busy == busy
+    assert take(directory, "c", A, instances=[idle, busy]).busy == ""
+
+
+# ---------------------------------------------------------------- a cluster with two names
+
+
+def test_a_cluster_has_one_lock_whatever_two_inventories_call_it(directory, tmp_path):
+    kafka, other, link = (str(tmp_path / name / ".lock") for name in ("kafka", "other", "link"))
+    (tmp_path / "kafka").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "kafka")
+    assert take(directory, "prod", A, instances=[kafka]).granted
+    for path in (kafka, link, str(tmp_path / "other" / ".." / "kafka" / ".lock")):
+        refused = take(directory, "kafka", B, instances=[other, path])
+        assert (refused.granted, refused.holder) == (False, A)
+        assert holder_of(directory, "kafka", [other, path]) == A
+    assert not os.path.exists(path_of(directory, "kafka"))
+    # another cluster of this machine, and who names no instance, as an earlier release
+    assert take(directory, "second", C, instances=[other]).granted
+    assert holder_of(directory, "kafka") is None
+    # the same run, with both names in its inventory
+    assert take(directory, "kafka", A, instances=[kafka]).granted
+    assert give_back(directory, "kafka", A)
+    taken = take(directory, "kafka", B, instead_of=A, instances=[link])
+    assert taken.granted and holder_of(directory, "prod", [kafka]) == B
+    assert not os.path.exists(path_of(directory, "prod"))
+    with pytest.raises(ProblemError):
+        check_held(directory, "prod", A.id)
+    assert holder_of(directory, "second", [other]) == C
+
+
+def test_both_names_may_have_been_left_by_runs_that_are_gone(directory):
+    """One lock of each name, as before this was known: each is replaced, in turn."""
+    take(directory, "prod", A, instances=["/x/.lock"])
+    take(directory, "kafka", B)
+    first = take(directory, "kafka", C, instances=["/x/.lock"])
+    assert (first.granted, first.holder) == (False, B)
+    second = take(directory, "kafka", C, instead_of=B, instances=["/x/.lock"])
+    assert (second.granted, second.holder) == (False, A)
+    assert take(directory, "kafka", C, instead_of=A, instances=["/x/.lock"]).granted
+    assert sorted(os.listdir(directory)) == [".lock", "kafka.json"]
+
+
+def test_two_inventory_names_of_one_machine_hold_the_instances_of_both(directory):
+    take(directory, "c", A, instances=["/x/.lock"])
+    take(directory, "c", A, instances=["/y/.lock"])
+    for path in ("/x/.lock", "/y/.lock"):
+        assert take(directory, "d", B, instances=[path]).holder == A
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"instances": ["/x/.lock"]}'])
+def test_another_file_that_nobody_can_read_is_none_of_this_cluster(directory, text):
+    os.makedirs(directory)
+    with open(path_of(directory, "other"), "w", encoding="utf-8") as target:
+        target.write(text)
+    assert take(directory, "c", A, instances=["/x/.lock"]).granted
 
 
 def test_who_has_lost_the_lock_may_start_nothing(directory):
