@@ -16,7 +16,8 @@ description:
   - Besides it waits while a partition is offline, there is no controller or the brokers disagree about
     it, another broker is missing, or partitions are being reassigned.
   - It protects the other replicas and never waits for the broker itself. One that is not registered,
-    or that is in sync with no other broker, may be stopped at once.
+    or that is in sync with no other broker, may be stopped at once. Where the latter would bring a partition back to its
+    minimum, it is waited for as long as its replicas of such partitions grow, that is, while it catches up.
   - In KRaft mode it also waits until a majority of the controllers keeps up without this one.
   - Changes nothing.
 options:

@@ -13,6 +13,7 @@ import time
 import pytest
 
 from tests.support.outside import create_topics, free_port, replicas_of, wait_until
+from tests.support.readers import write
 from tests.support.run_module import run_module
 
 ALL = [1, 2, 3]
@@ -325,6 +326,29 @@ def test_the_requests_do_not_depend_on_the_number_of_topics(cluster, modules, ma
     assert spent_when_all_know_all() == before
     # Settings of topics and the defaults of three brokers once, the rest at every look.
     assert before["describe_broker_configs"] == 3 and before["list_reassignments"] == 2
+
+
+def test_a_replica_grows_with_what_is_written_to_it(cluster, make):
+    """By what a broker says of its own replicas the gate knows whether one that is in no ISR catches up."""
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
+        KafkaClient,
+    )
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import (
+        Connection,
+    )
+
+    topic = make("grows", 3, partitions=2)
+    addresses = tuple(("127.0.0.1", cluster.broker_port(broker)) for broker in ALL)
+    client = KafkaClient(Connection(addresses, timeout=20))
+    client.connect()
+    sizes = []
+    for _round in range(2):
+        write({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all"}, topic, {0: 50})
+        sizes.append(client.fetch_replica_bytes(2, [(topic, 0), (topic, 1)], addresses))
+    client.close()
+    assert 0 < sizes[0][topic, 0] < sizes[1][topic, 0], sizes
+    assert sizes[0][topic, 1] == sizes[1][topic, 1] == 0, sizes
+    assert client.fetch_replica_bytes(9, [(topic, 0)], addresses) == {}, "nobody of that id"
 
 
 def test_old_and_new_addresses_may_be_mixed(gate, make, cluster):

@@ -34,6 +34,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.answ
     directory_of,
     entries_of,
     setting_of,
+    sizes_of,
     snapshot_of,
     with_config,
 )
@@ -247,6 +248,26 @@ class ReadingClient(OffsetsClient):
                     "describing log directories", "describe_log_dirs", places, call
                 )
         return found
+
+    def fetch_replica_bytes(
+        self, broker: int, keys: Iterable[Key], places: Sequence[Tuple[str, int]] = ()
+    ) -> Dict[Key, int]:
+        """Partition to the bytes of its replica on this broker, in one request; `places` as of `fetch_quorum`.
+
+        Empty where it does not answer, or not to this user.
+        """
+        wanted: Dict[str, List[int]] = {}
+        for name, number in keys:
+            wanted.setdefault(name, []).append(number)
+        try:
+            return self._asked_otherwise(
+                "describing log directories",
+                "describe_log_dirs",
+                places,
+                lambda admin: dict(sizes_of(admin.describe_log_dirs(wanted, [broker]))),
+            )
+        except AdminError:
+            return {}
 
     def _asked_otherwise(
         self,

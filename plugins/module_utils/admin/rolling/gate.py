@@ -22,7 +22,9 @@ missing, a reassignment runs: wait. In KRaft mode also while the quorum cannot s
 The gate protects the *other* replicas and never waits for the broker that is about to be mended: one
 that is not registered, or that is alone (with a wrong password, certificate or listener it is up and
 registered, and in no ISR together with another broker). Nothing of the cluster holds such a broker
-back, and nothing that it has to catch up with.
+back, and nothing that it has to catch up with. One that merely catches up looks the same. Where it may
+be what brings a partition back to its minimum (`behind`), it is looked whether its replicas grow
+(`Growth`), and it is waited for as long as they do.
 """
 
 from __future__ import annotations
@@ -68,6 +70,11 @@ NO_BROKER = "it is a controller and no broker"
 # So many partitions are named in a message, and so many topics in an option to copy.
 SHOWN = 10
 SHOWN_TOPICS = 30
+# Of a broker that is in sync with nobody: for so long none of its replicas has grown when it counts as sick. Its
+# fetchers ask at least each second, also after an error (replica.fetch.backoff.ms).
+GROWTH_SECONDS = 10.0
+# So often is it asked for their sizes.
+SIZES_SECONDS = 1.0
 # topic, partition, and what is the matter with it
 Told = Tuple[str, int, str]
 
@@ -94,7 +101,8 @@ class Verdict:
     `verdict`: GO, WAIT or CANNOT_PASS; `reasons`: sentences, what it waits for; `doomed`: partitions
     that no waiting helps, with why; `topics`: their topics; `consent`: topics for which consent would
     end the waiting; `partitions`: how many have a replica on the broker; `mending`: why nothing holds
-    it back, "" for a broker that works.
+    it back, "" for a broker that works; `behind`: partitions below their minimum that a broker which is in
+    sync with nobody would bring back, if it merely catches up.
     """
 
     broker: int
@@ -105,6 +113,7 @@ class Verdict:
     consent: FrozenSet[str] = frozenset()
     partitions: int = 0
     mending: str = ""
+    behind: Tuple[Told, ...] = ()
 
     def to_dict(self) -> Dict[str, Any]:
         """As returned to the playbook."""
@@ -208,6 +217,7 @@ class _File:
         self.catching_up: List[Told] = []
         self.only_here: List[Told] = []
         self.unknown: List[Told] = []
+        self.behind: List[Told] = []
 
     def add(self, name: str, part: Partition, least: Optional[int], consented: bool) -> None:
         """Take one partition with a replica on this broker into account."""
@@ -219,6 +229,10 @@ class _File:
         if part.leader is None and inside and not others:
             return  # nobody uses it now, and nobody but this broker can bring it back
         if not inside and self.isolated:
+            # Nobody can copy what nobody leads.
+            if least and others < least <= len(part.replicas) and part.leader is not None:
+                if not consented:
+                    self.behind.append((name, part.id, f"{others} of {least}"))
             return
         if least is None:
             self.unknown.append((name, part.id, ""))
@@ -286,6 +300,7 @@ class _File:
             consent=frozenset(name for name, _number, _why in self.only_here),
             partitions=self.partitions,
             mending=mending,
+            behind=tuple(sorted(self.behind)),
         )
 
     def _of_the_cluster(
@@ -338,6 +353,41 @@ class Standing:
             doomed=tuple(sorted(stay)),
             topics=frozenset(name for name, _number, _why in stay),
         )
+
+
+class Growth:
+    """Whether a broker that is in sync with nobody copies what it lacks: by the bytes of its replicas, over a while.
+
+    Kafka tells nobody how far a replica is that is not in sync. Its size does not grow with a wrong password,
+    certificate or listener, since it gets nothing.
+    """
+
+    def __init__(self, seconds: float = GROWTH_SECONDS):
+        self.seconds = seconds
+        self._known: Dict[Tuple[str, int], int] = {}
+        self._asked: Optional[float] = None
+        self._grew: Optional[float] = None
+        self._seen = False
+
+    def is_due(self, now: float) -> bool:
+        """Whether the broker is to be asked again."""
+        return self._asked is None or now - self._asked >= SIZES_SECONDS
+
+    def note(self, sizes: Mapping[Tuple[str, int], int], now: float) -> None:
+        """Note bytes by partition, as the broker tells them; none where it does not answer."""
+        if any(size > self._known.get(key, size) for key, size in sizes.items()):
+            self._grew, self._seen = now, True
+        self._grew = now if self._grew is None else self._grew
+        self._asked = now
+        self._known.update(sizes)
+
+    def of(self, verdict: Verdict, now: float) -> Verdict:
+        """The verdict of one more look: it waits while something grows, and until that can be told."""
+        if not verdict.behind or self._grew is None or now - self._grew >= self.seconds:
+            return verdict
+        does = "copies them" if self._seen else "may be copying them"
+        told = f"{_count(verdict.behind)} below {MIN_INSYNC} in sync, and broker {verdict.broker} {does}"
+        return also_for(verdict, [f"{told}: {_some(verdict.behind)}"])
 
 
 def also_for(verdict: Verdict, reasons: Sequence[str]) -> Verdict:
@@ -445,6 +495,10 @@ def summary(verdict: Verdict) -> str:
         why.insert(0, f"{_count(verdict.doomed)} without a way past it: {_some(verdict.doomed)}")
     if verdict.verdict == GO and verdict.mending:
         why.append(verdict.mending)
+        if verdict.behind:
+            why.append(
+                f"it is waited for while it copies {_some(verdict.behind)}, which would have enough in sync again"
+            )
     return f"broker {verdict.broker} ({held}) {told}{': ' if why else ''}{'; '.join(why)}"
 
 

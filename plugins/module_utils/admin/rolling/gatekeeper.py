@@ -322,7 +322,7 @@ class Gatekeeper:
         if blind:
             return Passed(blind[broker], 0.0, 1)
         last: List[Verdict] = []
-        standing = gate.Standing(self.question.quiet_seconds)
+        standing, growth = gate.Standing(self.question.quiet_seconds), gate.Growth()
 
         def judged(client: KafkaClient, anew: bool = False) -> Verdict:
             found = standing.of(self.look(client, anew)[broker], clock())
@@ -333,6 +333,11 @@ class Gatekeeper:
                     problem = gate.refusal([found], self.question.accepted)
                     if problem is not None:
                         raise FinalError(problem, gate=found.to_dict())
+            if found.behind and self._seen and growth.is_due(clock()):
+                keys = [(name, number) for name, number, _why in found.behind]
+                sizes = client.fetch_replica_bytes(broker, keys, self._places(self._seen))
+                growth.note(sizes, clock())
+            found = growth.of(found, clock())
             last[:] = [found]
             return found
 

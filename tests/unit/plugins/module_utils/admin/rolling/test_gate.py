@@ -358,6 +358,7 @@ class World:
         self.configs_read = []
         self.disks = ((0, {}),)
         self.disks_of = []
+        self.sizes, self.sizes_asked = lambda _now: {}, []
         self.log = []
 
     def _at(self, states):
@@ -404,6 +405,10 @@ class World:
     def fetch_directories(self, brokers, places):
         self.disks_of.append((list(brokers), places))
         return self._at(self.disks)
+
+    def fetch_replica_bytes(self, broker, keys, _places):
+        self.sizes_asked.append((self.now, broker, sorted(keys)))
+        return self.sizes(self.now)
 
     def fetch_quorum(self, places):
         self.asked_at = places
@@ -589,6 +594,75 @@ def test_a_sick_broker_need_not_wait_for_a_controller_that_does_not_tell():
     alone = ((1, 2, 3), (2, 3))
     world = World((0, cluster(alone, alone, controller=2)), moving=((0, no_answer()),))
     assert world.wait(broker=1).polls == 1
+
+
+# Broker 1 has it alone, two must be in sync; 2 and 3 are there and in sync with nobody.
+SHORT = ((1, 2, 3), (1,))
+BEHIND = cluster(SHORT, SHORT)
+KEY = ("t0", 0)
+
+
+def test_a_broker_that_copies_what_lacks_replicas_is_not_taken_for_sick():
+    """It would bring the partitions back: writes stand still until then, and would for longer."""
+    world = World((0, BEHIND), (40, GOOD))
+    world.sizes = lambda now: {KEY: int(now) * 100, ("t1", 0): 7}
+    passed = world.wait(broker=2)
+    assert 40 <= passed.waited_seconds < 41 and not passed.verdict.mending
+    words = "2 partitions are below min.insync.replicas in sync, and broker 2 copies them: t0-0 (1 of 2)"
+    assert any(words in line for line in world.log), world.log
+    assert all(keys == [KEY, ("t1", 0)] and broker == 2 for _at, broker, keys in world.sizes_asked)
+    assert len(world.sizes_asked) <= 42, "once a second"
+    with pytest.raises(AdminError, match="gate.waiting.*broker 2 copies them"):
+        endless = World((0, BEHIND))
+        endless.sizes = world.sizes
+        endless.wait(broker=2)
+
+
+@pytest.mark.parametrize(
+    "sizes, seconds",
+    [
+        (lambda now: {KEY: 500}, 10),
+        # retention goes on deleting
+        (lambda now: {KEY: 500 - int(now)}, 10),
+        # it does not answer
+        (lambda now: {}, 10),
+        # it copies for a while, with gaps, and then no more: somebody has changed its password
+        (lambda now: {KEY: min(int(now) // 8, 2)}, 26),
+    ],
+)
+def test_a_broker_of_which_nothing_grows_is_mended(sizes, seconds):
+    """After a wrong password on two of three brokers, correcting it must be the whole cure."""
+    world = World((0, BEHIND))
+    world.sizes = sizes
+    passed = world.wait(broker=2, quiet=3)
+    assert passed.verdict.mending and seconds + 3 <= passed.waited_seconds < seconds + 5
+
+
+@pytest.mark.parametrize(
+    "states, minimum, accepted",
+    [
+        # the others have enough without it
+        ([((1, 2, 3), (1, 3))] * 2, "2", ()),
+        ([SHORT] * 2, "1", ()),
+        # with it there would not be enough either
+        ([SHORT] * 2, "4", ()),
+        # nobody leads, so that nobody can copy
+        ([((1, 2, 3), (1,), NO_LEADER)] * 2, "2", ()),
+        ([SHORT] * 2, "2", ["t0,t1"]),
+    ],
+)
+def test_what_a_sick_broker_could_not_bring_back_it_need_not_copy(states, minimum, accepted):
+    minimums = ((0, {"t0": minimum, "t1": minimum}),)
+    world = World((0, cluster(*states)), minimums=minimums)
+    assert world.wait(broker=2, accepted=accepted).waited_seconds == 0
+    assert world.sizes_asked == []
+
+
+def test_a_plan_tells_that_it_would_be_waited_for():
+    found = World((0, BEHIND)).look_once(broker=2)
+    assert found.verdict == GO and "it is waited for while it copies t0-0 (1 of 2)" in (
+        gate.summary(found)
+    )
 
 
 def test_one_broker_alone_asks_nobody_else():
