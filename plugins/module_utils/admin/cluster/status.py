@@ -52,7 +52,8 @@ def status(
     `instances`: dicts `name role id asked process`. `process` is the result of jvm_instance, without
     `running` where the host could not be asked; `asked` is false for hosts outside of the run.
     `servers`: the result list of zookeeper_info; `cluster`: the result of kafka_cluster_info, with the
-    quorum in KRaft mode, or None; its `quorum_asked` is false where nobody could be asked for one;
+    quorum in KRaft mode, or None; its `quorum_asked` is false where nobody could be asked for one, and
+    `controllers` are the ids of those that the inventory has, none for any;
     `notes`: lines about an upgrade that is not over (see preflight.upgrades), and who holds the lock.
     The last line sums up; `good` is whether every instance runs, every partition is in sync and every voter keeps up.
     """
@@ -103,7 +104,7 @@ def status(
     lines += [each["problem"] for each in disks]
     lines += idle_brokers(cluster.get("brokers") or ())
     quorum = cluster.get("quorum") or {}
-    troubles = _quorum_troubles(quorum)
+    troubles = _quorum_troubles(quorum, cluster.get("controllers") or ())
     lines += quorum_lines(quorum)
     ill = sorted({str(each["broker"]) for each in disks})
     good = not (amiss or partitions or disks or troubles) and bool(cluster.get("reachable"))
@@ -163,14 +164,22 @@ def quorum_lines(quorum: Mapping[str, Any]) -> List[str]:
     ]
 
 
-def _quorum_troubles(quorum: Mapping[str, Any]) -> List[str]:
-    """What the last line says of a quorum, an empty list where it is in order, or there is none."""
+def _quorum_troubles(quorum: Mapping[str, Any], controllers: Iterable[Any]) -> List[str]:
+    """What the last line says of a quorum, an empty list where it is in order, or there is none.
+
+    `controllers`: the ids of those that are to vote.
+    """
     if not quorum:
         return []
     if quorum.get("leader") is None:
         return ["the quorum has no leader"]
     behind = [str(each["id"]) for each in quorum["voters"] if not each["keeps_up"]]
-    return [f"voters behind: {', '.join(behind)}"] if behind else []
+    troubles = [f"voters behind: {', '.join(behind)}"] if behind else []
+    voters, wanted = {int(each["id"]) for each in quorum["voters"]}, set(map(int, controllers))
+    for ids, words in ((wanted - voters, "without a vote"), (voters - wanted, "voters unknown")):
+        if wanted and ids:
+            troubles.append(f"{words}: {', '.join(map(str, sorted(ids)))}")
+    return troubles
 
 
 def _seen(

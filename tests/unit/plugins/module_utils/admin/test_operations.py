@@ -426,6 +426,24 @@ def test_the_status_shows_the_quorum(quorum, line, last):
 
 
 @pytest.mark.parametrize(
+    ("voters", "last"),
+    [
+        ((1, 2, 3), "All 1 instances run."),
+        ((1, 2), "ATTENTION: without a vote: 3."),
+        ((1, 2, 3, 4), "ATTENTION: voters unknown: 4."),
+    ],
+)
+def test_the_status_compares_the_voters_with_the_inventory(voters, last):
+    found = [in_quorum(number, leads=number == 1) for number in voters]
+    quorum = {"leader": 1, "epoch": 7, "voters": found, "observers": []}
+    seen = {"reachable": True, "controller": 1, "brokers": [{"id": 1}], "quorum": quorum}
+    rows = [instance("k1", "kafka", 1, running())]
+    told = status(rows, [], {**seen, "controllers": ["1", 2, 3]})
+    assert (told["lines"][-1], told["good"]) == (last, last.startswith("All"))
+    assert status(rows, [], seen)["good"]
+
+
+@pytest.mark.parametrize(
     "keeps_up, process, state, last",
     [
         (True, running(), "voter", "All 3 instances run."),
