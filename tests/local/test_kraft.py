@@ -34,10 +34,7 @@ KEY = "group.initial.rebalance.delay.ms"
 # A node of the quorum as the status shows it: id, part, records behind, last fetch.
 QUORUM_LINE = r"(\d)  +(leader|voter)  +\d+  +(?:-|[\d.]+ s ago)"
 # They change a cluster that runs, in ways that are not fit for a quorum yet.
-REFUSED = (
-    *("scale_in", "scale_zookeeper"),
-    *("spread_disks", "drill"),
-)
+REFUSED = (*("scale_zookeeper", "drill"),)
 
 
 def quorum(cluster):

@@ -18,6 +18,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import ConfigResource, NewTopic
 
 from tests.local.proof import labels, proven
+from tests.local.support import LocalCluster
 from tests.support.load import Load
 from tests.support.outside import wait_until
 from tests.support.processes import kill_run
@@ -164,6 +165,45 @@ def test_a_broker_is_replaced_with_a_proof_meanwhile(cluster):
         each["leader"] for each in verdict["partitions"]
     }, "it is read back from there, too"
     assert cluster_is_whole(cluster)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("version", ["4.3.1", "3.9.2"])
+def test_a_broker_comes_and_goes_without_zookeeper(next_offset, version):
+    """It fills its two disks evenly, gives all of it back, and the controllers forget it."""
+    with LocalCluster(next_offset(), inventory="inventories/local-kraft-3x3") as cluster:
+        cluster.configure("all", kafka_version=version)
+        cluster.version = version
+        cluster.deploy()
+        before = cluster.processes()
+        more = {"kafka": {"hosts": {"kafka-4": {"kafka_broker_id": 4}}}}
+        (cluster.overlay / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": more}}))
+        cluster.brokers["kafka-4"] = 4
+        disks = [cluster.instance("kafka-4") / name for name in ("data", "data-2")]
+        cluster.configure("kafka-4", kafka_log_dirs=list(map(str, disks)))
+        with Load(cluster, TOPIC, "one more, one less in KRaft mode"):
+            cluster.play("scale_out.yml")
+            assert held(cluster)[4] > 0 and set(map(bool, map(partitions_in, disks))) == {True}
+            drained = ("-e", "broker=4", "-e", f"drain={disks[1]}")
+            cluster.play("spread_disks.yml", *drained)
+            assert partitions_in(disks[1]) == 0
+            cluster.play("spread_disks.yml", "-e", "broker=4")
+            assert partitions_in(disks[1]) > 0
+            refused = cluster.play("scale_in.yml", "-e", "broker=101", code=2).text
+            assert "[broker.votes]" in refused and "scale_controllers.yml" in refused, refused
+            run = cluster.play("scale_in.yml", "-e", "broker=4")
+            told = " ".join(run.text.split())
+            assert "Take kafka-4 out of the inventory" in told and "registered still" not in told
+            assert cluster.process("kafka-4") is None
+            del cluster.brokers["kafka-4"]
+        assert registered(cluster) == {1, 2, 3} == set(held(cluster))
+        tool = cluster.release() / "bin" / "kafka-cluster.sh"
+        asked = ["unregister", "--bootstrap-server", cluster.bootstrap_servers, "--id", "4"]
+        done = subprocess.run([tool, *asked], capture_output=True, text=True, check=False)
+        told = done.stdout + done.stderr
+        assert "not registered" in told.lower() or "BrokerIdNotRegistered" in told, told
+        now = cluster.processes()
+        assert {name: now[name] for name in before} == before, "nobody else was restarted"
 
 
 def homes(verdict):

@@ -71,6 +71,7 @@ SAME_STEPS = {
 # Replicas are moved, which nobody has measured by hand on a quiet machine.
 NOT_BY_HAND = frozenset(
     ("one broker more", "one broker less", "one broker more, and one less")
+    + ("one more, one less in KRaft mode",)
     + ("a broker with a new disk", "a disk more, and one less", "growth after the previous release")
 )
 

@@ -112,7 +112,7 @@ def guard_script(generation: Generation, config_dir: str, python: str) -> str:
     words = [os.path.join(directory, generation.guard[0])]
     words += [item.replace("{conf}", directory) for item in generation.guard[1:]]
     return f"""#!/bin/sh
-# Written by kafkaops.cluster. Usage: {GUARD} before-start|watch|hanging|after-exit
+# Written by kafkaops.cluster. Usage: {GUARD} before-start|watch|hanging|after-exit|leave
 umask 027
 {_console(generation)}for python in {quoted(python)} /usr/bin/python3; do
   if [ -x "$python" ]; then

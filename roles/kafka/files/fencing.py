@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A node's registration in KRaft mode, as its own host sees it: released after a death, not waited for.
 
-    fencing.py before-start|after-exit|ready|watch --properties FILE --log FILE --state DIR [--keep]
+    fencing.py before-start|after-exit|ready|watch|leave --properties FILE --log FILE --state DIR [--keep]
     fencing.py hanging ... --hanging-seconds N
 
-The commands are those of registration.py, which does this work in ZooKeeper mode, and `hanging`. A broker that dies is
-missed when its session of 9 s is over. Until then its partitions stand still, and every new start is
-turned away (DUPLICATE_BROKER_REGISTRATION). Its own host knows earlier, and tells the controllers:
+The commands are those of registration.py, which does this work in ZooKeeper mode, `hanging` and `leave`.
+A broker that dies is missed when its session of 9 s is over. Until then its partitions stand still, and every new
+start is turned away (DUPLICATE_BROKER_REGISTRATION). Its own host knows earlier, and tells the controllers:
 
 * EndQuorumEpoch, to the other controllers, where the dead node led the quorum: elect another leader now;
 * BrokerHeartbeat with `wantFence` and the dead broker's own epoch: leaders move;
@@ -29,6 +29,9 @@ A clean exit has moved the leaders already. Only the next start needs help then,
 leads: there it waits for the old session all the same, and with 3.9 it does not (both measured). So it
 is unregistered right before the start, and not when it stops: it may stay away for long, and the
 controllers remember of a registered broker that its replicas are complete.
+
+`leave` is run when a node has stopped for good: it is unregistered then, however it has ended, and whatever
+--keep says.
 
 How they are talked to is in quorum_wire.py: in clear or by TLS, with a login by PLAIN or without.
 
@@ -186,10 +189,10 @@ class Node(Instance):
     def before_start(self, say, parent):
         """Nothing: a node of a quorum must not wait for the quorum, and brokers wait by themselves."""
 
-    def release(self, record, starts=False):
+    def release(self, record, starts=False, leaves=False):
         """Tell the controllers that the process of `record` is dead; return a line for the log, or "".
 
-        `starts`: a start follows; only then a process that has ended cleanly is unregistered.
+        `starts`: a start follows; `leaves`: none ever will. Only then a process that has ended cleanly is unregistered.
         """
         if not record:
             return ""
@@ -199,14 +202,14 @@ class Node(Instance):
             with locked(sorted({*self.log_dirs, self.metadata_dir})) as held_elsewhere:
                 if held_elsewhere:
                     return f"{held_elsewhere} is held by a living process, all registrations stay"
-                return self._release(starts)
+                return self._release(starts, leaves)
 
-    def _release(self, starts):
+    def _release(self, starts, leaves=False):
         known = self.last_registration() if self.registers else None
         if known and known[0] != self.id:
             known = None
         clean = known is not None and clean_epoch(self.log_dirs) == known[1]
-        if clean and not starts:
+        if clean and not (starts or leaves):
             return ""
         led = None
         if "controller" in self.roles and not clean:
@@ -218,7 +221,7 @@ class Node(Instance):
         self.refusals.clear()
         election = Election(self, led) if led is not None else None
         try:
-            said = self._fence(known[1], clean, election) if known else ""
+            said = self._fence(known[1], clean and not leaves, election) if known else ""
             if election and not known:
                 election.end()
                 said = "; ".join(sorted(set(self.refusals.values())))

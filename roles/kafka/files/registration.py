@@ -393,9 +393,10 @@ class Broker(Instance):
                 problem = error
         raise OSError(f"no ZooKeeper server {what}: {problem}")
 
-    def release(self, record, starts=False):
+    def release(self, record, starts=False, leaves=False):
         """Delete the registration of the dead process of `record`; return a line for the log, or ""."""
-        del starts  # a clean exit has left nothing, so that it does not matter whether a start follows
+        # a clean exit has left nothing, so that it does not matter what follows
+        del starts, leaves
         if not record:
             return ""
         if is_alive(record):
@@ -484,7 +485,7 @@ def main(argv=None, kind=Broker, text=__doc__):
     parser = argparse.ArgumentParser(
         description=text, formatter_class=argparse.RawTextHelpFormatter
     )
-    commands = ["before-start", "after-exit", "ready", "watch", "hanging"]
+    commands = ["before-start", "after-exit", "ready", "watch", "hanging", "leave"]
     parser.add_argument("command", choices=commands)
     parser.add_argument("--properties", required=True)
     parser.add_argument("--log", required=True)
@@ -515,8 +516,9 @@ def main(argv=None, kind=Broker, text=__doc__):
     record = broker.record("previous.json" if options.command == "before-start" else "started.json")
     if options.command == "watch":
         broker.has_ended(parent)
-    if not options.keep:
-        say(broker.release(record, starts=options.command == "before-start"))
+    leaves = options.command == "leave"
+    if leaves or not options.keep:
+        say(broker.release(record, starts=options.command == "before-start", leaves=leaves))
     if options.command == "before-start":
         broker.note(broker.last_registration(), parent)
         broker.before_start(say, parent)

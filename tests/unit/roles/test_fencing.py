@@ -220,6 +220,17 @@ def test_a_clean_exit_needs_help_at_a_start_under_kafka_4_alone(
     assert leader.keys == keys and bool(said) == bool(keys)
 
 
+@pytest.mark.parametrize("fetch", [OF_3, OF_4], ids=["3.9", "4"])
+@pytest.mark.parametrize("clean", [EPOCH, None])
+def test_who_leaves_for_good_is_unregistered_however_it_has_ended(
+    tmp_path, controllers, fetch, clean
+):
+    leader, other = controllers(fetch=fetch), controllers(fetch=fetch, heartbeat=[41])
+    node = make_node(tmp_path, [leader.port, other.port, NOBODY], clean=clean, roles="broker")
+    assert "fenced and unregistered" in node.release(DEAD, leaves=True)
+    assert leader.keys == [63, 64]
+
+
 def test_a_clean_exit_of_an_earlier_process_is_none(tmp_path, controllers):
     leader, other = controllers(fetch=OF_3), controllers(heartbeat=[41])
     node = make_node(tmp_path, [leader.port, other.port, NOBODY], clean=EPOCH - 9)
@@ -233,7 +244,7 @@ def test_doubts_are_named_and_nobody_is_asked(tmp_path, controllers):
     alive = {"pid": os.getpid(), "start_ticks": int(fields[19])}
     node = make_node(tmp_path / "a", ports)
     assert node.release({}) == ""
-    assert "is alive" in node.release(alive)
+    assert "is alive" in node.release(alive) and "is alive" in node.release(alive, leaves=True)
     silent = make_node(tmp_path / "b", ports, registered=None)
     assert "does not say which one was ours" in silent.release(DEAD)
     foreign = make_node(tmp_path / "c", ports)
