@@ -10,7 +10,7 @@ DOCUMENTATION = r"""
 module: kafka_storage
 short_description: Format the log directories of a node in KRaft mode
 description:
-  - Formats each directory that has no C(meta.properties) by Kafka's own tool, and never one that has.
+  - Formats each directory that has no C(meta.properties) by Kafka's own tool, and one that has only as O(anew) says.
   - A directory that is formatted with another cluster id or node id is refused. Kafka would start there, and serve nobody.
 version_added: 0.1.0
 author:
@@ -37,6 +37,13 @@ options:
     description:
       - Whether the node is a controller of a quorum that has its voters. It follows their leader, and votes when M(kafkaops.cluster.kafka_voters)
         has added it. Not together with O(initial_controllers).
+    type: bool
+    default: false
+  anew:
+    description:
+      - Whether a format counts for nothing that no process was ever started with. Such directories are formatted anew, so that each
+        controller of a new cluster has the voters and users of this run.
+      - A directory that holds anything but what a format writes is left alone.
     type: bool
     default: false
   properties:
@@ -118,6 +125,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.kraft_storage import (
     Node,
+    begin_anew,
     format_node,
     metadata_directory_id,
     metas,
@@ -136,6 +144,7 @@ def main() -> None:
             "log_dirs": {"type": "list", "elements": "path", "required": True},
             "initial_controllers": {"type": "str", "default": ""},
             "joins": {"type": "bool", "default": False},
+            "anew": {"type": "bool", "default": False},
             "properties": {"type": "path", "required": True},
             "release": {"type": "path", "required": True},
             "java_home": {"type": "path", "required": True},
@@ -167,12 +176,14 @@ def main() -> None:
         params["account"],
         scram_arguments(params["users"]),
         params["joins"],
+        params["anew"],
     )
     if node.joins and node.initial_controllers:
         module.fail_json(msg="initial_controllers and joins exclude each other")
     try:
         left = unformatted(node, metas(node.log_dirs))
         if left and not module.check_mode:
+            begin_anew(node)
             format_node(node, params["java_home"], params["release"], params["properties"])
     except ProblemError as error:
         module.fail_json(msg=str(error), problem=error.problem.to_dict())

@@ -153,9 +153,14 @@ def test_three_become_five_and_three_again(next_offset, version):
 
 
 @pytest.mark.soak
-def test_a_dead_controller_with_an_empty_disk_votes_again(next_offset):
-    """Its former vote is removed, and it gets a new one; nobody else restarts."""
+@pytest.mark.parametrize("static", [False, True])
+def test_a_dead_controller_with_an_empty_disk_votes_again(next_offset, static):
+    """Its former vote is removed, and it gets a new one; nobody else restarts.
+
+    In a static quorum it has its vote still, and starts while all others keep up.
+    """
     with LocalCluster(next_offset(), inventory=INVENTORY) as cluster:
+        cluster.configure("all", kafka_static_quorum=static)
         cluster.deploy()
         dead = quorum(cluster)["leader"]
         name = cluster.name_of(dead)
@@ -171,7 +176,15 @@ def test_a_dead_controller_with_an_empty_disk_votes_again(next_offset):
             refused = cluster.play("site.yml", *NEVER, code=2).text
             assert "[quorum.unformatted]" in refused and "replace_broker.yml" in refused
             planned = cluster.play("replace_broker.yml", *replace, "--check").text
-            assert f"remove voter {dead}" in planned and f"add voter {dead}" in planned, planned
+            swapped = [f"{how} voter {dead}" in planned for how in ("remove", "add")]
+            assert swapped == [not static] * 2, planned
+            if static:
+                # as a run does that is killed between format and start
+                cluster.play("replace_broker.yml", *replace, "--skip-tags", "run")
+                assert (cluster.instance(name) / "data" / "meta.properties").exists()
+                for playbook in ("site.yml", "start.yml"):
+                    told = cluster.play(playbook, *NEVER, code=None).text
+                    assert "quorum.lost_vote" in told and not cluster.process(name), told
             cluster.play("replace_broker.yml", *replace)
             assert voters(cluster) == [101, 102, 103] and cluster.process(name)
             assert cluster.play("replace_broker.yml", *replace).changed() == 0

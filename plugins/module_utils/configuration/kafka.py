@@ -37,6 +37,8 @@ OWNED_KEYS = {
     "security.inter.broker.protocol": "kafka_inter_broker_listener",
     "log.dir": "kafka_log_dirs",
     "log.dirs": "kafka_log_dirs",
+    # What is formatted, sandboxed, compared and removed are those.
+    "metadata.log.dir": "kafka_log_dirs (the first one holds the metadata)",
     "zookeeper.connect": "kafka_zookeeper_chroot and the zookeeper group",
     "process.roles": "kafka_metadata and the groups of brokers and controllers",
     "controller.listener.names": "kafka_metadata",

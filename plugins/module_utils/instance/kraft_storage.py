@@ -10,6 +10,7 @@ import base64
 import contextlib
 import os
 import pwd
+import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass, field
@@ -30,6 +31,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import HI
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
 
 META = "meta.properties"
+METADATA = "__cluster_metadata-0"
+# What a format writes; a checkpoint of the metadata has the voters.
+FORMATTED = frozenset((META, "bootstrap.checkpoint", METADATA))
+CHECKPOINT = ".checkpoint"
 SALT_BYTES = 32
 # A JVM that lives for a second.
 JVM_FLAGS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -42,7 +47,8 @@ class Node:
 
     `initial_controllers`: the first voters, "" for a node that is no controller; `joins`: whether it is one of a
     quorum that has its voters, and follows it until it is added; `account`: the user who
-    owns the directories, "" for the one who runs this; `users`: what --add-scram takes, see scram_argument.
+    owns the directories, "" for the one who runs this; `users`: what --add-scram takes, see scram_argument; `anew`:
+    whether a format counts that nothing was started with.
     """
 
     cluster_id: str
@@ -52,6 +58,7 @@ class Node:
     account: str = ""
     users: Sequence[str] = field(default=(), repr=False)
     joins: bool = False
+    anew: bool = False
 
 
 def scram_argument(name: str, password: str, mechanism: str, salt: bytes) -> str:
@@ -91,6 +98,35 @@ def metadata_directory_id(log_dirs: Sequence[str]) -> str:
     return next(((meta or {}).get("directory.id", "") for meta in found.values()), "")
 
 
+def only_formatted(path: str) -> bool:
+    """Whether a directory was formatted, and holds nothing but what a format writes: no Kafka ever ran with it."""
+    try:
+        names = set(os.listdir(path))
+        inner = os.listdir(os.path.join(path, METADATA)) if METADATA in names else []
+    except OSError:
+        return False
+    return META in names <= FORMATTED and all(each.endswith(CHECKPOINT) for each in inner)
+
+
+def begin_anew(node: Node) -> None:
+    """Take away what an earlier format has written, where nothing was ever started with it.
+
+    `meta.properties` goes last: a run that is killed between leaves what is taken away again.
+    """
+    if not (node.anew and all(map(only_formatted, _existing(node.log_dirs)))):
+        return
+    for path in _existing(node.log_dirs):
+        shutil.rmtree(os.path.join(path, METADATA), ignore_errors=True)
+        for name in ("bootstrap.checkpoint", META):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(path, name))
+
+
+def _existing(log_dirs: Sequence[str]) -> List[str]:
+    """The directories that hold anything: an empty one was never formatted, and says nothing."""
+    return [path for path in log_dirs if os.path.isdir(path) and os.listdir(path)]
+
+
 def unformatted(node: Node, found: Mapping[str, Optional[Mapping[str, str]]]) -> List[str]:
     """The directories that are left to format. ProblemError where one is formatted for somebody else.
 
@@ -98,6 +134,7 @@ def unformatted(node: Node, found: Mapping[str, Optional[Mapping[str, str]]]) ->
     """
     wanted = {"cluster.id": node.cluster_id, "node.id": str(node.node_id)}
     left = []
+    afresh = node.anew and all(map(only_formatted, _existing(node.log_dirs)))
     for path, meta in found.items():
         if meta is None:
             left.append(path)
@@ -116,6 +153,8 @@ def unformatted(node: Node, found: Mapping[str, Optional[Mapping[str, str]]]) ->
                     (path,),
                 )
             )
+        if afresh:
+            left.append(path)
     return left
 
 

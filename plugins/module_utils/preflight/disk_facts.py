@@ -22,6 +22,8 @@ PARTITION_DIRECTORY = re.compile(r"^(?P<topic>[A-Za-z0-9._-]+)-(?P<partition>\d+
 # mode write the first one; with the other's key a broker does not start.
 ZOOKEEPER_MODE = "0"
 META_ID_KEYS = {ZOOKEEPER_MODE: "broker.id", "1": "node.id"}
+# A node of a quorum writes it when it first runs, and no format does: for whom it has voted, and whom it follows.
+QUORUM_STATE = "__cluster_metadata-0/quorum-state"
 
 
 def file_size(path: str) -> Optional[int]:
@@ -179,6 +181,7 @@ def log_directory_facts(path: str) -> Dict[str, Any]:
     facts["meta_unreadable"] = (
         facts["meta"] is None and not facts["meta_broken"] and os.path.exists(meta)
     )
+    facts["quorum_state"] = os.path.exists(os.path.join(path, QUORUM_STATE))
     return facts
 
 

@@ -18,6 +18,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.finding
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import identities
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    START,
     WRITING,
     Cluster,
     World,
@@ -30,8 +31,11 @@ def check_formats(world: World) -> Iterator[Problem]:
     for cluster in world.clusters:
         if not cluster.kraft:
             continue
-        if world.purpose in WRITING:
+        # A replacement formats and starts, too, whatever it may not change besides.
+        if world.purpose in WRITING or world.replaced is not None:
             yield from _unformatted(cluster)
+        if world.purpose in (*WRITING, START) or world.replaced is not None:
+            yield from _lost_votes(cluster)
         yield from _half_formatted(cluster)
 
 
@@ -42,10 +46,25 @@ def formatted(member: Member) -> Optional[bool]:
     return any(each.get("meta") or each.get("meta_broken") for each in member.log_directories)
 
 
+def keeps_its_vote(member: Member) -> Optional[bool]:
+    """Whether a controller's disk knows what it has voted for; None where nobody has looked.
+
+    One that was formatted and never started does not, and neither does one that was formatted anew.
+    """
+    if member.facts is None:
+        return None
+    return bool(formatted(member)) and any(
+        each.get("quorum_state") for each in member.log_directories[:1]
+    )
+
+
 def _has_begun(cluster: Cluster) -> bool:
     """Whether a node of the cluster was ever started, or one that nobody has looked at may have been."""
     return bool(cluster.snapshot) or any(
-        each.facts is None or each.product_facts("kafka").get("current") for each in cluster.nodes
+        each.facts is None
+        or each.product_facts("kafka").get("current")
+        or any(one.get("quorum_state") for one in each.log_directories)
+        for each in cluster.nodes
     )
 
 
@@ -76,6 +95,28 @@ def _unformatted(cluster: Cluster) -> Iterator[Problem]:
             ",".join(member.log_dirs),
             f"the node has no formatted directory, and cluster {cluster.name} has begun",
         )
+
+
+def _lost_votes(cluster: Cluster) -> Iterator[Problem]:
+    """Voters of a static quorum that were formatted and have not run since: Kafka lets them vote at once.
+
+    So ends a replacement that was killed before its start. In a first installation that was killed between
+    two starts no node has answered yet, and nothing has been decided that could be lost.
+    """
+    answered = any(each.product_facts("kafka").get("answered") for each in cluster.nodes)
+    # Of a quorum that a migration begins, or has begun, its plan knows.
+    if not (cluster.static_quorum and answered) or cluster.migrates:
+        return
+    for member in cluster.controllers:
+        if formatted(member) and not keeps_its_vote(member):
+            yield found(
+                "quorum.lost_vote",
+                member.name,
+                "kafka_log_dirs",
+                ",".join(member.log_dirs),
+                "the directory was formatted, the node has not run with it, and it would vote without"
+                f" knowing what it or cluster {cluster.name} has decided",
+            )
 
 
 def _may_join(cluster: Cluster, member: Member) -> bool:
@@ -123,7 +164,9 @@ def fresh_cluster_id(drawn: bytes) -> str:
 
 
 def storage_of(cluster: Cluster, fresh_id: str) -> Optional[Dict[str, Any]]:
-    """{cluster_id, initial_controllers, unformatted: hosts} by which nodes are formatted; None in ZooKeeper mode.
+    """{cluster_id, initial_controllers, begun, joins, unformatted: hosts} by which nodes are formatted.
+
+    None in ZooKeeper mode.
 
     `fresh_id`: the id of a cluster of which no disk knows any.
     """
@@ -142,8 +185,8 @@ def storage_of(cluster: Cluster, fresh_id: str) -> Optional[Dict[str, Any]]:
         "cluster_id": cluster_id,
         # Whoever is formatted now joins a quorum that has its voters.
         "begun": _has_begun(cluster),
-        # The voters of a static quorum vote from their first start on.
-        "joins": _has_begun(cluster) and not cluster.migrates,
+        # The voters of a static quorum vote from their first start on, and Kafka formats none of them otherwise.
+        "joins": _has_begun(cluster) and not cluster.static_quorum,
         # The voters of a static quorum are not written there.
         "initial_controllers": (
             "" if cluster.static_quorum else initial_controllers(cluster_id, controllers)
@@ -154,6 +197,9 @@ def storage_of(cluster: Cluster, fresh_id: str) -> Optional[Dict[str, Any]]:
             # Brokers of ZooKeeper are never formatted.
             if not (cluster.migrates and each.is_broker)
             if any(not one.get("meta") for one in each.product_facts("kafka").get("log_dirs") or ())
+            # Of an earlier run that started nothing. First voters and users are in its format, and nobody can compare
+            # them: so all controllers get them anew, or the first to lead would decide whose are right.
+            or (each.is_controller and formatted(each) and not _has_begun(cluster))
         ],
     }
 

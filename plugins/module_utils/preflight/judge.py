@@ -168,6 +168,7 @@ NEVER_ACCEPTED = frozenset(
         "quorum.foreign_format",
         "quorum.combined",
         "quorum.left_out",
+        "quorum.lost_vote",
         "quorum.no_controllers",
         "quorum.other_voters",
         "quorum.separate",
@@ -176,6 +177,7 @@ NEVER_ACCEPTED = frozenset(
         "quorum.stays_static",
         "quorum.unformatted",
         "quorum.unknown_leaver",
+        "quorum.votes_again",
         "settings.undefined",
         # Consent would make an unpinned upgrade of it, or a start of what cannot read the data.
         "version.features_unknown",
@@ -190,7 +192,8 @@ NEVER_ACCEPTED = frozenset(
 # What hides the ids of a host, too.
 HIDES_IDS = frozenset(("host.unreadable", "identity.broken_meta"))
 EMPTIED = "directories.emptied"
-UNFORMATTED = "quorum.unformatted"
+# What a run that replaces a node is for.
+REPLACED = frozenset((EMPTIED, "quorum.lost_vote", "quorum.unformatted"))
 UNREACHABLE = "host.unreachable"
 NO_CONTROLLER = Controller()
 NO_COMMANDS: Mapping[str, str] = dict.fromkeys(("finalize", "upgrade", "rollback"), "")
@@ -270,11 +273,7 @@ def judge(
     findings += _unknown_ids(accept, [raw.name for raw in world.members])
     emptied = _may_be_empty(world, replaced)
     findings = [
-        (
-            _as_warning(each)
-            if each.check in (EMPTIED, UNFORMATTED) and set(each.subjects) <= emptied
-            else each
-        )
+        (_as_warning(each) if each.check in REPLACED and set(each.subjects) <= emptied else each)
         for each in findings
     ]
     # What leaves for good need not answer, where it is nothing else.
@@ -288,9 +287,11 @@ def judge(
         _as_warning(each) if each.check == UNREACHABLE and set(each.subjects) <= gone else each
         for each in findings
     ]
+    away = _in_no_play(world)
     findings = [
         _as_warning(each, "outside of this run") if _is_elsewhere(each, world) else each
         for each in findings
+        if not _of_others_alone(each, away)
     ]
     if purpose == STATE:
         findings = _of_the_state(findings, world)
@@ -324,6 +325,29 @@ def judge(
 def _of_hosts_alone(finding: Problem) -> bool:
     """Whether an error is about its own hosts, so that the others may go on without them."""
     return finding.level == ERROR and catalogue()[finding.check].concerns == HOST
+
+
+def _in_no_play(world: World) -> FrozenSet[str]:
+    """The members of clusters that this run leaves alone: several may share the groups of an inventory."""
+    return frozenset(
+        each.name
+        for cluster in world.clusters
+        if not any(member.in_play for member in cluster.members)
+        for each in cluster.members
+    )
+
+
+def _of_others_alone(finding: Problem, away: FrozenSet[str]) -> bool:
+    """Whether an error is about a whole cluster, and that one is not part of the run: its own run tells it.
+
+    Errors about single hosts of it stay, as warnings: see _is_elsewhere.
+    """
+    return (
+        finding.level == ERROR
+        and not _of_hosts_alone(finding)
+        and bool(finding.subjects)
+        and away.issuperset(finding.subjects)
+    )
 
 
 def _is_elsewhere(finding: Problem, world: World) -> bool:
@@ -388,8 +412,8 @@ def _may_be_empty(world: World, replaced: Optional[int]) -> FrozenSet[str]:
         for cluster in world.clusters
         if replaced is not None and cluster.snapshot and replaced not in cluster.snapshot.brokers
         for host, number in identity.identities(cluster)[0].items()
-        # An empty voter of a static quorum votes at once, for a past that it does not know.
-        if number == replaced and not (cluster.static_quorum and cluster.votes(host))
+        # An empty voter of a static quorum votes at once: the playbook starts it while all others keep up.
+        if number == replaced
     )
 
 

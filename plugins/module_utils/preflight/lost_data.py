@@ -59,8 +59,9 @@ def check_lost_data(world: World) -> Iterator[Problem]:
     """Damaged meta.properties, and log directories that are empty where a broker ran."""
     for cluster in world.clusters:
         claims = {claim.host: claim for claim in broker_claims(cluster)}
-        for member in cluster.brokers:
+        for member in cluster.nodes:
             yield from _broken(member)
+        for member in cluster.brokers:
             yield from _emptied(member, cluster, claims[member.name].settled)
             # Nothing else starts a broker that never ran.
             if world.purpose in WRITING:

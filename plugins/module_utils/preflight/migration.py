@@ -22,6 +22,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.mig
     LINE,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.formats import (
+    keeps_its_vote,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import identities
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.upgrades import (
@@ -37,7 +40,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
-METADATA_DIR = "metadata.log.dir"
 # By which a broker is known to ZooKeeper: certificates, rights on its nodes, and a file of Java's logins.
 TLS_KEYS, ACL_KEY = ("zookeeper.ssl.", "zookeeper.clientCnxnSocket"), "zookeeper.set.acl"
 LOGIN_FILE = "java.security.auth.login.config"
@@ -165,7 +167,15 @@ def nodes_of(cluster: Cluster) -> Tuple[Node, ...]:
     """Brokers, then controllers, by what runs and what is on their disks."""
     ids = identities(cluster)[0]
     return tuple(
-        Node(each.name, ids[each.name], each.is_broker, phase_in_force(each), each.alive("kafka"))
+        Node(
+            each.name,
+            ids[each.name],
+            each.is_broker,
+            phase_in_force(each),
+            each.alive("kafka"),
+            # Nobody formats a broker of ZooKeeper; and of a silent disk nothing is known.
+            formatted=each.is_broker or keeps_its_vote(each) is not False,
+        )
         for each in cluster.nodes
     )
 
@@ -197,7 +207,8 @@ def told(cluster: Cluster) -> Dict[str, Any]:
                 "is_broker": each.is_broker,
                 "phase": each.phase,
                 "running": each.running,
-                "metadata_dir": _metadata_dir(members[each.host]),
+                "formatted": each.formatted,
+                "metadata_dir": (members[each.host].log_dirs or ("",))[0],
                 "place": (
                     ""
                     if each.is_broker
@@ -227,10 +238,3 @@ def told(cluster: Cluster) -> Dict[str, Any]:
         },
         "line": SPOKEN,
     }
-
-
-def _metadata_dir(member: Member) -> str:
-    for name in ("kafka_host_config", "kafka_config"):
-        if member.mapping(name).get(METADATA_DIR):
-            return str(member.mapping(name)[METADATA_DIR])
-    return member.log_dirs[0] if member.log_dirs else ""

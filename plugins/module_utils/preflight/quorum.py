@@ -41,14 +41,25 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 CONTROLLERS_MAX = 7
 # The first Kafka that makes a static quorum a dynamic one.
 DYNAMIC_SINCE = (4, 1)
-# Settings that brokers had in ZooKeeper mode, and of which only the controllers' values count.
+# With it a controller asks for a vote whenever it has none.
+AUTO_JOIN = "controller.quorum.auto.join.enable"
+# What Kafka's ControllerServer and ControllerApis read of their own file, and brokers do not. The secret key of
+# delegation tokens is none of them here: its values may not be told.
 DECIDED_BY_CONTROLLERS = (
     "alter.config.policy.class.name",
+    "auto.leader.rebalance.enable",
     "broker.session.timeout.ms",
+    "controller.quota.window.num",
+    "controller.quota.window.size.seconds",
     "create.topic.policy.class.name",
     "default.replication.factor",
+    "delegation.token.expiry.check.interval.ms",
+    "delegation.token.expiry.time.ms",
+    "delegation.token.max.lifetime.ms",
     "delete.topic.enable",
+    "eligible.leader.replicas.enable",
     "leader.imbalance.check.interval.seconds",
+    "metadata.max.idle.interval.ms",
     "min.insync.replicas",
     "num.partitions",
     "unclean.leader.election.enable",
@@ -67,6 +78,7 @@ def check_quorum(world: World) -> Iterator[Problem]:
         yield from _controllers_without_login(cluster)
         yield from _combined(cluster)
         yield from _left_out(cluster)
+        yield from _votes_again(cluster)
         yield from _quorum_in_force(cluster)
         yield from _static(cluster)
         yield from _voters_that_answer(cluster, world.replaced)
@@ -251,6 +263,23 @@ def _left_out(cluster: Cluster) -> Iterator[Problem]:
             _group(cluster),
             "it does not vote yet, and this run is without it",
         )
+
+
+def _votes_again(cluster: Cluster) -> Iterator[Problem]:
+    """Who leaves loses its vote while it runs, and would have it again before it is stopped."""
+    for member in cluster.controllers if cluster.voters_change else ():
+        if member in cluster.voters:
+            continue
+        current = member.product_facts("kafka").get("current") or {}
+        wanted = effective_properties(member, len(cluster.brokers))
+        if "true" in (str(each.get(AUTO_JOIN)).strip().lower() for each in (current, wanted)):
+            yield found(
+                "quorum.votes_again",
+                member.name,
+                variable_of(member, AUTO_JOIN),
+                "true",
+                "it is to leave the quorum, and asks for a vote again within seconds of having lost it",
+            )
 
 
 def _static(cluster: Cluster) -> Iterator[Problem]:

@@ -36,7 +36,8 @@ class Node:
     """One broker or controller as it is.
 
     `phase`: as configuration.migration tells it of the configuration in force, "" where there is none; `state`: of a
-    controller, see STATES of records, "" where it has none.
+    controller, see STATES of records, "" where it has none; `formatted`: of a controller, whether its disk knows what
+    it has voted for, which it does not before its first start.
     """
 
     host: str
@@ -45,6 +46,7 @@ class Node:
     phase: str = ""
     running: bool = False
     state: str = ""
+    formatted: bool = True
 
 
 @dataclass(frozen=True)
@@ -211,15 +213,21 @@ def _forward(situation: Situation) -> MigrationPlan:
                 f"go back to the end with {_BACK}, then begin anew",
             )
         )
-    bare = [each for each in situation.controllers if not each.phase]
-    if znodes is not None and znodes.held and bare and not final:
+    # /etc outlives a lost data disk.
+    bare = [each for each in situation.controllers if not (each.phase and each.formatted)]
+    if bare and ((znodes is not None and znodes.held) or in_kraft or final):
         refusals.append(
             _problem(
                 "migration.lost_controller",
                 bare,
                 "it has nothing on its disk, and controllers of KRaft have the metadata already: empty it would vote"
                 " for a past that it does not know",
-                f"go back with {_BACK} where no broker is in KRaft yet, then begin anew; or bring its disk back",
+                (
+                    f"go back with {_BACK}, then begin anew; or bring its disk back"
+                    if not (in_kraft or final)
+                    else "bring its disk back; where the migration has ended, take ZooKeeper out of the inventory"
+                    " and replace the controller with playbooks/replace_broker.yml"
+                ),
             )
         )
     if refusals:
@@ -386,6 +394,7 @@ def situation_of(data: Mapping[str, Any]) -> Situation:
             str(each.get("phase") or ""),
             bool(each.get("running")),
             str(each.get("state") or ""),
+            bool(each.get("formatted", True)),
         )
         for each in data["nodes"]
     )

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.kraft_storage import (
     Node,
+    begin_anew,
     command,
     format_node,
     metas,
@@ -47,6 +49,41 @@ OWN = f"version=1\nnode.id=1\ncluster.id={CLUSTER}\n"
 def test_what_was_formatted_is_never_formatted_again(tmp_path, contents, left):
     node = node_with(tmp_path, **contents)
     assert unformatted(node, metas(node.log_dirs)) == [str(tmp_path / name) for name in left]
+
+
+@pytest.mark.parametrize(
+    ("more", "afresh"),
+    [
+        ([], True),
+        (["bootstrap.checkpoint", "__cluster_metadata-0/0-0.checkpoint"], True),
+        (["__cluster_metadata-0/quorum-state"], False),
+        (["orders-0/0.log"], False),
+        ([".lock"], False),
+    ],
+)
+def test_what_nothing_was_started_with_is_formatted_anew_if_that_is_wanted(tmp_path, more, afresh):
+    """What it began with cannot be compared; and what any process has left is kept."""
+    node = dataclasses.replace(node_with(tmp_path, a=OWN, b=""), anew=True)
+    for name in more:
+        path = tmp_path / "a" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x")
+    left = unformatted(node, metas(node.log_dirs))
+    assert left == (list(node.log_dirs) if afresh else [node.log_dirs[1]])
+    before = sorted((tmp_path / "a").rglob("*"))
+    begin_anew(dataclasses.replace(node, anew=False))
+    assert sorted((tmp_path / "a").rglob("*")) == before
+    begin_anew(node)
+    assert sorted((tmp_path / "a").rglob("*")) == ([] if afresh else before)
+    assert unformatted(node, metas(node.log_dirs)) == left
+
+
+def test_what_is_anothers_is_not_formatted_anew(tmp_path):
+    node = dataclasses.replace(
+        node_with(tmp_path, a=OWN.replace("node.id=1", "node.id=2")), anew=True
+    )
+    with pytest.raises(ProblemError, match=r"\[storage.unlike\]"):
+        unformatted(node, metas(node.log_dirs))
 
 
 def test_a_directory_that_is_not_there_is_left_to_format(tmp_path):

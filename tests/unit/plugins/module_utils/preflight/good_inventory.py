@@ -168,7 +168,13 @@ def good_facts(member, names):
             staged=None,
             overrides={},
             log_dirs=[
-                dict(directory(path), meta=None, meta_broken="", meta_unreadable=False)
+                dict(
+                    directory(path),
+                    meta=None,
+                    meta_broken="",
+                    meta_unreadable=False,
+                    quorum_state=False,
+                )
                 for path in paths
             ],
             other_log_dirs=[],

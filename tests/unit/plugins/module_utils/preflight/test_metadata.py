@@ -66,9 +66,13 @@ def meta(node, cluster_id=FRESH_CLUSTER_ID, **more):
     return {"kafka/log_dirs/0/meta": found, "kafka/log_dirs/0/exists": True}
 
 
+# A node that has run with its directory.
+RAN = {"kafka/log_dirs/0/quorum_state": True}
+
+
 def begun(**more):
     """Facts of a cluster that has begun, with those of single nodes laid over."""
-    facts = {f"kafka-{node}": {**meta(node), "kafka/current": CURRENT} for node in (1, 2, 3)}
+    facts = {f"kafka-{node}": {**meta(node), **RAN, "kafka/current": CURRENT} for node in (1, 2, 3)}
     for name, changes in more.items():
         facts[name.replace("_", "-")].update(changes)
     return facts
@@ -102,11 +106,23 @@ def test_zookeeper_mode_has_nothing_of_it(tmp_path):
 
 
 def test_a_format_that_was_killed_goes_on_with_its_id(tmp_path):
-    """Of three nodes one is formatted, and none was ever started."""
+    """Of three nodes one is formatted, and none was ever started.
+
+    Which voters and users are in its format nobody can tell: the inventory may have been another one.
+    """
     verdict = verdict_of(kraft(), tmp_path, facts={"kafka-2": meta(2, OTHER_ID)})
     assert not told(verdict)
     storage = verdict.result["storage"]["orders-prod"]
-    assert storage["cluster_id"] == OTHER_ID and storage["unformatted"] == ["kafka-1", "kafka-3"]
+    assert storage["cluster_id"] == OTHER_ID and storage["unformatted"] == NODES
+    assert not storage["begun"]
+    # one of them has run, whoever has started it
+    facts = {"kafka-2": {**meta(2, OTHER_ID), **RAN}}
+    verdict = verdict_of(kraft(), tmp_path, facts=facts)
+    assert told(verdict) == {"quorum.unformatted": ["kafka-1", "kafka-3"]}
+    # a broker has nothing of it in its format
+    document = kraft(group("controllers", ["kafka-1"]))
+    verdict = verdict_of(document, tmp_path, facts={"kafka-2": meta(2), "kafka-1": meta(1)})
+    assert verdict.result["storage"]["orders-prod"]["unformatted"] == ["kafka-1", "kafka-3"]
 
 
 def test_brokers_that_do_not_vote(tmp_path):
@@ -160,6 +176,11 @@ WRONG = {
     ),
     "a key that the quorum owns": (
         variables(kafka_config={"controller.quorum.voters": "1@a:1"}),
+        {},
+        {"config.owned_key": NODES},
+    ),
+    "another place for the metadata than the one that is formatted": (
+        variables(kafka_config={"metadata.log.dir": "/var/lib/kafka/metadata"}),
         {},
         {"config.owned_key": NODES},
     ),
@@ -276,7 +297,7 @@ def begun_apart(**more):
             "controller.quorum.bootstrap.servers": APART_KNOWN,
             "node.id": str(node),
         }
-        facts[name] = {**meta(node), "kafka/current": current}
+        facts[name] = {**meta(node), **RAN, "kafka/current": current}
     for name, changes in more.items():
         facts[name.replace("_", "-")].update(changes)
     return facts
@@ -341,6 +362,13 @@ WRONG_APART = {
         {},
         begun_apart(c_1={"kafka/log_dirs/0/meta": None}),
         {"quorum.unformatted": ["c-1"]},
+    ),
+    "a controller whose directory is damaged": (
+        {},
+        begun_apart(
+            c_1={"kafka/log_dirs/0/meta": None, "kafka/log_dirs/0/meta_broken": "it is empty"}
+        ),
+        {"identity.broken_meta": ["c-1"]},
     ),
     "a controller that becomes a broker, too": (
         {"all": {"children": {"kafka": {"hosts": {"c-1": {}}}}}},
@@ -556,9 +584,17 @@ def test_the_voters_of_the_quorum_that_runs(voters, hosts, tmp_path):
     assert found == ({"quorum.other_voters": hosts} if hosts else {})
 
 
-@pytest.mark.parametrize("key", ["num.partitions", "unclean.leader.election.enable"])
+DECIDED = {
+    "num.partitions": 7,
+    "unclean.leader.election.enable": True,
+    "auto.leader.rebalance.enable": False,
+    "delegation.token.max.lifetime.ms": 60000,
+}
+
+
+@pytest.mark.parametrize("key", DECIDED)
 def test_what_brokers_say_and_controllers_decide(key, tmp_path):
-    value = {"num.partitions": 7, "unclean.leader.election.enable": True}[key]
+    value = DECIDED[key]
     alone = {"all": {"children": {"kafka": {"vars": {"kafka_config": {key: value}}}}}}
     assert told(verdict_of(apart(alone), tmp_path)).get("quorum.settings") == NODES
     alike = variables(kafka_config={key: value})

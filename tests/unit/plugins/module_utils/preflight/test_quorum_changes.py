@@ -26,7 +26,7 @@ from tests.unit.plugins.module_utils.preflight.test_metadata import (
 
 CLUSTER = "orders-prod"
 NEW = ["c-4", "c-5"]
-EMPTY = {"kafka/log_dirs/0/meta": None}
+EMPTY = {"kafka/log_dirs/0/meta": None, "kafka/log_dirs/0/quorum_state": False}
 
 
 def five():
@@ -157,6 +157,21 @@ def test_two_controllers_leave(tmp_path):
     assert set(told(found)) == {"quorum.other_voters"}
 
 
+@pytest.mark.parametrize("where", ["wanted", "in force"])
+def test_who_leaves_does_not_come_back_by_itself(where, tmp_path):
+    """It asks for a vote again while it runs, and is stopped as a voter."""
+    key, document, facts = "controller.quorum.auto.join.enable", five(), begun_five()
+    if where == "wanted":
+        document["all"]["vars"]["kafka_config"] = {key: True}
+    else:
+        facts["c-5"]["kafka/current"] = {**facts["c-5"]["kafka/current"], key: "true"}
+    asked = {"facts": facts, "snapshot": running(4, 5, 6, 7, 8)}
+    found = told(verdict_of(document, tmp_path, **asked, **changing(*NEW)))
+    assert found == {"quorum.votes_again": NEW if where == "wanted" else ["c-5"]}
+    # who stays may have it
+    assert not told(verdict_of(document, tmp_path, **asked, **changing()))
+
+
 def test_a_host_that_is_gone_may_leave(tmp_path):
     gone = {"unreachable": "no route", "facts": None}
     asked = {
@@ -255,7 +270,7 @@ def test_a_controller_whose_disk_was_replaced(tmp_path):
     refused = verdict_of(apart(), tmp_path, facts=facts, snapshot=running(4, 5, 6))
     assert told(refused) == {"quorum.unformatted": ["c-2"]}
     assert "replace_broker.yml" in refused.findings[0].remedy
-    asked = {"facts": facts, "replaced": 5}
+    asked = {"facts": facts, "purpose": "keep", "replaced": 5}
     verdict = verdict_of(apart(), tmp_path, **asked, snapshot=running(4, 5, 6))
     assert not verdict.errors and verdict.result["storage"][CLUSTER]["begun"]
     # killed between the removal of its vote and the new one
@@ -263,8 +278,65 @@ def test_a_controller_whose_disk_was_replaced(tmp_path):
     assert not told(verdict_of(apart(), tmp_path, **formatted, replaced=5))
     assert told(verdict_of(apart(), tmp_path, **formatted))
     assert told(verdict_of(apart(), tmp_path, **formatted, replaced=4))
-    # an empty voter of a static quorum would vote at once
+
+
+def replacing(node):
+    """As replace_broker.yml runs the preflight."""
+    return {"purpose": "keep", "replaced": node, "snapshot": running(4, 5, 6)}
+
+
+@pytest.mark.parametrize("begun_so", [begun_apart, begun_static])
+def test_no_other_disk_is_empty_where_one_is_replaced(begun_so, tmp_path):
+    """It would be formatted, and the next run would start it as if it had been new."""
+    facts = begun_so()
+    for name in ("c-2", "c-3"):
+        facts[name].update(EMPTY)
+    verdict = verdict_of(apart(), tmp_path, facts=facts, **replacing(5))
+    assert [(each.check, each.subjects) for each in verdict.errors] == [
+        ("quorum.unformatted", ("c-3",))
+    ]
+    assert told(verdict) == {"quorum.unformatted": ["c-2", "c-3"]}
+    # a run that only looks formats nothing
+    looked = {**replacing(None), "facts": facts}
+    assert not told(verdict_of(apart(), tmp_path, **looked))
+
+
+def test_a_voter_of_a_static_quorum_whose_disk_was_replaced(tmp_path):
+    """Kafka knows it by its id alone, and formats it by no flag of its own."""
     facts = begun_static()
     facts["c-2"].update(EMPTY)
-    static = verdict_of(apart(), tmp_path, facts=facts, replaced=5, snapshot=running(4, 5, 6))
-    assert [each.check for each in static.errors] == ["quorum.unformatted"]
+    verdict = verdict_of(apart(), tmp_path, facts=facts, **replacing(5))
+    assert not verdict.errors and told(verdict) == {"quorum.unformatted": ["c-2"]}
+    storage = verdict.result["storage"][CLUSTER]
+    assert storage["unformatted"] == ["c-2"] and not storage["joins"]
+    assert verdict.result["quorums"]["c-2"]["static"]
+
+
+ANSWERED = {"kafka/answered": {"node.id": "1"}}
+# facts that are laid over, of the run; who is refused
+LOST_VOTES = [
+    (begun_static, ANSWERED, {}, ["c-2"]),
+    (begun_static, ANSWERED, {"purpose": "start"}, []),
+    (begun_static, ANSWERED, {"purpose": "keep"}, None),
+    (begun_static, ANSWERED, replacing(5), []),
+    (begun_static, ANSWERED, replacing(4), ["c-2"]),
+    # a first installation that was killed between two starts
+    (begun_static, {}, {}, None),
+    # there its directory has no vote
+    (begun_apart, ANSWERED, {}, None),
+]
+
+
+@pytest.mark.parametrize(("begun_so", "laid_over", "run", "refused"), LOST_VOTES)
+def test_a_voter_that_was_formatted_and_has_not_run_since(
+    begun_so, laid_over, run, refused, tmp_path
+):
+    """So ends a replacement that was killed before its start; `refused` None: not a word of it."""
+    facts = begun_so()
+    facts["c-2"]["kafka/log_dirs/0/quorum_state"] = False
+    facts["kafka-1"].update(laid_over)
+    verdict = verdict_of(apart(), tmp_path, facts=facts, **run)
+    assert told(verdict) == ({} if refused is None else {"quorum.lost_vote": ["c-2"]})
+    assert [name for each in verdict.errors for name in each.subjects] == (refused or [])
+    if run.get("purpose") == "start" and refused is not None:
+        assert "quorum.lost_vote" in verdict.result["left"]["c-2"]

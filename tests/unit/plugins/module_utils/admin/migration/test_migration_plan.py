@@ -31,14 +31,17 @@ FREE = Znodes(controller=1, migration=True)
 
 
 def situation(brokers, controllers, znodes=BEFORE, servers=("z1", "z2", "z3")):
-    """A cluster; a word a node: its phase, `-` behind it where it is down; of controllers `phase/STATE`."""
+    """A cluster; a word a node: its phase, `-` behind it where it is down; of controllers `phase/STATE`.
+
+    `!` behind a controller whose disk does not know what it has voted for.
+    """
     nodes = []
     for number, word in enumerate(brokers.split(), 1):
         nodes.append(Node(f"b{number}", number, True, word.rstrip("-").strip("."), word[-1] != "-"))
     for number, word in enumerate(controllers.split(), 11):
-        phase, _slash, state = word.rstrip("-").partition("/")
-        runs = word[-1] != "-" and phase != "."
-        nodes.append(Node(f"c{number}", number, False, phase.strip("."), runs, state))
+        phase, _slash, state = word.rstrip("-!").partition("/")
+        runs, knows = word[-1] not in "-!" and phase != ".", word[-1] != "!"
+        nodes.append(Node(f"c{number}", number, False, phase.strip("."), runs, state, knows))
     return Situation("x", tuple(nodes), znodes, servers)
 
 
@@ -53,6 +56,11 @@ ALL, CTRL, SERVERS = ["b1", "b2", "b3"], ["c11", "c12", "c13"], ["z1", "z2", "z3
     ("now", "steps"),
     [
         (situation(Z, NONE), {"controllers": CTRL, "enter": ALL, "await": [], "kraft": ALL}),
+        # formatted, and killed before its first start
+        (
+            situation(Z, "migration/PRE_MIGRATION migration! ."),
+            {"controllers": ["c12", "c13"], "enter": ALL, "await": [], "kraft": ALL},
+        ),
         # killed while controllers start
         (
             situation(Z, "migration/PRE_MIGRATION . ."),
@@ -127,6 +135,31 @@ def test_forward_goes_on_where_the_cluster_is(now, steps):
             "c13",
         ),
         (FORWARD, situation(M, NONE, HELD), "migration.lost_controller", "c11, c12, c13"),
+        # its configuration lies on another disk
+        (
+            FORWARD,
+            situation(M, "migration/MIGRATION migration/MIGRATION migration!", HELD),
+            "migration.lost_controller",
+            "c13",
+        ),
+        (
+            FORWARD,
+            situation(K, "migration/MIGRATION migration/MIGRATION migration!", None),
+            "migration.lost_controller",
+            "c13",
+        ),
+        (
+            FORWARD,
+            situation(K, "kraft/POST_MIGRATION kraft/POST_MIGRATION .", HELD),
+            "migration.lost_controller",
+            "c13",
+        ),
+        (
+            FINISH,
+            situation(K, "migration/MIGRATION migration/MIGRATION migration!", HELD),
+            "migration.not_ready",
+            "c13",
+        ),
         (FINISH, situation("kraft kraft migration", DUAL, HELD), "migration.not_ready", "b3"),
         (FINISH, situation("kraft kraft kraft-", DUAL, HELD), "migration.not_ready", "b3"),
         (FINISH, situation(K, PRE, HELD), "migration.not_ready", "c11, c12, c13"),
