@@ -101,9 +101,10 @@ def _lost_votes(cluster: Cluster) -> Iterator[Problem]:
     """Voters of a static quorum that were formatted and have not run since: Kafka lets them vote at once.
 
     So ends a replacement that was killed before its start. In a first installation that was killed between
-    two starts no node has answered yet, and nothing has been decided that could be lost.
+    two starts no broker has answered yet, and nothing has been decided that could be lost. A controller answers
+    without a quorum, too.
     """
-    answered = any(each.product_facts("kafka").get("answered") for each in cluster.nodes)
+    answered = any(each.product_facts("kafka").get("answered") for each in cluster.brokers)
     # Of a quorum that a migration begins, or has begun, its plan knows.
     if not (cluster.static_quorum and answered) or cluster.migrates:
         return

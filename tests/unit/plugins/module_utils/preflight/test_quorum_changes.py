@@ -335,6 +335,8 @@ def test_a_voter_that_was_formatted_and_has_not_run_since(
     facts = begun_so()
     facts["c-2"]["kafka/log_dirs/0/quorum_state"] = False
     facts["kafka-1"].update(laid_over)
+    # its port is open before there is a quorum
+    facts["c-1"].update(ANSWERED)
     verdict = verdict_of(apart(), tmp_path, facts=facts, **run)
     assert told(verdict) == ({} if refused is None else {"quorum.lost_vote": ["c-2"]})
     assert [name for each in verdict.errors for name in each.subjects] == (refused or [])
