@@ -46,7 +46,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.finding
     in_order,
     reported,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.firewall import CHOICE
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.formats import (
     fresh_cluster_id,
 )
@@ -414,8 +413,6 @@ class ActionModule(ActionBase):
 
     @staticmethod
     def _callers(inventory: Inventory, members: Sequence[Member], task_vars: Any) -> Callers:
-        if all(member.get(CHOICE) in (None, "none") for member in members):
-            return Callers()
         try:
             return callers_of(inventory, members, task_vars["groups"])
         except AnsibleError as error:

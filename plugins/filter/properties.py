@@ -9,6 +9,8 @@ import os
 import re
 from typing import Any, Callable, Dict, Iterable, List, Mapping
 
+from ansible.module_utils.common.validation import check_type_list
+
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.for_clients import (
     certificates_of,
     chosen_listeners,
@@ -133,9 +135,11 @@ def client_files(
     return {"refused": "", "files": [each.to_dict() for each in files]}
 
 
-def reach_targets(brokers: Iterable[Mapping[str, Any]]) -> List[Dict[str, Any]]:
-    """Return what the module listener_probe takes, from brokers with `host id listeners`."""
-    return [each.to_dict() for each in targets(list(brokers))]
+def reach_targets(
+    brokers: Iterable[Mapping[str, Any]], audiences: Any = ()
+) -> List[Dict[str, Any]]:
+    """Return what the module listener_probe takes, from brokers with `host id listeners`; see the documentation."""
+    return [each.to_dict() for each in targets(list(brokers), _words(audiences))]
 
 
 def port_attempts(
@@ -143,9 +147,15 @@ def port_attempts(
     host: str,
     kinds: Iterable[str],
     standing: Mapping[str, List[int]],
+    audiences: Any = (),
 ) -> List[Dict[str, Any]]:
     """Return what the module port_probe takes on a host, from a cluster's ports of the preflight's `listening`."""
-    return attempts_of(list(ports), host, set(kinds), standing)
+    return attempts_of(list(ports), host, set(kinds), standing, _words(audiences))
+
+
+def _words(listed: Any) -> List[str]:
+    """Words of a list, or of one text with commas, as the preflight reads kafka_client_audiences."""
+    return [str(each).strip() for each in check_type_list(listed or [])]
 
 
 def plugin_path(plugin: Mapping[str, Any], directory: str) -> str:

@@ -18,6 +18,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.address
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.firewall import (
     ADDRESSES,
+    AUDIENCES,
     addresses_of,
     is_wanted,
 )
@@ -31,13 +32,19 @@ CONTROLLER = ("localhost", "127.0.0.1", "::1")
 def callers_of(
     inventory: Inventory, members: Sequence[Member], groups: Mapping[str, Sequence[str]]
 ) -> Callers:
-    """Who connects to the members that have a firewall; nobody is looked up where none has.
+    """Who connects to the members; addresses are looked up only where a member has a firewall.
 
     Raises AnsibleError where the variables of a client's host cannot be evaluated.
     """
+    audiences = {
+        name: value
+        for name in groups.get("kafka_clients", ())
+        for value in inventory.evaluated(name, (AUDIENCES,)).values()
+        if value != []
+    }
     wanting = [each for each in members if is_wanted(each)]
     if not wanting:
-        return Callers()
+        return Callers(audiences=audiences)
     known = {each.name: addresses_of(each) for each in members}
     clients = {
         name: _client(inventory, name, known.get(name, ()))
@@ -51,7 +58,7 @@ def callers_of(
             admin[member.name] = seen_by(targets[0])
         else:
             admin[member.name] = _client(inventory, name, known.get(name, ()))[1]
-    return Callers(clients, admin)
+    return Callers(clients, admin, audiences)
 
 
 def _client(inventory: Inventory, name: str, known: Sequence[str]) -> Tuple[str, Tuple[str, ...]]:

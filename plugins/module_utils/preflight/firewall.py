@@ -42,6 +42,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ports i
     is_inside,
     ports,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import judged
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     START,
     Callers,
@@ -68,6 +69,7 @@ VARIABLES = (
 CHOICE = "host_baseline_firewall"
 SOURCES = "host_baseline_firewall_sources"
 ADDRESSES = "host_baseline_firewall_addresses"
+AUDIENCES = "kafka_client_audiences"
 # Words for a source.
 BROKERS, MEMBERS, CLIENTS, ADMIN_HOST = "brokers", "members", "kafka_clients", "admin_host"
 WORDS = (ADMIN_HOST, BROKERS, CLIENTS, MEMBERS)
@@ -115,6 +117,12 @@ def addresses_of(member: Member) -> Tuple[str, ...]:
 
 def _is_of_a_machine(text: str) -> bool:
     return is_address(text) and not is_wildcard(text) and not is_loopback(text)
+
+
+def audiences_of(callers: Callers, host: str) -> Tuple[str, ...]:
+    """The audiences that a host of clients belongs to; empty for all, and where they cannot be read."""
+    typed, _faults = judged(AUDIENCES, callers.audiences.get(host, []))
+    return tuple(typed or ())
 
 
 # ---------------------------------------------------------------- who is let in
@@ -232,8 +240,10 @@ class _Reader:
             return [canonical(each) for each in self._callers.admin.get(member.name, ())]
         if word == CLIENTS:
             resolved: List[str] = []
+            audience = setting[len(SOURCES) + 1 :]
             for host, (of_cluster, addresses) in sorted(self._callers.clients.items()):
-                if of_cluster not in ("", cluster.name):
+                belongs = audiences_of(self._callers, host)
+                if of_cluster not in ("", cluster.name) or belongs and audience not in belongs:
                     continue
                 resolved += [canonical(each) for each in addresses]
                 if not addresses:

@@ -6,8 +6,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Sequence, Set
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.seen_from import (
+    is_for_clients,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ports import (
     CONTROLLERS,
@@ -30,15 +33,13 @@ _WHAT = {
     FOLLOWERS: "ZooKeeper's port for followers",
     ELECTION: "ZooKeeper's port for elections",
 }
-# Audiences of a listener that are not on hosts of clients.
-INSIDE = {"brokers", "admin"}
 
 
 def listening(cluster: Cluster) -> List[Dict[str, Any]]:
     """Every port of the cluster's instances that do not run, by host.
 
     As dicts: `host`, `what` in words, `bind` ("" for all addresses) and `port` to listen on, `address` to
-    connect to, `callers`. A port without an address to connect to is left out.
+    connect to, `callers`, `audience` of a listener. A port without an address to connect to is left out.
     """
     found = [each for member in cluster.members for each in _of_member(cluster, member)]
     return [each for each in found if each["address"] and each["callers"]]
@@ -55,6 +56,7 @@ def _of_member(cluster: Cluster, member: Member) -> Iterator[Dict[str, Any]]:
             "port": each.number,
             "address": each.address,
             "callers": _callers(member, each),
+            "audience": sorted(each.listener.audience) if each.listener else [],
         }
 
 
@@ -69,7 +71,7 @@ def _callers(member: Member, port: Port) -> List[str]:
     if port.listener:
         inside = [NODES] if is_inside(member, port.listener) else []
         admin = [ADMIN] if port.listener.name == admin_listener(member) else []
-        return inside + ([CLIENTS] if set(port.listener.audience) - INSIDE else []) + admin
+        return inside + ([CLIENTS] if is_for_clients(port.listener.audience) else []) + admin
     return {CONTROLLERS: [NODES], FOR_CLIENTS: [NODES, ADMIN]}.get(port.purpose, [SERVERS])
 
 
@@ -91,11 +93,13 @@ def attempts_of(
     host: str,
     kinds: Set[str],
     standing: Mapping[str, Sequence[int]],
+    audiences: Collection[str] = (),
 ) -> List[Dict[str, Any]]:
     """What this host is to connect to, as the module port_probe takes it.
 
     `ports`: of one cluster, as `listening` has them; `kinds`: of callers that the host is one of; `standing`: by
-    host, the ports where a stand-in listens. Of others nothing is known before they run.
+    host, the ports where a stand-in listens. Of others nothing is known before they run. `audiences`: those that a
+    host of clients belongs to, empty for all.
     """
     return [
         {
@@ -106,6 +110,11 @@ def attempts_of(
         }
         for each in ports
         if each["host"] != host
-        and kinds & set(each["callers"])
+        and _is_caller(each, kinds, audiences)
         and each["port"] in standing.get(each["host"], ())
     ]
+
+
+def _is_caller(port: Mapping[str, Any], kinds: Set[str], audiences: Collection[str]) -> bool:
+    found = kinds & set(port["callers"])
+    return bool(found - {CLIENTS}) or bool(found) and is_for_clients(port["audience"], audiences)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.seen_from import INSIDE
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     address_faults,
     bare,
@@ -20,12 +21,23 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.address
     is_wildcard,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.firewall import (
+    AUDIENCES as CLIENT_AUDIENCES,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.firewall import (
+    audiences_of,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     Listener,
     Member,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ports import Port, ports
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import Cluster, World
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import judged
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    Callers,
+    Cluster,
+    World,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import WARNING, Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import some
 
@@ -188,10 +200,11 @@ def _who(world: World, member: Member, holder: Mapping[str, Any]) -> str:
 def check_listeners(world: World) -> Iterator[Problem]:
     """Names, announced addresses and resolution of the listeners."""
     announced: Dict[Tuple[str, int], List[Tuple[Member, int]]] = {}
+    yield from _clients(world)
     for cluster in world.clusters:
         for member in cluster.brokers:
             yield from _names(member)
-            yield from _audiences(member)
+            yield from _audiences(member, world.controller.callers)
             for index, each in enumerate(member.listeners):
                 if each.advertised:
                     announced.setdefault((each.advertised, each.port), []).append((member, index))
@@ -209,11 +222,32 @@ def check_listeners(world: World) -> Iterator[Problem]:
             )
 
 
-def _audiences(member: Member) -> Iterator[Problem]:
+def _clients(world: World) -> Iterator[Problem]:
+    """The audiences that hosts of clients belong to: a misspelt one would leave the host without its look."""
+    callers = world.controller.callers
+    brokers = [member for cluster in world.clusters for member in cluster.brokers]
+    read = [listener for member in brokers for listener in member.listeners]
+    known = sorted({audience for each in read for audience in each.audience} - INSIDE)
+    for host, value in sorted(callers.audiences.items()):
+        for fault in judged(CLIENT_AUDIENCES, value)[1]:
+            yield found(fault.check, host, fault.where, fault.value, fault.reason, fault.remedy)
+        for audience in audiences_of(callers, host):
+            if read and audience not in known:
+                yield found(
+                    "listeners.client_audience",
+                    host,
+                    CLIENT_AUDIENCES,
+                    audience,
+                    f"no listener has this audience; there are {', '.join(known) or 'none for clients'}",
+                )
+
+
+def _audiences(member: Member, callers: Callers) -> Iterator[Problem]:
     """Audiences that nothing reads: a misspelt one leaves a listener without its checks and its proof."""
     wanted = member.settings.get("flow_validation_audiences")
     own = map(str, wanted) if isinstance(wanted, list) else ()
-    known = sorted({*AUDIENCES, *own})
+    tried = (each for host in callers.audiences for each in audiences_of(callers, host))
+    known = sorted({*AUDIENCES, *own, *tried})
     for index, each in enumerate(member.listeners):
         for audience in each.audience:
             if audience not in known:

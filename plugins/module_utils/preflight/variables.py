@@ -50,6 +50,7 @@ OWN_CHECKS = ("kafka_broker_id", "zookeeper_myid", "kafka_cluster_name", "kafka_
 # Lists of words, of which a single one may be written without brackets: whoever reads it can.
 ONE_WORD_WILL_DO = (
     "kafka_accept_unavailable",
+    "kafka_client_audiences",
     "kafka_listeners.audience",
     "kafka_retention_allow_internal",
     "kafka_topics_allow",

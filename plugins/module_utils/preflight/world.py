@@ -103,14 +103,16 @@ class AdminHost:
 
 @dataclass(frozen=True)
 class Callers:
-    """Who connects to members and is none: nothing where no host has a firewall of ours.
+    """Who connects to members and is none.
 
-    `clients`: host of the group kafka_clients -> (the cluster that it uses, "" for any; its addresses);
-    `admin`: member -> the addresses of the host that administers, as this member sees it.
+    `audiences`: host of the group kafka_clients -> what kafka_client_audiences has there, if anything. The others
+    are empty where no host has a firewall of ours: `clients`: host of that group -> (the cluster that it uses, ""
+    for any; its addresses); `admin`: member -> the addresses of the host that administers, as this member sees it.
     """
 
     clients: Mapping[str, Tuple[str, Tuple[str, ...]]] = field(default_factory=dict)
     admin: Mapping[str, Tuple[str, ...]] = field(default_factory=dict)
+    audiences: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ Private to this collection. Pure.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.wire import Seen
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 # Not for hosts of clients: brokers use the one among themselves, whoever runs Ansible the other.
-_NO_CLIENTS = {"brokers", "admin"}
+INSIDE = frozenset(("brokers", "admin"))
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,11 @@ class Target:
         return asdict(self)
 
 
-def targets(brokers: Sequence[Mapping[str, Any]]) -> List[Target]:
-    """Every advertised address of the listeners that clients use, of brokers with `host id listeners`."""
+def targets(brokers: Sequence[Mapping[str, Any]], audiences: Collection[str] = ()) -> List[Target]:
+    """Every advertised address of the listeners that clients use, of brokers with `host id listeners`.
+
+    `audiences`: those that a host of clients belongs to; empty for all.
+    """
     return [
         Target(
             listener=str(item["name"]),
@@ -48,8 +51,14 @@ def targets(brokers: Sequence[Mapping[str, Any]]) -> List[Target]:
         )
         for broker in brokers
         for item in broker["listeners"]
-        if set(item.get("audience") or ()) - _NO_CLIENTS
+        if is_for_clients(item.get("audience") or (), audiences)
     ]
+
+
+def is_for_clients(of_listener: Collection[str], of_host: Collection[str] = ()) -> bool:
+    """Whether a listener with these audiences is for a host of clients that belongs to `of_host`, empty for all."""
+    outside = set(of_listener) - INSIDE
+    return bool(outside & set(of_host) if of_host else outside)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import yaml
 
@@ -49,6 +51,9 @@ all:
       hosts:
         app-1: {ansible_host: 192.0.2.31}
 """
+INVENTORY_LISTENERS = yaml.safe_load(INVENTORY)["all"]["children"]["kafka"]["vars"][
+    "kafka_listeners"
+]
 ADMIN = "198.51.100.1"
 
 
@@ -60,7 +65,7 @@ def read(tmp_path, overlay=None, admin=(ADMIN,)):
     callers = callers_of(inventory, members, groups)
     assert set(callers.admin) == {each.name for each in members} or overlay
     # what the machine of the tests would be to these hosts differs
-    callers = Callers(callers.clients, dict.fromkeys(callers.admin, tuple(admin)))
+    callers = replace(callers, admin=dict.fromkeys(callers.admin, tuple(admin)))
     (cluster,) = World(tuple(members)).clusters
     openings, problems = openings_of(cluster, callers)
     return openings, problems, members, callers
@@ -118,6 +123,11 @@ def everywhere(**variables):
     return {"vars": variables}
 
 
+TWO_AUDIENCES = [
+    {"name": "INTERNAL", "port": 9092, "advertised": "{{ ansible_host }}", "audience": ["brokers"]},
+    {"name": "CLIENTS", "port": 9093, "advertised": "a.example.com", "audience": ["clients"]},
+    {"name": "B", "port": 9094, "advertised": "b.example.com", "audience": ["b"]},
+]
 LISTENER = {"name": "ONLY", "port": 9092, "advertised": "{{ ansible_host }}"}
 
 
@@ -172,6 +182,25 @@ LISTENER = {"name": "ONLY", "port": 9092, "advertised": "{{ ansible_host }}"}
         (
             {"children": {"kafka_clients": {"hosts": {"app-1": {"kafka_clients_of": "other"}}}}},
             *("kafka-1", {9093: [ADMIN]}),
+        ),
+        (
+            # a host of clients is let in where its audiences are
+            {
+                "children": {
+                    "kafka_clients": {"hosts": {"app-1": {"kafka_client_audiences": ["b"]}}}
+                }
+            },
+            *("kafka-1", {9093: [ADMIN]}),
+        ),
+        (
+            {
+                "vars": {"host_baseline_firewall_sources": {"b": ["kafka_clients"]}},
+                "children": {
+                    "kafka": {"vars": {"kafka_listeners": TWO_AUDIENCES}},
+                    "kafka_clients": {"hosts": {"app-1": {"kafka_client_audiences": ["b"]}}},
+                },
+            },
+            *("kafka-1", {9093: [ADMIN], 9094: ["192.0.2.31"]}),
         ),
         ({"children": {"zookeeper": {"hosts": {"zk-2": None}}}}, "zk-1", {2888: None, 3888: None}),
     ],
@@ -297,6 +326,40 @@ def test_a_word_that_is_no_firewall_is_refused(tmp_path):
     document = ground.merge(ground.good(), {"all": {"vars": {"host_baseline_firewall": "ufw"}}})
     (finding,) = ground.verdict_of(document, tmp_path).findings
     assert finding.check == "settings.bad_value" and "none, firewalld, nftables" in finding.line()
+
+
+@pytest.mark.parametrize(
+    "value, expected",
+    [
+        (["clients"], ["listeners.audience"]),  # of PARTNERS: nobody tries it
+        ("clients, partners", []),
+        ([], ["listeners.audience"]),
+        (
+            ["cleints", "partners"],
+            [
+                "[listeners.client_audience] app-1: kafka_client_audiences=cleints: no listener has this audience; "
+                "there are clients, partners."
+            ],
+        ),
+        ({"a": 1}, ["[settings.bad_value] app-1: kafka_client_audiences=", "listeners.audience"]),
+    ],
+)
+def test_the_audiences_of_a_host_of_clients_are_judged(value, expected, tmp_path):
+    """Also without a firewall, and a listener that such a host tries needs no other mention."""
+    partners = {**LISTENER, "name": "PARTNERS", "port": 9094, "audience": ["partners"]}
+    overlay = {
+        "vars": {"host_baseline_firewall": "none", "flow_validation_audiences": ["clients"]},
+        "children": {
+            "kafka": {"vars": {"kafka_listeners": [*INVENTORY_LISTENERS, partners]}},
+            "kafka_clients": {"hosts": {"app-1": {"kafka_client_audiences": value}}},
+        },
+    }
+    document = ground.merge(yaml.safe_load(INVENTORY), {"all": overlay})
+    *_rest, callers = read(tmp_path, overlay)
+    found = ground.verdict_of(document, tmp_path, controller=Controller(callers=callers))
+    lines = [each.line() for each in found.findings if "audience" in each.line()]
+    assert len(lines) == len(expected), lines
+    assert all(words in line for words, line in zip(expected, lines)), lines
 
 
 def test_without_a_firewall_nobody_is_looked_up(tmp_path):

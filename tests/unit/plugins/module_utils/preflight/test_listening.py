@@ -114,9 +114,10 @@ def test_what_runs_is_left_alone(tmp_path):
     assert not ports(tmp_path, facts=everything)
 
 
-def port(host, number, what, *callers, bind=""):
+def port(host, number, what, *callers, bind="", audience=("clients",)):
     """One port of a cluster."""
     return {
+        "audience": list(audience),
         "host": host,
         "what": what,
         "bind": bind,
@@ -158,6 +159,36 @@ def test_a_host_tries_what_it_needs_of_others_where_a_stand_in_is(host, kinds, s
     found = attempts_of(PORTS, host, kinds, standing)
     assert [f"{each['name']}:{each['port']}" for each in found] == wanted
     assert all(each["address"] == f"{each['name']}.example.com" for each in found)
+
+
+@pytest.mark.parametrize(
+    "kinds, audiences, wanted",
+    [
+        ({"clients"}, (), [9092, 9094]),
+        ({"clients"}, ["clients"], [9092]),
+        ({"clients"}, ["partners"], [9094]),
+        # what brokers need of each other is no matter of their clients
+        ({"nodes", "clients"}, ["clients"], [9092, 9094]),
+    ],
+)
+def test_a_host_of_clients_tries_what_is_for_its_audiences(kinds, audiences, wanted):
+    listed = [
+        port("b", 9092, "listener OUTSIDE", "nodes", "clients"),
+        port("b", 9094, "listener PARTNERS", "nodes", "clients", audience=["partners"]),
+    ]
+    found = attempts_of(listed, "app", kinds, {"b": [9092, 9094]}, audiences)
+    assert [each["port"] for each in found] == wanted
+
+
+def test_the_audience_of_a_listener_is_known_to_those_who_try_it(tmp_path):
+    wanted = {"kafka_listeners": LISTENERS, "kafka_inter_broker_listener": "INSIDE"}
+    overlay = {"all": {"children": {"kafka": {"vars": wanted}}}}
+    listed = ground.verdict_of(ground.merge(ground.good(), overlay), tmp_path).result["listening"]
+    of_first = {
+        each["what"]: each["audience"] for each in listed[CLUSTER] if each["host"] == "kafka-1"
+    }
+    assert of_first["listener PARTNERS"] == ["partners"]
+    assert of_first["listener OUTSIDE"] == ["brokers", "clients"]
 
 
 # ---------------------------------------------------------------- real sockets

@@ -73,6 +73,26 @@ def test_listeners_that_clients_use_are_tried(audience, tried):
 
 
 @pytest.mark.parametrize(
+    "of_host, tried",
+    [
+        ([], ["CLIENTS", "PARTNERS"]),
+        (["clients"], ["CLIENTS"]),
+        (["partners"], ["PARTNERS"]),
+        (["partners", "clients"], ["CLIENTS", "PARTNERS"]),
+        # inside is not where clients are
+        (["brokers"], []),
+    ],
+)
+def test_a_host_tries_the_listeners_of_its_audiences_alone(of_host, tried):
+    listeners = [
+        {"name": "CLIENTS", "port": 9092, "advertised": "b1", "audience": ["brokers", "clients"]},
+        {"name": "PARTNERS", "port": 9094, "advertised": "b1", "audience": ["partners"]},
+    ]
+    found = targets([{"host": "kafka-1", "id": "1", "listeners": listeners}], of_host)
+    assert [each.listener for each in found] == tried
+
+
+@pytest.mark.parametrize(
     "names, host, covered",
     [
         (("b1", "b2"), "b1", True),
