@@ -135,10 +135,12 @@ def role_section(role):
     spec, defaults = spec_of(role), defaults_of(role)
     parts = []
     for entry, content in spec.items():
-        if not content.get("options"):
+        # what begins with an underscore is the role's own, not for people to set
+        options = {k: v for k, v in (content.get("options") or {}).items() if k[0] != "_"}
+        if not options:
             continue
         title = "Variables" if entry in ("main", "settings") else f"Entry point `{entry}`"
-        parts.append(f"## {title}\n\n{table(content['options'], defaults)}")
+        parts.append(f"## {title}\n\n{table(options, defaults)}")
     others = {
         entry: content for entry, content in spec.items() if entry not in ("main", "settings")
     }

@@ -263,3 +263,19 @@ def test_a_look_is_not_stopped_by_errors(preflight):
     assert (code, found) == (0, {}), text
     assert "error: [identity.duplicate_broker_id] kafka-2, kafka-3" in text
     assert not preflight.home.exists()
+
+
+def test_the_playbook_of_ones_own_in_the_docs_runs(preflight, tmp_path):
+    """docs/automation.md: single parts of the roles, after what they need."""
+    page = (ROOT / "docs" / "automation.md").read_text(encoding="utf-8")
+    section = page.split("## Parts of the roles in a playbook of your own")[1]
+    play = tmp_path / "own.yml"
+    play.write_text(re.search(r"```yaml\n(.*?)```", section, re.DOTALL)[1])
+    code, _found, output = preflight.run("--check", playbook=play)
+    assert code == 0, output
+    for part in ("Stage Kafka", "Say where they are"):
+        assert f"kafkaops.cluster.kafka : {part}" in output, output
+    without = yaml.safe_load(play.read_text())
+    play.write_text(yaml.safe_dump([without[0], *without[2:]]))
+    code, _found, output = preflight.run("--check", playbook=play)
+    assert code == 2 and "[role.alone] kafka-1: " in output and "tasks_from obtain" in output
