@@ -24,6 +24,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict imp
     interrupted_lines,
     judged,
     not_begun,
+    results,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 
@@ -98,6 +99,11 @@ def drill_row(
     return judged(play, plan["host"], what, int(fault_ms or 0), proof, error).to_dict()
 
 
+def drill_results(told: Mapping[str, Any], path: str) -> Dict[str, Any]:
+    """Return drill.json of a run; see the documentation."""
+    return results(told, os.path.basename(path).partition(".")[0])
+
+
 def drills_interrupted(text: str, path: str) -> List[str]:
     """Return what is told of drills that were interrupted; see the documentation."""
     try:
@@ -115,6 +121,7 @@ class FilterModule:
         return {
             "drill_names": drill_names,
             "drill_plan": drill_plan,
+            "drill_results": drill_results,
             "drill_row": drill_row,
             "drill_table": drill_table,
             "drills_interrupted": drills_interrupted,

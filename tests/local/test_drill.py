@@ -21,12 +21,17 @@ collection_finder.install()
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (  # noqa: E402
     DRILLS,
+    SHORT,
 )
+
+
+def reports(cluster):
+    return cluster.home / "reports" / cluster.name
 
 
 def kept(cluster):
     """What runs of drills have kept, the latest last."""
-    found = sorted((cluster.home / "reports" / cluster.name / "drills").glob("*.json"))
+    found = sorted((reports(cluster) / "drills").glob("*.json"))
     return [json.loads(path.read_text()) for path in found]
 
 
@@ -39,8 +44,12 @@ def drilled(cluster, names, *arguments, told=""):
     rows = {row["case"]: row for row in newest["drills"]}
     assert list(rows) == newest["names"]
     assert {row["verdict"] for row in rows.values()} == {"as expected"}
-    page = (cluster.home / "reports" / cluster.name / "index.html").read_text()
+    page = (reports(cluster) / "index.html").read_text()
     assert all(name in page for name in rows)
+    results = json.loads(sorted(reports(cluster).glob("*/drill.json"))[-1].read_text())
+    assert results["verdict"] == "pass" and results["over"]
+    assert {each["case"] for each in results["cases"]} == set(rows)
+    assert {each["drill"] for each in results["cases"]} <= set(SHORT)
     assert leftovers(cluster) == [] and cluster_is_whole(cluster)
     return rows
 

@@ -136,6 +136,10 @@ def test_all_rows_are_as_expected_and_the_page_has_them(tmp_path_factory):
     (kept,) = (reports / "guarantees").glob("*.json")
     rows = {each["case"]: each for each in json.loads(kept.read_text())["drills"]}
     assert len(rows) == 26 and {each["verdict"] for each in rows.values()} == {"as expected"}
+    (results,) = reports.glob("*/drill.json")
+    told = json.loads(results.read_text())
+    assert told["verdict"] == "pass" and len(told["cases"]) == len(rows)
+    assert {each["drill"] for each in told["cases"]} == {"acks", "flap"}
     lost = {case: each["seen"]["lost"] for case, each in rows.items()}
     assert lost["acks=1, leader_killed"] > 0 and lost["acks=all, all_power_cut"] > 0
     assert lost["acks=all, flush.messages=1, all_power_cut"] == 0

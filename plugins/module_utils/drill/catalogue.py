@@ -273,6 +273,27 @@ DRILLS: Tuple[Drill, ...] = (
     ),
 )
 _BY_NAME = {each.name: each for each in DRILLS}
+# What results (drill.json) call drills, by which they are chosen, too.
+SHORT = {
+    "broadcast": "broadcast",
+    "leader_stop": "leader_stopped",
+    "leader_kill": "leader_killed",
+    "follower_kill": "follower_killed",
+    "controller_kill": "controller_killed",
+    "consumer_kill": "consumer_killed",
+    "consumer_close": "consumer_closed",
+    "zookeeper_kill": "zookeeper_quorum",
+    "coordinator_kill": "coordinator_lost",
+    "task_queue": "task_queue",
+    "groups": "task_queue",
+    "commits": "commit_modes",
+    "exactly_once": "exactly_once",
+    "recreate": "topic_recreated",
+    "growth": "partitions_grown",
+    "min_isr": "below_min_isr",
+}
+# What costs records is no drill of a user's cluster: the parts of playbooks/guarantees.yml that show it.
+THROWN_AWAY = {"acks": ("acks", "flush", "disk", "unclean", "groups"), "flap": ("flaps",)}
 
 
 def drill_of(name: str) -> Drill:
@@ -280,17 +301,33 @@ def drill_of(name: str) -> Drill:
     return _BY_NAME[name]
 
 
+def short_names(name: str) -> List[str]:
+    """What results call a drill, or a part of the guarantees; a name that neither has stays."""
+    found = [short for short, long in SHORT.items() if long == name]
+    found += [short for short, parts in THROWN_AWAY.items() if name in parts]
+    return found or [name]
+
+
 def chosen(text: str) -> List[Drill]:
     """The drills that `name`, `a,b` or `all` names, in this order, each once; ZooKeeper's are the last.
 
-    Raises ProblemError, with all names that exist, for an unknown one or none.
+    Each may have its short name. Raises ProblemError, with all names that exist, for an unknown one or none.
     """
-    names = list(dict.fromkeys(part.strip() for part in str(text).split(",") if part.strip()))
+    given = [part.strip() for part in str(text).split(",") if part.strip()]
+    elsewhere = next((name for name in given if name in THROWN_AWAY), "")
+    if elsewhere:
+        raise refusal(
+            "drill.elsewhere",
+            f"drill={text}",
+            f"{elsewhere} may cost records, and is shown on a cluster that is thrown away",
+            f"run playbooks/guarantees.yml -e guarantees={','.join(THROWN_AWAY[elsewhere])}",
+        )
+    names = list(dict.fromkeys(SHORT.get(name, name) for name in given))
     if ALL in names:
         names = list(_BY_NAME)
     unknown = [name for name in names if name not in _BY_NAME]
     if unknown or not names:
-        hint = did_you_mean(unknown[0], _BY_NAME) if unknown else ""
+        hint = did_you_mean(unknown[0], [*_BY_NAME, *SHORT]) if unknown else ""
         raise refusal(
             "drill.unknown",
             f"drill={text}",

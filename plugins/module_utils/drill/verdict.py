@@ -31,6 +31,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue i
     RECREATE,
     STOP,
     Drill,
+    short_names,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Course,
@@ -43,6 +44,7 @@ COLUMNS = ("CASE", "DONE", "EXPECTED", "OBSERVED", "PAUSE", "VERDICT")
 # Of a producer that tries once: nobody has said whether it was written.
 UNKNOWN = ("MSG_TIMED_OUT", "REQUEST_TIMED_OUT")
 PASS = "pass"
+INCONCLUSIVE = "inconclusive"
 # The word of verdict.json and inspection.json.
 VIOLATION = "fail"
 
@@ -303,3 +305,50 @@ def interrupted_lines(kept: Mapping[str, Any], when: str) -> List[str]:
     lines = [f"The drills of {when} were interrupted{during}; {done}."]
     # without the last line, which sums up
     return [*lines, *(drill_table(rows)["lines"][:-2] if rows else [])]
+
+
+RESULTS_SCHEMA = 1
+
+
+def results(told: Mapping[str, Any], run: str) -> Dict[str, Any]:
+    """drill.json of a run, from what it has kept: its `drills` are rows, `over` says whether all are there.
+
+    A row with two short names there has a case for each. Verdicts are the words of verdict.json.
+    """
+    rows = list(told["drills"])
+    cases = [_case(row, short) for row in rows for short in short_names(_named(row))]
+    words = {each["verdict"] for each in cases}
+    whole = told.get("over", True) and bool(cases)
+    verdict = PASS if whole and words == {PASS} else INCONCLUSIVE
+    return {
+        "schema_version": RESULTS_SCHEMA,
+        "run_id": run,
+        "cluster": told["cluster"],
+        "over": bool(told.get("over", True)),
+        "verdict": VIOLATION if VIOLATION in words else verdict,
+        "cases": cases,
+    }
+
+
+def _named(row: Mapping[str, Any]) -> str:
+    """The drill of a row, or its part of the guarantees."""
+    return str(row.get("part") or row["case"])
+
+
+def _case(row: Mapping[str, Any], short: str) -> Dict[str, Any]:
+    pause = row["pause_ms"]
+    return {
+        "drill": short,
+        "case": row["case"],
+        "scenario": row.get("scenario", ""),
+        "done": row["done"],
+        "expected": row["expected"],
+        "observed": row["observed"],
+        "pause_seconds": None if pause is None else pause / 1000,
+        "verdict": _RESULT_WORDS[row["verdict"]],
+        "wrong": list(row["wrong"]),
+        "open": list(row["open"]),
+    }
+
+
+_RESULT_WORDS = {AS_EXPECTED: PASS, NOT_EXPECTED: VIOLATION, OPEN: INCONCLUSIVE}

@@ -21,8 +21,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.cast import
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
     DRILLS,
     PREFIX,
+    SHORT,
+    THROWN_AWAY,
     chosen,
     drill_of,
+    short_names,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     GroupSeen,
@@ -48,6 +51,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict imp
     drill_table,
     interrupted_lines,
     judged,
+    results,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 
@@ -80,6 +84,9 @@ PASSED = {"verdict": "pass", "summary": "all there", "counts": {"acked": 1000}}
         ("consumer_closed, leader_killed,consumer_closed", ["consumer_closed", "leader_killed"]),
         ("all", NAMES),
         ("leader_killed,all", NAMES),
+        # as results call them
+        ("leader_stop,groups,leader_stopped", ["leader_stopped", "task_queue"]),
+        ("zookeeper_kill,min_isr", ["below_min_isr", "zookeeper_quorum"]),
     ],
 )
 def test_names_are_taken_in_their_order_and_once(text, names):
@@ -92,6 +99,29 @@ def test_an_unknown_name_is_refused_with_all_that_there_are(text):
         chosen(text)
     told = str(refused.value)
     assert told.startswith("[drill.unknown]") and all(name in told for name in NAMES)
+
+
+PROMISED = (
+    "broadcast, leader_stop, leader_kill, follower_kill, controller_kill, consumer_kill, consumer_close,"
+    " zookeeper_kill, coordinator_kill, task_queue, groups, commits, exactly_once, acks, recreate, flap,"
+    " growth, min_isr"
+).split(", ")
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_each_promised_name_is_a_drill_or_says_which_playbook_shows_it(name):
+    if name not in THROWN_AWAY:
+        (drill,) = chosen(name)
+        assert name in short_names(drill.name)
+        return
+    with pytest.raises(ProblemError, match="drill.elsewhere") as refused:
+        chosen(f"broadcast,{name}")
+    told = str(refused.value)
+    assert f"playbooks/guarantees.yml -e guarantees={THROWN_AWAY[name][0]}" in told
+
+
+def test_every_drill_has_a_short_name_and_no_other_is_known():
+    assert set(SHORT) | set(THROWN_AWAY) == set(PROMISED) and set(SHORT.values()) == set(NAMES)
 
 
 def test_every_name_and_every_thing_that_is_made_is_a_drills_own():
@@ -548,6 +578,50 @@ def test_the_table():
     for count, last in ((1, "The case went as expected."), (2, "All 2 cases went as expected.")):
         assert drill_table(held[:count], "case")["lines"][-1] == last
     assert not drill_table([])["good"], "nothing is not good"
+
+
+def test_results_have_the_names_the_words_and_the_units_that_were_promised():
+    rows = [judged(*_of(name), 100, PASSED).to_dict() for name in ("leader_killed", "task_queue")]
+    told = results({"cluster": "local", "over": True, "drills": rows}, "20261125T120000Z")
+    assert (told["run_id"], told["cluster"], told["verdict"]) == ("20261125T120000Z", "local", PASS)
+    assert [each["drill"] for each in told["cases"]] == ["leader_kill", "task_queue", "groups"]
+    first = told["cases"][0]
+    promised = {"drill", "case", "done", "expected", "observed", "pause_seconds", "verdict"}
+    assert promised <= set(first) and first["pause_seconds"] == 0.9
+    assert all(first[key] == rows[0][key] for key in ("case", "done", "expected", "observed"))
+    assert json.loads(json.dumps(told)) == told
+
+
+@pytest.mark.parametrize(
+    "verdicts, over, verdict",
+    [
+        ([AS_EXPECTED, AS_EXPECTED], True, PASS),
+        ([AS_EXPECTED, OPEN], True, "inconclusive"),
+        ([AS_EXPECTED], False, "inconclusive"),
+        ([OPEN, NOT_EXPECTED], False, VIOLATION),
+        ([], True, "inconclusive"),
+    ],
+)
+def test_the_verdict_of_all(verdicts, over, verdict):
+    row = judged(*_of("broadcast")).to_dict()
+    rows = [{**row, "verdict": each, "pause_ms": None} for each in verdicts]
+    told = results({"cluster": "local", "over": over, "drills": rows}, "x")
+    assert told["verdict"] == verdict and len(told["cases"]) == len(verdicts)
+
+
+@pytest.mark.parametrize(
+    "part, drill", [("acks", "acks"), ("disk", "acks"), ("groups", "acks"), ("flaps", "flap")]
+)
+def test_guarantees_have_promised_names_too(part, drill):
+    row = {**judged(*_of("broadcast")).to_dict(), "part": part, "case": "acks=0, leader_killed"}
+    (case,) = results({"cluster": "throwaway", "drills": [row]}, "x")["cases"]
+    assert (case["drill"], case["case"]) == (drill, "acks=0, leader_killed")
+
+
+def _of(name):
+    """What a drill that went well is judged by."""
+    play, seen = good(name)
+    return play, "kafka-1", seen
 
 
 def test_drills_that_were_interrupted_are_told_with_what_they_had_done():
