@@ -11,6 +11,7 @@ version_added: 0.1.0
 author: kafkaops.cluster contributors (@kafkaops)
 description:
   - Before it acts it leaves a note on the host, so that the next drill starts again what a killed drill has left stopped.
+  - With O(manager) it also leaves a process that starts the instance again if the run ends, however it does, and the note is still there.
   - The playbook C(drill.yml) uses it.
 options:
   state:
@@ -34,6 +35,36 @@ options:
     description: Which drill it is, for the note.
     type: str
     default: ""
+  manager:
+    description: The service manager that starts the instance again when the run is gone; nobody does so without it.
+    type: str
+    choices: [systemd, supervisor]
+  supervisor_dir:
+    description: Directory of the supervisord that all local instances share.
+    type: path
+  config_dir:
+    description: Configuration directory of the instance; needed with O(manager).
+    type: path
+  lock:
+    description:
+      - The lock of the cluster that this run holds on the host, as P(kafkaops.cluster.run_lock#module) has told it; empty for none.
+      - By it the run is known to be gone, or to be replaced by another one, which then decides what runs.
+    type: dict
+    default: {}
+    suboptions:
+      directory:
+        description: Directory of the locks.
+        type: path
+      cluster:
+        description: Name of the cluster.
+        type: str
+      owner:
+        description: The run.
+        type: str
+  away_seconds:
+    description: After so many seconds the instance is started again, although the run seems to be there.
+    type: int
+    default: 300
 attributes:
   check_mode:
     description: Does nothing but look.
@@ -69,10 +100,55 @@ at_ms:
   sample: 1763884800000
 """
 
+import subprocess
+from typing import Any, Dict, List, Optional, Tuple
+
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.fault import carry_out
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.fault import (
+    Guarded,
+    carry_out,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.states import (
+    service_manager,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import (
+    GONE,
+    REPLACED,
+    THERE,
+    run_is,
+)
+
+
+def guarded_of(params: Dict[str, Any]) -> Optional[Guarded]:
+    """What a guard has to know; None where nobody is to start the instance again."""
+    if not params["manager"]:
+        return None
+    lock = params["lock"]
+
+    def run() -> str:
+        if not lock.get("owner"):
+            return THERE
+        return run_is(lock["directory"], lock["cluster"], lock["owner"])
+
+    return Guarded(
+        params["name"],
+        params["state_dir"],
+        params["config_dir"],
+        service_manager({**params, "generation": None}, _run),
+        lambda: run() == GONE,
+        lambda: run() == REPLACED,
+        params["away_seconds"],
+    )
+
+
+def _run(words: List[str]) -> Tuple[int, str, str]:
+    """Run a command, in a process that Ansible has left."""
+    done = subprocess.run(
+        words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
 
 
 def main() -> None:
@@ -87,13 +163,31 @@ def main() -> None:
             "name": {"type": "str", "required": True},
             "state_dir": {"type": "path", "required": True},
             "drill": {"type": "str", "default": ""},
+            "manager": {"type": "str", "choices": ["systemd", "supervisor"]},
+            "supervisor_dir": {"type": "path"},
+            "config_dir": {"type": "path"},
+            "lock": {
+                "type": "dict",
+                "default": {},
+                "options": {
+                    "directory": {"type": "path"},
+                    "cluster": {"type": "str"},
+                    "owner": {"type": "str"},
+                },
+            },
+            "away_seconds": {"type": "int", "default": 300},
         },
+        required_if=[
+            ("manager", "supervisor", ("supervisor_dir", "config_dir")),
+            ("manager", "systemd", ("config_dir",)),
+        ],
         supports_check_mode=True,
     )
     params = module.params
     state = "looked" if module.check_mode else params["state"]
     try:
-        result = carry_out(state, params["name"], params["state_dir"], params["drill"])
+        guarded = guarded_of(params)
+        result = carry_out(state, params["name"], params["state_dir"], params["drill"], guarded)
     except ProblemError as error:
         module.fail_json(msg=str(error))
     except OSError as error:

@@ -12,6 +12,7 @@ version_added: 0.1.0
 description:
   - Makes a topic and groups of its own, whose names begin with C(kafkaops-drill-), writes and reads meanwhile, and removes them at the end.
   - It touches no broker. P(kafkaops.cluster.drill_fault#module) does that.
+  - A process beside it removes them where it is killed.
   - The playbook C(drill.yml) uses it.
 options:
   part:
@@ -70,7 +71,7 @@ options:
     type: bool
     default: false
   beside:
-    description: A process. When it is gone, V(observe) ends.
+    description: A process. When it is gone, V(observe) ends, and what O(keep) has left is removed.
     type: int
     default: 0
   seconds:

@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
 import signal
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -23,6 +26,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue i
     DRILLS,
     SHORT,
 )
+
+NAMES = [each.name for each in DRILLS]
 
 
 def reports(cluster):
@@ -109,28 +114,63 @@ def killed_when_away(cluster, name, count):
     return stopped, met
 
 
-def put_right(cluster, name, stopped, met):
-    """Run another drill: it starts what was stopped, removes all, and tells of the killed one."""
+def comes_back(cluster):
+    """Without anybody's help the cluster is as it was: all run, nothing of drills is there."""
+    wait_until(lambda: None not in cluster.processes().values(), 180, "all run again")
+    wait_until(
+        lambda: not list(cluster.directory.glob("*/run/drill.json")), 60, "the notes are gone"
+    )
+    wait_until(lambda: leftovers(cluster) == [], 180, "topics and groups are gone")
+    wait_until(lambda: cluster_is_whole(cluster), 180, "all replicas are in sync")
+
+
+def tells_of_it(cluster, name, met):
+    """Another drill begins at once, and tells of the killed one."""
     rows = drilled(cluster, "topic_recreated", told=f"were interrupted during {name}; 0 of 1 drill")
     assert rows["topic_recreated"]["seen"]["lost"] == 0
     assert kept(cluster)[-2]["interrupted"]
-    for each in stopped:
-        assert cluster.process(each)
-        assert not (cluster.instance(each) / "run" / "drill.json").exists()
     # the observer ends with its playbook
     wait_until(lambda: not any(each.exists() for each in met), 120, f"{met} are removed")
 
 
-def test_a_killed_drill_is_put_right_by_the_next(cluster):
-    """A replica is away and the topic is there; a second run, of another drill, starts it and removes all."""
-    put_right(cluster, "below_min_isr", *killed_when_away(cluster, "below_min_isr", 1))
+def test_what_a_killed_drill_has_stopped_comes_back_by_itself(cluster):
+    """A replica is away and the topic is there; the host itself starts the broker, the observer removes all."""
+    _stopped, met = killed_when_away(cluster, "below_min_isr", 1)
+    comes_back(cluster)
+    tells_of_it(cluster, "below_min_isr", met)
 
 
 @pytest.mark.soak
-def test_a_drill_that_was_killed_without_a_quorum_is_put_right_by_the_next(cluster):
+def test_zookeeper_servers_that_a_killed_drill_has_stopped_come_back_by_themselves(cluster):
     stopped, met = killed_when_away(cluster, "zookeeper_quorum", 2)
     assert all(name.startswith("zookeeper") for name in stopped)
-    put_right(cluster, "zookeeper_quorum", stopped, met)
+    comes_back(cluster)
+    tells_of_it(cluster, "zookeeper_quorum", met)
+
+
+def topics_of_users(cluster):
+    """Names of topics without those that brokers make for groups and transactions."""
+    names = cluster.admin().list_topics(timeout=30).topics
+    return {name for name in names if not name.startswith("__")}
+
+
+@pytest.mark.soak
+def test_drills_that_are_killed_at_random_moments_leave_the_cluster_as_it_was(cluster):
+    seed = int(os.environ.get("KAFKAOPS_TEST_SEED", "17"))
+    chance = random.Random(seed)
+    topics = topics_of_users(cluster)
+    for number in range(8):
+        name, number_of = chance.choice(NAMES), chance.choice([signal.SIGKILL, signal.SIGTERM])
+        seconds = chance.uniform(8, 60)
+        print(f"seed {seed}, {number}: {name} gets {number_of.name} after {seconds:.1f} s")
+        with cluster.playing("drill.yml", "-e", f"drill={name}") as (process, _log):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(seconds)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number_of)
+            process.wait(60)
+        comes_back(cluster)
+    wait_until(lambda: topics_of_users(cluster) == topics, 300, "the judge's topics are gone, too")
 
 
 @pytest.mark.soak

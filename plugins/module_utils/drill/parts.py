@@ -8,9 +8,10 @@ Private to this collection.
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import time
-from typing import Any, Dict, Mapping
+from typing import Any, ContextManager, Dict, Mapping
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
@@ -41,6 +42,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_transactions import (
     exactly_once,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.left_behind import (
+    removed_by_another,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import refusal
@@ -119,26 +123,45 @@ def play_part(
         return {"removed": removed, "changed": bool(removed)}
     if params["part"] == "coordinators":
         return {"coordinators": drill_client(connection).coordinators(make=not check)}
+    with _guarded(connection, params):
+        return {"seen": _seen(connection, params)}
+
+
+def _guarded(connection: Connection, params: Mapping[str, Any]) -> ContextManager[None]:
+    """Topic and groups go, too, where this process is killed."""
+
+    def remove() -> None:
+        # nobody would hear of it; the next drill removes what is left
+        with contextlib.suppress(AdminError):
+            drill_client(connection).clean([params["topic"]])
+
+    beside = params["beside"]
+    ticks = start_ticks(beside) if beside else None
+    kept = params["keep"] and ticks is not None
+    return removed_by_another(remove, kept, lambda: start_ticks(beside) == ticks)
+
+
+def _seen(connection: Connection, params: Mapping[str, Any]) -> Dict[str, Any]:
+    """Play a part that puts load on the cluster; returns what was seen."""
     assignment = [[int(each) for each in replicas] for replicas in params["assignment"]]
     config = {str(key): str(value) for key, value in params["config"].items()}
     topic, groups = params["topic"], params["groups"]
     if params["part"] == "hand_over":
-        seen = hand_over(connection, topic, assignment, config, groups[0], params["kill"])
-        return {"seen": seen}
+        return hand_over(connection, topic, assignment, config, groups[0], params["kill"])
     given = (connection, topic, assignment, config)
     if params["part"] == "recreate":
-        return {"seen": recreate(*given, groups)}
+        return recreate(*given, groups)
     if params["part"] == "broadcast":
-        return {"seen": broadcast(*given, groups)}
+        return broadcast(*given, groups)
     if params["part"] == "task_queue":
-        return {"seen": task_queue(*given, groups[0])}
+        return task_queue(*given, groups[0])
     if params["part"] == "commit_modes":
         modes = {name.rpartition("-")[2]: name for name in groups}
-        return {"seen": commit_modes(*given, modes)}
+        return commit_modes(*given, modes)
     if params["part"] == "exactly_once":
-        return {"seen": exactly_once(*given, params["keep"])}
+        return exactly_once(*given, params["keep"])
     if params["part"] == "grow":
-        return {"seen": partitions_grown(*given, groups[0])}
+        return partitions_grown(*given, groups[0])
     asked = Watched(
         topic,
         assignment,
@@ -150,4 +173,4 @@ def play_part(
         params["seconds"],
         params["changes"],
     )
-    return {"seen": observe(connection, asked, lambda pid: start_ticks(pid) is not None)}
+    return observe(connection, asked, lambda pid: start_ticks(pid) is not None)

@@ -77,6 +77,10 @@ class ServiceManager(abc.ABC):
         """Tell whether the program runs, is being stopped, or is about to be started again."""
 
     @abc.abstractmethod
+    def stopping(self, name: str) -> bool:
+        """Tell whether the program was asked to stop, and has not ended yet."""
+
+    @abc.abstractmethod
     def remove(self, name: str) -> None:
         """Forget a stopped program; one that is unknown is fine."""
 

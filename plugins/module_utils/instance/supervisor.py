@@ -306,6 +306,10 @@ class Supervisor(ServiceManager):
         info = self.process(name)
         return bool(info and info["statename"] in RUNNING)
 
+    def stopping(self, name: str) -> bool:
+        """Tell whether supervisord waits for the program to end."""
+        return (self.process(name) or {}).get("statename") == "STOPPING"
+
     def remove(self, name: str) -> None:
         """Forget a stopped program; the last one takes supervisord and its files with it."""
         if not os.path.isdir(self.directory):

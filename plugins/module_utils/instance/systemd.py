@@ -82,6 +82,10 @@ class Systemd(ServiceManager):
         busy = ("active", "activating", "reloading", "refreshing", "deactivating", "maintenance")
         return values.get("ActiveState") in busy or values.get("Job", "0") not in ("", "0")
 
+    def stopping(self, name: str) -> bool:
+        """Tell whether the unit is being stopped."""
+        return self._show(name, "ActiveState").get("ActiveState") == "deactivating"
+
     def remove(self, name: str) -> None:
         """Disable the unit and delete its file."""
         path = os.path.join(self._unit_dir, f"{name}.service")

@@ -31,8 +31,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import (
     UNREADABLE,
     Owner,
+    is_gone,
+    owner_of,
 )
 
+THERE, GONE, REPLACED = "there", "gone", "replaced"
 # Held while the files beside it are read and written.
 GUARD = ".lock"
 WAITED, BUSY = "waited", "busy"
@@ -182,6 +185,24 @@ def check_held(directory: str, cluster: str, owner: str) -> None:
             (path_of(directory, cluster),),
         )
     )
+
+
+def run_is(directory: str, cluster: str, owner: str) -> str:
+    """THERE, GONE or REPLACED: what has become of the run `owner` (its id), as its lock on this host tells.
+
+    For what a run has left behind to clean up after it. A run on another machine counts as there for as
+    long as it has the lock, and so does one whose lock cannot be read.
+    """
+    try:
+        holder = holder_of(directory, cluster)
+    except OSError:
+        return THERE
+    if holder is None:
+        return GONE
+    if holder.id != owner:
+        return REPLACED
+    viewer = owner_of(os.getpid(), "", cluster, 0)
+    return GONE if viewer is not None and is_gone(holder, viewer) else THERE
 
 
 @contextlib.contextmanager

@@ -4,22 +4,31 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import threading
+from dataclasses import replace
 
 import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import exclusive
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import (
+    GONE,
+    REPLACED,
+    THERE,
     check_held,
     give_back,
     holder_of,
     path_of,
+    run_is,
     take,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import Owner
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import (
+    Owner,
+    owner_of,
+)
 from tests.support.outside import wait_until
 
 
@@ -256,3 +265,19 @@ def test_processes_that_take_and_give_back_at_once(directory):
         each.join(120)
     assert [each.exitcode for each in processes] == [0, 0, 0, 0]
     assert wins.value > 0 and not os.path.exists(directory)
+
+
+def test_what_has_become_of_a_run(directory):
+    here = owner_of(os.getpid(), "drill.yml", "c", 0)
+    ended = replace(here, start_ticks=here.start_ticks + 1)
+    assert run_is(directory, "c", here.id) == GONE, "it has given the lock back"
+    for holder, run, found in (
+        (here, here, THERE),
+        (A, A, THERE),  # on another machine, where it cannot be seen
+        (ended, ended, GONE),
+        (A, here, REPLACED),
+    ):
+        os.makedirs(directory, exist_ok=True)
+        with open(path_of(directory, "c"), "w", encoding="utf-8") as handle:
+            json.dump(holder.to_dict(), handle)
+        assert run_is(directory, "c", run.id) == found

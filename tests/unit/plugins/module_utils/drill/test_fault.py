@@ -1,0 +1,165 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a drill has stopped comes back when its run is gone, with real processes of both service managers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.fault import (
+    NOTE,
+    SETTLED_SECONDS,
+    Guarded,
+    carry_out,
+    keep_guard,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import Instance
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
+    ServiceError,
+)
+from tests.support.outside import wait_until
+from tests.unit.plugins.module_utils.instance.test_service_manager import (  # noqa: F401
+    bench,
+    host,
+)
+
+
+class Time:
+    """A clock that only pauses move."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def clock(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+class Manager:
+    """A service manager of one program: what it was asked, and what it says."""
+
+    def __init__(self, state_dir, states):
+        self.state_dir, self.states, self.started = state_dir, list(states), 0
+
+    def stopping(self, _name):
+        state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        if state == "broken":
+            raise ServiceError("it does not answer")
+        self.now = state
+        self.record(state in ("running", "stopping"))
+        return state == "stopping"
+
+    def wants_running(self, _name):
+        return self.now in ("running", "starting")
+
+    def start(self, _name):
+        self.started += 1
+        self.states = ["starting", "running"]
+
+    def record(self, runs):
+        told = {"pid": os.getpid(), "start_ticks": start_ticks(os.getpid()) if runs else 0}
+        (self.state_dir / "started.json").write_text(json.dumps(told))
+
+
+def guarded(tmp_path, states, gone=lambda: True, replaced=lambda: False, seconds=300):
+    manager = Manager(tmp_path, states)
+    return (
+        Guarded("one", str(tmp_path), str(tmp_path), manager, gone, replaced, seconds),
+        manager,
+    )
+
+
+def note(tmp_path, token="mine"):
+    (tmp_path / NOTE).write_text(json.dumps({"drill": "x", "token": token}))
+
+
+@pytest.mark.parametrize(
+    "states, starts",
+    [
+        (["stopped"], 1),
+        # a worker that has outlived the run stops it only now
+        (["running", "running", "stopping", "stopping", "stopped"], 1),
+        (["stopping", "stopped"], 1),
+        # its service manager is about to start it
+        (["starting", "running"], 0),
+        (["running"], 0),
+        (["broken", "broken", "stopped"], 1),
+    ],
+)
+def test_a_guard_starts_what_the_run_has_left_stopped(tmp_path, states, starts):
+    note(tmp_path)
+    what, manager = guarded(tmp_path, states)
+    time = Time()
+    keep_guard(what, "mine", time.clock, time.sleep)
+    assert manager.started == starts and not (tmp_path / NOTE).exists()
+    assert manager.now == "running" and time.now >= SETTLED_SECONDS
+
+
+@pytest.mark.parametrize("token", ["", "another"])
+def test_a_guard_leaves_alone_what_the_run_has_put_back(tmp_path, token):
+    if token:
+        note(tmp_path, token)
+    what, manager = guarded(tmp_path, ["stopped"])
+    keep_guard(what, "mine", Time().clock, Time().sleep)
+    assert manager.started == 0 and (tmp_path / NOTE).exists() is bool(token)
+
+
+def test_a_guard_leaves_the_decision_to_a_run_that_has_taken_over(tmp_path):
+    note(tmp_path)
+    what, manager = guarded(tmp_path, ["stopped"], lambda: False, lambda: True)
+    keep_guard(what, "mine", Time().clock, Time().sleep)
+    assert manager.started == 0 and (tmp_path / NOTE).exists()
+
+
+def test_a_run_that_cannot_be_seen_has_its_time(tmp_path):
+    note(tmp_path)
+    what, manager = guarded(tmp_path, ["stopped"], lambda: False, seconds=77)
+    time = Time()
+    keep_guard(what, "mine", time.clock, time.sleep)
+    assert manager.started == 1 and 77 <= time.now < 300
+
+
+def test_a_run_that_ends_leaves_a_process_that_starts_it_again(bench):  # noqa: F811
+    bench.stage()
+    bench.turn()
+    run = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        ticks = start_ticks(run.pid)
+        layout = bench.layout
+        carry_out(
+            "noted",
+            "one",
+            layout.state_dir,
+            "leader_stopped",
+            Guarded(
+                "one",
+                layout.state_dir,
+                layout.config_dir,
+                bench.service,
+                lambda: start_ticks(run.pid) != ticks,
+                lambda: False,
+                300,
+            ),
+        )
+        Instance(layout, bench.service).stop(30)
+        assert carry_out("looked", "one", layout.state_dir, "") == {
+            "changed": False,
+            "note": "leader_stopped",
+            "running": False,
+        }
+        run.kill()
+        run.wait()
+        wait_until(lambda: bench.pid, 60, "it runs again")
+        note_path = os.path.join(layout.state_dir, NOTE)
+        wait_until(lambda: not os.path.exists(note_path), 60, "the note is gone")
+    finally:
+        run.kill()
+        run.wait()
