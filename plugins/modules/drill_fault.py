@@ -35,6 +35,10 @@ options:
     description: Which drill it is, for the note.
     type: str
     default: ""
+  stays_away:
+    description: Whether the instance that V(killed) hits is not to be started again by its service manager; needs O(manager).
+    type: bool
+    default: false
   manager:
     description: The service manager that starts the instance again when the run is gone; nobody does so without it.
     type: str
@@ -109,6 +113,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.fault impor
     Guarded,
     carry_out,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
+    ServiceError,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.states import (
     service_manager,
 )
@@ -176,10 +183,12 @@ def main() -> None:
                 },
             },
             "away_seconds": {"type": "int", "default": 300},
+            "stays_away": {"type": "bool", "default": False},
         },
         required_if=[
             ("manager", "supervisor", ("supervisor_dir", "config_dir")),
             ("manager", "systemd", ("config_dir",)),
+            ("stays_away", True, ("manager",)),
         ],
         supports_check_mode=True,
     )
@@ -187,8 +196,15 @@ def main() -> None:
     state = "looked" if module.check_mode else params["state"]
     try:
         guarded = guarded_of(params)
-        result = carry_out(state, params["name"], params["state_dir"], params["drill"], guarded)
-    except ProblemError as error:
+        result = carry_out(
+            state,
+            params["name"],
+            params["state_dir"],
+            params["drill"],
+            guarded,
+            params["stays_away"],
+        )
+    except (ProblemError, ServiceError) as error:
         module.fail_json(msg=str(error))
     except OSError as error:
         module.fail_json(msg=f"{params['name']}: the drill's note: {error}")

@@ -171,7 +171,8 @@ def _rotated(ids: Sequence[int], start: int, count: int) -> Tuple[int, ...]:
 
 
 _DOES = {
-    QUORUM: "stops ZooKeeper servers {servers}, one after the other, and starts them again; touches no broker",
+    QUORUM: "stops ZooKeeper servers {servers}, one after the other, the last with SIGKILL, and starts them again;"
+    " touches no broker",
     KILL: "kills broker {victim} ({host}) with SIGKILL; its service manager starts it again",
     STOP: "stops broker {victim} ({host}), and starts it again",
     MEMBER_KILL: "kills a consumer of its own with SIGKILL; touches no broker",

@@ -223,7 +223,7 @@ DRILLS: Tuple[Drill, ...] = (
         "one consumer after the other joins a group that is behind",
         QUEUE,
         "",
-        "one: the backlog grows; three: it drains; the fourth is idle; each task once; a key, a partition",
+        "one: the backlog grows; two: it stays; three: it drains; fourth idle; each task once; a key, a partition",
         60.0,
         partitions=3,
         members=(),

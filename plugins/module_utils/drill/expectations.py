@@ -29,6 +29,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed im
     Seen,
 )
 
+# A change that has a quorum of ZooKeeper happens within: it may wait for the election of the servers' leader.
+AT_ONCE_MS = 10000
+
 
 def broken(fault: str, seen: Seen) -> Iterator[str]:
     """What is not as expected, of a drill of this kind."""
@@ -68,6 +71,10 @@ def _queue_broken(seen: Seen) -> Iterator[str]:
     count, consumers = measured["partitions"], measured["consumers"]
     if not _more(grew[1], 0):
         yield "the backlog did not grow with one consumer"
+    one, two = grew[1], grew[2]
+    # two do as much as comes: the backlog moves by less than half of what one leaves
+    if one is None or two is None or abs(two) >= max(one, 0) / 2:
+        yield f"the backlog did not stay with two consumers: {_rate(two)} a second"
     if not _more(0, grew[count]):
         yield f"the backlog did not drain with {count} consumers"
     if measured["idle"] != consumers - count:
@@ -171,8 +178,9 @@ def _quorum_broken(seen: Seen) -> Iterator[str]:
                 yield f"{what} never happened that was asked for with {stage['away']} away"
             elif last and (back is None or took < back):
                 yield f"{what} happened with {stage['away']} away, so there was a quorum"
-            elif not last and back is not None and took >= back:
-                yield f"{what} waited although a quorum was there, with {stage['away']} away"
+            elif not last and took > AT_ONCE_MS:
+                away = f"with {stage['away']} away"
+                yield f"{what} took {_seconds(took)} although a quorum was there, {away}"
 
 
 def _quorum_told(seen: Seen) -> Iterator[str]:

@@ -67,9 +67,16 @@ class Guarded:
 
 
 def carry_out(
-    state: str, name: str, state_dir: str, drill: str, guarded: Optional[Guarded] = None
+    state: str,
+    name: str,
+    state_dir: str,
+    drill: str,
+    guarded: Optional[Guarded] = None,
+    stays_away: bool = False,
 ) -> Dict[str, Any]:
     """Do what `state` says; returns the module's result. `guarded`: a guard is left beside the note.
+
+    `stays_away`: whom it kills its service manager does not start again.
 
     Raises ProblemError where there is no process to kill, and OSError where the note cannot be written.
     """
@@ -82,7 +89,8 @@ def carry_out(
             kept = guarded
             in_background(lambda: keep_guard(kept, token))
     if state == "killed":
-        result.update(changed=True, at_ms=_kill(name, state_dir))
+        manager = guarded.manager if guarded is not None and stays_away else None
+        result.update(changed=True, at_ms=_kill(name, state_dir, manager))
     if state == "forgotten":
         remove(path)
     return {**result, "note": _noted(path), "running": recorded(state_dir) is not None}
@@ -140,8 +148,8 @@ def _runs(guarded: Guarded) -> bool:
     return recorded(guarded.state_dir) is not None
 
 
-def _kill(name: str, state_dir: str) -> int:
-    """Send SIGKILL and wait until the process is gone; returns when it was sent."""
+def _kill(name: str, state_dir: str, manager: Optional[ServiceManager]) -> int:
+    """Send SIGKILL and wait until the process is gone; returns when it was sent. `manager` is told to stop it."""
     process = recorded(state_dir)
     if process is None:
         raise refusal(
@@ -149,8 +157,16 @@ def _kill(name: str, state_dir: str) -> int:
         )
     ticks = start_ticks(process.pid)
     at_ms = int(time.time() * 1000)
-    os.kill(process.pid, signal.SIGKILL)
+    try:
+        if manager is not None:
+            # what is stopped so cannot end in order, whatever its manager sends first
+            os.kill(process.pid, signal.SIGSTOP)
+            manager.stop(name)
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
     wait_until(lambda: start_ticks(process.pid) != ticks, KILL_SECONDS)
+    if manager is not None:
+        wait_until(lambda: not manager.stopping(name), KILL_SECONDS)
     return at_ms
 
 

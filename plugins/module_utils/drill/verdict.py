@@ -158,7 +158,7 @@ _DONE = {
     COMMITS: "consumers killed",
     ONCE: "processes killed",
     GROW: "partitions doubled",
-    QUORUM: "{count} of {all} ZooKeepers stopped",
+    QUORUM: "{count} of {all} ZooKeepers gone, the last killed",
 }
 
 

@@ -163,3 +163,24 @@ def test_a_run_that_ends_leaves_a_process_that_starts_it_again(bench):  # noqa: 
     finally:
         run.kill()
         run.wait()
+
+
+def test_who_is_killed_and_shall_stay_away_is_not_started_again(bench):  # noqa: F811
+    bench.stage()
+    bench.turn()
+    layout, pid = bench.layout, bench.pid
+    guarded_one = Guarded(
+        "one",
+        layout.state_dir,
+        layout.config_dir,
+        bench.service,
+        lambda: False,
+        lambda: False,
+        300,
+    )
+    told = carry_out("killed", "one", layout.state_dir, "x", guarded_one, stays_away=True)
+    assert told["changed"] and not told["running"] and start_ticks(pid) is None
+    assert not bench.service.wants_running("one")
+    carry_out("forgotten", "one", layout.state_dir, "")
+    bench.turn(bench.instance.in_effect())
+    assert bench.pid not in (None, pid)
