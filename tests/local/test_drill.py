@@ -5,9 +5,7 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import random
 import signal
 import subprocess
 import tempfile
@@ -15,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.local.drilling import drilled, kept
 from tests.local.watching import leftovers
 from tests.support import collection_finder
 from tests.support.outside import wait_until
@@ -24,39 +23,9 @@ collection_finder.install()
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (  # noqa: E402
     DRILLS,
-    SHORT,
 )
 
 NAMES = [each.name for each in DRILLS]
-
-
-def reports(cluster):
-    return cluster.home / "reports" / cluster.name
-
-
-def kept(cluster):
-    """What runs of drills have kept, the latest last."""
-    found = sorted((reports(cluster) / "drills").glob("*.json"))
-    return [json.loads(path.read_text()) for path in found]
-
-
-def drilled(cluster, names, *arguments, told=""):
-    """Run drills that go as expected; return their rows by name. `told`: what the run says, too."""
-    run = cluster.play("drill.yml", "-e", f"drill={names}", *arguments, timeout=2400)
-    assert "went as expected" in run.text and "VERDICT" in run.text and told in run.text
-    newest = kept(cluster)[-1]
-    assert newest["over"] and not newest["next"]
-    rows = {row["case"]: row for row in newest["drills"]}
-    assert list(rows) == newest["names"]
-    assert {row["verdict"] for row in rows.values()} == {"as expected"}
-    page = (reports(cluster) / "index.html").read_text()
-    assert all(name in page for name in rows)
-    results = json.loads(sorted(reports(cluster).glob("*/drill.json"))[-1].read_text())
-    assert results["verdict"] == "pass" and results["over"]
-    assert {each["case"] for each in results["cases"]} == set(rows)
-    assert {each["drill"] for each in results["cases"]} <= set(SHORT)
-    assert leftovers(cluster) == [] and cluster_is_whole(cluster)
-    return rows
 
 
 def test_guards_refuse_before_anything_is_touched(cluster):
@@ -155,14 +124,12 @@ def topics_of_users(cluster):
 
 
 @pytest.mark.soak
-def test_drills_that_are_killed_at_random_moments_leave_the_cluster_as_it_was(cluster):
-    seed = int(os.environ.get("KAFKAOPS_TEST_SEED", "17"))
-    chance = random.Random(seed)
+def test_drills_that_are_killed_at_random_moments_leave_the_cluster_as_it_was(cluster, moments):
     topics = topics_of_users(cluster)
     for number in range(8):
-        name, number_of = chance.choice(NAMES), chance.choice([signal.SIGKILL, signal.SIGTERM])
-        seconds = chance.uniform(8, 60)
-        print(f"seed {seed}, {number}: {name} gets {number_of.name} after {seconds:.1f} s")
+        name, number_of = moments.choice(NAMES), moments.choice([signal.SIGKILL, signal.SIGTERM])
+        seconds = moments.uniform(8, 60)
+        print(f"{number}: {name} gets {number_of.name} after {seconds:.1f} s")
         with cluster.playing("drill.yml", "-e", f"drill={name}") as (process, _log):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(seconds)

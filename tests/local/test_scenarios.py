@@ -5,19 +5,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import signal
 import tarfile
-from contextlib import ExitStack
 
 import pytest
 import yaml
-from confluent_kafka import Producer
 
-from tests.local.clients import Reader, Ticker
+from tests.local.drilling import drilled
 from tests.local.support import LocalCluster
-from tests.support.outside import wait_until
 
 KAFKAESQUE = {
     "name": "kafkaesque",
@@ -44,76 +39,42 @@ def two_brokers(next_offset):
         yield running
 
 
-def test_broadcast_to_groups(two_brokers):
-    """Each group gets every message of the one producer: two groups, and a third that comes later."""
-    with ExitStack() as stack:
-        readers = [
-            stack.enter_context(Reader(two_brokers.client(), "kafkaesque", f"broadcast-{number}"))
-            for number in range(2)
-        ]
-        with Ticker(two_brokers.client(), "kafkaesque") as ticker:
-            ticker.wait_for_more(20)
-        readers.append(
-            stack.enter_context(Reader(two_brokers.client(), "kafkaesque", "broadcast-late"))
-        )
-        assert not ticker.failed and len(ticker.acknowledged) == ticker.sent
-        for reader in readers:
-            reader.wait_for(ticker.acknowledged)
-            assert set(reader.values.values()) == {1}, "once each"
+@pytest.fixture(scope="module")
+def rows_of_two(two_brokers):
+    """What the drills have kept of S1 and S2, by name."""
+    before = two_brokers.processes()
+    rows = drilled(two_brokers, "broadcast,leader_stop")
+    rows["processes"] = (before, two_brokers.processes())
+    return rows
 
 
-def test_leader_stopped_and_started(two_brokers):
+def test_broadcast_to_groups(rows_of_two):
+    """Each group gets every message of the one producer, once."""
+    seen = rows_of_two["broadcast"]["seen"]
+    assert seen["acknowledged"] == seen["sent"] >= 500 and not seen["refused"]
+    assert len(seen["groups"]) == 5
+    for group in seen["groups"]:
+        assert (group["received"], group["missing"], group["repeated"]) == (seen["sent"], [], 0)
+        assert 0 <= group["p50_ms"] <= group["p99_ms"] <= group["delay_ms"]
+
+
+def test_leader_stopped_and_started(rows_of_two):
     """The survivor leads alone, both groups get all that was acknowledged; later all is as before."""
-    table = []
-
-    def note(moment):
-        leader, replicas, isr = two_brokers.partitions("kafkaesque")[0]
-        table.append(f"{moment:<8} leader {leader}  replicas {replicas}  isr {isr}")
-        return leader, replicas, isr
-
-    def state():
-        return two_brokers.partitions("kafkaesque")[0]
-
-    leader, replicas, isr = note("before")
-    assert (replicas, isr) == ([1, 2], [1, 2])
+    row, (before, after) = rows_of_two["leader_stopped"], rows_of_two["processes"]
+    seen, fault = row["seen"], row["fault"]
+    moments = [(each["leader"], each["isr"]) for each in seen["moments"]]
+    leader = moments[0][0]
     survivor = 3 - leader
-    name = two_brokers.name_of(leader)
-    other = two_brokers.process(two_brokers.name_of(survivor))
-    with ExitStack() as stack:
-        readers = [
-            stack.enter_context(Reader(two_brokers.client(), "kafkaesque", group))
-            for group in ("first", "second")
-        ]
-        with Ticker(two_brokers.client(), "kafkaesque") as ticker:
-            ticker.wait_for_more(10)
-            two_brokers.play("stop.yml", "--limit", name)
-            assert two_brokers.process(name) is None
-            wait_until(
-                lambda: state() == (survivor, [1, 2], [survivor]), 120, "the survivor leads alone"
-            )
-            note("stopped")
-            ticker.wait_for_more(10)
-            two_brokers.play("start.yml", "--limit", name)
-            wait_until(lambda: state() == (leader, [1, 2], [1, 2]), 180, "all is as before")
-            note("started")
-            ticker.wait_for_more(10)
-        print(*table, sep="\n")
-        print(
-            f"sent {ticker.sent}, acknowledged {len(ticker.acknowledged)}, failed {ticker.failed}"
-        )
-        assert len(ticker.acknowledged) + len(ticker.failed) == ticker.sent
-        for reader in readers:
-            reader.wait_for(ticker.acknowledged)
-            # an idempotent producer's retries write nothing twice
-            assert all(reader.values[value] == 1 for value in ticker.acknowledged - old(reader))
-    assert (
-        two_brokers.process(two_brokers.name_of(survivor)) == other
-    ), "the survivor was left alone"
-
-
-def old(reader):
-    """Return the values that also another test's ticker has sent: numbers start anew each time."""
-    return {value for value, number in reader.values.items() if number > 1 and int(value) < 100}
+    print(*moments, seen["pause_ms"], seen["groups"], sep="\n")
+    assert moments[0] == moments[-1] == (leader, [1, 2]), "all is as before"
+    assert (survivor, [survivor]) in moments, "the survivor led alone"
+    assert fault["at_ms"] <= seen["moments"][1]["at_ms"] and f"kafka-{leader}" in fault["label"]
+    assert seen["acknowledged"] == seen["sent"] and seen["lost"] == 0 and not seen["refused"]
+    for group in seen["groups"]:
+        # an idempotent producer's retries write nothing twice
+        assert (group["missing"], group["repeated"]) == ([], 0)
+    hit = {name for name in before if before[name] != after[name]}
+    assert hit == {f"kafka-{leader}"}, "the survivor was left alone"
 
 
 # -- one broker, one ZooKeeper server
@@ -254,52 +215,25 @@ def test_duplicate_id(next_offset):
         assert run.changed() == 0
 
 
-def test_groups_and_order(cluster, topics_put_back):
-    """Same key, same partition, in order; a partition has one reader in a group; every group gets all."""
-    declare, declared = topics_put_back
-    declare(
-        [
-            *declared,
-            {"name": "topic-A", "partitions": 2, "replication_factor": 3},
-            {"name": "topic-B", "partitions": 1},
-        ]
-    )
-    assert cluster.play("topics.yml").changed() == 1
-    keys = [f"customer-{number}" for number in range(10)]
-    written = [(keys[number % len(keys)], str(number)) for number in range(200)]
-    for topic in ("topic-A", "topic-B"):
-        producer = Producer(cluster.client(acks="all"))
-        for key, value in written:
-            producer.produce(topic, value.encode(), key.encode())
-        assert producer.flush(120) == 0
-    values = [value for _key, value in written]
+@pytest.fixture(scope="module")
+def rows_of_three(cluster):
+    """What the drills have kept of S21 and S28, by name."""
+    before = cluster.processes()
+    rows = drilled(cluster, "groups,coordinator_kill")
+    rows["processes"] = (before, cluster.processes())
+    return rows
 
-    with ExitStack() as stack:
 
-        def reader(topic, group):
-            return stack.enter_context(Reader(cluster.client(), topic, group))
-
-        pair = [reader("topic-A", "pair"), reader("topic-A", "pair")]
-        wait_until(
-            lambda: sorted(len(item.assigned) for item in pair) == [1, 1], 120, "a partition each"
-        )
-        wait_until(
-            lambda: set(pair[0].values) | set(pair[1].values) == set(values), 120, "all read"
-        )
-        by_key = {}
-        for place in sorted(set(pair[0].places) | set(pair[1].places)):
-            by_key.setdefault(place[2], []).append(place)
-        for key, places in by_key.items():
-            assert len({place[0] for place in places}) == 1, f"{key} stays in one partition"
-            assert [place[3] for place in places] == [v for k, v in written if k == key], "in order"
-
-        crowd = [reader("topic-B", "crowd"), reader("topic-B", "crowd")]
-        wait_until(
-            lambda: sorted(len(item.assigned) for item in crowd) == [0, 1], 120, "one idle reader"
-        )
-        for single in (reader("topic-B", "own-1"), reader("topic-B", "own-2")):
-            single.wait_for(values)
-            assert [place[3] for place in single.places] == values, "one partition, one order"
+def test_groups_and_order(rows_of_three):
+    """Same key, same partition, in order; a partition has one reader in a group, and who is too many none."""
+    seen = rows_of_three["task_queue"]["seen"]
+    measured = seen["measured"]
+    assert (measured["keys"], measured["keys_split"], measured["keys_disordered"]) == (12, 0, 0)
+    assert (measured["consumers"], measured["partitions"], measured["idle"]) == (4, 3, 1)
+    # without a promise how they are shared out
+    assert sum(measured["unkeyed"]) == 240
+    (group,) = seen["groups"]
+    assert (group["missing"], group["repeated"]) == ([], 0), "each task is done once"
 
 
 def test_internal_topics_need_replicas(cluster):
@@ -319,32 +253,12 @@ def yaml_argument(variables):
     return yaml.safe_dump(variables, default_flow_style=True, width=10000).strip()
 
 
-def test_group_survives_its_coordinator(cluster):
+def test_group_survives_its_coordinator(rows_of_three):
     """The broker that keeps a group's offsets is killed: the group goes on, and it comes back by itself."""
-    with Reader(cluster.client(), "orders", "survivors") as reader:
-        with Ticker(cluster.client(), "orders") as ticker:
-            ticker.wait_for_more(1)
-            reader.wait_for(list(ticker.acknowledged)[:1])
-            offsets = cluster.partitions("__consumer_offsets")
-            assert {len(replicas) for _leader, replicas, _isr in offsets.values()} == {3}
-            admin = cluster.admin()  # kept: its answers come only while it lives
-            described = admin.describe_consumer_groups(["survivors"])["survivors"].result(60)
-            name = cluster.name_of(described.coordinator.id)
-            before = cluster.process(name)
-            os.kill(before.pid, signal.SIGKILL)
-            ticker.wait_for_more(20)
-            seen = len(reader.values)
-            wait_until(lambda: len(reader.values) > seen + 10, 180, "the group goes on")
-            wait_until(
-                lambda: cluster.process(name) not in (None, before),
-                180,
-                f"{name} comes back by itself",
-            )
-        reader.wait_for(ticker.acknowledged)
-    wait_until(
-        lambda: all(
-            len(isr) == 3 for _leader, _replicas, isr in cluster.partitions("orders").values()
-        ),
-        180,
-        "every replica in sync again",
-    )
+    row, (before, after) = rows_of_three["coordinator_lost"], rows_of_three["processes"]
+    hit = {name for name in before if before[name] != after[name]}
+    assert len(hit) == 1 and hit == {row["done"].removesuffix(" killed")}
+    seen = row["seen"]
+    assert seen["lost"] == 0 and seen["measured"]["commit_pause_ms"][0] > 0
+    assert min(len(each["isr"]) for each in seen["moments"]) == 2
+    assert len(seen["moments"][-1]["isr"]) == 3, "every replica in sync again"
