@@ -284,10 +284,20 @@ def _plain_number(key: str, text: str) -> Optional[int]:
     return None
 
 
+# As levels of gzip: 1 to 9, and -1 for its default.
+OR_ONE_MORE = re.compile(r"^(?P<range>\[.*\]) or (?P<other>-?[0-9]+)$")
 RANGE = re.compile(r"^\[(?P<low>[^,\]]*),\s*\.\.\.(?:,\s*(?P<high>[^\]]*))?\]$")
 
 
 def _range_problem(number: float, valid: str) -> Optional[Problem]:
+    several = OR_ONE_MORE.match(valid)
+    if several:
+        if number == int(several.group("other")):
+            return None
+        problem = _range_problem(number, several.group("range"))
+        return problem and _bad(
+            f"outside {valid}", f"{problem.remedy}, or {several.group('other')}"
+        )
     match = RANGE.match(valid)
     if not match:
         if valid.startswith("[") and "..." not in valid:
@@ -312,7 +322,12 @@ def _range_problem(number: float, valid: str) -> Optional[Problem]:
     return None
 
 
+THROTTLED = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+
+
 def _choice_problem(parts: Iterable[str], text: str, valid: str) -> Optional[Problem]:
+    if valid == THROTTLED:
+        return _throttled_problem(text)
     if valid in ("non-empty string", "non-empty list") and not text:
         return _bad("empty", "give a value")
     insensitive = valid.startswith("(case insensitive)")
@@ -336,6 +351,17 @@ def _choice_problem(parts: Iterable[str], text: str, valid: str) -> Optional[Pro
                 f"did you mean `{near}`?" if near else f"give one of {', '.join(choices)}",
             )
     return None
+
+
+def _throttled_problem(text: str) -> Optional[Problem]:
+    """Kafka splits the whole at commas and colons, and wants pairs, or an asterisk for all replicas."""
+    # The table writes its default, which is empty, with quotes.
+    if text in ("*", '""') or re.match(r"^(\d+:\d+)?(\s*,\s*(\d+:\d+)?)*$", text):
+        return None
+    reason = "not a list of PARTITION:BROKER"
+    return _bad(
+        reason, "write it like 0:1,0:2, or * for all replicas, or leave it to who moves them"
+    )
 
 
 def check_mapping(mapping: Mapping[Any, Any], table: KeyTable) -> Dict[Any, Problem]:

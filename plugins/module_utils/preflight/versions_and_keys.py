@@ -15,7 +15,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.advice.boun
     PARTITIONS_PER_CLUSTER,
     REPLICAS_PER_BROKER,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Broker
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Broker,
+    topic_default,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Snapshot as TopicSnapshot,
 )
@@ -28,12 +31,19 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.plan
     plan_topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.keys import (
+    BAD_VALUE,
     PLUGIN,
     UNKNOWN,
     KeyTable,
     check_mapping,
     nearest,
     value_problem,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.topic_values import (
+    REMOTE,
+    REMOTE_SYSTEM,
+    contradictions,
+    value_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import HIDDEN, is_secret
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
@@ -349,7 +359,40 @@ def _topics(world: World, cluster: Cluster, member: Member) -> Iterator[Problem]
             if problem:
                 variable = f"kafka_topics[{topic.name}].config.{key}"
                 yield found(problem.check, hosts, variable, value, problem.reason, problem.remedy)
+        yield from _refused_together(cluster, topic, hosts, properties, keys)
     yield from _many_partitions(cluster, desired, hosts, properties)
+
+
+def _refused_together(
+    cluster: Cluster,
+    topic: DesiredTopic,
+    hosts: List[str],
+    properties: Mapping[str, str],
+    keys: Mapping[str, Mapping[str, Any]],
+) -> Iterator[Problem]:
+    """Settings that the brokers would refuse together, with what the topic has already."""
+    if topic.state != "present" or not topic.config:
+        return
+    there = cluster.snapshot.topics.get(topic.name) if cluster.snapshot else None
+    config = (there.config if there else None) or {}
+    own = {name: each.value for name, each in config.items() if each.source == "topic"}
+    wanted = {**own, **topic.config}
+
+    def effective(key: str) -> Optional[str]:
+        return value_of(key, wanted, of_brokers, keys)
+
+    def of_brokers(key: str) -> Optional[str]:
+        known = topic_default(key, properties)
+        return properties.get(keys.get(key, {}).get("broker_key", "")) if known is None else known
+
+    tiered = str(properties.get(REMOTE_SYSTEM, "")).lower() == "true"
+    for each in contradictions(effective, tiered, was_remote=own.get(REMOTE) == "true"):
+        # The one that is named is told; what was there before is not the inventory's.
+        key = each.key if each.key in topic.config else next(iter(sorted(topic.config)))
+        variable = f"kafka_topics[{topic.name}].config.{key}"
+        value = each.value if key == each.key else topic.config[key]
+        reason = each.reason if key == each.key else f"{each.key}={each.value}: {each.reason}"
+        yield found(BAD_VALUE, hosts, variable, value, reason, each.remedy)
 
 
 def _many_partitions(
