@@ -82,6 +82,12 @@ def is_wildcard(text: str) -> bool:
     return address.is_unspecified if address is not None else bare(text) in ("", "*")
 
 
+def is_open_to_all(text: str) -> bool:
+    """Whether everybody may reach what is bound there: all addresses, or a public one. Of names nothing is known."""
+    address = _parsed(text)
+    return is_wildcard(text) or (address is not None and address.is_global)
+
+
 def host_problem(text: str) -> Optional[Tuple[str, str]]:
     """(reason, remedy) if `text` is neither a host name nor an address."""
     if not text:

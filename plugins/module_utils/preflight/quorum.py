@@ -17,7 +17,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kaf
     STATIC_VOTERS,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.protocol import line
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import firewall
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
+    is_open_to_all,
     is_wildcard,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
@@ -139,10 +141,12 @@ def _controller_listener(cluster: Cluster) -> Iterator[Problem]:
                 )
     for member in cluster.controllers:
         bind = member.text("kafka_controller_bind")
-        open_to_all = cluster.controller_protocol == "PLAINTEXT"
-        if member.production and is_wildcard(bind) and open_to_all:
+        unasked = cluster.controller_protocol == "PLAINTEXT"
+        bound = is_open_to_all(bind) and not firewall.is_wanted(member)
+        if member.production and bound and unasked:
+            where = "all addresses" if is_wildcard(bind) else "a public address"
             reason = (
-                "the controllers listen on all addresses without a login, and whoever reaches them may"
+                f"the controllers listen on {where} without a login, and whoever reaches them may"
                 " change everything"
             )
             yield found(

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Any, Iterator, Mapping, Sequence, Set
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import OAUTHBEARER
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import firewall
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
+    is_open_to_all,
     is_wildcard,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
@@ -27,7 +29,7 @@ NOT_IN_FORMAT = (",", '"', "=", "[", "]")
 def check_security(world: World) -> Iterator[Problem]:
     """What protocols need, and what production offers to whoever reaches it.
 
-    The latter are warnings, because a firewall may protect it.
+    The latter are warnings, because a firewall that is not ours may protect it.
     """
     for cluster in world.clusters:
         for member in cluster.brokers:
@@ -38,8 +40,11 @@ def check_security(world: World) -> Iterator[Problem]:
             yield from _at_the_controllers(cluster, member)
         for member in cluster.servers:
             bind = member.text("zookeeper_bind")
-            if member.production and is_wildcard(bind):
-                reason = "ZooKeeper listens on all addresses, and whoever reaches it may change everything"
+            if member.production and is_open_to_all(bind) and not firewall.is_wanted(member):
+                where = "all addresses" if is_wildcard(bind) else "a public address"
+                reason = (
+                    f"ZooKeeper listens on {where}, and whoever reaches it may change everything"
+                )
                 yield found("security.zookeeper_open", member.name, "zookeeper_bind", bind, reason)
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from dataclasses import replace
 
 import pytest
@@ -84,6 +85,37 @@ def test_the_port_of_controllers_is_open_to_the_other_brokers(tmp_path):
     assert problems == []
     assert told(openings, "kafka-1")[9095] == ["192.0.2.22"]
     assert 9095 not in told(openings, "kafka-2")
+
+
+def production_example():
+    """inventories/production as one document, without what is encrypted."""
+    place = pathlib.Path(ground.ROLES).parent / "inventories" / "production"
+    document = yaml.safe_load((place / "hosts.yml").read_text(encoding="utf-8"))
+    for path in sorted(place.glob("group_vars/*/*.yml")):
+        group = document["all"]
+        if path.parent.name != "all":
+            group = group["children"][path.parent.name]
+        if path.name != "vault.yml":
+            values = yaml.safe_load(path.read_text(encoding="utf-8"))
+            group.setdefault("vars", {}).update(values)
+    return document
+
+
+def test_zookeeper_of_the_production_example_is_open_to_the_cluster_alone(tmp_path):
+    document = production_example()
+    raws, inventory, groups = ground.gather(document, tmp_path)
+    members = [read_member(raw)[0] for raw in raws]
+    callers = callers_of(inventory, members, groups)
+    callers = Callers(callers.clients, dict.fromkeys(callers.admin, (ADMIN,)))
+    (cluster,) = World(tuple(members)).clusters
+    openings, problems = openings_of(cluster, callers)
+    assert problems == []
+    brokers = ["10.0.0.21", "10.0.0.22", "10.0.0.23"]
+    assert told(openings, "zk1.example.org") == {
+        2181: sorted([*brokers, "10.0.0.12", "10.0.0.13", ADMIN]),
+        2888: ["10.0.0.12", "10.0.0.13"],
+        3888: ["10.0.0.12", "10.0.0.13"],
+    }
 
 
 def test_each_port_is_open_to_those_that_need_it_and_to_nobody_else(tmp_path):
