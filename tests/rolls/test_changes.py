@@ -61,6 +61,9 @@ def test_what_cannot_spare_a_broker_is_refused_until_it_is_accepted(cluster, scr
         assert f"{name} ({why})" in run.text
     option = "-e kafka_accept_unavailable=scratch,strict"
     assert f"`{option}`" in run.text
+    planned = " ".join(cluster.play("site.yml", *NEVER, "--check", code=2).text.split())
+    assert planned.index("3. restart of ") < planned.index("[gate.cannot_pass]"), planned
+    assert "restart of kafka-1: server.properties: queued.max.requests" in planned, planned
     assert cluster.processes() == before, "nothing was stopped"
 
     looked = cluster.play("site.yml", *NEVER, "--check", *option.split())

@@ -68,6 +68,16 @@ def test_a_broker_that_is_down_takes_part_in_the_proof_when_it_is_back(cluster):
     assert {len(each["replicas"]) for each in verdict["partitions"]} == {3}
 
 
+def test_a_proof_without_a_broker_in_the_run_is_refused(cluster):
+    """Nobody would begin it, and the change would be made without a word about that."""
+    before = cluster.processes()
+    limit = ("--limit", "zookeeper-1", "-e", "prove=true")
+    run = cluster.play("rolling_restart.yml", *limit, code=2)
+    text = " ".join(run.text.split())
+    assert "[validation.not_begun] zookeeper-1: prove=true: with this --limit" in text, text
+    assert cluster.processes() == before
+
+
 @pytest.mark.soak
 def test_a_proof_that_nobody_could_write_to_stops_everything_before_the_change(cluster):
     """With one broker of three, no topic takes writes: the proof says so at once, and nothing is started."""

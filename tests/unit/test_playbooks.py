@@ -430,3 +430,32 @@ def test_who_looks_again_after_a_killed_run_asks_what_was_asked_first():
     (task,) = [each for each in play["tasks"] if each["name"].startswith("Look again")]
     asked = {value.split(".")[2].split()[0] for value in task["vars"].values()}
     assert asked == set(ASKED) and len(task["vars"]) == len(ASKED)
+
+
+@pytest.mark.parametrize(
+    "prove, begins, first, refused",
+    [
+        (True, True, {}, True),
+        ("true", True, {"other": "b"}, True),
+        (True, True, {"kafka": "a"}, False),
+        (True, False, {}, False),
+        (None, True, {}, False),
+    ],
+)
+def test_a_proof_of_a_cluster_without_a_broker_in_the_run_is_refused(prove, begins, first, refused):
+    """With --limit on hosts of ZooKeeper the play that begins it has no host, and says nothing."""
+    path = ROOT / "playbooks" / "phases" / "prove.yml"
+    play = DataLoader().load_from_file(str(path), trusted_as_template=True)[0]
+    known = {
+        "kafkaops_validation": "begin" if begins else "end",
+        "kafkaops_preflight": {"cluster_first": first},
+        "groups": {"kafkaops_members": ["zookeeper-1"]},
+        **({} if prove is None else {"prove": prove}),
+    }
+    (task,) = play["tasks"]
+    known.update(task["vars"])
+    templar = Templar(loader=DataLoader(), variables=known)
+    somebody = templar.template(play["hosts"]) == "kafkaops_members"
+    assert (
+        somebody and all(templar.evaluate_conditional(each) for each in task["when"])
+    ) is refused

@@ -230,3 +230,34 @@ def test_what_came_back_by_itself_takes_a_turn(product, staged, turn, expected):
         known[f"{product}_turn"] = {**turn, **more}
     found = evaluated(product, f"__{product}_staged_now", known)
     assert (found["running"], found["restart_pending"]) == expected
+
+
+def test_a_plan_that_is_refused_shows_order_and_reasons():
+    """Brokers 1 and 3 work, 3 is the controller; 2 is out of sync, and 1 has nothing pending."""
+    hosts = {
+        host: {
+            "kafka_staged": {"restart_reasons": [f"why {host}", "and why"]},
+            "__kafka_turn": {"host": host, "id": number, "healthy": True, "pending": pending},
+        }
+        for number, (host, pending) in enumerate(
+            (("a", False), ("b", True), ("c", True), ("d", True)), 1
+        )
+    }
+    nodes = [{"host": host, "id": number, "listeners": []} for number, host in enumerate("abcd", 1)]
+    known = {
+        "ansible_play_hosts": list("abcd"),
+        "hostvars": hosts,
+        "kafka_cluster_name": "kafka",
+        "kafkaops_preflight": {
+            "nodes": {"kafka": nodes},
+            "brokers": {"kafka": nodes},
+            "in_sync": {"kafka": [1, 3, 4]},
+            "controllers": {"kafka": 3},
+            "voters": {},
+        },
+    }
+    assert evaluated("kafka", "__kafka_planned_turns", known) == [
+        "1. restart of b: why b; and why",
+        "2. restart of d: why d; and why",
+        "3. restart of c: why c; and why",
+    ]

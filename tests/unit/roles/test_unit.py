@@ -123,6 +123,50 @@ def test_levels_of_single_loggers_of_kafka():
     assert "kafkaops.loggers" not in str(plain["jvm_options"])
 
 
+RECOVERY = ("kafka.log.LogManager", "kafka.log.LogLoader")
+
+
+@pytest.mark.parametrize(
+    "given, expected",
+    [
+        ({}, {}),
+        ({"kafka_log_level": "DEBUG"}, {}),
+        ({"kafka_log_level": "WARN"}, dict.fromkeys(RECOVERY, "INFO")),
+        ({"kafka_loggers": {RECOVERY[0]: "ERROR"}}, {RECOVERY[0]: "INFO"}),
+        ({"kafka_loggers": {RECOVERY[0]: False}}, {RECOVERY[0]: "INFO"}),
+        (
+            {"kafka_log_level": "ERROR", "kafka_loggers": {RECOVERY[0]: "debug"}},
+            {RECOVERY[0]: "DEBUG", RECOVERY[1]: "INFO"},
+        ),
+    ],
+)
+def test_log_recovery_is_told_whatever_the_level(given, expected):
+    """Each such line gives a start more time."""
+    staged = generation_of("kafka", given)
+    lines = staged["files"]["log4j.properties"].splitlines()
+    levels = dict(line.split("=", 1) for line in lines if line.startswith("log4j.logger."))
+    found = {name: levels.get(f"log4j.logger.{name}") for name in RECOVERY}
+    assert {name: level for name, level in found.items() if level} == expected
+
+
+@pytest.mark.parametrize("own", ["ERROR", "TRACE", None])
+def test_log_recovery_is_told_by_kafka_4(own):
+    name = "org.apache.kafka.storage.internals.log.LogLoader"
+    given = {"kafka_log_level": "WARN", "kafka_loggers": {name: own} if own else {}}
+    staged = generation_of("kafka", {**given, **KAFKA_4})
+    loggers = yaml.safe_load(staged["files"]["log4j2.yaml"])["Configuration"]["Loggers"]["Logger"]
+    levels = [
+        (each["name"], each["level"])
+        for each in loggers
+        if "kafka.log." in each["name"] or each["name"] == name
+    ]
+    assert sorted(levels) == [
+        ("kafka.log.LogLoader", "INFO"),
+        ("kafka.log.LogManager", "INFO"),
+        (name, "TRACE" if own == "TRACE" else "INFO"),
+    ]
+
+
 KAFKA_4 = {
     "kafka_version": "4.3.1",
     "kafka_metadata": "kraft",
