@@ -104,8 +104,11 @@ def _lost_votes(cluster: Cluster) -> Iterator[Problem]:
     two starts no broker has answered yet, and nothing has been decided that could be lost. A controller answers
     without a quorum, too.
     """
-    answered = any(each.product_facts("kafka").get("answered") for each in cluster.brokers)
-    # Of a quorum that a migration begins, or has begun, its plan knows.
+    answered = any(
+        (each.product_facts("kafka").get("answered") or {}).get("process.roles")
+        for each in cluster.brokers
+    )
+    # Of a quorum that a migration begins, or has begun, its plan knows; in ZooKeeper mode a broker answers without it.
     if not (cluster.static_quorum and answered) or cluster.migrates:
         return
     for member in cluster.controllers:

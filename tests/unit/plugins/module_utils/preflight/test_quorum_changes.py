@@ -312,7 +312,7 @@ def test_a_voter_of_a_static_quorum_whose_disk_was_replaced(tmp_path):
     assert verdict.result["quorums"]["c-2"]["static"]
 
 
-ANSWERED = {"kafka/answered": {"node.id": "1"}}
+ANSWERED = {"kafka/answered": {"node.id": "1", "process.roles": "broker"}}
 # facts that are laid over, of the run; who is refused
 LOST_VOTES = [
     (begun_static, ANSWERED, {}, ["c-2"]),
@@ -322,6 +322,8 @@ LOST_VOTES = [
     (begun_static, ANSWERED, replacing(4), ["c-2"]),
     # a first installation that was killed between two starts
     (begun_static, {}, {}, None),
+    # a migration that was killed there
+    (begun_static, {"kafka/answered": {"broker.id": "1"}}, {"purpose": "start"}, None),
     # there its directory has no vote
     (begun_apart, ANSWERED, {}, None),
 ]
