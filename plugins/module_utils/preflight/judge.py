@@ -328,7 +328,12 @@ def _of_hosts_alone(finding: Problem) -> bool:
 
 
 def _in_no_play(world: World) -> FrozenSet[str]:
-    """The members of clusters that this run leaves alone: several may share the groups of an inventory."""
+    """The members of clusters that this run leaves alone: several may share the groups of an inventory.
+
+    None of them where it is for no member at all, as one for clients: it may be about any.
+    """
+    if not any(each.in_play for each in world.members):
+        return frozenset()
     return frozenset(
         each.name
         for cluster in world.clusters

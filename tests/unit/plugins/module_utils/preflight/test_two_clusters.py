@@ -61,3 +61,11 @@ def test_site_beside_a_cluster_that_is_not_deployed_yet(tmp_path):
     del away["kafka-4"]
     (refused,) = verdict_of(both(), tmp_path, raw=away).errors
     assert refused.check == "quorum.unformatted" and refused.subjects == ("kafka-5", "kafka-6")
+
+
+def test_a_run_for_no_member_may_be_about_any(tmp_path):
+    """As one for the hosts of clients alone."""
+    away = {each: {"in_play": False} for each in [*OF_ZOOKEEPER, *OF_KRAFT]}
+    run = {"raw": away, "fit_for_kraft": False, "purpose": "keep"}
+    (refused,) = verdict_of(both(), tmp_path, **run).errors
+    assert refused.check == "metadata.not_yet"
