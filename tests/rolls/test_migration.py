@@ -19,6 +19,7 @@ import yaml
 from tests.local.support import CHECKOUT, OFFSET, LocalCluster
 from tests.support.load import Load
 from tests.support.outside import wait_until
+from tests.support.traffic import Traffic
 from tests.support.watching import cluster_is_whole
 
 pytestmark = pytest.mark.soak
@@ -145,6 +146,20 @@ def killed_when(cluster, playbook, wanted):
     wait_until(lambda: cluster_is_whole(cluster), 120, "the broker of the killed turn is back")
 
 
+def killed_and_back(cluster, name):
+    """SIGKILL; returns the longest pause of a partition, in seconds, when the node is back. Nothing is lost."""
+    before = cluster.process(name)
+    with Traffic(cluster, TOPIC) as traffic:
+        wait_until(lambda: len(traffic.acknowledged) > 300, 120, "acknowledgements")
+        os.kill(before.pid, signal.SIGKILL)
+        wait_until(lambda: cluster.process(name) not in (None, before), 120, f"{name} runs again")
+        sent = len(traffic.acknowledged)
+        wait_until(lambda: len(traffic.acknowledged) > sent + 300, 120, "acknowledgements after it")
+        wait_until(lambda: cluster_is_whole(cluster), 180, "the cluster is whole")
+    assert not traffic.failed and traffic.lost() == []
+    return traffic.longest_pause
+
+
 DUAL = ("-e", "migrate_until=dual_write")
 
 
@@ -203,6 +218,12 @@ def test_dual_write_and_back(migrated):
     status = said(migrated.play("status.yml"))
     assert "Migration to KRaft under way" in status, status
     assert "All 9 instances run" in status, status
+    active = znode(migrated, "/controller")["brokerid"]
+    pauses = [killed_and_back(migrated, each) for each in ("kafka-2", migrated.name_of(active))]
+    print(f"\nSIGKILL in dual-write of a broker: a pause of {pauses[0]:.2f} s,", end=" ")
+    print(f"of the active controller: {pauses[1]:.2f} s")
+    assert znode(migrated, "/controller")["brokerid"] in CONTROLLERS.values()
+    all_are(migrated, "migration", "migration")
     migrated.play("stop.yml", "--limit", "kafka-3,controller-2")
     migrated.play("start.yml")
     all_are(migrated, "migration", "migration")
