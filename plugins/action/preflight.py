@@ -135,6 +135,7 @@ WITHOUT_ABSENT = (
     "host.unreachable",
     "limit.hidden_member",
     "identity.unknown_ids_in_use",
+    "ensemble.moved",
     "ensemble.server_list",
 )
 # Arguments that the playbook gives, and phases/lock.yml again where it has to look once more.

@@ -16,15 +16,17 @@ import pytest
 import yaml
 
 from tests.local.proof import labels, proven
+from tests.local.support import LocalCluster
 from tests.local.watching import (
     changed,
     ensemble_is_whole,
     modes,
     zookeeper,
     zookeeper_mode,
+    zookeeper_port,
     zookeeper_says,
 )
-from tests.support.outside import wait_until
+from tests.support.outside import ask_zookeeper, mode_of, wait_until
 from tests.support.traffic import Traffic
 from tests.support.watching import Watch, cluster_is_whole
 
@@ -179,3 +181,68 @@ def test_a_dead_server_is_replaced_under_its_old_id(cluster):
     }
     assert len(nodes) == 1, nodes
     assert not traffic.failed and traffic.lost() == []
+
+
+ELSEWHERE = "127.0.0.9"
+GONE_FOR_GOOD = ("-e", '{"kafkaops_preflight_accept": ["ensemble.moved"]}')
+
+
+def asked(cluster, name, word="srvr"):
+    """What a server says, wherever it is."""
+    moved = cluster.overlay / "host_vars" / f"{name}.yml"
+    address = ELSEWHERE if moved.exists() else "127.0.0.1"
+    return ask_zookeeper(address, zookeeper_port(cluster, name), word)
+
+
+def is_registered(cluster, number):
+    """Whether the brokers tell their clients of this one."""
+    return number in cluster.admin().list_topics(timeout=30).brokers
+
+
+def all_serve_with_one_list(cluster):
+    """Whether all servers serve, one leads, and each has the same list of servers in effect."""
+    served = sorted(mode_of(asked(cluster, name)) for name in cluster.zookeepers)
+    lists = {
+        tuple(re.findall(r"^server\.\d+=.*$", asked(cluster, name, "conf"), re.MULTILINE))
+        for name in cluster.zookeepers
+    }
+    return served == ["follower", "follower", "leader"] and len(lists) == 1
+
+
+@pytest.mark.soak
+def test_a_machine_comes_back_empty_and_with_another_address(next_offset):
+    """As one of EC2 that was ended: its server joins under its id, then the others learn of the address in turns."""
+    with LocalCluster(next_offset()) as cluster:
+        cluster.deploy()
+        with Traffic(cluster, TOPIC) as traffic:
+            wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
+            # the highest and the lowest id: which of two servers connects to the other depends on it
+            for name, broker in (("zookeeper-3", ""), ("zookeeper-1", "kafka-1")):
+                cluster.configure(name, zookeeper_address=ELSEWHERE, zookeeper_bind=ELSEWHERE)
+                refused = cluster.play("site.yml", "--check", *NEVER, code=2).text
+                assert "[ensemble.server_list]" in refused, refused
+                cluster.supervisorctl("stop", name)
+                shutil.rmtree(cluster.instance(name))
+                if broker:
+                    # the machine had both; its broker comes first, since site.yml starts none empty
+                    number = cluster.brokers[broker]
+                    cluster.supervisorctl("stop", broker)
+                    wait_until(lambda it=number: not is_registered(cluster, it), 60, "it has left")
+                    shutil.rmtree(cluster.instance(broker) / "data")
+                    cluster.play("replace_broker.yml", "-e", f"broker={number}")
+                    assert cluster.process(name) is None, "ZooKeeper is left alone"
+                refused = cluster.play("site.yml", *NEVER, code=2).text
+                assert f"[ensemble.moved] {name}: zookeeper_address=" in refused, refused
+                cluster.play("site.yml", *NEVER, *GONE_FOR_GOOD)
+                assert all_serve_with_one_list(cluster)
+                assert cluster.play("site.yml", *NEVER).changed() == 0
+            sent = len(traffic.acknowledged)
+            wait_until(lambda: len(traffic.acknowledged) > sent, 60, "acknowledgements afterwards")
+            nodes = {
+                re.search(r"Node count: (\d+)", asked(cluster, name))[1]
+                for name in cluster.zookeepers
+            }
+            (connect,) = connect_strings(cluster)
+        assert connect.count(ELSEWHERE) == 2 and len(nodes) == 1, (connect, nodes)
+        assert cluster_is_whole(cluster)
+        assert not traffic.failed and traffic.lost() == []

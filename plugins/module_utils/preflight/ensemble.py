@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Dict, Iterator, List, Tuple
+from dataclasses import dataclass, replace
+from typing import Dict, Iterator, List, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
@@ -20,7 +20,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     ensemble_state,
     server_lines,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import WARNING, Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import whole_number
 
 ENSEMBLE_MAX = 7
@@ -45,7 +45,11 @@ def check_ensemble(world: World) -> Iterator[Problem]:
             continue
         yield from _size(cluster)
         yield from _data(cluster)
-        yield from _running_list(cluster)
+        taken = _place_taken(cluster)
+        if taken:
+            yield _moved(taken, only_brokers=world.replaced is not None)
+        else:
+            yield from _running_list(cluster)
         yield from _leavers(cluster)
         yield from _addresses(cluster)
         yield from _session_timeout(cluster)
@@ -105,6 +109,55 @@ def _lists_in_effect(cluster: Cluster) -> Dict[str, Dict[str, str]]:
                 key: value for key, value in current.items() if key.startswith("server.")
             }
     return lists
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """The machine of `host` stands for server `number`, which the others know at the address `before`."""
+
+    host: str
+    number: int
+    before: str
+    now: str
+
+
+def _place_taken(cluster: Cluster) -> Optional[_Taken]:
+    """The machine that takes the place of one that is gone, or None; also where a killed run is half way.
+
+    Safe is one at a time: the ids stay, so majorities by either list share a server, and one without data makes up
+    none (zookeeper.db.autocreate). The others have to be a quorum without it.
+    """
+    if cluster.leaving is not None:
+        return None
+    _brokers, ids = identities(cluster)
+    wanted = server_lines(cluster, ids)
+    lists = _lists_in_effect(cluster)
+    before = [each for each in lists.values() if each != wanted]
+    if not before or any(each != before[0] for each in before) or set(before[0]) != set(wanted):
+        return None
+    moved = [key for key in wanted if wanted[key] != before[0][key]]
+    hosts = [each for each in cluster.servers if f"server.{ids.get(each.name)}" in moved]
+    if len(moved) != 1 or len(hosts) != 1:
+        return None
+    (host,) = hosts
+    data = host.product_facts("zookeeper").get("data") or {}
+    is_new = data.get("readable") and not data.get("has_data") and not host.alive("zookeeper")
+    if not is_new and lists.get(host.name) != wanted:
+        return None
+    serving = [each for each in cluster.servers if each is not host and each.alive("zookeeper")]
+    if len(serving) <= len(wanted) // 2:
+        return None
+    number = int(moved[0].partition(".")[2])
+    return _Taken(host.name, number, before[0][moved[0]], wanted[moved[0]])
+
+
+def _moved(taken: _Taken, only_brokers: bool) -> Problem:
+    reason = (
+        f"the other servers know server {taken.number} at {taken.before}, and another machine takes its place. "
+        "If the old one still runs somewhere, two servers vote under one id"
+    )
+    level = WARNING if only_brokers else ""
+    return found("ensemble.moved", taken.host, "zookeeper_address", taken.now, reason, level=level)
 
 
 def _running_list(cluster: Cluster) -> Iterator[Problem]:

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A role that only the playbooks can run safely says so, and does nothing; so does a part that lacks what comes before it."""
+"""A role that only the playbooks can run safely says so, and does nothing; so does a part that comes too early."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def entry_points(role):
 
 
 def said_by(role, parts, folder, **variables):
-    """What each part says that fails on a host where nothing has run before; in check mode, so that nothing can happen."""
+    """What each part says that fails on a host where nothing has run before; in check mode: nothing can happen."""
     tasks = []
     for part in parts:
         include = {"name": f"kafkaops.cluster.{role}", "tasks_from": part}

@@ -126,3 +126,67 @@ def test_a_host_that_leaves_need_not_answer(tmp_path):
 def test_the_remedy_is_a_command(hosts, of, words, tmp_path):
     verdict = ground.verdict_of(spoilt(hosts=hosts), tmp_path, facts=of)
     assert {words in each.remedy for each in verdict.findings} == {True}, verdict.findings
+
+
+# Server 3 is at another address now.
+ELSEWHERE = {"zookeeper-3": {"ansible_host": "192.0.2.33"}}
+NEW_LIST = {**lines(1, 2), "server.3": "192.0.2.33:2888:3888"}
+RUNS = {"zookeeper/started/alive": True}
+EMPTY = {"zookeeper/data/has_data": False, "zookeeper/current": None}
+
+
+def moved(first=None, second=None, third=None):
+    """Facts of three servers that run with the old list, but for what is given; the third is new and empty."""
+    old = facts(zookeeper_1=lines(1, 2, 3), zookeeper_2=lines(1, 2, 3), zookeeper_3=NEW_LIST)
+    own = {1: {**RUNS, **(first or {})}, 2: {**RUNS, **(second or {})}, 3: third or EMPTY}
+    for number, more in own.items():
+        old[f"zookeeper-{number}"] = {**old[f"zookeeper-{number}"], **more}
+    return old
+
+
+WITH_NEW_LIST = {"zookeeper/current": {"clientPort": "2181", **NEW_LIST}}
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        (moved(), {"ensemble.moved": ["zookeeper-3"]}),
+        # of a run that was killed
+        (moved(third=RUNS), {"ensemble.moved": ["zookeeper-3"]}),
+        (moved(first=WITH_NEW_LIST, third=RUNS), {"ensemble.moved": ["zookeeper-3"]}),
+        (moved(WITH_NEW_LIST, WITH_NEW_LIST, RUNS), {}),
+        # the others are no quorum without it
+        (moved(second={"zookeeper/started/alive": False}), None),
+        # it is the same machine, with what it had
+        (moved(third={"zookeeper/current": {"clientPort": "2181", **lines(1, 2, 3)}}), None),
+        # something runs there already that has no data
+        (moved(third={**EMPTY, **RUNS}), None),
+        # the others do not agree
+        (moved(first={"zookeeper/current": {"clientPort": "2181", **lines(1, 2, 4)}}), None),
+    ],
+)
+def test_a_new_machine_takes_the_place_of_a_server_by_consent(of, expected, tmp_path):
+    verdict = ground.verdict_of(spoilt(hosts=ELSEWHERE), tmp_path, facts=of)
+    lines_said = "\n".join(each.line() for each in verdict.findings)
+    if expected is None:
+        assert set(said(verdict)) == {"ensemble.server_list"}, lines_said
+        return
+    assert said(verdict) == expected, lines_said
+    assert bool(verdict.errors) == bool(expected)
+    if expected:
+        assert "server 3 at 192.0.2.13:2888:3888" in lines_said
+        agreed = {"accept": ["ensemble.moved"]}
+        assert not ground.verdict_of(spoilt(hosts=ELSEWHERE), tmp_path, facts=of, **agreed).errors
+
+
+def test_who_replaces_a_broker_leaves_the_servers_alone(tmp_path):
+    verdict = ground.verdict_of(spoilt(hosts=ELSEWHERE), tmp_path, facts=moved(), replaced=3)
+    assert [(each.check, each.level) for each in verdict.findings] == [
+        ("ensemble.moved", "warning")
+    ]
+
+
+def test_two_servers_do_not_move_at_once(tmp_path):
+    both = {**ELSEWHERE, "zookeeper-2": {"ansible_host": "192.0.2.32"}}
+    verdict = ground.verdict_of(spoilt(hosts=both), tmp_path, facts=moved())
+    assert set(said(verdict)) == {"ensemble.server_list"}
