@@ -64,6 +64,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.zoo
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.listening import (
     attempts_of,
     ports_of,
+    unknown_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.decision import (
@@ -185,6 +186,7 @@ class FilterModule:
             "plugin_path": plugin_path,
             "port_attempts": port_attempts,
             "ports_to_stand_in": ports_of,
+            "ports_unknown": unknown_of,
             "properties_text": properties_text,
             "reach_targets": reach_targets,
             "roll_order": roll_order,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Sequence, Set
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.seen_from import (
     is_for_clients,
 )
@@ -86,6 +87,24 @@ def ports_of(
         if each["host"] == host
     }
     return [{"port": port, "bind": bind} for port, bind in sorted(found)]
+
+
+def unknown_of(
+    ports: Sequence[Mapping[str, Any]], refused: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> List[str]:
+    """A line for each port where no stand-in can listen, so that nothing is known of it before the start.
+
+    `ports`: as `listening` has them; `refused`: by host, `port reason` of the module port_stand_in.
+    """
+    reasons = {
+        (host, int(each["port"])): each["reason"] for host in refused for each in refused[host]
+    }
+    return sorted(
+        f"{each['host']}, {each['what']} ({endpoint(each['address'], each['port'])}): unknown until it runs, "
+        f"since nothing else can listen there: {reasons[each['host'], each['port']]}"
+        for each in ports
+        if (each["host"], each["port"]) in reasons
+    )
 
 
 def attempts_of(

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
-HERE, ELSEWHERE = "127.0.0.2", "127.0.0.3"
+HERE, ELSEWHERE, NOWHERE = "127.0.0.2", "127.0.0.3", "192.0.2.1"
 
 
 def free_port():
@@ -24,8 +24,11 @@ def free_port():
         return held.getsockname()[1]
 
 
-def tried(folder, listening):
-    """Run the phase for two brokers, of which nothing runs but what `listening` has: (code, output)."""
+def tried(folder, listening, clients=None, **more):
+    """Run the phase for two brokers, of which nothing runs but what `listening` has: (code, output).
+
+    `clients`: the hosts of kafka_clients with their variables; `more`: variables of all.
+    """
     hosts = {
         name: {"kafkaops_preflight": {"listening": {"A": listening}, "cluster_first": {"A": "one"}}}
         for name in ("one", "two")
@@ -35,10 +38,12 @@ def tried(folder, listening):
         "ansible_connection": "ansible.builtin.local",
         "ansible_python_interpreter": sys.executable,
         "kafka_cluster_name": "A",
+        **more,
     }
     groups = {
         **dict.fromkeys(("kafkaops_run", "kafkaops_members", "kafkaops_kafka"), {"hosts": hosts}),
         "kafkaops_first": {"hosts": {"one": {}}},
+        "kafka_clients": {"hosts": clients or {}},
     }
     inventory = folder / "hosts.yml"
     inventory.write_text(yaml.safe_dump({"all": {"children": groups, "vars": variables}}))
@@ -56,10 +61,10 @@ def tried(folder, listening):
     return done.returncode, done.stdout + done.stderr
 
 
-def port(host, number, address, *callers):
+def port(host, number, address, *callers, bind=HERE, audience=()):
     """A port that listens at one address and is to be reached by another."""
-    ours = {"host": host, "what": "listener ADMIN", "bind": HERE, "port": number}
-    return {**ours, "address": address, "callers": list(callers)}
+    ours = {"host": host, "what": "listener ADMIN", "bind": bind, "port": number}
+    return {**ours, "address": address, "callers": list(callers), "audience": list(audience)}
 
 
 @pytest.mark.parametrize("address, code", [(HERE, 0), (ELSEWHERE, 2)], ids=["open", "closed"])
@@ -88,3 +93,44 @@ def held_by_stand_ins(number):
 def test_where_all_runs_nobody_is_asked(tmp_path):
     code, said = tried(tmp_path, [])
     assert code == 0 and "TASK" not in said, said
+
+
+def test_an_address_that_only_some_reach_is_tried_from_there_alone(tmp_path):
+    """The listener of partners is announced at an address that the application does not reach."""
+    number, other = free_port(), free_port()
+    listening = [
+        port("one", number, HERE, "clients", audience=["clients"]),
+        port("one", other, ELSEWHERE, "clients", audience=["partners"]),
+    ]
+    app = {"kafka_client_audiences": ["clients"]}
+    code, said = tried(tmp_path, listening, {"app": app})
+    assert code == 0, said
+    code, said = tried(tmp_path, listening, {"app": app, "partner": {}})
+    refused = f"[reach.port] partner: listener ADMIN of one={ELSEWHERE}:{other}"
+    assert code == 2 and refused in said and "] app:" not in said, said
+
+
+def test_a_mapping_of_ports_that_leads_to_another_broker_is_named(tmp_path):
+    number = free_port()
+    listening = [
+        port("one", number, ELSEWHERE, "clients", audience=["clients"]),
+        port("two", number, ELSEWHERE, "clients", bind=ELSEWHERE, audience=["clients"]),
+    ]
+    code, said = tried(tmp_path, listening, {"app": {}})
+    refused = f"[reach.broker] app: listener ADMIN of one={ELSEWHERE}:{number}: port {number} of two answers"
+    assert code == 2 and refused in said, said
+    assert "listener ADMIN of two=" not in said, said
+
+
+def test_what_nobody_can_know_before_the_start_is_said(tmp_path):
+    """An address that the host gets later: nothing else can listen on it."""
+    listening = [port("one", 9, NOWHERE, "nodes", bind=NOWHERE)]
+    code, said = tried(tmp_path, listening)
+    assert code == 0 and f"one, listener ADMIN ({NOWHERE}:9): unknown until it runs" in said, said
+
+
+def test_who_starts_one_broker_alone_learns_of_that_one(tmp_path):
+    number = free_port()
+    listening = [port("one", number, HERE, "nodes"), port("two", number, NOWHERE, "nodes")]
+    code, said = tried(tmp_path, listening, kafkaops_broker="one")
+    assert code == 0, said
