@@ -52,6 +52,11 @@ options:
   directory:
     description: Where V(observe) and the playbook meet.
     type: path
+  program:
+    description:
+      - Text of a program. That of C(examples/consumer.py) is what the consumers of V(hand_over) run, that of C(examples/producer.py) writes
+        lines to the topic of V(observe), too.
+    type: str
   retry:
     description: Whether the producer sends again what was refused. Without, each refusal is counted.
     type: bool

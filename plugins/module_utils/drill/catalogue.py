@@ -84,6 +84,13 @@ class Drill:
         return self.fault in (KILL, STOP)
 
     @property
+    def example(self) -> str:
+        """The program of examples/ that the drill runs; empty for none."""
+        if self.fault in (MEMBER_KILL, MEMBER_CLOSE):
+            return "consumer.py"
+        return "producer.py" if self.part == LEADER else ""
+
+    @property
     def hits_zookeeper(self) -> bool:
         """Whether the drill stops ZooKeeper servers."""
         return self.fault == QUORUM
@@ -100,6 +107,7 @@ class Drill:
             "proven": self.proven,
             "hits_broker": self.hits_broker,
             "hits_zookeeper": self.hits_zookeeper,
+            "example": self.example,
             "inspected": f"{self.topic}-{self.inspected}" if self.inspected else "",
             "topic": self.topic,
             "groups": list(self.groups),

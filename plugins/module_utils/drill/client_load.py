@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import json
 import threading
 import time
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
@@ -25,6 +26,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
     ANSWER_SECONDS,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import Moment
+from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 try:
     from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
@@ -33,6 +35,8 @@ except ImportError:
     pass  # require_both_clients of admin/client/python.py says so
 
 LOOK_SECONDS = 0.1
+# How often librdkafka tells its counters, and how long the last ones are waited for.
+STATISTICS_MS, STATISTICS_WAIT = 500, 2.0
 # librdkafka's word for a partition that the partitioner chooses
 PARTITION_ANY = -1
 # Without the retries of a producer, refusals are seen; with them, none is expected within:
@@ -45,6 +49,15 @@ Settings = Mapping[str, Any]
 def now_ms() -> int:
     """Milliseconds since 1970."""
     return int(time.time() * 1000)
+
+
+def transmitted(statistics: str, topic: str) -> int:
+    """How many records went to brokers, by librdkafka's statistics: one that is sent again counts again.
+
+    Its counter `txretries` is of other requests: records that are sent again are not in it.
+    """
+    partitions = json.loads(statistics)["topics"].get(topic, {}).get("partitions", {})
+    return sum(int(each["txmsgs"]) for each in partitions.values())
 
 
 class Ticker:
@@ -81,7 +94,10 @@ class Ticker:
         self._topic, self._partitions, self._interval = topic, partitions, interval
         self._first, self._keys = first, keys
         self._stop, self._holds, self._rests = (threading.Event() for _each in range(3))
-        self._producer = Producer({**settings, **safe, **(extra or {})})
+        # records that went to a broker, each time they did, as of `_told_ms`
+        self._transmitted, self._told_ms = 0, 0
+        told = {"statistics.interval.ms": STATISTICS_MS, "stats_cb": self._hear}
+        self._producer = Producer({**settings, **safe, **told, **(extra or {})})
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -145,6 +161,21 @@ class Ticker:
         self._stop.set()
         self._thread.join(ANSWER_SECONDS)
         self._producer.flush(DELIVERY_SECONDS)
+        ended_ms = now_ms()
+
+        def told() -> bool:
+            self._producer.poll(0.1)
+            return self._told_ms > ended_ms
+
+        wait_until(told, STATISTICS_WAIT, poll_seconds=0.0)
+
+    def _hear(self, statistics: str) -> None:
+        self._transmitted, self._told_ms = transmitted(statistics, self._topic), now_ms()
+
+    @property
+    def retried(self) -> int:
+        """How many times a record was sent again, once stopped: after an error, or for want of an answer."""
+        return max(0, self._transmitted - len(self.sent))
 
     @property
     def sent_and_acknowledged(self) -> Dict[str, int]:

@@ -1,15 +1,14 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A group of two consumers, each a process of its own; one of them is killed or closed, and comes back.
+"""A group of two consumers, each examples/consumer.py in a process; one is killed or closed, and comes back.
 
 Private to this collection.
 """
 
 from __future__ import annotations
 
-import contextlib
-from typing import Any, Callable, Dict, List, Sequence, Set, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settings import (
     librdkafka_settings,
@@ -21,19 +20,15 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue i
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import (
     Settings,
     Ticker,
-    consumer_settings,
     now_ms,
     record_of,
-)
-from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_processes import (
-    Inside,
-    Process,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
     failed,
     own_topics,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.examples import Example
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
     group_seen,
@@ -42,59 +37,65 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed im
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
-try:
-    from confluent_kafka import Consumer, KafkaException
-except ImportError:
-    pass  # require_both_clients of admin/client/python.py says so
-
 STEADY_SECONDS = 2.0
+# What examples/consumer.py prints of a record: partition, offset, key, value.
+FIELDS = 4
 
 
 class Member:
-    """A consumer in a process. `came`: (record, when), `places`: (partition, when) of each."""
+    """examples/consumer.py in a process. `came`: (record, when), `places`: (partition, when) of each."""
 
-    def __init__(self, settings: Settings, topic: str, group: str):
+    def __init__(self, program: str, settings: Settings, topic: str, group: str):
         self.came: List[Tuple[str, int]] = []
         self.places: List[Tuple[int, int]] = []
-        self.partitions: Set[int] = set()
-        self._process = Process(_consuming(settings, topic, group), self._heard)
-        # Let it become a member of the group; kill it, or let it commit and leave.
-        self.join, self.end = self._process.begin, self._process.end
+        self._begin = lambda: Example(
+            program, member_settings(settings), [topic, group], self._heard
+        )
+        self._example: Optional[Example] = None
 
-    def _heard(self, what: str, told: Any) -> None:
-        if what == "has":
-            self.partitions = set(told)
-        else:
-            partition, record, at_ms = told
-            self.came.append((record, at_ms))
-            self.places.append((partition, at_ms))
+    def _heard(self, line: str) -> None:
+        fields = line.split("\t")
+        if len(fields) == FIELDS:
+            at_ms = now_ms()
+            self.came.append((record_of(fields[-1].encode()), at_ms))
+            self.places.append((int(fields[0]), at_ms))
+
+    @property
+    def partitions(self) -> Set[int]:
+        """Those of which it has had records lately: each partition gets some all the time."""
+        begun = now_ms() - int(STEADY_SECONDS * 1000)
+        return {place for place, at_ms in list(self.places) if at_ms > begun}
+
+    @property
+    def trouble(self) -> str:
+        """The last word of one that has ended by itself; empty where it runs."""
+        if self._example is None or self._example.alive():
+            return ""
+        return self._example.said[-1] if self._example.said else "it has ended"
+
+    def join(self) -> None:
+        """Let it become a member of the group."""
+        self._example = self._begin()
+
+    def end(self, kill: bool) -> int:
+        """Kill it, or let it commit and leave; returns when that began."""
+        at_ms = now_ms()
+        if self._example is not None:
+            if kill:
+                self._example.kill()
+            else:
+                self._example.terminate()
+            self._example.wait(ANSWER_SECONDS)
+        return at_ms
 
 
-def _consuming(settings: Settings, topic: str, group: str) -> Callable[[Inside], None]:
-    """What the process of a member does."""
-
-    def body(inside: Inside) -> None:
-        consumer = Consumer(consumer_settings(settings, group))
-
-        def assigned(_consumer: Any, partitions: Sequence[Any]) -> None:
-            inside.tell("has", [each.partition for each in partitions])
-
-        def revoked(_consumer: Any, _partitions: Sequence[Any]) -> None:
-            with contextlib.suppress(KafkaException):
-                consumer.commit(asynchronous=False)
-            inside.tell("has", [])
-
-        consumer.subscribe([topic], on_assign=assigned, on_revoke=revoked)
-        while inside.going():
-            message = consumer.poll(0.1)
-            if message is not None and not message.error():
-                record = record_of(message.value())
-                inside.tell("came", (message.partition(), record, now_ms()))
-                with contextlib.suppress(KafkaException):
-                    consumer.commit(message=message, asynchronous=True)
-        consumer.close()
-
-    return body
+def member_settings(settings: Settings) -> Dict[str, Any]:
+    """What the example gets as librdkafka.json: as playbooks/client.yml writes it, but for a shorter session."""
+    return {
+        **settings,
+        "session.timeout.ms": SESSION_SECONDS * 1000,
+        "heartbeat.interval.ms": 1000,
+    }
 
 
 def hand_over(
@@ -104,10 +105,16 @@ def hand_over(
     config: Dict[str, str],
     group: str,
     kill: bool,
+    program: str,
 ) -> Dict[str, Any]:
-    """End one of two members, and let it come back; returns what was seen. AdminError where none reads."""
+    """End one of two members, and let it come back; returns what was seen. AdminError where none reads.
+
+    `program`: the text of examples/consumer.py.
+    """
     settings = librdkafka_settings(connection)
-    stays, leaves, returns = members = [Member(settings, topic, group) for _each in range(3)]
+    stays, leaves, returns = members = [
+        Member(program, settings, topic, group) for _each in range(3)
+    ]
     try:
         with own_topics(connection, {topic: assignment}, config):
             ticker = Ticker(settings, topic, len(assignment))
@@ -147,6 +154,7 @@ def hand_over(
                 acknowledged=len(sent),
                 refused=dict(ticker.refused),
                 pause_ms=pause,
+                measured={"at_ms": at_ms, "ended_ms": pause or 0},
                 groups=(group_seen(group, sent, came()),),
                 notes=(f"shared again {back / 1000:.1f} s after its return",),
                 timeline=per_bucket(ticker.acknowledged.values()),
@@ -157,20 +165,12 @@ def hand_over(
 
 
 def _shared(one: Member, other: Member, partitions: int, otherwise: str) -> None:
-    """Wait until the two have all partitions between them, and each has read of each of its own."""
+    """Wait until the two have all partitions between them, and none has had one of the other's lately."""
 
     def so() -> bool:
-        begun = now_ms() - int(STEADY_SECONDS * 1000)
-        return (
-            bool(one.partitions)
-            and bool(other.partitions)
-            and not one.partitions & other.partitions
-            and len(one.partitions | other.partitions) == partitions
-            and all(
-                {place for place, at_ms in list(each.places) if at_ms > begun} >= each.partitions
-                for each in (one, other)
-            )
-        )
+        ones, others = one.partitions, other.partitions
+        return bool(ones and others) and not ones & others and len(ones | others) == partitions
 
     if not wait_until(so, 2 * ANSWER_SECONDS):
-        raise failed("consumer group", otherwise)
+        trouble = one.trouble or other.trouble
+        raise failed("consumer group", f"{otherwise}: {trouble}" if trouble else otherwise)

@@ -12,6 +12,7 @@ import contextlib
 import os
 import shutil
 import stat
+import threading
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
@@ -25,15 +26,20 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_chan
     prepare_leaders,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import (
+    DELIVERY_SECONDS,
     Reader,
+    Settings,
     Ticker,
     Watch,
+    now_ms,
+    value_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
     failed,
     own_topics,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.examples import Example
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
     group_seen,
@@ -50,6 +56,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wa
 # What the playbook makes to end it, and what it looks at meanwhile.
 END, PROGRESS = "drill-end", "drill-progress.json"
 SAY_SECONDS = 0.3
+# Lines of the example that writes, too: how often, and what their numbers begin with.
+BESIDE_SECONDS, BESIDE = 0.2, "example-"
 LEFT_SECONDS = 3600.0
 
 
@@ -59,6 +67,7 @@ class Watched:
 
     `retry`: whether the producer tries again what is refused. `changes`: whether the playbook asks for changes
     while ZooKeeper servers are away; then each partition but the first has a leader that can change.
+    `program`: the text of examples/producer.py, which then writes, too.
     """
 
     topic: str
@@ -70,6 +79,7 @@ class Watched:
     beside: int = 0
     seconds: float = 1800.0
     changes: bool = False
+    program: str = ""
 
 
 def observe(connection: Connection, asked: Watched, alive: Callable[[int], bool]) -> Dict[str, Any]:
@@ -116,6 +126,7 @@ def _observed(
         watch = Watch(settings, asked.topic)
         readers = [Reader(settings, asked.topic, group) for group in asked.groups]
         ticker = Ticker(settings, asked.topic, retry=asked.retry)
+        beside = Beside(asked.program, settings, asked.topic) if asked.program else None
         changes = Changes(
             connection,
             asked.topic,
@@ -135,7 +146,9 @@ def _observed(
             )
         finally:
             ticker.stop()
-            sent = ticker.sent_and_acknowledged
+            if beside is not None:
+                beside.stop()
+            sent = {**ticker.sent_and_acknowledged, **(beside.sent if beside is not None else {})}
             wait_until(lambda: all(each.has(sent) for each in readers), ANSWER_SECONDS)
             watch.stop()
             for each in readers:
@@ -143,7 +156,48 @@ def _observed(
         min_isr = int(asked.config.get("min.insync.replicas", 1))
         seen = seen_by(ticker, readers, watch, min_isr)
         more = changes.told() if asked.changes else {}
+        if beside is not None:
+            more = {**more, "example": beside.told(readers)}
         return replace(seen, measured={**seen.measured, **more}).to_dict()
+
+
+class Beside:
+    """examples/producer.py, which gets a numbered line each `BESIDE_SECONDS`. `sent`: record to when."""
+
+    def __init__(self, program: str, settings: Settings, topic: str):
+        self.sent: Dict[str, int] = {}
+        self._code: Optional[int] = None
+        self._example = Example(program, settings, [topic])
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        number = 0
+        while not self._stop.wait(BESIDE_SECONDS) and self._example.alive():
+            record, at_ms = f"{BESIDE}{number}", now_ms()
+            self.sent[record] = at_ms
+            self._example.write(value_of(record, at_ms).decode())
+            number += 1
+
+    def stop(self) -> None:
+        """There are no more lines; it delivers what it has, and ends."""
+        if self._code is None:
+            self._stop.set()
+            self._thread.join(ANSWER_SECONDS)
+            self._example.end_of_input()
+            self._code = self._example.wait(DELIVERY_SECONDS + ANSWER_SECONDS)
+
+    def told(self, readers: Sequence[Reader]) -> Dict[str, Any]:
+        """What became of its lines: its exit code says whether each was acknowledged."""
+        came = [{record for record, _at in each.came} for each in readers]
+        missing = {record for record in self.sent if not all(record in each for each in came)}
+        return {
+            "lines": len(self.sent),
+            "code": self._code,
+            "said": self._example.said[-1] if self._example.said else "",
+            "missing": len(missing),
+        }
 
 
 def _flows(ticker: Ticker, readers: List[Reader]) -> bool:
@@ -194,7 +248,11 @@ def seen_by(ticker: Ticker, readers: Sequence[Reader], watch: Watch, min_isr: in
             min_isr,
         ),
         timeline=per_bucket(times),
-        measured={"commit_pause_ms": [_commit_pause(each) for each in readers]},
+        notes=(f"{ticker.retried} sent again",),
+        measured={
+            "commit_pause_ms": [_commit_pause(each) for each in readers],
+            "retried": ticker.retried,
+        },
     )
 
 

@@ -71,6 +71,7 @@ DRILL_OPTIONS: Dict[str, Any] = {
     "assignment": {"type": "list", "elements": "list", "default": []},
     "config": {"type": "dict", "default": {}},
     "directory": {"type": "path"},
+    "program": {"type": "str"},
     "retry": {"type": "bool", "default": True},
     "kill": {"type": "bool", "default": False},
     "keep": {"type": "bool", "default": False},
@@ -81,7 +82,7 @@ DRILL_OPTIONS: Dict[str, Any] = {
 DRILL_RULES: Dict[str, Any] = {
     "required_if": [
         ("part", "observe", ("topic", "groups", "assignment", "directory")),
-        ("part", "hand_over", ("topic", "groups", "assignment")),
+        ("part", "hand_over", ("topic", "groups", "assignment", "program")),
         *(
             ("part", each, ("topic", "groups", "assignment"))
             for each in (
@@ -147,7 +148,8 @@ def _seen(connection: Connection, params: Mapping[str, Any]) -> Dict[str, Any]:
     config = {str(key): str(value) for key, value in params["config"].items()}
     topic, groups = params["topic"], params["groups"]
     if params["part"] == "hand_over":
-        return hand_over(connection, topic, assignment, config, groups[0], params["kill"])
+        program = params["program"]
+        return hand_over(connection, topic, assignment, config, groups[0], params["kill"], program)
     given = (connection, topic, assignment, config)
     if params["part"] == "recreate":
         return recreate(*given, groups)
@@ -172,5 +174,6 @@ def _seen(connection: Connection, params: Mapping[str, Any]) -> Dict[str, Any]:
         params["beside"],
         params["seconds"],
         params["changes"],
+        params["program"] or "",
     )
     return observe(connection, asked, lambda pid: start_ticks(pid) is not None)

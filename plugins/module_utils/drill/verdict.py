@@ -182,9 +182,22 @@ def _records(chosen: Cast, seen: Seen) -> Iterator[str]:
     if refused:
         told = ", ".join(f"{count} {name}" for name, count in sorted(seen.refused.items()))
         yield f"sends failed: {told}"
+    if drill.part == LEADER:
+        yield from _example(seen.measured.get("example"))
     repeated = sum(group.repeated for group in seen.groups)
     if drill.fault == MEMBER_CLOSE and repeated:
         yield f"{repeated} records came twice, although the consumer was closed"
+
+
+def _example(found: Optional[Mapping[str, Any]]) -> Iterator[str]:
+    """What is wrong with examples/producer.py, which wrote, too."""
+    if found is None or not found["lines"]:
+        yield "examples/producer.py has written nothing"
+        return
+    if found["code"] != 0:
+        yield f"examples/producer.py ended with {found['code']}: {found['said']}"
+    if found["missing"]:
+        yield f"{found['missing']} lines of examples/producer.py never came to every group"
 
 
 def _cluster(chosen: Cast, went: Course) -> Iterator[str]:
@@ -252,6 +265,9 @@ def _observed(
     repeated = sum(group.repeated for group in seen.groups)
     if repeated and chosen.drill.fault not in (COMMITS, ONCE):
         yield f"{repeated} twice"
+    example = seen.measured.get("example")
+    if example:
+        yield f"examples/producer.py: {example['missing']} of {example['lines']} lost"
     yield from expectations.told(chosen.drill.fault, seen)
     if chosen.drill.hits_broker and seen.groups:
         yield f"delay {' / '.join(_seconds(group.delay_ms) for group in seen.groups)}"

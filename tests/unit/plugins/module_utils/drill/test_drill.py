@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -356,6 +357,10 @@ MEASURED = {
         (replace(GROUPS[0], name="x-transactional"), replace(REPEATED, name="x-plain")),
         {"kinds": ["transactional", "plain"], "aborted": 20, "batch": 20},
     ),
+    **{
+        name: (GROUPS, {"example": {"lines": 41, "code": 0, "said": "", "missing": 0}})
+        for name in ("leader_killed", "leader_stopped")
+    },
     "coordinator_lost": (GROUPS, {"commit_pause_ms": [900, 60]}),
     "zookeeper_quorum": (
         GROUPS,
@@ -452,6 +457,14 @@ def stage(number, **spoiled):
     return spoil
 
 
+EXAMPLE = {"lines": 41, "code": 0, "said": "40 of 41", "missing": 0}
+
+
+def example(found):
+    """Spoil what became of the lines of examples/producer.py."""
+    return numbers(example=found)
+
+
 def grew(**rates):
     """Spoil how the backlog went with so many consumers."""
     named = {"one": "1", "two": "2", "three": "3"}
@@ -476,6 +489,10 @@ WRONG = [
     *((name, lambda seen: without(seen, 0), "never shrank") for name in BROKER),
     *((name, lambda seen: without(seen, 0, 1), "not full again") for name in BROKER),
     *((name, lambda seen: replace(seen, refused={"MSG_TIMED_OUT": 1}), "") for name in NAMES),
+    ("leader_killed", example(None), "examples/producer.py has written nothing"),
+    ("leader_killed", example({**EXAMPLE, "lines": 0}), "examples/producer.py has written nothing"),
+    ("leader_stopped", example({**EXAMPLE, "code": 1}), "ended with 1: 40 of 41"),
+    ("leader_stopped", example({**EXAMPLE, "missing": 2}), "2 lines of examples/producer.py never"),
     ("leader_killed", lambda seen: without(seen, 0, 2), "nobody else has led"),
     ("leader_stopped", lambda seen: without(seen, 1), "did not lead before"),
     ("leader_stopped", lambda seen: without(seen, 0, 1), "does not lead again"),
@@ -641,3 +658,12 @@ def test_drills_that_were_interrupted_are_told_with_what_they_had_done():
     assert any(line.startswith("leader_killed") for line in told)
     assert interrupted_lines({**kept, "over": True}, "x") == []
     assert interrupted_lines({"drills": []}, "x") == [], "of a release that did not say so"
+
+
+def test_drills_run_examples_that_are_there():
+    named = {each.example for each in DRILLS} - {""}
+    assert named == {"consumer.py", "producer.py"}
+    for name in named:
+        assert (SCHEMA.parents[5] / "examples" / name).is_file()
+    ignored = yaml.safe_load((SCHEMA.parents[5] / "galaxy.yml").read_text())["build_ignore"]
+    assert "examples" not in ignored, "they are part of the collection"

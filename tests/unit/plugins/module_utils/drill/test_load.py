@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The load of drills, on the brokers that librdkafka itself plays: what is sent again is counted."""
+
+from __future__ import annotations
+
+import ctypes
+import glob
+import os
+
+import confluent_kafka
+import pytest
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import Ticker
+from tests.support.outside import wait_until
+
+PRODUCE, NOT_LEADER = 0, 6
+
+
+class Brokers:
+    """librdkafka's mock cluster, which can be told to refuse; confluent-kafka hands out no such thing."""
+
+    def __init__(self, library):
+        self._library = library
+        library.rd_kafka_conf_new.restype = ctypes.c_void_p
+        library.rd_kafka_new.restype = ctypes.c_void_p
+        library.rd_kafka_new.argtypes = [
+            ctypes.c_int,
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_size_t,
+        ]
+        library.rd_kafka_mock_cluster_new.restype = ctypes.c_void_p
+        library.rd_kafka_mock_cluster_new.argtypes = [ctypes.c_void_p, ctypes.c_int]
+        library.rd_kafka_mock_cluster_bootstraps.restype = ctypes.c_char_p
+        library.rd_kafka_mock_cluster_bootstraps.argtypes = [ctypes.c_void_p]
+        library.rd_kafka_mock_push_request_errors_array.argtypes = [
+            ctypes.c_void_p,
+            ctypes.c_int16,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+        ]
+        said = ctypes.create_string_buffer(512)
+        handle = library.rd_kafka_new(0, library.rd_kafka_conf_new(), said, 512)
+        self._cluster = library.rd_kafka_mock_cluster_new(handle, 3)
+
+    @property
+    def settings(self):
+        found = self._library.rd_kafka_mock_cluster_bootstraps(self._cluster)
+        return {"bootstrap.servers": found.decode()}
+
+    def refuse(self, count):
+        """Refuse so many requests that write."""
+        errors = (ctypes.c_int * count)(*[NOT_LEADER] * count)
+        self._library.rd_kafka_mock_push_request_errors_array(self._cluster, PRODUCE, count, errors)
+
+
+@pytest.fixture(scope="module")
+def brokers():
+    beside = os.path.join(os.path.dirname(os.path.dirname(confluent_kafka.__file__)))
+    found = glob.glob(os.path.join(beside, "confluent_kafka.libs", "librdkafka*"))
+    if not found:
+        pytest.skip("confluent-kafka has not brought its own librdkafka")
+    return Brokers(ctypes.CDLL(found[0]))
+
+
+@pytest.mark.parametrize("refused", [0, 3])
+def test_what_is_sent_again_is_counted(brokers, refused):
+    ticker = Ticker(brokers.settings, f"topic-{refused}", interval=0.01)
+    wait_until(lambda: len(ticker.acknowledged) >= 20, 30, "it writes")
+    brokers.refuse(refused)
+    wait_until(lambda: len(ticker.acknowledged) >= 60, 30, "it goes on")
+    ticker.stop()
+    assert len(ticker.acknowledged) == len(ticker.sent) and not ticker.refused
+    # each refused request had a record at least
+    assert (ticker.retried >= refused) if refused else ticker.retried == 0
