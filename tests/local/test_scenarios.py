@@ -70,6 +70,8 @@ def test_leader_stopped_and_started(rows_of_two):
     assert (survivor, [survivor]) in moments, "the survivor led alone"
     assert fault["at_ms"] <= seen["moments"][1]["at_ms"] and f"kafka-{leader}" in fault["label"]
     assert seen["acknowledged"] == seen["sent"] and seen["lost"] == 0 and not seen["refused"]
+    example = seen["measured"]["example"]
+    assert example["lines"] > 0 and (example["code"], example["missing"]) == (0, 0)
     for group in seen["groups"]:
         # an idempotent producer's retries write nothing twice
         assert (group["missing"], group["repeated"]) == ([], 0)
@@ -217,9 +219,9 @@ def test_duplicate_id(next_offset):
 
 @pytest.fixture(scope="module")
 def rows_of_three(cluster):
-    """What the drills have kept of S21 and S28, by name."""
+    """What the drills have kept of S21, S24 and S28, by name."""
     before = cluster.processes()
-    rows = drilled(cluster, "groups,coordinator_kill")
+    rows = drilled(cluster, "groups,consumer_close,coordinator_kill")
     rows["processes"] = (before, cluster.processes())
     return rows
 
@@ -234,6 +236,14 @@ def test_groups_and_order(rows_of_three):
     assert sum(measured["unkeyed"]) == 240
     (group,) = seen["groups"]
     assert (group["missing"], group["repeated"]) == ([], 0), "each task is done once"
+
+
+def test_a_consumer_that_leaves_hands_over(rows_of_three):
+    """examples/consumer.py commits and leaves: the other one has all of its records, none twice."""
+    seen = rows_of_three["consumer_closed"]["seen"]
+    (group,) = seen["groups"]
+    assert seen["acknowledged"] > 0 and seen["lost"] == 0
+    assert (group["missing"], group["repeated"]) == ([], 0)
 
 
 def test_internal_topics_need_replicas(cluster):
