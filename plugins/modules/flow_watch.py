@@ -100,18 +100,19 @@ import pwd
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance import program
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.managers import (
+    MANAGERS,
+    service_manager,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
     ServiceError,
-    ServiceManager,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.supervisor import Supervisor
-from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.systemd import Systemd
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 SPEC = {
     "name": {"type": "str", "required": True},
     "state": {"type": "str", "choices": ["started", "stopped", "absent"], "default": "started"},
-    "manager": {"type": "str", "choices": ["supervisor", "systemd"], "default": "supervisor"},
+    "manager": {"type": "str", "choices": sorted(MANAGERS), "default": "supervisor"},
     "supervisor_dir": {"type": "path", "default": ""},
     "directory": {"type": "path", "required": True},
     "argv": {"type": "list", "elements": "str", "default": []},
@@ -141,17 +142,13 @@ def main() -> None:
         ],
     )
     params = module.params
-    by_systemd = params["manager"] == "systemd"
+    of_the_machine = MANAGERS[params["manager"]].of_the_machine
     wanted = program.Program(
         *(params["name"], params["directory"], params["argv"], params["environment"]),
-        *(params["made_of"], params["sign"], _owner(params["directory"]) if by_systemd else ""),
+        *(params["made_of"], params["sign"], _owner(params["directory"]) if of_the_machine else ""),
     )
-    manager: ServiceManager
-    if by_systemd:
-        unit = program.unit_text(wanted, "Streaming proof of a Kafka cluster (kafkaops.cluster)")
-        manager = Systemd(module.run_command, unit)
-    else:
-        manager = Supervisor(params["supervisor_dir"])
+    unit = program.unit_text(wanted, "Streaming proof of a Kafka cluster (kafkaops.cluster)")
+    manager = service_manager(params["manager"], module.run_command, unit, params["supervisor_dir"])
     try:
         if params["state"] == "started":
             result = program.start(wanted, manager, module.check_mode, params["timeout"])

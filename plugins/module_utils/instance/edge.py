@@ -19,6 +19,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.leave im
     Place,
     wait_for_leave,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.managers import MANAGERS
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
     ServiceError,
 )
@@ -82,7 +83,7 @@ SPEC: Dict[str, Any] = {
     },
     "gate": {"type": "dict", "default": {}, "no_log": True},
     "leave": {"type": "str", "default": ""},
-    "manager": {"type": "str", "required": True, "choices": ["systemd", "supervisor"]},
+    "manager": {"type": "str", "required": True, "choices": list(MANAGERS)},
     "supervisor_dir": {"type": "path"},
     "config_dir": {"type": "path", "required": True},
     "state_dir": {"type": "path", "required": True},

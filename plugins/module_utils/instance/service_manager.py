@@ -5,7 +5,7 @@
 """What a service manager must do for an instance: the interface, and what all of them share.
 
 A third one (OpenRC, say) is a class below ServiceManager in a file of its own, a name in
-`states.service_manager`, and an entry in tests/unit/.../test_service_manager.py, whose tests are the
+`managers.py`, and an entry in tests/unit/.../test_service_manager.py, whose tests are the
 contract that each of them passes.
 """
 
@@ -44,6 +44,13 @@ class ServiceManager(abc.ABC):
     Methods that change something raise ServiceError where the manager refuses, and OSError where a
     file or a connection fails. None of them ever kills a process: a stop is SIGTERM, and then patience.
     """
+
+    # Whether it is the machine's, runs programs as accounts, and is there at boot; else a user's own.
+    of_the_machine: bool
+    # Whether it writes the output into the console's file itself, and keeps it small.
+    keeps_console: bool
+    # Whether it runs the guard when the program has ended; else the guard watches beside it.
+    runs_after_exit: bool
 
     @abc.abstractmethod
     def definition(self, name: str, command: str, console: str) -> str:

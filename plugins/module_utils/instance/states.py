@@ -12,6 +12,7 @@ import pwd
 import time
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance import managers
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.deletion import (
     delete,
     foreseen,
@@ -28,8 +29,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_
     ServiceManager,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.store import Layout, Staged
-from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.supervisor import Supervisor
-from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.systemd import Run, Systemd
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.systemd import Run
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
 
 Params = Mapping[str, Any]
@@ -39,9 +39,8 @@ IN_EFFECT = "in_effect"
 
 def service_manager(params: Params, run: Run) -> ServiceManager:
     """Return the service manager that the parameters name; `run` is AnsibleModule.run_command."""
-    if params["manager"] == "systemd":
-        return Systemd(run, (params["generation"] or {}).get("unit_text", ""))
-    return Supervisor(params["supervisor_dir"])
+    unit = (params["generation"] or {}).get("unit_text", "")
+    return managers.service_manager(params["manager"], run, unit, params["supervisor_dir"])
 
 
 def layout(params: Params, check_mode: bool) -> Layout:
@@ -78,7 +77,7 @@ def generation(params: Params, manager: ServiceManager) -> Generation:
     secrets = params["secrets"]
     for key, value in secrets.get("files", {}).items():
         files[key] = files.get(key, "") + str(value)
-    watches = params["manager"] == "supervisor"
+    beside = [] if manager.runs_after_exit else ["watch"]
     return Generation(
         release=given["release"],
         java_home=given["java_home"],
@@ -98,11 +97,9 @@ def generation(params: Params, manager: ServiceManager) -> Generation:
         definition=manager.definition(params["name"], command, console),
         ready=tuple(params["ready"]),
         cds_archive=given["cds_archive"] if " " not in given["cds_archive"] else "",
-        # supervisord writes it, and keeps it small
-        console=console if params["manager"] == "systemd" else "",
+        console="" if manager.keeps_console else console,
         guard=tuple(given["guard"]),
-        # supervisord runs nothing after an exit
-        guard_beside=tuple(["watch"] * watches + given["guard_beside"] if given["guard"] else []),
+        guard_beside=tuple(beside + given["guard_beside"] if given["guard"] else []),
     )
 
 

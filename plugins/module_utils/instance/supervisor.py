@@ -106,6 +106,10 @@ class _Transport(xmlrpc.client.Transport):
 class Supervisor(ServiceManager):
     """One supervisord below `directory`, shared by all instances of a local cluster."""
 
+    of_the_machine = False
+    keeps_console = True
+    runs_after_exit = False
+
     def __init__(
         self,
         directory: str,

@@ -28,6 +28,11 @@ class Systemd(ServiceManager):
     text: the role renders it.
     """
 
+    of_the_machine = True
+    # It would open the file as root, also what a link there leads to.
+    keeps_console = False
+    runs_after_exit = True
+
     def __init__(self, run: Run, unit: str = "", unit_dir: str = UNIT_DIR):
         self._run = run
         self._unit = unit
