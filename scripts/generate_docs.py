@@ -303,8 +303,27 @@ def problems_section():
     written = remedies()
     for check, entry in yaml.safe_load(path.read_text(encoding="utf-8")).items():
         remedy = entry.get("remedy") or written[check]
-        cells = (f"`{check}`", entry["level"], prose(entry["holds"]), prose(remedy))
+        # An anchor of its own, for the list in docs/troubleshooting.md.
+        cells = (
+            f'<a id="{check}"></a>`{check}`',
+            entry["level"],
+            prose(entry["holds"]),
+            prose(remedy),
+        )
         lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def ids_section():
+    """What stands between the markers of docs/troubleshooting.md: every id, by family, with its way out."""
+    path = ROOT / "meta" / "problems.yml"
+    families: dict[str, list[str]] = {}
+    for check in yaml.safe_load(path.read_text(encoding="utf-8")):
+        families.setdefault(check.partition(".")[0], []).append(check)
+    lines = ["| family | ids |", "|---|---|"]
+    for family, checks in sorted(families.items()):
+        links = ", ".join(f"[`{check}`](preflight.md#{check})" for check in sorted(checks))
+        lines.append(f"| `{family}.*` | {links} |")
     return "\n".join(lines)
 
 
@@ -362,6 +381,8 @@ def pages():
     wanted[ROOT / "docs" / "options.md"] = (new_page("Options", introduction), options_section())
     new = new_page("Preflight", "What the preflight checks.")
     wanted[ROOT / "docs" / "preflight.md"] = (new, problems_section())
+    new = new_page("Troubleshooting", "Every refusal, and the way out.")
+    wanted[ROOT / "docs" / "troubleshooting.md"] = (new, ids_section())
     new = new_page("The Kafka modules", "Every module and filter.")
     wanted[ROOT / "docs" / "modules.md"] = (new, modules_section())
     texts = {}

@@ -170,10 +170,11 @@ NAMES = [str(path.relative_to(ROOT)) for path in PAGES]
 
 
 def anchors(page):
-    """The anchors of a page's headings, as GitHub makes them."""
+    """The anchors of a page's headings, as GitHub makes them, and those that it sets itself."""
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     headings = re.findall(r"^#+ (.*)$", text, flags=re.M)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    made = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return made | set(re.findall(r'<a id="([^"]+)"></a>', text))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
@@ -195,12 +196,45 @@ def test_files_that_the_architecture_names_exist():
     assert not [name for name in names if not any((root / name).is_file() for root in roots)]
 
 
+def test_the_row_of_service_managers_names_each_file_that_asks_which_one_it_is():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    row = text.partition("| **a service manager** |")[2].partition("\n")[0]
+    asks = re.compile(r"""manager\b[^#\n]*?['"](?:systemd|supervisor)['"]|['"]systemd['"] not in""")
+    places = [*ROOT.glob("plugins/**/*.py"), *ROOT.glob("roles/*/*/*.yml")]
+    places += ROOT.glob("playbooks/**/*.yml")
+    asking = {
+        str(path.relative_to(ROOT)).replace("plugins/module_utils/", "")
+        for path in places
+        if asks.search(path.read_text(encoding="utf-8"))
+    }
+    asking -= {"instance/edge.py"}  # what an option needs
+    assert len(asking) > 8 and not {name for name in asking if f"`{name}`" not in row}
+
+
 def test_troubleshooting_names_every_family_of_problems():
     problems = yaml.safe_load((ROOT / "meta" / "problems.yml").read_text(encoding="utf-8"))
     text = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
     families = {check.partition(".")[0] for check in problems}
-    missing = {name for name in families if f"`{name}.*`" not in text}
+    by_hand = text.partition("<!-- begin: generated")[0]
+    missing = {name for name in families if f"`{name}.*`" not in by_hand}
     assert not missing, "add a row to the table at the top of docs/troubleshooting.md"
+
+
+def test_every_refusal_is_found_from_the_page_of_troubleshooting():
+    """By a link to its own row in the table of remedies."""
+    problems = yaml.safe_load((ROOT / "meta" / "problems.yml").read_text(encoding="utf-8"))
+    text = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    assert set(problems) <= anchors(ROOT / "docs" / "preflight.md")
+    assert not {check for check in problems if f"](preflight.md#{check})" not in text}
+
+
+@pytest.mark.parametrize("family", ["instance", "broker", "teardown"])
+def test_where_one_sentence_is_too_little_the_way_out_is_told_by_hand(family):
+    problems = yaml.safe_load((ROOT / "meta" / "problems.yml").read_text(encoding="utf-8"))
+    text = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    by_hand = text.partition("<!-- begin: generated")[0]
+    checks = {check for check in problems if check.startswith(f"{family}.")}
+    assert checks and not {check for check in checks if check not in by_hand}
 
 
 def test_the_preflight_page_names_what_cannot_be_accepted():
