@@ -91,7 +91,7 @@ def check_ports(world: World) -> Iterator[Problem]:
             sockets = wanted_sockets(member, len(cluster.servers))
             machines.setdefault(member.network, []).extend(sockets)
             yield from _held(world, member, sockets)
-            yield from _lent(member, sockets)
+            yield from _ephemeral(member, sockets)
             yield from _elsewhere(member)
     for _network, sockets in sorted(machines.items()):
         yield from _collisions(sockets)
@@ -139,7 +139,7 @@ def _held(world: World, member: Member, sockets: List[Socket]) -> Iterator[Probl
             )
 
 
-def _lent(member: Member, sockets: List[Socket]) -> Iterator[Problem]:
+def _ephemeral(member: Member, sockets: List[Socket]) -> Iterator[Problem]:
     # A port that is free now may be the local end of any connection when the instance is restarted.
     kernel = (member.facts or {}).get("ephemeral_ports")
     if not kernel:

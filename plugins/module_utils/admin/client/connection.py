@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, Callable, Iterable, Iterator, Optional, Tuple, TypeVar
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reach import (
-    Trouble,
+    ConnectionLog,
     closes_unasked,
     connection_problem,
     probe_addresses,
@@ -63,7 +63,7 @@ class ClusterConnection:
         self._clock = clock
         self._sleep = sleep
         self._wall_clock = wall_clock
-        self._trouble = Trouble()
+        self._log = ConnectionLog()
         self._asked = connection.addresses
         self._admin: Any = None
         self._kafka_python: Any = None  # kafka-python's
@@ -89,7 +89,7 @@ class ClusterConnection:
                 self._admin.poll(0)
                 last = error.args[0]
             now = self._clock()
-            verdict = self._trouble.verdict(last)
+            verdict = self._log.verdict(last)
             hopeless = verdict
             if verdict == "closed" and closes_unasked(self.connection.addresses):
                 # A proxy, while the broker behind it is not running yet.
@@ -100,22 +100,22 @@ class ClusterConnection:
             if now >= deadline or (hopeless and since >= patience):
                 details = {} if hopeless else {"reachable": False}
                 raise AdminError(
-                    connection_problem(self.connection, verdict, self._trouble.last), **details
+                    connection_problem(self.connection, verdict, self._log.last), **details
                 )
             self._sleep(0.1)
 
     @property
     def mechanism_offered(self) -> bool:
         """False once a broker has said that it does not offer the SASL mechanism."""
-        return not self._trouble.unsupported_mechanism
+        return not self._log.unsupported_mechanism
 
     def _renew(self) -> None:
         """A new AdminClient: after a controller change an old one keeps asking the wrong broker."""
         logger = logging.Logger("kafkaops.librdkafka")
-        logger.addHandler(self._trouble)
+        logger.addHandler(self._log)
         settings = {
             **librdkafka_settings(replace(self.connection, addresses=self._asked)),
-            "error_cb": self._trouble.error,
+            "error_cb": self._log.error,
             "socket.connection.setup.timeout.ms": int(
                 max(1000, min(30, self.connection.timeout) * 1000)
             ),
@@ -177,8 +177,8 @@ class ClusterConnection:
     def _explained(self, error: Any) -> str:
         """A broker's error; for local ones with what happened to the connections."""
         text = error.str().rstrip(".")
-        if error.code() < 0 and self._trouble.last:
-            return f"{text} ({self._trouble.last.rstrip('.')})"
+        if error.code() < 0 and self._log.last:
+            return f"{text} ({self._log.last.rstrip('.')})"
         return text
 
     def _await(self, futures: Iterable[Any]) -> None:

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Changing a cluster: topics, settings of brokers, leaders. `KafkaClient` is the whole client.
 
-Private to this collection. Three classes, each inherits from the one before it: `ClusterConnection`
-reaches a cluster, `ReadingClient` reads it, and `KafkaClient` changes it. Writes go out in batches of
+Private to this collection. Four classes, each inherits from the one before it: `ClusterConnection`
+reaches a cluster, `OffsetsClient` knows what its partitions hold, `ReadingClient` reads the rest, and
+`KafkaClient` changes it. Writes go out in batches of
 BATCH, many of them on several connections; `requests` counts what is sent, and a test watches.
 """
 

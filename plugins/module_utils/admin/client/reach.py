@@ -36,7 +36,7 @@ LISTENER = "connection.listener"
 
 
 def connection_problem(connection: Connection, verdict: Optional[str], detail: str) -> Problem:
-    """What is wrong with a connection. `verdict` as of Trouble.verdict, `detail` its last words."""
+    """What is wrong with a connection. `verdict` as of ConnectionLog.verdict, `detail` its last words."""
     protocol = connection.security_protocol
     encrypted = protocol.endswith("SSL")
     if verdict == "closed" and speaks_tls(connection.addresses) != encrypted:
@@ -109,7 +109,7 @@ def connection_problem(connection: Connection, verdict: Optional[str], detail: s
     return Problem(check, reason, remedy, (connection.bootstrap,))
 
 
-class Trouble(logging.Handler):
+class ConnectionLog(logging.Handler):
     """Remembers what librdkafka says about its connections, to explain a failure."""
 
     # `10.0.0.1:9092/bootstrap: ` in front and ` (after 3ms in state ...)` behind.

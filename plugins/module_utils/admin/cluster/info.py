@@ -94,7 +94,7 @@ def wait_for(
     waited = until_quiet(
         make_client,
         look,
-        lambda client: _dissent(client, seen[0], goal),
+        lambda client: _seen_differently(client, seen[0], goal),
         lambda reasons, seconds: directories.with_remedies(
             Problem(
                 "cluster.not_ready",
@@ -195,7 +195,7 @@ def described_directories(
     ]
 
 
-def _dissent(client: KafkaClient, snapshot: Snapshot, goal: Goal) -> List[str]:
+def _seen_differently(client: KafkaClient, snapshot: Snapshot, goal: Goal) -> List[str]:
     """What single brokers see differently. A dead one that the goal does not name may still be
     registered for a while, and does not answer."""
     reasons = []

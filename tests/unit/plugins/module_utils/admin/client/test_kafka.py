@@ -24,7 +24,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.conn
     passing,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reach import (
-    Trouble,
+    ConnectionLog,
     closes_unasked,
     connection_problem,
     probe_addresses,
@@ -198,7 +198,7 @@ VERDICTS = [
 
 @pytest.mark.parametrize("errors, lines, verdict", VERDICTS)
 def test_verdicts(errors, lines, verdict):
-    trouble = Trouble()
+    trouble = ConnectionLog()
     for name, text in errors:
         trouble.error(kafka_error(name, text))
     for line in lines:
@@ -208,7 +208,7 @@ def test_verdicts(errors, lines, verdict):
 
 
 def test_a_controller_is_known_by_the_answer():
-    assert Trouble().verdict(kafka_error("_UNSUPPORTED_FEATURE")) == "controller"
+    assert ConnectionLog().verdict(kafka_error("_UNSUPPORTED_FEATURE")) == "controller"
 
 
 @pytest.mark.parametrize(
