@@ -44,7 +44,9 @@ def arguments(argv: list) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="watch.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.error = lambda message: parser.exit(COULD_NOT_RUN, f"watch.py: {message}\n")
+    parser.error = lambda message: parser.exit(  # type: ignore[method-assign]
+        COULD_NOT_RUN, f"watch.py: {message}\n"
+    )
     add = parser.add_argument
     add("--bootstrap-servers", required=True, metavar="HOST:PORT,...")
     add("--state", required=True, type=os.path.expanduser, metavar="DIR",

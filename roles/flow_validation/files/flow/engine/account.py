@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pwd
+from typing import Any
 
 NAME = "kafkaops"
 
@@ -37,6 +38,7 @@ def log_in(settings: dict) -> None:
     from pyspark import SparkConf, SparkContext
 
     os.environ.setdefault("SPARK_USER", NAME)  # Spark asks Hadoop only where it is missing
-    SparkContext._ensure_initialized(conf=SparkConf().setAll(settings.items()))
-    hadoop = SparkContext._jvm.org.apache.hadoop.security.UserGroupInformation
+    SparkContext._ensure_initialized(conf=SparkConf().setAll(list(settings.items())))
+    java: Any = SparkContext._jvm
+    hadoop = java.org.apache.hadoop.security.UserGroupInformation
     hadoop.setLoginUser(hadoop.createRemoteUser(os.environ["SPARK_USER"]))

@@ -94,7 +94,8 @@ class ClassArchive:
 
     def _keep(self, java: subprocess.Popen) -> None:
         print(f"note: {_WHAT}", file=sys.stderr, flush=True)
-        java.stdin.close()  # at which PySpark's JVM ends
+        if java.stdin is not None:
+            java.stdin.close()  # at which PySpark's JVM ends
         if java.wait(_DEADLINE_SECONDS) == 0 and os.path.getsize(self._draft):
             os.replace(self._draft, self.path)
             _prune(os.path.dirname(self.path))

@@ -324,8 +324,8 @@ def long_run_flags(work: str) -> str:
     return f"-XX:+UseParallelGC {_OPTIMISED_LATER} {unlock} {directives}"
 
 
-def _in_one_jvm(master: str) -> bool:
-    return master == "local" or master.startswith("local[")
+def _in_one_jvm(master: str | None) -> bool:
+    return master is not None and (master == "local" or master.startswith("local["))
 
 
 def _archive_flags(typical: bool, jars: list) -> list:

@@ -34,7 +34,9 @@ def parse_properties(text: str) -> dict:
         if (len(line) - len(line.rstrip("\\"))) % 2:
             pending = line[:-1]
             continue
-        key, value = _KEY.match(line).groups()
+        found = _KEY.match(line)
+        assert found is not None  # it matches any text
+        key, value = found.groups()
         properties[_unescape(key)] = _unescape(value.rstrip())
     return properties
 

@@ -85,7 +85,7 @@ def _offsets(witness: dict) -> str:
     """The offsets; what has none, or has the range in its reason, is told by that."""
     offset, reason = witness.get("offset"), witness["reason"]
     of_reason = "offsets " in reason or "offset fell" in reason
-    if None in (witness.get("partition"), offset) or of_reason:
+    if offset is None or witness.get("partition") is None or of_reason:
         return str(reason)
     records = witness.get("records") or 1
     if records > 1:

@@ -222,7 +222,7 @@ def _read(bench: Bench, topic: str, written: list) -> dict:
     ends: dict = {}
     for each in written:
         ends[each.partition] = max(ends.get(each.partition, 0), each.offset + 1)
-    found = read(bench, topic, ends)
+    found = read(bench, topic, ends) or []
     return {(each.partition, each.offset): zlib.crc32(each.value or b"") for each in found}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import Callable, Iterable, Optional
+from typing import Any, Callable, Iterable, Optional
 
 from flow.messages.failure import CannotRun
 from flow.prepare.cluster import Cluster, LastError, quiet_logger, spread
@@ -31,7 +31,7 @@ class Bench:
 
     cluster: Cluster
     settings: dict
-    reassigning: object
+    reassigning: Any
     brokers: tuple
     replication: int
     min_isr: int
@@ -116,7 +116,7 @@ def write(bench: Bench, topic: str, records: Iterable[Record], **more) -> list:
 
     for number, each in enumerate(records):
         answers.append(Answer(error="_NO_ANSWER", said="no answer"))
-        what = {"partition": each.partition, "timestamp": each.timestamp_ms}
+        what: dict = {"partition": each.partition, "timestamp": each.timestamp_ms}
         while True:
             try:
                 done = answered(number)
@@ -191,7 +191,9 @@ def read(
                         left.discard(number)
                     continue
                 deadline = time.monotonic() + bench.timeout
-                record = Read(number, message.offset(), message.key(), message.value())
+                offset = message.offset()
+                assert number is not None and offset is not None  # each record has its place
+                record = Read(number, offset, message.key(), message.value())
                 if enough(record):
                     return None
                 found.append(record)

@@ -106,6 +106,8 @@ class Account:
                 counts[UNCONFIRMED] += 1
             elif self._is_new(row):
                 counts["arrived"] += 1
+                # what has both offsets has both times
+                assert row.acknowledged_us is not None and row.appended_us is not None
                 acknowledgement.append((row.acknowledged_us - row.sent_us) / 1000)
                 append.append((row.appended_us - row.sent_us) / 1000)
             else:

@@ -17,7 +17,7 @@ import threading
 import time
 from contextlib import suppress
 from datetime import datetime, timezone
-from typing import List, Optional
+from typing import Any, List, Optional
 
 from flow.messages import stack_trace
 from flow.messages.output import as_json, read_json, write_all, write_json
@@ -57,7 +57,7 @@ class Watch:
         self._state = dict(_NOTHING)
         self._batch = {"number": -1, "duration_ms": 0}
         self._canary: Canary
-        self._query = None
+        self._query: Any = None
 
     def run(self) -> int:
         """Generation after generation; the exit code."""
@@ -194,7 +194,7 @@ class Watch:
         measured = quantiles(self._found.acknowledgement_ms) if self._found else None
         return {
             "at": round(time.time(), 1),
-            "p99_ms": measured and measured["p99_ms"],
+            "p99_ms": measured["p99_ms"] if measured else None,
             "state_rows": self._state["rows"],
             "batch_ms": self._batch["duration_ms"],
             "lost": self._account.counts[LOST],
@@ -234,7 +234,7 @@ class Watch:
                 last_lost=self._account.last_lost,
                 lost=list(self._account.witnesses[LOST]),
                 lost_in_all=self._account.counts[LOST],
-                p99_ms=measured and measured["p99_ms"],
+                p99_ms=measured["p99_ms"] if measured else None,
                 within=options.within,
             )
         bounds = alarm.Bounds(options.latency_bound, options.silence_bound, options.alarm_hold)

@@ -129,7 +129,7 @@ def all_refused(rows: Iterable[Row]) -> str:
         if row.outcome != FAILED and row.error not in REFUSALS:
             return ""
         by_error[row.error] = by_error.get(row.error, 0) + row.records
-    return max(by_error, key=by_error.get, default="")
+    return max(by_error, key=lambda error: by_error[error], default="")
 
 
 def sent_of(statistics: str, topic: str, since: float) -> Optional[dict]:
