@@ -30,6 +30,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.sta
     status,
     what_started,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs.plan_broker_settings import (
+    left_by_another,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.declared import (
     state_lines,
     state_variables,
@@ -180,6 +183,7 @@ class FilterModule:
             "kafka_properties": kafka_properties,
             "generation": generation,
             "idle_brokers": idle_brokers,
+            "left_by_another": left_by_another,
             "left_undone": left_undone,
             "logger_levels": logger_levels,
             "mount_units": mount_units,

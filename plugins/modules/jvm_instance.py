@@ -344,6 +344,11 @@ live_changes:
   sample:
     settings: {num.io.threads: {before: "8", after: "12"}}
     own: {}
+overrides:
+  description: The overrides that were noted for the running process, each with C(values) and C(file), its own value.
+  type: dict
+  returned: always
+  sample: {num.io.threads: {values: ["12"], file: "8"}}
 took:
   description:
     - When the turn began and ended (C(from_ms), C(to_ms), by the host's clock, since 1970), and what was C(done),

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import collections
+import json
 import os
 import random
 import re
@@ -16,9 +17,11 @@ import pytest
 import yaml
 from confluent_kafka import Producer
 from confluent_kafka.admin import ConfigResource, NewTopic
+from kazoo.exceptions import NoNodeError
 
 from tests.local.proof import labels, proven
 from tests.local.support import LocalCluster
+from tests.local.watching import zookeeper
 from tests.support.load import Load
 from tests.support.outside import wait_until
 from tests.support.processes import kill_run
@@ -27,6 +30,7 @@ from tests.support.watching import cluster_is_whole
 
 TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
 SLOW = ("-e", "kafka_reassignment_throttle=64KiB", "-e", "kafka_reassignment_batch=3")
+LIVE = {"num.io.threads": "10"}  # a change that needs no restart
 SECONDS = 60  # about as long as these playbooks take here
 
 
@@ -64,6 +68,15 @@ def throttles(cluster):
     return found
 
 
+def overrides(cluster, broker):
+    """The settings of one broker that are in the cluster, and not in its file; as ZooKeeper has them."""
+    with zookeeper(cluster) as client:
+        try:
+            return json.loads(client.get(f"/config/brokers/{broker}")[0])["config"]
+        except NoNodeError:
+            return {}
+
+
 def registered(cluster):
     """The ids of the live brokers."""
     return set(cluster.admin().list_topics(timeout=60).brokers)
@@ -86,7 +99,11 @@ def test_one_more_and_one_less_while_a_client_writes(grown):
         assert 4 in {replica for found in grown.partitions(TOPIC).values() for replica in found[1]}
         assert grown.play("scale_out.yml").changed() == 0
 
+        grown.set_brokers(LIVE)
+        grown.deploy()
+        assert overrides(grown, 4) == LIVE, "changed without a restart"
         run = grown.play("scale_in.yml", "-e", "broker=4")
+        assert overrides(grown, 4) == {}, "a broker of this id on another host would have them"
         assert "Take kafka-4 out of the inventory" in run.text, run.text
         del grown.brokers["kafka-4"]
     assert registered(grown) == {1, 2, 3} == set(held(grown))
@@ -113,10 +130,15 @@ def test_a_broker_whose_disk_was_deleted_is_replaced(cluster):
     admin.create_topics([alone])["alone"].result(30)
     wait_until(lambda: len(cluster.partitions("alone")) == 2, 30, "the topic with one replica")
     others = {name: cluster.process(name) for name in cluster.names if name != "kafka-3"}
+    cluster.set_brokers(LIVE)
+    cluster.deploy()
+    assert overrides(cluster, 3) == LIVE, "changed without a restart"
     with Load(cluster, TOPIC, "a broker with a new disk"):
         cluster.supervisorctl("stop", "kafka-3")
         wait_until(lambda: registered(cluster) == {1, 2}, 60, "broker 3 is not registered")
         shutil.rmtree(cluster.instance("kafka-3") / "data")
+        # the note of it goes with the host
+        (cluster.instance("kafka-3") / "conf" / "overrides.json").unlink()
         refused = cluster.play("site.yml", "-e", "flow_validation=never", code=2).text
         assert "directories.emptied" in refused and "replace_broker.yml" in refused, refused
         refused = cluster.play("replace_broker.yml", "-e", "broker=3", code=2).text
@@ -127,6 +149,7 @@ def test_a_broker_whose_disk_was_deleted_is_replaced(cluster):
         cluster.play("replace_broker.yml", "-e", "broker=3", "-e", accepted)
         wait_until(lambda: cluster_is_whole(cluster), 60, "every replica is in sync")
     assert registered(cluster) == {1, 2, 3}
+    assert overrides(cluster, 3) == {}, "its file has them"
     assert {name: cluster.process(name) for name in others} == others, "others were left alone"
     leaders = {leader for leader, _replicas, _isr in cluster.partitions(TOPIC).values()}
     assert leaders == {1, 2, 3}, "leadership was given back"

@@ -228,10 +228,19 @@ class Instance:
         if found and found.concerns(process.pid, process.started_at):
             if found.fingerprint == name and self.store.linked("current") == name:
                 return None
-        own = {}
-        for key, values in (found.settings if found else {}).items():
-            own[key] = {"values": list(values), "file": self._file_value(started, key)}
-        return {"settings": settings, "own": own}
+        return {"settings": settings, "own": self._own(found, started)}
+
+    def overrides(self) -> Dict[str, Any]:
+        """Return all overrides that were noted, as `own` above, of a process that runs; empty if none does."""
+        process = self.process()
+        started = self.store.meaning(process.fingerprint) if process else None
+        return self._own(read_overrides(self.layout.config_dir), started) if started else {}
+
+    def _own(self, found: Optional[Overrides], started: Meaning) -> Dict[str, Any]:
+        return {
+            key: {"values": list(values), "file": self._file_value(started, key)}
+            for key, values in (found.settings if found else {}).items()
+        }
 
     @staticmethod
     def _file_value(meaning: Meaning, key: str) -> Optional[str]:

@@ -290,6 +290,7 @@ def _report(params: Params, instance: Instance) -> Result:
         "restart_pending": bool(reasons),
         "restart_reasons": reasons,
         "live_changes": instance.live_changes(target),
+        "overrides": instance.overrides(),
         "answers": [answer_of(probe) or "" for probe in ready if probe.get("send")],
     }
 

@@ -156,6 +156,19 @@ def decide(asked: Asked, entries: Entries, table: Table) -> Decision:
     )
 
 
+def left_by_another(file: Mapping[str, str]) -> Dict[str, Dict[str, Any]]:
+    """What may be left of overrides of ours where the note of them went with the disk: key -> {values, file}.
+
+    `file`: the settings that the broker has read at its start. Our overrides have the value of the file, so
+    that only one with this value is taken away, which changes nothing that is in effect.
+    """
+    return {
+        key: {"values": [value], "file": value}
+        for key, value in sorted(file.items())
+        if key in POOLS or key in LIMITS
+    }
+
+
 def unmet(step: Step, entries: Entries) -> List[str]:
     """Return the keys of a step that are not in effect yet."""
     return [key for key, value in sorted(step.items()) if not _took(key, value, entries.get(key))]

@@ -892,6 +892,8 @@ def test_what_was_changed_without_a_restart_is_in_effect_and_goes_with_the_next_
     assert bench.instance.in_effect() == wanted == bench.instance.store.linked("current")
     assert bench.instance.store.linked("previous") == started
     assert bench.reasons == [] and bench.instance.live_changes(wanted) is None
+    # who takes the broker out of the cluster has to know them all the same
+    assert bench.instance.overrides() == {"threads": {"values": ["12"], "file": "8"}}
 
     # Back to what the process has read: nothing differs but the override.
     bench.stage(threads=8)
@@ -913,6 +915,7 @@ def test_what_was_changed_without_a_restart_is_in_effect_and_goes_with_the_next_
     assert bench.instance.live_changes(wanted) == {"settings": {}, "own": own}
     settled(bench)
     assert bench.instance.live_changes(wanted) is None
+    assert bench.instance.overrides() == {}
 
 
 def test_a_run_that_is_killed_while_it_changes_is_continued(bench):

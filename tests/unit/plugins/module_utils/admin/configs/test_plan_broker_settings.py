@@ -25,6 +25,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs.pla
     Asked,
     Own,
     decide,
+    left_by_another,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import ConfigEntry
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import is_secret
@@ -277,3 +278,26 @@ def test_the_table_decides_and_nothing_is_decided_without_it(file, wanted):
     entries, _silent = brokers.fetch_broker_configs([1])
     decision = decide(Asked(1, settings), entries[1], {})
     assert decision.live == (not settings) and not decision.steps
+
+
+def test_on_a_new_host_what_the_file_says_anyway_is_taken_away_and_nothing_else():
+    """The note of our overrides went with the old host; each has the value of the file."""
+    file = {THREADS: "12", "log.retention.ms": "500", "min.insync.replicas": "2", "broker.id": "1"}
+    overrides = {THREADS: "12", "log.retention.ms": "900", "min.insync.replicas": "2"}
+    own = left_by_another(file)
+    assert set(own) == {THREADS, "log.retention.ms"}
+    brokers = Brokers({1: file}, {1: {**overrides, "log.segment.bytes": "1000"}})
+    asked = parse_asked([{"id": 1, "settings": {}, "own": own}])
+    (found,) = change_brokers(brokers, asked, TABLE, False, 5)
+    assert lines(found) == [f"{THREADS}: the override 12 is taken away"]
+    assert set(brokers.overrides[1]) == {*overrides, "log.segment.bytes"} - {THREADS}
+    (again,) = change_brokers(brokers, asked, TABLE, False, 5)
+    assert again.live and not again.steps
+
+
+def test_a_pool_goes_back_in_steps_also_when_its_broker_leaves():
+    brokers = Brokers({1: {THREADS: "8"}}, {1: {THREADS: "40"}})
+    own = {THREADS: {"values": ["12", "40"], "file": "8"}}
+    asked = parse_asked([{"id": 1, "settings": {}, "own": own}])
+    (found,) = change_brokers(brokers, asked, TABLE, False, 5)
+    assert found.live and brokers.overrides[1] == {}
