@@ -1,0 +1,92 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who holds up the start of an empty voter of a static quorum, and how a broker that has left is unregistered."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.role_variables import FACTS, evaluated
+
+
+def about(node, quorum=None):
+    """What the preflight has told of a node `one` of this id, which leaves or is replaced."""
+    listener = {"name": "A", "port": 9092, "advertised": "one"}
+    known = {
+        **FACTS["kafkaops_preflight"],
+        "ids": {"one": {"broker_id": node, "myid": None}},
+        "quorums": {"one": quorum},
+        "brokers": {"kafka": [{"host": "one", "id": node, "listeners": [listener]}]},
+    }
+    return {"kafkaops_preflight": known, "kafkaops_broker": "one"}
+
+
+def told(leader, *voters):
+    """What kafka_cluster_info returns; `voters`: (id, keeps_up)."""
+    voters = [{"id": number, "keeps_up": keeps_up} for number, keeps_up in voters]
+    return {"quorum": {"leader": leader, "voters": voters}}
+
+
+BROKER = {"roles": ["broker"]}
+
+
+@pytest.mark.parametrize(
+    ("seen", "behind"),
+    [
+        (told(1, (1, True), (2, False), (3, True)), []),
+        # it is empty, and so it is not asked of itself
+        (told(1, (1, True), (2, False), (3, False)), [3]),
+        (told(1, (1, True), (2, False), (3, False), (4, True), (5, False)), [3, 5]),
+        # one that votes with its disk is left alone, whoever else is behind
+        (told(1, (1, True), (2, True), (3, False)), []),
+        (told(None, (1, False), (2, False), (3, False)), ["?"]),
+        ({"msg": "nobody answered"}, ["?"]),
+    ],
+)
+def test_an_empty_voter_starts_while_all_others_keep_up(seen, behind):
+    given = {"__kafka_voting": seen, **about("2")}
+    assert evaluated("kafka", "__kafka_behind", given) == behind
+
+
+@pytest.mark.parametrize(
+    ("quorum", "votes"),
+    [
+        ({"roles": ["controller"], "static": True}, True),
+        ({"roles": ["broker"], "static": True}, False),
+        ({"roles": ["broker", "controller"], "static": False}, False),
+        ({}, False),
+        (None, False),
+    ],
+)
+def test_who_votes_in_a_static_quorum(quorum, votes):
+    assert evaluated("kafka", "__kafka_votes_statically", about(2, quorum)) is votes
+
+
+@pytest.mark.parametrize("account", ["", "kafka"])
+def test_the_guard_of_its_own_host_unregisters_it_as_the_account(account):
+    """By the words with which it runs beside the broker."""
+    given = {"kafka_account": account, "kafka_config_dir": "/etc/kafka", **about(4, BROKER)}
+    words = evaluated("kafka", "__kafka_leave", given)
+    before = ["runuser", "-u", "kafka", "--"] if account else []
+    assert words[: len(before) + 4] == before + [
+        *("/usr/bin/env", "python3", "/etc/kafka/current/fencing.py", "leave"),
+    ]
+    assert words[len(before) + 4 :][:2] == ["--properties", "/etc/kafka/current/server.properties"]
+    assert "--state" in words and not [each for each in words if "{" in each]
+
+
+@pytest.mark.parametrize(
+    ("quorum", "said", "left"),
+    [
+        (None, "", ""),
+        (BROKER, "registration: fenced and unregistered broker 4 of epoch 9", ""),
+        (BROKER, "registration: broker 4 of epoch 9 is not registered any more", ""),
+        (BROKER, None, "unregister --bootstrap-server one:9092 --id 4"),
+        (BROKER, "of the quorum a majority is not there", "a majority is not there"),
+    ],
+)
+def test_what_is_left_of_a_broker_that_has_left(quorum, said, left):
+    host = {} if said is None else {"kafka_left": {"stdout": said}}
+    given = {"hostvars": {"one": host}, **about(4, quorum)}
+    found = evaluated("kafka", "__kafka_still_registered", given)
+    assert left in found and bool(found) == bool(left)
