@@ -50,3 +50,14 @@ def test_gitlab_runs_each_part_once(parts):
     assert jobs["parts"]["script"] == ["./test.sh $PARTS"]
     named = " ".join(matrix["PARTS"]).split() + called(jobs["nodes"]["script"][0])
     assert sorted(named) == parts
+
+
+def test_both_run_the_hosts_on_a_second_release_of_debian():
+    """By the same part as the first one, with another release."""
+    wanted = {"KAFKAOPS_NODE_RELEASE": "trixie"}
+    github = yaml.safe_load((CHECKOUT / ".github" / "workflows" / "ci.yml").read_text())["jobs"]
+    step = github["debian-13"]["steps"][-1]
+    assert called(step["run"]) == ["molecule"] and step["env"] == wanted
+    gitlab = yaml.safe_load((CHECKOUT / ".gitlab-ci.yml").read_text())
+    assert gitlab["debian-13"]["variables"] == wanted
+    assert called(gitlab[gitlab["debian-13"]["extends"]]["script"][0]) == ["molecule"]

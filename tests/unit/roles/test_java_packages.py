@@ -5,12 +5,16 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.support.role_variables import evaluated
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize(
@@ -98,3 +102,17 @@ def test_packages_by_the_facts_that_ansible_reads_there(tmp_path, host, package)
     facts = json.loads(done.stdout)
     found = evaluated("java", "__java_platform_packages", {"ansible_facts": facts})
     assert found == [package], facts
+
+
+def test_nothing_else_depends_on_the_distribution():
+    """So what is known of RHEL, Amazon Linux and Ubuntu is the package of Java, and nothing else has to be."""
+    words = re.compile(
+        r"(ansible_facts\.|ansible_facts\['|ansible_)(distribution|os_family|pkg_mgr|lsb)"
+    )
+    found = {
+        str(path.relative_to(ROOT))
+        for pattern in ("roles/*/*/*.yml", "roles/*/templates/*", "playbooks/**/*.yml")
+        for path in ROOT.glob(pattern)
+        if path.parts[-2] != "meta" and words.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == {"roles/java/tasks/install.yml", "roles/java/vars/main.yml"}
