@@ -353,6 +353,31 @@ def test_a_teardown_names_the_volumes_and_takes_what_is_ours(cluster, ec2, serve
     assert not cluster.end().changed
 
 
+# 1-3 machines, 4 group, 5 key pair
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 5])
+def test_a_teardown_that_is_killed_half_way_is_finished_by_the_next(cluster, ec2, server, number):
+    cluster.run()
+    other = run_module("aws_machines", {**cluster.arguments(1), "cluster": "other", "key_file": ""})
+    assert not other.failed, other.msg
+    before = server.changes
+    server.fall_silent(before + number)
+    wanted = {key: value for key, value in cluster.options.items() if key != "rules"}
+    killed = Background("aws_machines", {**wanted, "state": "absent"})
+    assert server.silent.wait(60)
+    killed.kill()
+    server.go_on.set()
+    assert server.changes == before + number
+    done = cluster.end()
+    assert not done.failed, done.msg
+    assert server.changes == before + 5 and done.changed == (number < 5)
+    assert cluster.instances() == {} and ec2.describe_key_pairs()["KeyPairs"] == []
+    assert ec2.describe_volumes(Filters=CLUSTER)["Volumes"] == []
+    assert ec2.describe_security_groups(Filters=CLUSTER)["SecurityGroups"] == []
+    theirs = [{"Name": "tag:kafkaops:cluster", "Values": ["other"]}]
+    assert len(ec2.describe_volumes(Filters=theirs)["Volumes"]) == 2
+    assert not cluster.end().changed
+
+
 def test_a_teardown_of_one_host_leaves_the_others(cluster):
     cluster.run()
     done = cluster.end(only=["kafka-2"])

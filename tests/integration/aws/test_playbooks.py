@@ -4,9 +4,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
 
 import yaml
+
+from tests.integration.aws.conftest import BIN, CHECKOUT
 
 RUNNING = [{"Name": "instance-state-name", "Values": ["running"]}]
 
@@ -59,6 +64,32 @@ def test_from_an_inventory_to_machines_and_back(checkout, ec2, server):
     assert ec2.describe_volumes()["Volumes"] == []
     listed = checkout.listed()
     assert "ansible_host" not in listed["_meta"]["hostvars"]["kafka-01"]
+
+
+def test_a_teardown_that_is_killed_is_finished_by_the_next(checkout, ec2, server):
+    checkout.provision()
+    server.fall_silent(server.changes + 2)
+    words = ["ansible-playbook", "-i", str(checkout.inventory), "playbooks/aws_teardown.yml"]
+    environment = {**os.environ, "KAFKAOPS_HOME": str(checkout.home), "ANSIBLE_FORCE_COLOR": "0"}
+    with subprocess.Popen(
+        [str(BIN / words[0]), *words[1:], "-e", "confirm=orders"],
+        cwd=CHECKOUT,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as killed:
+        assert server.silent.wait(120)
+        os.killpg(killed.pid, signal.SIGKILL)
+    server.go_on.set()
+    left = len(ec2.describe_instances(Filters=RUNNING)["Reservations"])
+    assert 0 < left < 3
+    code, said = checkout.play("aws_teardown", "-e", "confirm=orders")
+    assert code == 0, said
+    assert ec2.describe_instances(Filters=RUNNING)["Reservations"] == []
+    assert ec2.describe_volumes()["Volumes"] == [] and ec2.describe_key_pairs()["KeyPairs"] == []
+    code, said = checkout.play("aws_teardown", "-e", "confirm=orders")
+    assert code == 0 and "changed=1" not in said, said
 
 
 def test_a_machine_is_compared_with_its_order(checkout):
