@@ -38,6 +38,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
 
 RELEASE_VERSION = re.compile(r"-(\d+\.\d+\.\d+)$")
 ZOOKEEPER_MODE_ENDS = (4, 0, 0)
+# Brokers from here on speak to clients of Kafka 2.1 or newer only (KIP-896).
+OLD_CLIENTS_END = (4, 0, 0)
 # The oldest release with a quorum whose voters can change (KIP-853).
 KRAFT_MODE_BEGINS = (3, 9, 0)
 # Kafka 3.9 brings a ZooKeeper client of 3.8.4 and asks for servers of 3.8.3 or newer.
@@ -111,6 +113,7 @@ def check_paths(world: World) -> Iterator[Problem]:
                 yield from _nothing_there(members, product)
         if world.purpose == UPGRADE:
             yield from _zookeeper_first(cluster)
+            yield from _old_clients(cluster)
         yield from _finalize(world.purpose, cluster)
         yield from _by_hand(world.purpose, cluster)
 
@@ -182,6 +185,27 @@ def _nothing_there(members: Sequence[Member], product: str) -> Iterator[Problem]
             f"{product}_version",
             members[0].text(f"{product}_version"),
             "nothing is installed yet that could change its version",
+        )
+
+
+def _old_clients(cluster: Cluster) -> Iterator[Problem]:
+    """The way to a release that no longer serves clients which the running one serves (KIP-896)."""
+    leaving = [
+        member
+        for member in cluster.brokers
+        if VERSION.match(member.text("kafka_version"))
+        and parts(member.text("kafka_version")) >= OLD_CLIENTS_END
+        and running_version(member, "kafka")
+        and parts(running_version(member, "kafka")) < OLD_CLIENTS_END
+        and of_mode(member, member.text("kafka_version"))
+    ]
+    if leaving:
+        yield found(
+            "version.old_clients",
+            [each.name for each in leaving],
+            "kafka_version",
+            leaving[0].text("kafka_version"),
+            f"Kafka 4 refuses clients older than 2.1, which {running_version(leaving[0], 'kafka')} serves",
         )
 
 

@@ -250,3 +250,26 @@ def test_the_newest_version_of_any_node_counts(tmp_path):
     early = [each for each in found.errors if each.check == "version.finalize_early"]
     assert [each.subjects for each in early] == [("kafka-3",)], told(found)
     assert "runs 3.9.2, not 4.3.1" in early[0].reason
+
+
+@pytest.mark.parametrize(
+    "releases, purpose, wanted, hosts",
+    [
+        ([OLD] * 3, "upgrade", NEW, ["kafka-1", "kafka-2", "kafka-3"]),
+        ([NEW, OLD, NEW], "upgrade", NEW, ["kafka-2"]),
+        ([NEW] * 3, "upgrade", NEW, []),
+        ([OLD] * 3, "upgrade", OLD, []),
+        ([NEW] * 3, "rollback", OLD, []),
+    ],
+)
+def test_clients_that_the_new_release_refuses_are_told_of(
+    tmp_path, releases, purpose, wanted, hosts
+):
+    found = [
+        each
+        for each in verdict(tmp_path, releases, KRAFT_3_9, purpose, wanted).findings
+        if each.check == "version.old_clients"
+    ]
+    assert [list(each.subjects) for each in found] == [hosts] * bool(hosts)
+    for each in found:
+        assert each.level == "warning" and "older than 2.1, which 3.9.2 serves" in each.line()
