@@ -21,6 +21,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue i
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import Seen
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import (
     drill_table,
+    fault_of,
     interrupted_lines,
     judged,
     not_begun,
@@ -96,7 +97,8 @@ def drill_row(
         return not_begun(drill_of(plan["name"]), error or plan["problem"]).to_dict()
     play = _cast(plan)
     what = Seen.from_dict(seen) if seen else None
-    return judged(play, plan["host"], what, int(fault_ms or 0), proof, error).to_dict()
+    row = judged(play, plan["host"], what, int(fault_ms or 0), proof, error)
+    return {**row.to_dict(), "fault": fault_of(row, what)}
 
 
 def drill_results(told: Mapping[str, Any], path: str) -> Dict[str, Any]:

@@ -130,12 +130,12 @@ def test_all_rows_are_as_expected_and_the_page_has_them(tmp_path_factory):
     home.mkdir()
     (home / "mine").write_text("mine")
     code, text = play(home, folder / "log")
-    assert code == 0 and "All 26 cases went as expected." in text, text[-5000:]
+    assert code == 0 and "All 37 cases went as expected." in text, text[-5000:]
     assert running(home) == {} and sorted(os.listdir(home)) == ["mine", "reports", "throwaway.lock"]
     reports = home / "reports" / "throwaway"
     (kept,) = (reports / "guarantees").glob("*.json")
     rows = {each["case"]: each for each in json.loads(kept.read_text())["drills"]}
-    assert len(rows) == 26 and {each["verdict"] for each in rows.values()} == {"as expected"}
+    assert len(rows) == 37 and {each["verdict"] for each in rows.values()} == {"as expected"}
     (results,) = reports.glob("*/drill.json")
     told = json.loads(results.read_text())
     assert told["verdict"] == "pass" and len(told["cases"]) == len(rows)

@@ -253,16 +253,21 @@ def of_guarantees():
     return drilled_page("Guarantees", "NOT as expected", "2 of 4", reports.guarantees())
 
 
+def of_clients():
+    """The page of drills that touch no broker."""
+    return drilled_page("Drills", "NOT as expected", "2 of 3", reports.clients())
+
+
 def of_rows(page, index):
     """The page of this name."""
     told = ("Benchmark", "NOT as expected", "1 of 3", reports.benchmark())
-    pages = {"index": lambda: index, "guarantees": of_guarantees}
+    pages = {"index": lambda: index, "guarantees": of_guarantees, "clients": of_clients}
     return pages.get(page, lambda: benchmarked_page(*told))()
 
 
 @WIDTHS
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("page", ["index", "guarantees", "benchmark"])
+@pytest.mark.parametrize("page", ["index", "guarantees", "benchmark", "clients"])
 def test_the_list_of_runs_and_a_page_of_rows_are_read_everywhere(
     browser, index, page, width, scheme
 ):
@@ -285,6 +290,44 @@ def test_a_page_of_rows_shows_where_in_its_plots_the_fault_was(browser, width):
         # the band of the fault carries its number
         assert "1" in [text["said"] for text in plot["texts"]]
         assert all(text["size"] >= 11 for text in plot["texts"])
+
+
+@WIDTHS
+def test_a_backlog_says_by_numbers_how_many_consumers_there_were(browser, width):
+    browser.show(of_clients(), width)
+    plots = browser.ask(PLOTS)
+    # of the third row, whose samples are of one moment, there is none
+    assert len(plots) == 5
+    queue, grown = plots[1], plots[3]
+    bands = browser.ask(
+        "[...document.querySelectorAll('figure svg')].filter(s => s.getClientRects().length)"
+        ".map(s => s.querySelectorAll('.event').length)"
+    )
+    assert bands == [0, 4, 1, 1, 1]
+    for plot, numbers in ((queue, {"1", "2", "3", "4"}), (grown, {"1"})):
+        assert numbers <= {text["said"] for text in plot["texts"]}, "without colours, too"
+        assert "waiting" in {text["said"] for text in plot["texts"]}
+        assert all(text["size"] >= 11 for text in plot["texts"])
+        for text in plot["texts"]:
+            assert plot["left"] - 1 <= text["left"] and text["right"] <= plot["right"] + 1, text
+        pairs = [(a, b) for i, a in enumerate(plot["texts"]) for b in plot["texts"][:i]]
+        assert not [(a["said"], b["said"]) for a, b in pairs if overlap(a, b)]
+    said = browser.ask("document.body.innerText")
+    for text in (
+        "1: 1 consumer; 2: 2 consumers",
+        "1: partitions doubled",
+        "Records that were copied",
+    ):
+        assert text in said
+
+
+def test_paper_gets_the_backlog_too(browser):
+    browser.show(of_clients(), 703, 1020, scheme="dark", media="print")
+    assert browser.ask("document.documentElement.scrollWidth") <= 703
+    plots = browser.ask(PLOTS)
+    assert len(plots) == 5
+    assert all(text["size"] >= 9.5 for plot in plots for text in plot["texts"])
+    assert 1 < len(re.findall(rb"/Type\s*/Page\b", browser.pdf())) <= 8
 
 
 @pytest.mark.parametrize("width", (PHONE, DESK))

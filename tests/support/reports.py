@@ -55,6 +55,35 @@ def measured(case, verdict, missing=(), rate=None):
     }
 
 
+def clients():
+    """What playbooks/drill.yml keeps of drills of clients: a queue, and partitions that grow under lag."""
+    begin = 1_790_000_000_000
+    queue = measured("task_queue", "as expected")
+    queue["fault"] = {}
+    counts = [(step, 1 + step // 32) for step in range(128)]
+    queue["seen"]["measured"] = {
+        "backlog": [
+            [begin + 250 * step, max(0, round(20 - abs(step - 60) / 3)), consumers]
+            for step, consumers in counts
+        ]
+    }
+    grown = measured("partitions_grown", "as expected")
+    grown["fault"] = {"at_ms": begin + 8000, "to_ms": begin + 11900, "label": "partitions doubled"}
+    grown["seen"]["timeline"] = {
+        "start_ms": begin,
+        "bucket_ms": 100,
+        "records": [2] * 240,
+        "of": "Records that were copied,",
+    }
+    grown["seen"]["measured"] = {
+        "backlog": [[begin + 250 * step, 10 + 4 * min(step, 96 - step), 4] for step in range(97)]
+    }
+    rows = [queue, grown, measured(HOSTILE_CASE, "NOT as expected")]
+    rows[2]["seen"]["measured"] = {"backlog": [[begin, 3, 1], [begin, 4, 1]]}
+    names = [each["case"] for each in rows]
+    return {"cluster": "local", "names": names, "over": True, "drills": rows}
+
+
 def guarantees(**more):
     """What playbooks/guarantees.yml keeps."""
     rows = [

@@ -32,6 +32,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_proc
     Inside,
     Pair,
     ended,
+    faults,
     longest_pause_ms,
     take_over,
 )
@@ -150,6 +151,9 @@ def commit_modes(
         refused=dict(ticker.refused),
         pause_ms=longest_pause_ms(pairs),
         groups=tuple(group_seen(each.group, sent, each.done) for each in pairs),
-        timeline=per_bucket(ticker.acknowledged.values()),
-        measured={"modes": [each.mode for each in pairs], "batch": BATCH},
+        timeline={
+            **per_bucket(at_ms for each in pairs for _record, at_ms in each.done),
+            "of": "Records at which somebody has worked,",
+        },
+        measured={"modes": [each.mode for each in pairs], "batch": BATCH, **faults(pairs)},
     ).to_dict()

@@ -14,7 +14,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from typing import Any, Callable, Iterator, Optional, Sequence, TypeVar
+from typing import Any, Callable, Dict, Iterator, Optional, Sequence, TypeVar
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
     SESSION_SECONDS,
@@ -164,6 +164,13 @@ def longest_pause_ms(pairs: Sequence[Pair]) -> Optional[int]:
     """The longest time from a kill until somebody went on; None where nobody did."""
     pauses = [each.resumed_ms - each.killed_ms for each in pairs if each.resumed_ms]
     return max(pauses, default=None)
+
+
+def faults(pairs: Sequence[Pair]) -> Dict[str, int]:
+    """When the first process was killed (`at_ms`), and after how long all went on (`ended_ms`)."""
+    at_ms = min((each.killed_ms for each in pairs if each.killed_ms), default=0)
+    end_ms = max((each.resumed_ms for each in pairs), default=0)
+    return {"at_ms": at_ms, "ended_ms": max(0, end_ms - at_ms)}
 
 
 def _run(pipe: Any, body: Callable[[Inside], None]) -> None:

@@ -224,6 +224,8 @@ def partitions_grown(
             falls = growth(queue.samples, GROW_CONSUMERS)
     lay = spread(queue.places)
     measured = {
+        "at_ms": at_ms,
+        "ended_ms": pause or 0,
         "backlog": [list(each) for each in [*first, *queue.samples]],
         "growth_before": grew,
         "growth_after": falls,

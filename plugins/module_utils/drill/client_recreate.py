@@ -18,6 +18,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
     Reader,
     Settings,
     Ticker,
+    now_ms,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
@@ -54,8 +55,10 @@ def recreate(
             if not wait_until(lambda: reader.has(old) and other.has(old), ANSWER_SECONDS):
                 raise failed(topic, "what was written was not read in time")
             other.close()
+            at_ms = now_ms()
             client.remove_topics([topic])
             client.make(topic, assignment, config)
+            made_ms = now_ms()
             new = _written(settings, topic, NEW_RECORDS, NEW_FROM)
             other = Reader(settings, topic, away)
             wait_until(lambda: other.has(new), ANSWER_SECONDS)
@@ -70,7 +73,8 @@ def recreate(
         acknowledged=len(new),
         groups=(kept,),
         notes=(f"the group that went on reading missed {missed} of {len(new)}",),
-        timeline=per_bucket(new.values()),
+        timeline=per_bucket([*old.values(), *new.values()]),
+        measured={"at_ms": at_ms, "ended_ms": made_ms - at_ms},
     ).to_dict()
 
 

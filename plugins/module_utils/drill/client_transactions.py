@@ -29,6 +29,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_proc
     Inside,
     Pair,
     ended,
+    faults,
     longest_pause_ms,
     take_over,
 )
@@ -62,12 +63,18 @@ class Copiers(Pair):
         self.kind, self.target = kind, target
         # batches whose commit was answered, by either
         self.committed: List[int] = []
+        # when, for each of their records
+        self.committed_ms: List[int] = []
         self._written = 0
         super().__init__(_copying(settings, source, target, kind == TRANSACTIONAL))
 
+    def _commits(self, count: int) -> None:
+        self.committed.append(count)
+        self.committed_ms.extend([now_ms()] * count)
+
     def _of_first(self, what: str, told: int = 0) -> None:
         if what == "committed":
-            self.committed.append(told)
+            self._commits(told)
         elif what == "written":
             self._written += 1
             if self._written >= BATCHES:
@@ -78,7 +85,7 @@ class Copiers(Pair):
     def _of_second(self, what: str, told: int = 0) -> None:
         if what == "committed":
             self.resumed_ms = self.resumed_ms or now_ms()
-            self.committed.append(told)
+            self._commits(told)
         elif what == "written":
             self.second.go_on()
 
@@ -153,8 +160,16 @@ def exactly_once(
         refused=dict(ticker.refused),
         pause_ms=longest_pause_ms(pairs),
         groups=tuple(group_seen(each.target, sent, found[each.kind]) for each in pairs),
-        timeline=per_bucket(ticker.acknowledged.values()),
-        measured={"kinds": [each.kind for each in pairs], "aborted": aborted, "batch": BATCH},
+        timeline={
+            **per_bucket(at_ms for each in pairs for at_ms in each.committed_ms),
+            "of": "Records that were copied and committed,",
+        },
+        measured={
+            "kinds": [each.kind for each in pairs],
+            "aborted": aborted,
+            "batch": BATCH,
+            **faults(pairs),
+        },
     ).to_dict()
 
 

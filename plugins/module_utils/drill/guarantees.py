@@ -114,6 +114,8 @@ def expectation(case: Case) -> Tuple[str, str]:
         return KEPT, "nothing lost"
     if case.loss == LEADER_KILLED:
         return LOST, "lost is what the followers had not yet"
+    if case.acks == NONE:
+        return MAYBE, "may lose what was under way: nobody has answered for it"
     if case.loss == DISK_GONE:
         return MAYBE, "may lose what only the leader had"
     return MAYBE, "the files have all; may lose what only the leader had"
@@ -122,6 +124,8 @@ def expectation(case: Case) -> Tuple[str, str]:
 def _of_power(case: Case) -> Tuple[str, str]:
     if case.flush == EACH_MESSAGE and case.acks == EVERY:
         return KEPT, "nothing lost: flushed before it is acknowledged"
+    if case.flush == EACH_MESSAGE and case.acks == NONE:
+        return MAYBE, "may lose what was under way: nobody has answered for it"
     if case.flush == EACH_MESSAGE:
         return MAYBE, "may lose what only the leader had"
     if case.flush == EACH_TENTH:

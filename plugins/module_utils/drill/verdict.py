@@ -128,12 +128,19 @@ def judged(
 
 def row_kept(row: Row, seen: Optional[Seen]) -> Dict[str, Any]:
     """A row as JSON and the page have it: with what was seen, and when the fault was."""
-    told: Dict[str, Any] = {**row.to_dict(), "seen": seen.to_dict() if seen else None, "fault": {}}
-    if seen is not None:
-        at_ms = seen.measured["at_ms"]
-        to_ms = at_ms + seen.measured.get("ended_ms", 0)
-        told["fault"] = {"at_ms": at_ms, "to_ms": to_ms, "label": row.done}
-    return told
+    return {
+        **row.to_dict(),
+        "seen": seen.to_dict() if seen else None,
+        "fault": fault_of(row, seen),
+    }
+
+
+def fault_of(row: Row, seen: Optional[Seen]) -> Dict[str, Any]:
+    """When the fault was that the drill itself has caused: {at_ms, to_ms, label}; empty where there was none."""
+    at_ms = seen.measured.get("at_ms") if seen is not None else None
+    if seen is None or not at_ms:
+        return {}
+    return {"at_ms": at_ms, "to_ms": at_ms + seen.measured.get("ended_ms", 0), "label": row.done}
 
 
 def not_begun(drill: Drill, why: str) -> Row:

@@ -29,7 +29,7 @@ def drilled_page(title: str, verdict: str, summary: str, told: Mapping[str, Any]
         # words and numbers side by side leave too little room for either
         table("What was done", "In the same order.", WORDS, [_words(each) for each in rows]),
         _lost(rows),
-        *(_figure(each) for each in rows),
+        *(drawn for each in rows for drawn in (_figure(each), _backlog(each))),
     ]
     return document(f"{title}: {verdict}", sections)
 
@@ -118,7 +118,9 @@ def _figure(row: Mapping[str, Any]) -> str:
         return ""
     fault = row.get("fault") or {}
     at_ms, events = fault.get("at_ms"), []
-    says = f"Acknowledgements in steps of {plots.span(series['bucket_ms'])}."
+    says = (
+        f"{series.get('of') or 'Acknowledgements'} in steps of {plots.span(series['bucket_ms'])}."
+    )
     if at_ms:
         events = [{"from_ms": at_ms, "to_ms": fault.get("to_ms") or at_ms}]
         says += f" 1: {fault.get('label') or row.get('done')}."
@@ -130,3 +132,30 @@ def _figure(row: Mapping[str, Any]) -> str:
         lambda width: plots.rate(series, series["bucket_ms"], None, None, width, events, moments),
         says,
     )
+
+
+def _backlog(row: Mapping[str, Any]) -> str:
+    """The records that wait over time, by how many consumers there are; nothing where it was not measured."""
+    samples = [tuple(each) for each in _measured(row).get("backlog") or ()]
+    if len(samples) < 2 or samples[0][0] >= samples[-1][0]:
+        return ""
+    fault = row.get("fault") or {}
+    if fault.get("at_ms"):
+        events = [{"from_ms": fault["at_ms"], "to_ms": fault.get("to_ms") or fault["at_ms"]}]
+        says = f"1: {fault.get('label') or row.get('done')}."
+    else:
+        # in the order in which consumers come
+        counts = list(dict.fromkeys(each[2] for each in samples))
+        times = [[each[0] for each in samples if each[2] == count] for count in counts]
+        events = [{"from_ms": each[0], "to_ms": each[-1]} for each in times]
+        said = [f"{number}: {_consumers(count)}" for number, count in enumerate(counts, 1)]
+        says = f"{'; '.join(said)}."
+    return figure(
+        f"{row.get('case')}: backlog",
+        lambda width: plots.backlog(samples, width, events),
+        f"Records that were acknowledged and at which nobody had worked. {says}",
+    )
+
+
+def _consumers(count: int) -> str:
+    return f"{count} consumer" + ("" if count == 1 else "s")

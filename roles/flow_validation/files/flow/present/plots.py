@@ -224,6 +224,31 @@ def course(points: Sequence[tuple], width: int, unit: str) -> str:
     )
 
 
+def backlog(samples: Sequence[tuple], width: int, events: Sequence[dict] = ()) -> str:
+    """Records that wait, over time: `samples` are (ms since 1970, waiting, ...), at least two, in the order of time.
+
+    `events` are drawn as bands that carry their numbers, from 1.
+    """
+    head = _HEAD * (2 if events else 1)
+    frame = Frame(width, 190 + head, 52, head + 6, width - 14, 146 + head)
+    begin, whole = samples[0][0], samples[-1][0] - samples[0][0]
+    across = linear(0, whole, frame.left, frame.right)
+    y_values = steps(max(each[1] for each in samples), 4)
+    up = linear(0, y_values[-1], frame.bottom, frame.top)
+    drawn = "L".join(f"{across(each[0] - begin):.1f} {up(each[1]):.1f}" for each in samples)
+    foot = f"{frame.bottom:.1f}"
+    area = f"M{frame.left:.1f} {foot}L{drawn}L{frame.right:.1f} {foot}"
+    bands, labels = _bands(frame, events, begin, whole, across)
+    x_ticks, title = _time_ticks(across, whole, width)
+    title = f"{title.partition(' ')[0]} since the first look"
+    y_ticks = [(up(value), short(value)) for value in y_values]
+    lines, titles = _axes(frame, x_ticks, y_ticks, title, "waiting")
+    most = max(each[1] for each in samples)
+    said = f"Records that wait over {span(whole)}, at most {short(most)}, {short(samples[-1][1])} at the end"
+    parts = [*lines, *bands, f"<path class='area' d='{area}'/>", *titles, *labels]
+    return _svg(frame, said, parts)
+
+
 def _bands(frame: Frame, events: Sequence[dict], start: int, whole: float, across) -> tuple:
     """(shapes, labels) of events, milliseconds since 1970; what lies outside the plot is left out."""
     shapes, labels = [], []

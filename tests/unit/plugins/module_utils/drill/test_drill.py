@@ -50,6 +50,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict imp
     PASS,
     VIOLATION,
     drill_table,
+    fault_of,
     interrupted_lines,
     judged,
     results,
@@ -658,6 +659,16 @@ def test_drills_that_were_interrupted_are_told_with_what_they_had_done():
     assert any(line.startswith("leader_killed") for line in told)
     assert interrupted_lines({**kept, "over": True}, "x") == []
     assert interrupted_lines({"drills": []}, "x") == [], "of a release that did not say so"
+
+
+def test_a_row_says_when_a_drill_has_done_it_itself():
+    play, seen = good("consumer_killed")
+    row = judged(play, "", seen)
+    assert fault_of(row, seen) == fault_of(row, None) == {}
+    timed = replace(seen, measured={**seen.measured, "at_ms": 5000, "ended_ms": 700})
+    assert fault_of(row, timed) == {"at_ms": 5000, "to_ms": 5700, "label": "consumer killed"}
+    plan = drill_plan("consumer_killed", {"brokers": [{"id": 1}, {"id": 2}], "controller": 1}, {})
+    assert drill_row(plan, timed.to_dict())["fault"]["to_ms"] == 5700
 
 
 def test_drills_run_examples_that_are_there():
