@@ -39,7 +39,7 @@ CORES = {
 CANNOT_BE_HAD = 77  # exit code of the scripts that provide something, after the reason
 # Arguments of check-jsonschema.
 CI_DEFINITIONS = (
-    ("vendor.github-workflows", ".github/workflows/ci.yml"),
+    ("vendor.github-workflows", ".github/workflows/ci.yml", ".github/workflows/soak.yml"),
     ("vendor.gitlab-ci", "--data-transform", "gitlab-ci", ".gitlab-ci.yml"),
 )
 NO_TESTS = 5  # pytest's exit code when nothing was collected or selected

@@ -61,3 +61,39 @@ def test_both_run_the_hosts_on_a_second_release_of_debian():
     gitlab = yaml.safe_load((CHECKOUT / ".gitlab-ci.yml").read_text())
     assert gitlab["debian-13"]["variables"] == wanted
     assert called(gitlab[gitlab["debian-13"]["extends"]]["script"][0]) == ["molecule"]
+
+
+FOLDERS = {
+    "tests/unit": "unit",
+    "tests/integration/topics": "topics",
+    "tests/integration/state": "state",
+    "tests/integration/aws": "aws",
+    "tests/spark": "spark",
+    "tests/local": "local",
+    "tests/rolls": "rolls",
+    "molecule": "molecule",
+}
+
+
+def parts_with_long_tests():
+    """Return the parts whose folders have tests that are marked, and the one that does more when asked for them."""
+    found = {"cores"}
+    for folder in ("tests", "molecule"):
+        for path in (CHECKOUT / folder).rglob("test_*.py"):
+            text = path.read_text()
+            if re.search(r"^(@|pytestmark = |\s+.*marks=)pytest\.mark\.soak", text, re.MULTILINE):
+                name = str(path.relative_to(CHECKOUT))
+                found.add(next(part for at, part in FOLDERS.items() if name.startswith(at)))
+    return sorted(found)
+
+
+def test_both_run_the_long_tests_by_a_schedule():
+    """Nothing that is kept out of each run waits for a person to think of it."""
+    github = yaml.safe_load((CHECKOUT / ".github" / "workflows" / "soak.yml").read_text())
+    named = github["jobs"]["soak"]["strategy"]["matrix"]["part"]
+    assert sorted(named) == parts_with_long_tests()
+    assert github[True]["schedule"]  # "on", as YAML reads it
+    assert "./test.sh --soak ${{ matrix.part }}" in github["jobs"]["soak"]["steps"][-1]["run"]
+    gitlab = yaml.safe_load((CHECKOUT / ".gitlab-ci.yml").read_text())["soak"]
+    assert sorted(gitlab["parallel"]["matrix"][0]["PART"]) == parts_with_long_tests()
+    assert gitlab["script"] == ["./test.sh --soak $PART"] and "schedule" in gitlab["rules"][0]["if"]
