@@ -19,7 +19,6 @@ docs/validation.md explains how to use it, docs/validation-judging.md what each 
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import re
 import sys
@@ -237,8 +236,6 @@ def _check(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> None:
         parser.error(f"{chosen.mode} needs --ledger")
     if chosen.mode != "produce" and not chosen.output:
         parser.error(f"{chosen.mode} needs --output")
-    if chosen.records < 1 or chosen.record_size < 48 or chosen.record_size > 1_000_000:
-        parser.error("--records must be at least 1, --record-size from 48 to 1000000")
     _check_ranges(parser, chosen)
     _set_pace(parser, chosen)
     if chosen.until and not chosen.rate:
@@ -266,6 +263,9 @@ def _check(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> None:
 
 # option -> (least, most) of what may be meant; both are allowed
 _RANGES = {
+    "records": (1, 10**15),
+    "record_size": (48, 1_000_000),
+    "beside": (0, 2**31 - 1),
     "partitions": (1, 100_000),
     "producers": (1, 10_000),
     "replication_factor": (1, 32_767),
@@ -283,7 +283,7 @@ def _check_ranges(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -
     """Refuse what cannot be meant, instead of putting something else in its place."""
     for name, (least, most) in _RANGES.items():
         value = getattr(chosen, name)
-        if value is not None and not (math.isfinite(value) and least <= value <= most):
+        if value is not None and not least <= value <= most:  # nan is nowhere
             option = name.replace("_", "-")
             parser.error(f"--{option} must be from {least} to {most:,}, not {value}")
     for text in chosen.producer_property:
@@ -337,19 +337,21 @@ def main(argv: list) -> int:
     """Run one mode; returns the exit code. Only a verdict makes it 1: whatever else goes wrong is
     COULD_NOT_RUN, with one sentence.
     """
-    options, whole = arguments(argv), False
+    options, code, whole = arguments(argv), COULD_NOT_RUN, False
     output = options.output or ""
-    stopping.listen(session.halt)
     try:
+        stopping.listen(session.halt)
         code = getattr(steps, options.mode)(options)
         whole = True
-        return code
+        stopping.close()
     except (Exception, KeyboardInterrupt, Stopped) as error:
-        cause = stopping.stopped() or error  # whatever others have made of it
-        print(f"could not run: {failure.sentence(cause, output)}", file=sys.stderr)
-        return COULD_NOT_RUN
-    finally:
-        session.stop(whole, output)
+        stopping.close()
+        if not whole:  # else a signal came when all was said
+            code = COULD_NOT_RUN
+            cause = stopping.stopped() or error  # whatever others have made of it
+            print(f"could not run: {failure.sentence(cause, output)}", file=sys.stderr)
+    session.stop(whole, output)
+    return code
 
 
 if __name__ == "__main__":

@@ -124,3 +124,20 @@ def test_a_proof_that_was_asked_for_and_forbidden_is_none(inventory):
     assert (
         judged == set() and "[validation.missing] kA" in said and "[validation.missing] kB" in said
     )
+
+
+@pytest.mark.parametrize(
+    "sentence, words",
+    [
+        ("--rate must be from 0 to 1, not 2", "Remedy: do what it says."),
+        ("no answer from the cluster at h:1: Timed out", "Remedy: see with playbooks/status.yml"),
+    ],
+)
+def test_brokers_are_suspected_only_where_they_may_be_the_cause(inventory, sentence, words):
+    inventory.interpreter.write_text(
+        INTERPRETER.split("for word")[0] + f"echo 'could not run: {sentence}' >&2\nexit 3\n"
+    )
+    judged, said = inventory.validate("--limit", "kA", code=2)
+    said = " ".join(said.split())
+    assert judged == set() and sentence in said
+    assert words in said and "Then run playbooks/validate.yml again" in said

@@ -23,7 +23,7 @@ import zipfile
 from pathlib import Path
 from typing import Optional
 
-from flow.messages.failure import CannotRun
+from flow.messages.failure import CannotRun, lacks
 
 JAVA_VERSIONS = (17, 21)  # what Spark 4.0 supports
 NEEDED = (
@@ -93,7 +93,7 @@ def spark_versions() -> tuple:
     try:
         home = spark_home()
     except ImportError as error:
-        raise CannotRun(f"PySpark is missing in this Python: {error}") from error
+        raise CannotRun(lacks("pyspark")) from error
     cores = glob.glob(os.path.join(home, "jars", "spark-core_*.jar"))
     match = (
         re.match(r"spark-core_([\d.]+)-(.+)\.jar$", os.path.basename(cores[0])) if cores else None

@@ -372,7 +372,7 @@ def stop(whole: bool = False, output: str = "") -> None:
     """
     java = None
     while _started:
-        spark = _started.pop()
+        spark = _started[-1]  # `halt` may still have to end it
         gateway = spark.sparkContext._gateway
         java = getattr(gateway, "proc", None)
         try:
@@ -381,6 +381,7 @@ def stop(whole: bool = False, output: str = "") -> None:
             spark.stop()
         except Exception:  # the JVM died: then there is nothing to stop
             pass
+        _started.pop()
     logging.getLogger().addFilter(_no_farewell)
     while _archives:
         _archives.pop().finish(java, whole, output)

@@ -7,12 +7,14 @@ from __future__ import annotations
 import errno
 import os
 import re
+import sys
 import traceback
 
 from flow.messages import stack_trace
 from flow.messages.output import write
 
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")  # as Java and Python say it
+_REQUIRED = ("pyspark", "py4j", "confluent_kafka")
 TRACE = "failure.txt"  # in the output's directory: where a fault of the job itself was raised
 
 
@@ -22,6 +24,14 @@ class CannotRun(Exception):
 
 class Stopped(BaseException):
     """Somebody ended the run: the message is the signal's name. No `except Exception` may keep it."""
+
+
+def lacks(package: str) -> str:
+    """The sentence, with the remedy, about a package that this Python has not."""
+    return (
+        f"{sys.executable} has no {package}; install the collection's requirements.txt for it, or choose"
+        " another Python (flow_validation_python)"
+    )
 
 
 def spark_disk_is_full(error: BaseException) -> str:
@@ -46,6 +56,8 @@ def sentence(error: BaseException, directory: str) -> str:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         where = f" ({error.filename})" if error.filename else ""
         return f"the disk is full{where}; make room, then run it again"
+    if isinstance(error, ModuleNotFoundError) and error.name in _REQUIRED:
+        return lacks(error.name)
     if isinstance(error, PermissionError):
         return f"{error.filename} may not be written or read; give other directories, or the right"
     if full := spark_disk_is_full(error):

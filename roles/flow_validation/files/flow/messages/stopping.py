@@ -20,12 +20,14 @@ requested = threading.Event()
 _by: list = []  # the signal's name
 _handler: list = []
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_closed = threading.Event()  # all has been said
 
 
 def listen(halt: Callable[[], None]) -> None:
     """From here on either signal calls `halt`, which ends what others would wait for, and raises
-    Stopped in the main thread. A second one has its usual effect.
+    Stopped in the main thread, before `close`. A second one has its usual effect.
     """
+    _closed.clear()
 
     def stop(number: int, _frame: object) -> None:
         for each in _SIGNALS:
@@ -34,10 +36,16 @@ def listen(halt: Callable[[], None]) -> None:
         requested.set()
         logging.disable()  # py4j logs the traceback of whatever it was waiting for
         halt()
-        check()
+        if not _closed.is_set():
+            check()
 
     _handler[:] = [stop]
     listen_again()
+
+
+def close() -> None:
+    """The outcome is known and told: from here on a signal hurries what is left to do, and raises nothing."""
+    _closed.set()
 
 
 def listen_again() -> None:
