@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import Collection, Optional, Sequence
 
-from flow.messages.failure import CannotRun
+from flow.messages.failure import CannotRun, lacks
 from flow.record.partition import Partition
 
 # what is asked of a topic's settings
@@ -70,7 +70,7 @@ class Cluster:
             import confluent_kafka
             from confluent_kafka.admin import AdminClient
         except ImportError as error:
-            raise CannotRun(f"confluent-kafka is missing in this Python: {error}") from error
+            raise CannotRun(lacks("confluent_kafka")) from error
         self._kafka = confluent_kafka
         self._timeout = timeout
         self._heard = LastError()
@@ -160,9 +160,9 @@ class Cluster:
                 )
             time.sleep(0.05)
 
-    def delete_topic(self, topic: str, within: Optional[float] = None) -> None:
-        """Delete the topic, if it is there; raises CannotRun if the cluster does not, `within` so
-        many seconds (default: the timeout).
+    def delete_topic(self, topic: str, within: Optional[float] = None) -> bool:
+        """Delete the topic, if it is there, and say whether it was; raises CannotRun if the cluster does
+        not, `within` so many seconds (default: the timeout).
 
         Asked again with new metadata, because the controller may have moved during the run.
         """
@@ -171,11 +171,12 @@ class Cluster:
         while self.has_topic(topic):
             try:
                 self._admin.delete_topics([topic])[topic].result(seconds)
-                return
+                return True
             except Exception as error:
                 if "AUTHORIZATION" in str(error) or time.monotonic() > deadline:
                     raise self._failure(f"topic {topic} could not be deleted", error) from error
             time.sleep(0.2)
+        return False
 
     def remove_topic(self, topic: str) -> None:
         """Delete the topic and wait until it is really gone; CannotRun if it stays.
@@ -378,13 +379,14 @@ class Cluster:
             for n, p in layout.items()
         }
 
-    def stable_ends(self, topic: str, wait: float) -> tuple:
+    def stable_ends(self, topic: str, wait: float, upto: Optional[dict] = None) -> tuple:
         """(partition -> end offset at the time of the call, partition -> last stable offset): the
         latter is not before the former where all transactions of that time have ended. Asks for up
-        to `wait` seconds until that is so everywhere.
+        to `wait` seconds until that is so everywhere. `upto`: partition -> offset, for which it is
+        asked instead of the ends.
         """
         deadline = time.monotonic() + wait
-        ends: dict = {}
+        ends: dict = dict(upto or {})
         while True:
             now = {n: place.end for n, place in self.positions(topic).items()}
             # a new leader may not have what nobody acknowledged

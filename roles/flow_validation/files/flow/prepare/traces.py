@@ -5,29 +5,40 @@
 from __future__ import annotations
 
 import sys
+from typing import Optional
 
 from flow.messages import stopping
 from flow.messages.failure import CannotRun
 from flow.prepare.cluster import Cluster
+from flow.record import files
 
 _HURRY_SECONDS = 5.0  # for taking the topic back, where somebody waits for the end
 
 
 class Traces:
-    """Of one run: `topic` is the one that it creates, "" where that is somebody else's; `written`:
-    records of it may be in the log.
+    """Of one run: `topic` is the one that it creates, "" where that is somebody else's; `pending`: the
+    cluster was asked for it, and has not answered; `written`: records of it may be in the log; `made`: None
+    before there is a ledger, then whether its directory is new.
     """
 
     def __init__(self, ledger: str):
         self.topic, self.written, self._ledger = "", False, ledger
+        self.pending = False
+        self.made: Optional[bool] = None
 
     def settle(self, cluster: Cluster) -> None:
         """Delete a topic without records; say where the others are, and what can be done with them."""
         if self.topic and not self.written:
             try:
-                cluster.delete_topic(
+                deleted = cluster.delete_topic(
                     self.topic, _HURRY_SECONDS if stopping.requested.is_set() else None
                 )
+                if self.pending and not deleted:
+                    print(
+                        f"note: topic {self.topic} may still come to be, empty: the cluster was asked for"
+                        " it, and had not answered; `job.py leftovers --remove` removes it",
+                        file=sys.stderr,
+                    )
             except CannotRun as error:
                 print(f"note: topic {self.topic} stays, and is empty: {error}", file=sys.stderr)
         elif self.written:
@@ -37,3 +48,5 @@ class Traces:
                 " judges what the ledger knows",
                 file=sys.stderr,
             )
+        if self.made is not None and not self.written:
+            files.take_back(self._ledger, self.made)

@@ -10,6 +10,7 @@ LEDGER/_attempts/*.json what each attempt at a produce task knows, kept up to da
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import sys
@@ -26,6 +27,7 @@ from flow.record.timing import CREATED
 from flow.record.transactions import Layout
 
 PLAN = "_plan.json"
+_CHECKSUM = "sha256"  # in the plan: of all that stands beside it; not in ledgers of older versions
 ATTEMPTS = "_attempts"
 _DRAFT = "_draft"
 
@@ -45,7 +47,7 @@ class Plan:
     brokers: dict  # id -> address
     replication: int
     min_isr: int
-    planned_replication: int
+    planned_replication: int  # 0: nobody has said
     planned_min_isr: int
     started: str
     before: dict  # partition -> Partition
@@ -99,28 +101,51 @@ def attempt_name(producer: int, attempt: int) -> str:
     return f"{ATTEMPTS}/{producer:05d}-{attempt:05d}.json"
 
 
-def new_ledger(ledger: str) -> None:
-    """An empty ledger directory; refuses one that is in use, since a ledger is evidence."""
+def new_ledger(ledger: str) -> bool:
+    """An empty ledger directory; refuses one that is in use, since a ledger is evidence. Returns whether
+    there was nothing of that name before.
+    """
     try:
         at = place.of(ledger)
         if PLAN in at.names() or _attempt_files(at):
             raise CannotRun(f"{ledger} holds the ledger of another run; give an empty directory")
+        new = not at.exists()
         at.make(ATTEMPTS)
+        return new
     except FileExistsError as error:
         raise CannotRun(f"{ledger} is a file; give an empty directory") from error
     except OSError as error:
         raise CannotRun(f"the ledger cannot be written: {error}") from error
 
 
+def take_back(ledger: str, new: bool) -> None:
+    """Remove what `new_ledger` has made, and the directory if it is `new`, unless something else is there."""
+    with contextlib.suppress(OSError, CannotRun):
+        at = place.of(ledger)
+        if at.names() == [ATTEMPTS] and not at.names(ATTEMPTS):
+            at.remove("" if new else ATTEMPTS)
+
+
 def save_plan(ledger: str, plan: Plan) -> None:
     """Write LEDGER/_plan.json."""
-    place.of(ledger).write(PLAN, json.dumps(plan.to_json(), indent=1) + "\n")
+    told = json.loads(json.dumps(plan.to_json()))
+    whole = {**told, _CHECKSUM: _checksum(told)}
+    place.of(ledger).write(PLAN, json.dumps(whole, indent=1) + "\n")
+
+
+def _checksum(told: dict) -> str:
+    """SHA-256 of a plan as JSON has it."""
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
 def load_plan(ledger: str) -> Plan:
     """Read LEDGER/_plan.json; CannotRun if this is no ledger."""
     try:
-        plan = Plan.from_json(json.loads(place.of(ledger).read(PLAN)))
+        told = json.loads(place.of(ledger).read(PLAN))
+        expected = told.pop(_CHECKSUM, None)
+        if expected is not None and expected != _checksum(told):
+            raise ValueError("what it says is not what was written, by its own SHA-256")
+        plan = Plan.from_json(told)
     except FileNotFoundError as error:
         raise CannotRun(f"{ledger} is not a ledger: it has no {PLAN}") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -165,6 +190,13 @@ def load_attempts(ledger: str, broken: bool = False, run_id: str = "") -> list:
                 ) from error
             found.append(Attempt(int(numbers[0]), int(numbers[1]), False, {}))
     return found
+
+
+def with_lost(attempts: list, rows: list) -> list:
+    """The attempts, and those of which the ledger has rows but no file is left: as one that is broken."""
+    known = {(each.producer, each.attempt) for each in attempts}
+    lost = sorted({(row.producer, row.attempt) for row in rows} - known)
+    return [*attempts, *(Attempt(producer, attempt, False, {}) for producer, attempt in lost)]
 
 
 def digest(rows: list) -> str:

@@ -28,6 +28,9 @@ class Place(Protocol):
 
     address: str  # what Spark reads from and writes to
 
+    def exists(self) -> bool:
+        """Whether the directory is there."""
+
     def names(self, folder: str = "") -> list:
         """What is in a folder, sorted; nothing where there is none."""
 
@@ -74,6 +77,9 @@ class Directory:
         self._path = path
         self.address = "file://" + os.path.abspath(path)
 
+    def exists(self) -> bool:
+        return os.path.isdir(self._path)
+
     def names(self, folder: str = "") -> list:
         path = os.path.join(self._path, folder)
         return sorted(os.listdir(path)) if os.path.isdir(path) else []
@@ -119,6 +125,9 @@ class HadoopDirectory:
         conf = context._jsc.hadoopConfiguration()
         self._system = self._ask("opened", lambda: self._at("").getFileSystem(conf))
         self._conf = conf
+
+    def exists(self) -> bool:
+        return self._ask("opened", lambda: self._system.exists(self._at("")))
 
     def names(self, folder: str = "") -> list:
         def listed() -> list:

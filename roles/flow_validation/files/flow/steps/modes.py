@@ -43,7 +43,7 @@ def _probing(run: Run, options: argparse.Namespace):
         settings=run.settings,
         reassigning=java_admin.Reassigning(run.spark, servers, run.for_java, timeout),
         brokers=tuple(plan.brokers),
-        replication=plan.planned_replication,
+        replication=plan.planned_replication or plan.replication,
         min_isr=max(plan.planned_min_isr, plan.min_isr),
         timeout=timeout,
         margin=options.probe_margin,
@@ -87,6 +87,7 @@ def verify(options: argparse.Namespace) -> int:
         with watch.step("read ledger"):
             rows = files.load_ledger(run.spark, options.ledger, run.plan)
             attempts = files.load_attempts(options.ledger, broken=True, run_id=run.plan.run_id)
+            attempts = files.with_lost(attempts, rows)
         judging = _judge(run, options, rows, attempts, watch)
         return conclusion.conclude(judging, judging.results())
 

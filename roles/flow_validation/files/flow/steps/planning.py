@@ -11,6 +11,8 @@ import uuid
 from datetime import datetime, timezone
 
 from flow.judge import continuity
+from flow.judge.expiry import LONGEST_TRANSACTION
+from flow.messages import stopping
 from flow.messages.failure import CannotRun
 from flow.prepare import listeners, surroundings
 from flow.prepare.cluster import (
@@ -43,7 +45,6 @@ OWN_TOPIC = {
 }
 
 
-LONGEST_TRANSACTION = "transaction.max.timeout.ms"
 _SETTINGS_SECONDS = 5.0  # of all brokers together; who may not ask them goes on without
 
 
@@ -70,8 +71,10 @@ def prepare(
     created = not cluster.has_topic(topic)
     if created:
         partitions = _partitions(options, homes)
-        traces.topic = topic
+        stopping.check()  # nobody would take it back
+        traces.topic, traces.pending = topic, True
         cluster.create_topic(topic, spread(homes, partitions, replication), OWN_TOPIC, absent)
+        traces.pending = False
     tried = []
     if others:
         placed = cluster.positions(topic, wait=options.timeout)  # by a broker that knows the topic
@@ -85,7 +88,9 @@ def prepare(
             longest_block(options.record_size), options.records // len(before)
         )
     if not created and options.replication_factor is None:
-        planned_replication = len(before[0].replicas)  # somebody else's topic: shown, not judged
+        planned_replication = (
+            0  # somebody else's topic: partitions may differ, and nobody has said more
+        )
     asked = (MIN_ISR, TIMESTAMP_TYPE, CLEANUP_POLICY, MOST_BYTES, SEGMENT_BYTES)
     config = cluster.effective_config(topic, asked)
     _refuse_unfit(topic, config, options.record_size)

@@ -55,8 +55,6 @@ def started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool) -> I
     remote = place.is_remote(options.ledger)  # Spark's JVM opens it
     known = None if with_plan or remote else files.load_plan(options.ledger)
     if with_plan:
-        if not remote:
-            files.new_ledger(options.ledger)
         refuse_wrong({**client_of(options, settings), "run_id": "0" * 32})
     cluster = Cluster(settings, options.timeout)
     # Whatever ends the body comes through the yield below.
@@ -64,6 +62,8 @@ def started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool) -> I
     with session.work_directory() as work, stopping.threads(1) as other:
         plan = None
         try:
+            if with_plan and not remote:
+                traces.made = files.new_ledger(options.ledger)
             # a cluster that cannot be reached should be said at once, not after Spark's start
             described = cluster.describe()
             if known:
@@ -76,7 +76,7 @@ def started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool) -> I
                 spark = session.start(options.master, jars, work, records, typical, given)
                 stopping.listen_again()  # PySpark has taken Ctrl-C for itself
                 if remote and with_plan:
-                    files.new_ledger(options.ledger)
+                    traces.made = files.new_ledger(options.ledger)
                     plan = other.submit(prepare, options, cluster, settings, traces)
                 elif remote:
                     known = files.load_plan(options.ledger)
