@@ -398,3 +398,82 @@ def test_what_is_read_is_put_into_buckets_of_time(spark):
 def test_a_producers_own_timestamp_gives_no_latency(spark):
     seen = latencies(spark, timing.CREATED, [2000] * 25)
     assert not seen.latencies and len(seen.partitions[0]) == 3
+
+
+# -- what cannot be read
+
+
+@pytest.mark.parametrize(
+    "damaged, found",
+    [
+        ([], []),
+        ([(0, 1)], [(0, 1)]),
+        ([(10, 20), (20, 25), (90, 100)], [(10, 25), (90, 100)]),
+        ([(n, n + 3) for n in range(0, 99, 9)], [(n, n + 3) for n in range(0, 99, 9)]),
+        ([(0, 100)], [(0, 100)]),
+    ],
+)
+def test_all_holes_of_a_partition_are_found_in_one_go(damaged, found):
+    """Each offset of a batch that is damaged cannot be read, and none behind it before it is jumped over."""
+
+    def reach(offset, end):
+        at = [first if first > offset else offset for first, last in damaged if last > offset]
+        return min([end, *at])
+
+    assert reading.holes_between(0, 100, reach) == found
+
+
+_JAVA = "org.apache.kafka.common.KafkaException: "
+
+
+@pytest.mark.parametrize(
+    "text, place",
+    [
+        (f"{_JAVA}Encountered corrupt message when fetching offset 7 for topic-partition a-b-1-2", (2, 7)),
+        (f"{_JAVA}Received exception when fetching the next record from a-1-0. If needed, please seek past"
+         " the record\nCaused by: Record batch for partition a-1-0 at offset 33 is invalid, cause:", (0, 33)),
+        ("Record batch for partition a-1-4 at offset 33 is invalid, cause: Record is corrupt", (4, 33)),
+        ("org.apache.kafka.common.errors.CorruptRecordException: Record is corrupt from x-9", (None, None)),
+    ],
+)  # fmt: skip
+def test_the_place_that_a_consumer_complains_of(text, place):
+    assert reading._DAMAGED.search(text)
+    assert reading._place_of(text) == place
+
+
+class Rows:
+    """A Spark job that fails at the first place that it cannot read; `passes` counts what was begun."""
+
+    def __init__(self, damaged):
+        self.damaged, self.passes = damaged, []
+
+    def of(self, spans, check_crcs):
+        self.passes.append(check_crcs)
+        self.spans = spans
+        return self
+
+    def collect(self):
+        for number, span in self.spans.items():
+            for first, end in zip(span[::2], span[1::2]):
+                for at in self.damaged.get(number, ()):
+                    if first <= at < end:
+                        what = "Encountered corrupt message when fetching offset"
+                        raise RuntimeError(f"{what} {at} for topic-partition t-{number}")
+        return []
+
+
+def test_many_holes_of_a_partition_cost_two_passes_more_and_another_reading_none():
+    damaged = Rows({0: range(3, 90, 10)})
+    holes = [(at, at + 1) for at in range(3, 90, 10)]
+    spans = {0: (0, 100), 1: (0, 100)}
+    rows, complaints, left, crcs = reading.collect(damaged.of, spans, lambda _n, _span: holes)
+    assert (rows, crcs, damaged.passes) == ([], False, [True, False, False])
+    assert [c["offset"] for c in complaints[1:]] == [first for first, _end in holes]
+    assert reading.length(left[0]) == 100 - len(holes) and left[1] == (0, 100)
+    assert reading.collect(damaged.of, left, None, crcs) == ([], [], left, False)
+    assert damaged.passes[3:] == [False]
+
+
+def test_where_no_hole_can_be_found_the_partition_is_left_out():
+    _rows, complaints, left, _crcs = reading.collect(Rows({0: [3]}).of, {0: (0, 9), 1: (0, 9)})
+    assert left == {1: (0, 9)} and [c["partition"] for c in complaints] == [0, 0]

@@ -12,8 +12,6 @@ import re
 import time
 from typing import Callable, Optional
 
-from py4j.protocol import Py4JJavaError
-
 from flow.messages import stack_trace
 from flow.messages.failure import CannotRun
 from flow.prepare import java_admin
@@ -23,7 +21,10 @@ _DAMAGED = re.compile(
     r"CorruptRecordException|InvalidRecordException|Record is corrupt"
     r"|Record batch .{0,80}is invalid"
     r"|Received exception when fetching the next record|is less than the minimum record overhead"
+    r"|Encountered corrupt message when fetching offset"
 )
+# the same of a batch whose head is damaged, so that not even its leader can make anything of it
+_REFUSED = re.compile(r"corrupt message when fetching offset (\d+) for topic-partition \S+-(\d+)")
 # what the source yields, for topics that hold nothing and for expressions that nobody has tried yet
 COLUMNS = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp,"
@@ -123,14 +124,14 @@ def _layer(spark, topic: str, wanted: dict, client: dict, servers: str, check_cr
     return reader.options(**options).load()
 
 
-def unreadable(
-    spark, topic: str, partition: int, span: tuple, client: dict, servers: str
-) -> Optional[tuple]:
-    """(first, end) of the first offsets in the span that Kafka's consumer cannot hand out, though it
-    does not look at its own checksums: of one batch as a rule. None if it can hand out all.
+def holes(spark, topic: str, partition: int, span: tuple, client: dict, servers: str) -> list:
+    """[(first, end), ...] of the offsets in the span that Kafka's consumer cannot hand out, though it
+    does not look at its own checksums: each of one batch as a rule. Empty if it can hand out all.
 
     CannotRun where Java's consumer is out of reach, or brokers do not answer.
     """
+    from py4j.protocol import Py4JJavaError
+
     settings = {
         **client,
         "check.crcs": "false",
@@ -160,18 +161,26 @@ def unreadable(
                     raise CannotRun(f"nothing came of partition {partition} of {topic}")
             return end
 
-        for first, end in _pairs(span):
-            bad = reach(first, end)
-            if bad < end:
-                good = first_beyond(bad, end, lambda at, end=end: reach(at, min(at + 1, end)) > at)
-                return bad, good
-    return None
+        return [hole for first, end in _pairs(span) for hole in holes_between(first, end, reach)]
+
+
+def holes_between(first: int, end: int, reach: Callable) -> list:
+    """[(first, end), ...] of the offsets in between that cannot be read; reach: (offset, end) -> how far
+    reading comes from there, `end` or the first offset that it does not get.
+    """
+    found = []
+    while (bad := reach(first, end)) < end:
+        first = first_beyond(bad, end, lambda at: reach(at, min(at + 1, end)) > at)
+        found.append((bad, first))
+    return found
 
 
 def epochs_at(spark, topic: str, offsets: dict, client: dict, servers: str) -> dict:
     """partition -> leader epoch under which what stands there was written; offsets: partition -> offset.
     Left out is what cannot be read or has none. CannotRun where Java's consumer is out of reach.
     """
+    from py4j.protocol import Py4JJavaError
+
     settings = {**client, "enable.auto.commit": "false", "auto.offset.reset": "none"}
     found = {}
     with java_admin.consumer(spark, servers, settings) as (jvm, consumer):
@@ -210,18 +219,19 @@ def first_beyond(bad: int, end: int, readable: Callable) -> int:
     return high
 
 
-def collect(frame_of: Callable, spans: dict, find: Optional[Callable] = None) -> tuple:
+def collect(
+    frame_of: Callable, spans: dict, find: Optional[Callable] = None, check_crcs: bool = True
+) -> tuple:
     """Run `frame_of(spans, check_crcs)` and collect it: (rows as dictionaries, what the
     consumer complained about, spans read, whether Kafka's own CRCs were checked).
 
     If the consumer refuses a batch, that is a finding. The batch is then read without Kafka's own
-    CRC test, so that the records' CRCs say which ones are damaged. What cannot be read even so, such as
-    a compressed batch, is left out: by `find` (partition, span) -> `unreadable`, which costs no more
-    than the batch; else the partition.
+    CRC test (as from the beginning without `check_crcs`), so that the records' CRCs say which ones are
+    damaged. What cannot be read even so, such as a compressed batch, is left out: by `find` (partition,
+    span) -> `holes`, which costs no more than the batches; else the partition.
     """
     complaints: list = []
     left = dict(spans)
-    check_crcs = True
     while True:
         try:
             # dictionaries, because a Row looks for each of its names anew
@@ -232,32 +242,40 @@ def collect(frame_of: Callable, spans: dict, find: Optional[Callable] = None) ->
             why = stack_trace.reason(text)
             if not _DAMAGED.search(text):
                 raise CannotRun(f"Spark could not read the topic: {why}") from error
-            place = _PLACE.search(text[text.find("Received exception") :])
-            partition = int(place.group(2)) if place else None
-            batch = _BATCH.search(text)
-            offset = place.group(3) if place else None
-            if offset is None and batch and int(batch.group(1)) == partition:
-                offset = batch.group(2)  # the batch's first
-            complaints.append(
-                {
-                    "partition": partition,
-                    "offset": None if offset is None else int(offset),
-                    "reason": f"Kafka's consumer refuses it: {why}",
-                }
-            )
+            partition, offset = _place_of(text)
             if check_crcs:
                 check_crcs = False
-            elif partition in left:
-                hole = find(partition, left[partition]) if find else None
-                if hole is None:
-                    del left[partition]
-                    continue
-                left[partition] = without(left[partition], *hole)
-                complaints[-1] = {
-                    "partition": partition,
-                    "offset": hole[0],
-                    "records": hole[1] - hole[0],
-                    "reason": f"offsets {hole[0]} to {hole[1] - 1} cannot be decoded: {why}",
-                }
-            else:
+                reason = f"Kafka's consumer refuses it: {why}"
+                complaints.append({"partition": partition, "offset": offset, "reason": reason})
+                continue
+            if partition not in left:
                 raise CannotRun(f"Spark could not read the topic: {why}") from error
+            found = (find(partition, left[partition]) if find else None) or []
+            if not found:
+                del left[partition]
+                reason = f"Kafka's consumer refuses it: {why}"
+                complaints.append({"partition": partition, "offset": offset, "reason": reason})
+            for first, end in found:
+                left[partition] = without(left[partition], first, end)
+                complaints.append(
+                    {
+                        "partition": partition,
+                        "offset": first,
+                        "records": end - first,
+                        "reason": f"offsets {first} to {end - 1} cannot be decoded: {why}",
+                    }
+                )
+
+
+def _place_of(text: str) -> tuple:
+    """(partition, offset) that a consumer complains of, None each where it does not say."""
+    if refused := _REFUSED.search(text):
+        return int(refused[2]), int(refused[1])
+    begin, batch = text.find("Received exception"), _BATCH.search(text)
+    place = _PLACE.search(text, begin) if begin >= 0 else None
+    if not place:
+        return (int(batch[1]), int(batch[2])) if batch else (None, None)
+    partition, offset = int(place[2]), place[3]
+    if offset is None and batch and int(batch[1]) == partition:
+        offset = batch[2]  # the batch's first
+    return partition, None if offset is None else int(offset)
