@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.spark.disturbing import accusations
 from tests.support import verdict_schema
+from tests.support.bare_cluster import BareCluster
 
 STARTS = {0: 10, 1: 0}
 FOUND = Delivery(committed=STARTS)
@@ -62,7 +63,15 @@ def lost(**missed):
         ({"a": FOUND, "b": FOUND}, set(), 0, []),
         ({"a": FOUND, "b": Delivery({0: 10, 1: 7})}, set(), 1, [(1, 0)]),
         ({"a": FOUND, "b": Delivery({0: None, 1: 0})}, set(), 1, [(0, 10)]),
-        ({"a": FOUND, "b": Delivery({})}, set(), 2, [(0, 10), (1, 0)]),
+        ({"a": FOUND, "b": Delivery({0: None, 1: None})}, set(), 2, [(0, 10), (1, 0)]),
+        # nobody said what it had committed, and nobody waited long enough: that proves nothing
+        ({"a": FOUND, "b": Delivery({}, {}, ("Timed out.",), {0: [(10, 19)]})}, set(), 0, []),
+        (
+            {"a": FOUND, "b": Delivery(STARTS, {}, ("Nothing came.",), {0: [(10, 19)]})},
+            set(),
+            0,
+            [],
+        ),
         ({"a": FOUND, "b": lost(p0=[(12, 13)])}, set(), 2, [(0, 12)]),
         # both groups miss it although it is in the log
         ({"a": lost(p0=[(12, 13)]), "b": lost(p0=[(12, 13)])}, set(), 4, [(0, 12), (0, 12)]),
@@ -78,6 +87,39 @@ def test_groups_are_judged(deliveries, doubtful, count, places):
     assert (found.id, found.count) == ("continuity", count)
     assert [(w["partition"], w["offset"]) for w in found.witnesses] == places
     assert all("group a" in w["reason"] or "group b" in w["reason"] for w in found.witnesses)
+
+
+@pytest.mark.parametrize(
+    "delivery, doubtful, parts",
+    [
+        (FOUND, set(), []),
+        (Delivery({}, {}, ("Broker: Group authorization failed",)), set(),
+         ["group b had committed could not be asked for", "--groups=0"]),
+        (Delivery({}, {}, (continuity._TOO_LONG,)), set(), ["group.min.session.timeout.ms"]),
+        (Delivery(STARTS, {}, ("Nothing came for 2 s.",), {0: [(10, 12)], 1: [(0, 0)]}), set(),
+         ["group b did not come to 4 records of partitions 0, 1", "Nothing came", "longer --timeout"]),
+        (Delivery(STARTS, {}, ("Bad batch",), {0: [(10, 12)]}), {0}, []),
+        (Delivery(STARTS, {}, ("Bad batch",), {0: [(10, 12)], 1: [(4, 4)]}), {0},
+         ["did not come to 1 records of partitions 1"]),
+    ],
+)  # fmt: skip
+def test_what_is_not_known_of_a_group_is_said_with_a_remedy(delivery, doubtful, parts):
+    told = continuity.unclear({"a": FOUND, "b": delivery}, doubtful)
+    assert len(told) == bool(parts)
+    assert all(part in told[0] for part in parts)
+
+
+def test_only_what_a_group_was_led_past_is_missed():
+    handed = continuity.Handed({0: (10, 20), 1: (0, 5), 2: (7, 7), 3: (0, 3)})
+    assert handed.wanted() == {0, 1, 3}
+    for at in (9, 10, 11, 14, 11):
+        handed.note(0, at)
+    assert not handed.note(0, 25) and handed.is_over(0)
+    handed.note(1, 1)
+    assert not handed.is_end(1, 4) and handed.is_end(1, 5)
+    handed.end(3)
+    assert handed.missed() == {0: [(12, 13), (15, 19)], 1: [(0, 0)], 3: [(0, 2)]}
+    assert handed.unread() == {1: [(2, 4)]}
 
 
 @pytest.fixture(name="written")
@@ -175,3 +217,56 @@ def test_without_groups_continuity_is_not_judged(spark, cluster, tmp_path):
     assert steps.run(job.arguments(["run", servers, *where, "--records=1000", "--groups=0"])) == 0
     verdict = verdict_schema.read(tmp_path / "verdict.json")
     assert "continuity" not in [check["id"] for check in verdict["checks"]]
+
+
+@pytest.fixture(name="slow", scope="module")
+def slow_fixture(tmp_path_factory):
+    """A cluster whose groups wait for members, as by default, and which has an authorizer."""
+    with BareCluster(
+        directory=tmp_path_factory.mktemp("slow"),
+        port_base=26300,
+        brokers=1,
+        zookeepers=1,
+        broker_config={
+            "group.initial.rebalance.delay.ms": 6000,
+            "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+            "allow.everyone.if.no.acl.found": "true",
+        },
+    ) as running:
+        yield running
+
+
+def test_what_a_group_is_not_handed_for_want_of_time_or_of_rights_is_no_violation(
+    spark, slow, tmp_path
+):
+    import job
+    from confluent_kafka import admin as kafka
+    from flow import steps
+    from flow.record import files
+
+    def judged(mode, *more):
+        where = [f"--ledger={tmp_path}/ledger", f"--output={tmp_path}"]
+        servers = f"--bootstrap-servers={slow.bootstrap_servers}"
+        return getattr(steps, mode)(job.arguments([mode, servers, *where, *more]))
+
+    assert judged("produce", "--records=300", "--partitions=3") == 0
+    plan = files.load_plan(str(tmp_path / "ledger"))
+    # the group is shorter of time than the cluster takes to let it begin
+    settings = {"bootstrap.servers": slow.bootstrap_servers}
+    spans = dict.fromkeys(range(3), (0, 100))
+    groups = continuity.Groups(settings, plan.topic, plan.groups[:1], 4)
+    (delivery,) = groups.deliveries(spans).values()
+    assert (delivery.missed, delivery.unread, delivery.complaints) == ({}, {}, ())
+
+    rule = kafka.AclBinding(
+        kafka.ResourceType.GROUP, "kafkaops-flow-", kafka.ResourcePatternType.PREFIXED,
+        "User:ANONYMOUS", "*", kafka.AclOperation.READ, kafka.AclPermissionType.DENY,
+    )  # fmt: skip
+    admin = kafka.AdminClient(settings)
+    admin.create_acls([rule])[rule].result(30)
+    code = judged("verify")
+    verdict = verdict_schema.read(tmp_path / "verdict.json")
+    assert (code, accusations(verdict)) == (2, []), verdict["summary"]
+    assert "continuity" not in [check["id"] for check in verdict["checks"]]
+    assert all(name in verdict["summary"] for name in plan.groups)
+    assert "allow the job's principal to read groups kafkaops-flow-*" in verdict["summary"].lower()

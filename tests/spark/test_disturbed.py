@@ -25,7 +25,9 @@ def test_killed_leader_is_no_violation(spark, cluster, tmp_path):
     try:
         code, verdict = run_and_disturb(cluster, tmp_path, broker.kill)
         assert not broker.running()
-        assert (accusations(verdict), code) == ([], 0)
+        assert (accusations(verdict), code) == ([], 2)
+        assert "broker 2 was there when the run began, and is not any more" in verdict["unclear"]
+        assert any("broker 2, which is down, has replicas" in each for each in verdict["unclear"])
         assert verdict["counts"]["acked"] == verdict["counts"]["read"] == 400_000
     finally:
         make_whole(cluster)
@@ -106,6 +108,13 @@ def test_killed_job_leaves_a_ledger_that_says_so(spark, cluster, tmp_path):
     assert (accusations(verdict), verdict["verdict"], code) == ([], "inconclusive", 2)
     assert verdict["counts"]["acked"] > 1000
     assert verdict["counts"]["unknown"] == 5_000_000 - verdict["counts"]["acked"]
+    # the files of its attempts are all the ledger there is: where one is gone, nothing is known of its records
+    lost = min((tmp_path / "ledger" / "_attempts").glob("*.json"))
+    lost.unlink()
+    code = steps.verify(job.arguments(["verify", *where, f"--output={tmp_path}"]))
+    verdict = verdict_schema.read(tmp_path / "verdict.json")
+    assert (accusations(verdict), code) == ([], 2)
+    assert f"_attempts of the ledger lacks {lost.stem}" in verdict["summary"]
 
 
 def test_killed_produce_task_is_no_violation(spark, cluster, tmp_path):

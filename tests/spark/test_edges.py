@@ -14,7 +14,14 @@ import time
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+)
 from flow.messages.failure import CannotRun
 from flow.prepare.cluster import Cluster
 from flow.record import files
@@ -34,6 +41,10 @@ from tests.support.outside import wait_until
     [
         "--partitions=-5",
         "--partitions=0",
+        f"--partitions={'9' * 400}",
+        f"--records={'9' * 400}",
+        "--records=0",
+        "--record-size=47",
         "--producers=-1",
         "--replication-factor=0",
         "--min-isr=0",
@@ -64,6 +75,46 @@ def test_an_option_out_of_range_is_refused_and_not_replaced(option, capsys, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "arguments, code, said",
+    [
+        (["--help"], 0, "usage: job.py"),
+        (["fetch"], 3, "has no pyspark; install the collection's requirements.txt"),
+        (["run", "--bootstrap-servers=h:1", "--ledger=l", "--output=.", "--jars=/"], 3, "has no pyspark"),
+    ],
+)  # fmt: skip
+def test_a_python_without_pyspark_is_named(tmp_path, arguments, code, said):
+    import job
+
+    # -S: without the packages that are installed
+    command = [sys.executable, "-S", job.__file__, *arguments]
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
+    )
+    assert (done.returncode, said in done.stdout + done.stderr) == (code, True), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_a_signal_while_spark_ends_takes_no_word_back(tmp_path, name):
+    """The verdict is out, and its exit code stays what it was."""
+    import job
+
+    program = (
+        "import os, signal, sys\n"
+        f"sys.path.insert(0, {os.path.dirname(job.__file__)!r})\n"
+        "import job\n"
+        f"job.session.stop = lambda *_more: os.kill(os.getpid(), signal.{name})\n"
+        f"raise SystemExit(job.main(['index', '--output={tmp_path}']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "0 runs" in done.stdout
+
+
 def test_what_was_refused_altogether_is_told_by_its_error():
     refused = Row(0, 1, 0, FAILED, 0, 9, None, None, "INVALID_RECORD")
     other = Row(0, 1, 1, FAILED, 0, 2, None, None, "POLICY_VIOLATION")
@@ -78,6 +129,59 @@ def test_the_digest_knows_each_row_and_no_order():
     assert files.digest(rows) != files.digest(rows[:1])
     assert files.digest(rows) != files.digest([*rows, rows[0]])
     assert files.digest(rows) != files.digest([rows[0], Row(1, 2, 1, ACKED, 0, 9, 1, 10)])
+
+
+def a_plan():
+    from flow.record.partition import Partition
+
+    place = Partition(0, 1, (1, 2, 3), (1, 2, 3), 0, 0)
+    ends = {0: Partition(0, 1, (1, 2, 3), (1, 2, 3), 0, 9, 3)}
+    return files.Plan(
+        "ab", "cluster", "t", True, 9, 100, 1, 1, {1: "h:1"}, 3, 2, 3, 2, "2026-01-01T00:00:00+00:00",
+        {0: place}, ends, ledger_rows=1, ledger_digest="12", topic_id="Xy1",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "one, another",
+    [
+        ('"end": 9', '"end": 8'),
+        ('"topic_id": "Xy1"', '"topic_id": "Xy2"'),
+        ('"record_size": 100', '"record_size": 101'),
+        ('"ledger_rows": 1', '"ledger_rows": null'),
+        ('"created": true', '"created": false'),
+    ],
+)
+def test_a_plan_with_another_digit_is_refused(tmp_path, one, another):
+    files.save_plan(str(tmp_path), a_plan())
+    assert files.load_plan(str(tmp_path)) == a_plan()
+    path = tmp_path / files.PLAN
+    assert path.read_text().count(one) == 1
+    path.write_text(path.read_text().replace(one, another))
+    with pytest.raises(CannotRun, match="is damaged: _plan.json .* SHA-256"):
+        files.load_plan(str(tmp_path))
+
+
+@pytest.mark.parametrize("there, found", [(False, []), (True, ["ledger"])])
+def test_an_empty_ledger_is_taken_back_and_another_is_not(tmp_path, there, found):
+    ledger = tmp_path / "ledger"
+    if there:
+        ledger.mkdir()
+    new = files.new_ledger(str(ledger))
+    assert new is not there and [each.name for each in ledger.iterdir()] == [files.ATTEMPTS]
+    files.take_back(str(ledger), new)
+    assert [each.name for each in tmp_path.iterdir()] == found
+    files.new_ledger(str(ledger))
+    files.save_plan(str(ledger), a_plan())
+    files.take_back(str(ledger), new)
+    assert (ledger / files.PLAN).exists() and (ledger / files.ATTEMPTS).exists()
+
+
+def test_an_attempt_without_a_file_is_one_of_which_nothing_is_known():
+    rows = [Row(0, 1, 0, ACKED, 0, 9, 100, 109), Row(1, 2, 1, ACKED, 0, 9, 0, 9)]
+    there = files.Attempt(0, 1, True, {0: 10})
+    assert files.with_lost([there], rows) == [there, files.Attempt(1, 2, False, {})]
+    assert files.with_lost([there], rows[:1]) == [there]
 
 
 @pytest.mark.parametrize(
@@ -179,11 +283,32 @@ def failed(verdict):
         (["--records=2"], "too few"),
     ],
 )
-def test_misuse_is_a_sentence_and_leaves_no_topic(main, topics, options, words):
+def test_misuse_is_a_sentence_and_leaves_no_topic(main, topics, tmp_path, options, words):
     before = topics()
     code, said = main("run", "--records=600", *options)
     assert code == 3 and said.startswith("could not run: ") and words in said
     assert topics() == before
+    assert not (tmp_path / "ledger").exists()
+    (tmp_path / "ledger").mkdir()
+    assert main("run", "--records=600", *options)[0] == 3
+    assert list((tmp_path / "ledger").iterdir()) == [], "the directory of somebody else stays"
+
+
+def test_a_topic_that_the_cluster_was_asked_for_and_that_is_not_there_yet_is_told(
+    main, monkeypatch, tmp_path
+):
+    """The controller may make it when the job has ended."""
+    asked = []
+
+    def ask(_self, topic, *_more):
+        asked.append(topic)
+        raise CannotRun("no answer in time")
+
+    monkeypatch.setattr(Cluster, "create_topic", ask)
+    code, said = main("run", "--records=600", "--partitions=3")
+    assert code == 3 and "no answer in time" in said
+    assert f"topic {asked[0]} may still come to be" in said
+    assert not (tmp_path / "ledger").exists()
 
 
 def test_an_output_that_cannot_be_written_is_said_before_anything_is_done(main, topics, tmp_path):
@@ -310,7 +435,7 @@ def test_a_plan_without_a_partition_is_refused_and_a_lost_attempt_is_none(main, 
     assert main("verify")[0] == 0, "the Parquet says all that counts"
     path = tmp_path / "ledger" / "_plan.json"
     plan = json.loads(path.read_text())
-    del plan["before"]["1"]
+    del plan["before"]["1"], plan["sha256"]
     path.write_text(json.dumps(plan))
     code, said = main("verify")
     assert code == 3 and "_plan.json lacks partitions" in said
@@ -399,6 +524,53 @@ def test_durability_is_judged_when_the_records_are_read_too(main, spark, cluster
     thinner.set_config("thinner", {"min.insync.replicas": "1"})
     assert main("verify", "--replication-factor=3", "--min-isr=2")[0] == 1
     assert failed(verdict_of(tmp_path))["durability"] == 2
+
+
+def test_a_reassignment_that_goes_on_is_no_violation(main, spark, cluster, tmp_path, admin):
+    """Its new replica is listed with the old ones, and is not in sync before it has everything."""
+    from flow.prepare.java_admin import Reassigning
+
+    topic = "moving"
+    config = {
+        "min.insync.replicas": "1",
+        "leader.replication.throttled.replicas": "*",
+        "follower.replication.throttled.replicas": "*",
+    }
+    new = NewTopic(topic, 3, replica_assignment=[[1, 2], [2, 1], [2, 1]], config=config)
+    admin.create_topics([new])[topic].result(30)
+    records = ("--records=30000", "--record-size=1000", "--groups=0")
+    assert main("produce", f"--topic={topic}", "--replication-factor=2", *records)[0] == 0
+    slow = dict.fromkeys((f"{r}.replication.throttled.rate" for r in ("leader", "follower")), "1")
+    set_on_brokers(admin, cluster, slow)
+    asked, numbers = Cluster({"bootstrap.servers": admin_servers(admin)}, 30), [1, 2, 3]
+    wait_until(
+        lambda: list(asked.broker_config(numbers, tuple(slow)).values()) == [slow] * 3,
+        30,
+        "every broker moves slowly",
+    )
+    try:
+        with pytest.raises(CannotRun, match="still being moved"):
+            Reassigning(spark, cluster.bootstrap_servers, {}, 2).move(topic, {0: [1, 3]})
+        code, said = main("verify", "--timeout=10")
+        found = verdict_of(tmp_path)
+        assert (code, failed(found)) == (2, {}), said
+        assert any("partition 0 are being reassigned" in each for each in found["unclear"]), said
+    finally:
+        set_on_brokers(admin, cluster, dict.fromkeys(slow, "100000000"))
+    Reassigning(spark, cluster.bootstrap_servers, {}, 60).move(topic, {0: [1, 2]})
+    make_whole(cluster)
+
+
+def set_on_brokers(admin, cluster, values):
+    """Change these settings of all brokers, while they run."""
+    for number in cluster.broker_instances:
+        changes = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in values.items()
+        ]
+        kind = ConfigResource.Type.BROKER
+        resource = ConfigResource(kind, str(number), incremental_configs=changes)
+        admin.incremental_alter_configs([resource])[resource].result(30)
 
 
 def test_loss_by_an_unclean_election_is_told_as_that_whatever_was_written_since(

@@ -182,9 +182,11 @@ def test_transactions_leave_offsets_out_rightfully(spark, cluster, tmp_path):
     assert (code, failed(found), found["counts"]["read"]) == (0, {}, 2 * KEYS)
     (why,) = [each["reason"] for each in found["not_judged"] if each["id"] == "gap"]
     assert why.startswith("--transactional: ")
-    # who does not say so is shown the markers, three in each partition, and sees what was aborted
+    # who does not say so sees what was aborted, and is told of the markers, three in each partition
     code, found, _page = topic.inspect(tmp_path, ID)
-    assert (code, failed(found), found["counts"]["read"]) == (1, {"gap": 9}, 3 * KEYS)
+    assert (code, failed(found), found["counts"]["read"]) == (2, {}, 3 * KEYS)
+    assert "9 offsets hold nothing" in found["summary"] and "--transactional" in found["summary"]
+    assert "gap" in [each["id"] for each in found["not_judged"]]
 
 
 def test_an_open_transaction_is_not_waited_for(spark, cluster, tmp_path):
@@ -230,7 +232,9 @@ def test_records_are_not_compared_where_that_fills_the_disk(topic, tmp_path, mon
     assert "to compare 600 records with each other takes 10.0 PiB in " in str(refused.value)
     with pytest.raises(CannotRun, match="takes 5.0 PiB"):
         topic.inspect(tmp_path, "--sequence=offset", "--by=false")
-    assert topic.inspect(tmp_path, "--id=offset", "--where=offset < 0")[0] == 1
+    code, found, _page = topic.inspect(tmp_path, "--id=offset", "--where=offset < 0")
+    assert (code, failed(found)) == (2, {})
+    assert "--where is true of none of 600 records" in found["summary"]
 
 
 def test_an_empty_topic_is_no_pass(topic, tmp_path):

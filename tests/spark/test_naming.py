@@ -3,7 +3,7 @@
 """Naming: what runs prove is not looked at, what they do not prove is named, each partition by itself."""
 
 import pytest
-from flow.judge import checks, naming, runs
+from flow.judge import checks, naming, runs, verdict
 from flow.record import files, schema
 from flow.record.ledger import Row
 from flow.record.schema import ABORTED, ACKED, FAILED, UNKNOWN
@@ -211,6 +211,15 @@ def test_a_partition_that_a_record_came_from_is_not_told_as_displaced(spark):
     found = judged(spark, [log]).checks
     assert {name: check.count for name, check in found.items() if check.count} == {"order": 1}
     assert places(found["order"]) == {(1, 110)}
+
+
+def test_all_partitions_with_violations_are_known_though_few_are_witnesses(spark):
+    logs = [Log(base=10 * i, partitions=1) for i in range(verdict.WITNESSES + 5)]
+    for log in logs[1:]:
+        del log.values[0][103]
+    found = judged(spark, logs)
+    assert len(found.checks["loss"].witnesses) == verdict.WITNESSES
+    assert found.places["loss"] == found.places["gap"] == {log.base for log in logs[1:]}
 
 
 def test_more_runs_than_can_be_taken_are_looked_at_one_by_one(spark, monkeypatch):

@@ -194,27 +194,71 @@ def standing(*places, min_isr=2, moment="now"):
     return verdict.Standing(moment, {each.partition: each for each in places}, min_isr)
 
 
+def durable(*arguments, **more):
+    """(witnesses, sentences about what stays open)."""
+    found = verdict.durability(*arguments, **more)
+    assert found.check.count == len(found.check.witnesses)
+    return found.check.witnesses, found.unclear
+
+
 def test_durability_is_judged_at_both_moments_and_told_once():
     good, single = place(0, 1), place(1, 2, replicas=(2,))
-    assert verdict.durability([standing(good)], 3, 2).count == 0
-    assert verdict.durability([standing(good, single)], 3, 2).witnesses == [
+    assert durable([standing(good)], 3, 2) == ([], [])
+    assert durable([standing(good, single)], 3, 2)[0] == [
         {"partition": 1, "reason": "now: 1 replicas instead of 3"}
     ]
-    assert verdict.durability([standing(good, min_isr=1)], 3, 2).count == 1
+    assert len(durable([standing(good, min_isr=1)], 3, 2)[0]) == 1
     later = standing(place(0, 1, replicas=(1,)), min_isr=1, moment="later")
-    found = verdict.durability([standing(good), later], 3, 2)
-    assert [each["reason"][:7] for each in found.witnesses] == ["later: "] * 2
-    assert verdict.durability([later, later], 3, 2).count == 2
-    assert verdict.durability([standing(good, min_isr=None)], 3, 2).count == 0
+    witnesses, _unclear = durable([standing(good), later], 3, 2)
+    assert [each["reason"][:7] for each in witnesses] == ["later: "] * 2
+    assert len(durable([later, later], 3, 2)[0]) == 2
+    assert durable([standing(good, min_isr=None)], 3, 2) == ([], [])
 
 
-def test_a_replica_of_a_broker_that_is_there_must_be_in_sync():
-    behind = Partition(0, 1, (1, 2, 3), (1,), 0, 9)
-    found = verdict.durability([standing(behind)], 3, 2, registered=[1, 2])
-    assert [each["partition"] for each in found.witnesses] == [0]
-    assert "brokers 2, which are there" in found.witnesses[0]["reason"]
-    # the other way round: who is down is not accused of being behind
-    assert verdict.durability([standing(behind)], 3, 2, registered=[1]).count == 0
+def placed(number, replicas, isr):
+    return Partition(number, replicas[0], replicas, isr, 0, 9)
+
+
+WHOLE = placed(0, (1, 2, 3), (1, 2, 3))
+MORE = placed(0, (1, 2, 3, 4), (1, 2, 3))
+_DOWN = ["broker 3, which is down, has replicas of partition 0 that are not in sync"]
+
+
+@pytest.mark.parametrize(
+    "before, now, more, reasons, unclear",
+    [
+        # the new replicas of a reassignment are listed, too, and not in sync for as long as it takes
+        (WHOLE, MORE, {"registered": [1, 2, 3, 4], "moving": {0}}, [], ["being reassigned"]),
+        (WHOLE, MORE, {"registered": [1, 2, 3, 4], "moving": None}, [], ["Describe on the cluster"]),
+        (WHOLE, MORE, {"registered": [1, 2, 3, 4]}, ["4 replicas instead of 3", "brokers 4"], []),
+        (MORE, WHOLE, {"registered": [1, 2, 3, 4]}, [], ["had more replicas than planned"]),
+        (WHOLE, placed(0, (1, 2), (1, 2)), {"registered": [1, 2], "moving": {0}},
+         ["2 replicas instead of 3"], []),
+        # who is there must be in sync; who is down is not accused, and told
+        (WHOLE, placed(0, (1, 2, 3), (1, 3)), {"registered": [1, 2, 3]}, ["brokers 2, which are"], []),
+        (WHOLE, placed(0, (1, 2, 3), (1, 2)), {"registered": [1, 2]}, [], _DOWN),
+        (WHOLE, placed(0, (1, 2, 3), (1, 2)), {"registered": [1, 2], "known": [1, 2, 3]}, [],
+         [*_DOWN, "broker 3 was there when the run began, and is not any more"]),
+        # fewer than the minimum take no write
+        (WHOLE, placed(0, (1, 2, 3), (1,)), {"registered": [1]},
+         ["1 replicas in sync, and min.insync.replicas is 2"], ["broker 2", "broker 3"]),
+        (placed(0, (1, 2, 3), (1,)), WHOLE, {"registered": [1, 2, 3]}, ["1 replicas in sync"], []),
+    ],
+)  # fmt: skip
+def test_what_the_replicas_prove_and_what_they_leave_open(before, now, more, reasons, unclear):
+    witnesses, told = durable([standing(before, moment="before"), standing(now)], 3, 2, **more)
+    assert [part in w["reason"] for part, w in zip(reasons, witnesses)] == [True] * len(reasons)
+    assert len(witnesses) == len(reasons), witnesses
+    assert len(told) == len(unclear) and all(p in each for p, each in zip(unclear, told)), told
+
+
+def test_partitions_of_others_may_have_different_numbers_of_replicas():
+    """Nobody has said how many there are to be."""
+    double = placed(1, (1, 2), (1, 2))
+    before, now = standing(WHOLE, double), standing(WHOLE, double)
+    assert durable([before, now], 0, 1, registered=[1, 2, 3]) == ([], [])
+    (told,) = durable([before, standing(WHOLE, placed(1, (1, 2, 3), (1, 2, 3)))], 0, 1)[1]
+    assert "partition 1 had another number of replicas" in told
 
 
 @given(brokers=st.integers(1, 9), partitions=st.integers(1, 40), wanted=st.integers(1, 3))

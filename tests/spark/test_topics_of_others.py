@@ -8,7 +8,7 @@ import threading
 from contextlib import contextmanager
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from flow.judge import expiry, verdict
 from flow.messages.failure import CannotRun
@@ -22,20 +22,34 @@ from tests.support.outside import wait_until
 # -- without Kafka
 
 
+def retention(age_ms="-1", size="-1"):
+    return {"retention.ms": age_ms, "retention.bytes": size}
+
+
 @pytest.mark.parametrize(
-    "settings, age, reason",
+    "settings, age, sizes, reasons",
     [
-        ({"retention.ms": "-1", "retention.bytes": "-1"}, 10**9, ""),
-        ({}, 10**9, ""),
-        ({"retention.ms": "604800000", "retention.bytes": "-1"}, 600, ""),
-        ({"retention.ms": "604800000", "retention.bytes": "-1"}, 604_796, "retention.ms=604800000"),
-        ({"retention.ms": "0"}, 0, "retention.ms=0"),
-        ({"retention.ms": "604800000", "retention.bytes": "0"}, 600, "retention.bytes=0"),
-        ({"retention.ms": "-1", "retention.bytes": "4096"}, 1, "retention.bytes=4096"),
+        (retention(), 10**9, {}, {}),
+        ({}, 10**9, {}, {}),
+        (retention("604800000"), 600, {}, {}),
+        (retention("604800000"), 604_796, {}, dict.fromkeys((0, 1), "retention.ms=604800000")),
+        ({"retention.ms": "0"}, 0, {}, dict.fromkeys((0, 1), "retention.ms=0")),
+        (
+            retention("604800000", "0"),
+            600,
+            {0: 0, 1: 9},
+            dict.fromkeys((0, 1), "retention.bytes=0"),
+        ),
+        # what deletes by its size is left with as much as it may have; a small one has not done that
+        (retention(size="4096"), 1, {0: 4100, 1: 300}, {0: "retention.bytes=4096"}),
+        (retention(size=str(10**12)), 60, {0: 10**6, 1: 10**6}, {}),
+        # where nobody could say how large it is, it may have
+        (retention(size="4096"), 1, None, dict.fromkeys((0, 1), "retention.bytes=4096")),
+        (retention(size="4096"), 1, {1: 5}, {0: "retention.bytes=4096"}),
     ],
 )
-def test_what_a_topic_may_have_deleted(settings, age, reason):
-    assert expiry.reason(settings, age) == reason
+def test_what_a_topic_may_have_deleted(settings, age, sizes, reasons):
+    assert expiry.reasons(settings, age, [0, 1], sizes) == reasons
 
 
 def test_what_is_left_of_a_ledger():
@@ -179,6 +193,38 @@ def test_what_no_group_is_handed_is_named_though_others_write(cluster, admin, ju
     assert (code, failed(found)) == (1, {"continuity": 2}), found["summary"]
 
 
+def test_a_long_transaction_of_others_is_waited_for_and_not_accused(
+    cluster, admin, judged, monkeypatch
+):
+    """It hides what was committed behind it, for as long as its brokers allow."""
+    from flow.judge import judge
+
+    monkeypatch.setattr(judge, "_TRANSACTION_GRACE", 0)
+    topic = "long-transactions"
+    admin.create_topics([NewTopic(topic, 3, 3)])[topic].result(30)
+    servers = {"bootstrap.servers": cluster.bootstrap_servers}
+    others = Producer({**servers, "transactional.id": "patient", "transaction.timeout.ms": 600_000})
+    others.init_transactions(30)
+    others.begin_transaction()
+    others.produce(topic, b"part of it", partition=1)
+    assert others.flush(30) == 0
+    with pytest.raises(CannotRun) as open_still:
+        judged(
+            "run", f"--topic={topic}", "--records=600", "--transactional", "--delivery-timeout=5"
+        )
+    assert "begins at offset 0 of partition 1 is open" in str(open_still.value)
+    assert "brokers let a transaction take 900 s" in str(open_still.value)
+    assert "verify --ledger" in str(open_still.value)
+    others.commit_transaction(30)
+    # the next one is behind the run's records, and hides none of them
+    others.begin_transaction()
+    others.produce(topic, b"and of another", partition=1)
+    assert others.flush(30) == 0
+    code, found = judged("verify")
+    others.abort_transaction(30)
+    assert (code, failed(found)) == (0, {}), found["summary"]
+
+
 def test_a_topic_on_one_broker_proves_nothing_of_the_others(admin, judged):
     topic = "on-one-broker"
     admin.create_topics([NewTopic(topic, 1, replica_assignment=[[2]])])[topic].result(30)
@@ -206,6 +252,19 @@ def test_what_a_topic_deletes_by_its_settings_is_no_loss(admin, judged, cluster,
     (name,) = settings
     assert f"were deleted by the topic's {name}={settings[name]}" in found["summary"]
     assert found["counts"]["acked"] == 6000
+
+
+@pytest.mark.soak
+def test_a_large_limit_of_bytes_excuses_no_loss(admin, judged):
+    """A partition of a few kilobytes has not deleted anything by a limit of a terabyte."""
+    topic = "roomy"
+    config = {"retention.bytes": str(10**12), "retention.ms": "-1"}
+    admin.create_topics([NewTopic(topic, 3, 3, config=config)])[topic].result(30)
+    assert judged("produce", f"--topic={topic}", "--records=600")[0] == 0
+    for future in admin.delete_records([TopicPartition(topic, 0, 10)]).values():
+        future.result(30)
+    code, found = judged("verify")
+    assert code == 1 and failed(found)["gap"] == 10 and failed(found)["loss"] == 10
 
 
 @pytest.mark.soak

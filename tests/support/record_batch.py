@@ -233,7 +233,9 @@ def swap(batches: list[Batch], one: int, other: int) -> list[Batch]:
 
 
 def append(batches: list[Batch], *contents: bytes | Record) -> list[Batch]:
-    """One more batch at the end, of a producer without idempotence; of values, or of records."""
+    """One more batch at the end, of a producer without idempotence; of values, or of records. Whose time
+    its timestamps are is as in the one before.
+    """
     last = batches[-1]
     base = last.base_offset + last.last_delta + 1
     records = tuple(
@@ -246,8 +248,8 @@ def append(batches: list[Batch], *contents: bytes | Record) -> list[Batch]:
     )
     return [
         *batches,
-        Batch(base, last.leader_epoch, 0, len(records) - 1, last.max_timestamp, last.max_timestamp,
-              -1, -1, -1, records),
+        Batch(base, last.leader_epoch, last.attributes & 0x08, len(records) - 1, last.max_timestamp,
+              last.max_timestamp, -1, -1, -1, records),
     ]  # fmt: skip
 
 

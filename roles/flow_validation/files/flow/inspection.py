@@ -10,15 +10,15 @@ records: partition, offset, chosen, id, by, sequence, intact   (fields)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import fields as fields_of
 from datetime import datetime, timezone
-from typing import Mapping, Optional
+from typing import Mapping, Optional, Sequence
 
 from flow.judge import checks, judge, naming, reading, verdict
 from flow.messages import progress, stack_trace
 from flow.messages.failure import CannotRun
-from flow.prepare import room
+from flow.prepare import java_admin, room
 from flow.prepare.cluster import CLEANUP_POLICY, MIN_ISR, TIMESTAMP_TYPE
 from flow.present import conclusion, sentence
 
@@ -212,16 +212,21 @@ def left_out(expressions: Expressions, policy: str) -> dict:
     return why
 
 
-def decide(found: list, counts: dict, topic: str, leaders: Mapping) -> tuple:
+def decide(
+    found: list, counts: dict, topic: str, leaders: Mapping, unclear: Sequence[str] = ()
+) -> tuple:
     """(verdict, one sentence). A violation decides, then what could not be judged. leaders:
-    partition -> broker that leads it.
+    partition -> broker that leads it; unclear: sentences about what could not be judged.
     """
     if any(check.status == verdict.FAIL for check in found):
         told = [conclusion.with_topic(check.to_json(), topic) for check in found]
         return verdict.FAIL, sentence.of_failure(topic, told, leaders, inspected=True)
+    open_ = list(unclear)
     if counts["unjudged"]:
-        missing = f"{counts['unjudged']:,} of {counts['chosen']:,} records have no id or sequence"
-        return verdict.INCONCLUSIVE, f"nothing wrong was found, but {missing}"
+        some = f"{counts['unjudged']:,} of {counts['chosen']:,}"
+        open_.insert(0, f"{some} records have no id or sequence")
+    if open_:
+        return verdict.INCONCLUSIVE, f"nothing wrong was found, but {'; '.join(open_)}"
     said = ", ".join(_SAYS[check.id] for check in found if check.id in _SAYS)
     said = said or "every batch has its checksum; nothing more was asked"
     return verdict.PASS, f"{counts['chosen']:,} records: {said}"
@@ -237,6 +242,8 @@ class _Seen:
     counted: dict
     found: dict
     why: dict
+    empty: int = 0  # offsets without a record, as markers of transactions leave them, too
+    holes: Sequence = ()  # witnesses of those
 
     def total(self, what: str) -> int:
         """The sum of a column of Counted."""
@@ -253,23 +260,33 @@ def inspect(spark, options, cluster, before: dict, for_java, watch) -> dict:
     config = cluster.effective_config(options.topic, (MIN_ISR, TIMESTAMP_TYPE, CLEANUP_POLICY))
     why = left_out(expressions, config[CLEANUP_POLICY])
     seen = _look(spark, options, expressions, cluster, before, why, for_java, watch)
-    replication = len(before[0].replicas)
-    found = dict(seen.found)
-    found["durability"] = verdict.durability(
-        [verdict.Standing("now", seen.now, int(config[MIN_ISR]))],
-        options.replication_factor or replication,
-        options.min_isr or 1,
-    )
+    found, why = dict(seen.found), seen.why
+    durable = _durability(spark, options, cluster, seen.now, int(config[MIN_ISR]), for_java)
+    found["durability"] = durable.check
     counts = {
         "read": seen.total("records"),
         "chosen": seen.total("chosen"),
         "unjudged": seen.total("unjudged"),
     }
-    if not counts["chosen"]:
+    unclear = list(durable.unclear)
+    if counts["read"] and not counts["chosen"]:  # the expression's doing, not the cluster's
+        del found["emptiness"]
+        why = {**why, "emptiness": "--where is true of no record"}
+        unclear.append(
+            f"--where is true of none of {counts['read']:,} records; give another, or none"
+        )
+    elif not counts["chosen"]:
         found["emptiness"] = verdict.Check("emptiness", 1, [{"reason": "no record to judge"}])
+    if seen.empty:
+        why = {**why, "gap": "offsets are empty, as markers of transactions leave them"}
+        unclear.append(
+            f"{seen.empty:,} offsets hold nothing, the first {_first_place(seen.holes)}: if transactions are"
+            " written to the topic, their markers stand there, and --transactional leaves them out;"
+            " if none are, records are gone"
+        )
     judged = [found[name] for name in MEANING if name in found]
     leaders = {number: place.leader for number, place in seen.now.items()}
-    kind, said = decide(judged, counts, options.topic, leaders)
+    kind, said = decide(judged, counts, options.topic, leaders, unclear)
     passed = kind == verdict.PASS
     return {
         "schema_version": SCHEMA_VERSION,
@@ -280,13 +297,13 @@ def inspect(spark, options, cluster, before: dict, for_java, watch) -> dict:
         "ended": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "what_now": sentence.what_now_of_others(vars(options), options.topic, passed),
         "checks": [conclusion.with_topic(check.to_json(), options.topic) for check in judged],
-        "not_judged": [{"id": name, "reason": reason} for name, reason in seen.why.items()],
+        "not_judged": [{"id": name, "reason": reason} for name, reason in why.items()],
         "expressions": expressions.given(),
         "counts": counts,
         "topic": {
             "name": options.topic,
             "partitions": len(before),
-            "replication_factor": replication,
+            "replication_factor": len(before[0].replicas),
             "min_insync_replicas": int(config[MIN_ISR]),
             "message_timestamp_type": config[TIMESTAMP_TYPE],
             "cleanup_policy": config[CLEANUP_POLICY],
@@ -330,7 +347,7 @@ def _look(spark, options, expressions, cluster, before, why, for_java, watch) ->
         collected, complaints, readable, check_crcs = reading.collect(
             lambda spans, check_crcs: summary(records(spans, check_crcs), expressions),
             spans,
-            lambda number, span: reading.unreadable(
+            lambda number, span: reading.holes(
                 spark, topic, number, span, for_java, options.bootstrap_servers
             ),
         )
@@ -339,6 +356,7 @@ def _look(spark, options, expressions, cluster, before, why, for_java, watch) ->
     exact = [name for name in EXACT if name in found]
     if not any(each.damaged for each in counted.values()):
         exact = [name for name in exact if name != "corrupt"]
+    empty = verdict.Check("gap")
     holes = any(_read(counted, n) != span[-1] - span[0] for n, span in readable.items() if span)
     with watch.step("compare records"):
         kept = None
@@ -358,16 +376,47 @@ def _look(spark, options, expressions, cluster, before, why, for_java, watch) ->
                 for n, span in readable.items()
                 if span
             }
-            found["gap"] = naming.tally("gap", gap(spark, kept, left))[0]
+            empty = naming.tally("gap", gap(spark, kept, left))[0]
         if kept is not None:
             kept.unpersist()
-    if "gap" in found:
-        found["gap"] = judge.told(found["gap"], verdict.gaps_at_the_borders(now, before, now))
+    border = verdict.gaps_at_the_borders(now, before, now) if "gap" in found else []
+    if border:
+        found["gap"] = judge.told(empty, border)
+    elif (
+        empty.count
+    ):  # markers of transactions are no records either, and no client is told of them
+        del found["gap"]
     if complaints:
         old = found.get("corrupt", verdict.Check("corrupt"))
         found["corrupt"] = judge.complained(old, complaints)
         why = {name: reason for name, reason in why.items() if name != "corrupt"}
-    return _Seen(now, counted, found, why)
+    if border:
+        return _Seen(now, counted, found, why)
+    return _Seen(now, counted, found, why, empty.count, empty.witnesses)
+
+
+def _first_place(holes: Sequence) -> str:
+    first = holes[0]
+    return f"at offset {first['offset']:,} of partition {first['partition']}"
+
+
+def _durability(spark, options, cluster, now: dict, min_isr: int, for_java) -> verdict.Durability:
+    """Of this moment. Where nobody planned how many replicas there are to be, all partitions are to have
+    as many as the one with the most, of those that nobody reassigns.
+    """
+    topic, servers = options.topic, options.bootstrap_servers
+    numbers = {len(place.replicas) for place in now.values()}
+    wanted = options.replication_factor
+    moving: Optional[set] = set()
+    if len(numbers) > 1 or (wanted and max(numbers) > wanted):
+        moving = java_admin.reassigned(spark, servers, for_java, topic, options.timeout)
+        layout = cluster.layout(topic)  # what ended before that was asked is over by now
+        now = {n: replace(p, replicas=layout[n]["replicas"], isr=layout[n]["isr"])
+               for n, p in now.items() if n in layout}  # fmt: skip
+    calm = [len(p.replicas) for n, p in now.items() if n not in (moving or ())]
+    planned = wanted or max(calm, default=0)
+    standing = verdict.Standing("now", now, min_isr)
+    return verdict.durability([standing], planned, options.min_isr or 1, moving=moving)
 
 
 def _find_room(spark, counted) -> None:

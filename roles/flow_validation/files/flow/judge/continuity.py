@@ -27,9 +27,13 @@ WHOLE = 100_000  # records: so many, and fewer, each group reads to the end
 SAMPLE = 10_000  # that it reads of more than those, evenly of all partitions
 _BATCH = 10_000
 _AGAIN_SECONDS = 0.2
+_ANSWER_SECONDS = 5.0  # for one answer about commits
 # Until the cluster takes a silent member for dead: the client's own, and where brokers allow no such time.
-_SESSION_MS = (45_000, 10_000)
+_SESSION_MS = (45_000, 10_000, 6_000, 300_000)
 _TOO_LONG = "INVALID_SESSION_TIMEOUT"
+# Until a member has its partitions: the brokers wait for others (group.initial.rebalance.delay.ms), and for
+# one that was killed as long as its session lasts.
+_JOIN_SECONDS = 60.0
 _REFUSALS = 3  # of the same batch, until nothing behind it is waited for
 _COORDINATOR_MOVES = frozenset(
     "NOT_COORDINATOR COORDINATOR_NOT_AVAILABLE COORDINATOR_LOAD_IN_PROGRESS _WAIT_COORD"
@@ -41,14 +45,17 @@ _COORDINATOR_MOVES = frozenset(
 class Delivery:
     """What one group was handed.
 
-    `committed`: partition -> offset that the cluster has for the group, None if it has none;
-    `missed`: partition -> offsets that were asked for and did not come, as ranges (first, last);
+    `committed`: partition -> offset that the cluster has for the group, None if it has none; empty where
+    the cluster did not say;
+    `missed`: partition -> offsets that were asked for and that the group was led past, as ranges (first, last);
+    `unread`: the same of what it did not come to, before the waiting ended, which proves nothing;
     `complaints`: what the client said.
     """
 
     committed: dict
     missed: dict = field(default_factory=dict)
     complaints: tuple = ()
+    unread: dict = field(default_factory=dict)
 
 
 def names(run_id: str, number: int) -> list:
@@ -88,7 +95,7 @@ def check(starts: dict, deliveries: dict, doubtful: set) -> verdict.Check:
     for group, delivery in sorted(deliveries.items()):
         for number, start in sorted(starts.items()):
             found = delivery.committed.get(number)
-            if found != start:
+            if delivery.committed and found != start:  # empty: nobody said
                 count += 1
                 what = "nothing" if found is None else found
                 reason = f"group {group} had committed {start}, the cluster says {what}"
@@ -110,19 +117,49 @@ def check(starts: dict, deliveries: dict, doubtful: set) -> verdict.Check:
     return verdict.Check("continuity", count, witnesses)
 
 
-def without(deliveries: dict, expected: dict) -> dict:
-    """The deliveries, and of what they missed only what they should have got: expected: partition
-    -> [[first, last], ...] of offsets.
+def unclear(deliveries: dict, doubtful: set) -> list:
+    """A sentence for each group of which it is not known what it had committed, or whether it is handed
+    everything. In `doubtful` partitions that is no wonder.
     """
+    found = []
+    for group, delivery in sorted(deliveries.items()):
+        left = {n: ranges for n, ranges in delivery.unread.items() if n not in doubtful}
+        records = sum(last - first + 1 for ranges in left.values() for first, last in ranges)
+        if not delivery.committed:
+            what = f"what group {group} had committed could not be asked for"
+        elif records:
+            places = ", ".join(map(str, sorted(left)))
+            what = f"group {group} did not come to {records:,} records of partitions {places}"
+        else:
+            continue
+        said = " ".join(each.rstrip(".") + "." for each in delivery.complaints)
+        found.append(f"{what}: {said or 'no answer.'} {_remedy(said)}")
+    return found
+
+
+def _remedy(said: str) -> str:
+    """What helps where a client has said this."""
+    if "uthoriz" in said:
+        return f"Allow the job's principal to read groups {own_names.PREFIX}-*, or judge with --groups=0"
+    if _TOO_LONG in said:
+        return "Judge with --groups=0, or see the brokers' group.min.session.timeout.ms and group.max...."
+    return "Verify it again, by one job at a time, with a longer --timeout"
+
+
+def without(deliveries: dict, expected: dict) -> dict:
+    """The deliveries, and of what they missed or did not come to only what they should have got:
+    expected: partition -> [[first, last], ...] of offsets.
+    """
+
+    def of(ranges_by_partition: dict) -> dict:
+        return {
+            number: ranges
+            for number, told in ranges_by_partition.items()
+            if (ranges := common(told, expected.get(number, [])))
+        }
+
     return {
-        group: replace(
-            each,
-            missed={
-                number: ranges
-                for number, missed_ranges in each.missed.items()
-                if (ranges := common(missed_ranges, expected.get(number, [])))
-            },
-        )
+        group: replace(each, missed=of(each.missed), unread=of(each.unread))
         for group, each in deliveries.items()
     }
 
@@ -221,7 +258,7 @@ class Groups:
         deadline = time.monotonic() + self._timeout
         while True:
             try:
-                found = consumer.committed(places, timeout=self._timeout)
+                found = consumer.committed(places, timeout=min(_ANSWER_SECONDS, self._timeout))
                 for place in found:
                     if place.error is not None:
                         raise KafkaException(place.error)
@@ -229,7 +266,10 @@ class Groups:
             except KafkaException as error:
                 if error.args[0].name() not in _COORDINATOR_MOVES or time.monotonic() > deadline:
                     raise
-            time.sleep(_AGAIN_SECONDS)
+            # that the coordinator may not be asked for is only said here
+            message = consumer.poll(_AGAIN_SECONDS)
+            if message is not None and "AUTHORIZATION" in message.error().name():
+                raise KafkaException(message.error())
 
     def _deliver(self, name: str, spans: dict) -> Delivery:
         for session in _SESSION_MS:
@@ -242,60 +282,128 @@ class Groups:
         from confluent_kafka import KafkaException
 
         consumer = self._consumer(name, **session)
-        seen = {number: bytearray(end - first) for number, (first, end) in spans.items()}
+        handed = Handed(spans)
         committed: dict = {}
         try:
             committed = self._committed(consumer, spans)
-            complaints = self._read(consumer, spans, seen)
+            complaints = self._read(consumer, handed)
         except KafkaException as error:
-            complaints = (error.args[0].str(),)
+            complaints = [error.args[0].str()]
         finally:
             consumer.close()
-        return Delivery(committed, missed(spans, seen), tuple(complaints))
+        return Delivery(committed, handed.missed(), tuple(complaints), handed.unread())
 
-    def _read(self, consumer, spans: dict, seen: dict) -> list:
-        """Join the group and mark what comes; ends when all came, at the partitions' ends, or when
-        nothing more comes.
+    def _read(self, consumer, handed: "Handed") -> list:
+        """Join the group and note what comes; ends when all came, at the partitions' ends, or when
+        nothing more comes. Returns what the client complained about.
         """
         from confluent_kafka import KafkaError, TopicPartition
 
-        left = {number for number, (first, end) in spans.items() if end > first}
+        left, mine = handed.wanted(), set()
         complaints: list = []
         damaged = (KafkaError._BAD_COMPRESSION, KafkaError._BAD_MSG)
         refusals: Counter = Counter()
-        consumer.subscribe([self._topic])
-        deadline = time.monotonic() + self._timeout
+        deadline = time.monotonic() + self._timeout + _JOIN_SECONDS
+
+        def assigned(_consumer, places):
+            nonlocal deadline, mine
+            # before that nobody hands out anything, however long it takes to get there
+            deadline = time.monotonic() + self._timeout
+            mine = {place.partition for place in places}
+
+        consumer.subscribe([self._topic], on_assign=assigned)
         while left and time.monotonic() < deadline and not stopping.requested.is_set():
             before = set(left)
             for message in consumer.consume(_BATCH, timeout=0.2):
                 number, at, error = message.partition(), message.offset(), message.error()
-                if error is not None:
-                    if error.name() == _TOO_LONG:
-                        return [*complaints, _TOO_LONG]
-                    ended = error.code() == KafkaError._PARTITION_EOF
-                    # a new leader may not know yet how far the others have come: wait for the rest
-                    reached = ended and at >= spans.get(number, (0, 0))[1]
-                    if error.code() in damaged:
-                        refusals[number, at] += 1
-                    # librdkafka asks for a batch that it cannot decode again and again, and never for the next
-                    stuck = refusals[number, at] >= _REFUSALS
-                    if reached or stuck or error.code() == KafkaError._AUTO_OFFSET_RESET:
+                if error is None:
+                    if handed.note(number, at):
+                        deadline = time.monotonic() + self._timeout
+                    if handed.is_over(number):
                         left.discard(number)
-                    if not ended and len(complaints) < 3:
-                        complaints.append(error.str())
                     continue
-                first, end = spans.get(number, (0, 0))
-                if first <= at < end:
-                    # a rebalance may hand out a record twice: the group has it, that is enough
-                    seen[number][at - first] = 1
-                    deadline = time.monotonic() + self._timeout
-                if at >= end - 1:
+                if error.name() == _TOO_LONG or "AUTHORIZATION" in error.name():
+                    said = _TOO_LONG if error.name() == _TOO_LONG else error.str()
+                    return [*complaints, said]
+                ended = error.code() == KafkaError._PARTITION_EOF
+                # a new leader may not know yet how far the others have come: wait for the rest
+                reached = ended and handed.is_end(number, at)
+                if error.code() in damaged:
+                    refusals[number, at] += 1
+                # librdkafka asks for a batch that it cannot decode again and again, and never for the next
+                stuck = refusals[number, at] >= _REFUSALS
+                gone = error.code() == KafkaError._AUTO_OFFSET_RESET  # as the cluster itself says
+                if reached or gone:
+                    handed.end(number)
+                if reached or gone or stuck:
                     left.discard(number)
-            if before - left:  # what lies behind the sample would only be in the others' way
-                consumer.pause([TopicPartition(self._topic, number) for number in before - left])
+                if not ended and len(complaints) < 3:
+                    complaints.append(error.str())
+            if done := [TopicPartition(self._topic, n) for n in (before - left) & mine]:
+                consumer.pause(done)  # what lies behind the sample would only be in the others' way
         if left:
-            complaints.append(f"Nothing came for {self._timeout:.0f} s.")
+            complaints.append(self._why_nothing_comes(left, mine))
         return complaints
+
+    def _why_nothing_comes(self, left: set, mine: set) -> str:
+        """left: partitions that were not read to the end; mine: those that the group gave to this member."""
+        if not mine:
+            return "It was given no partition."
+        if elsewhere := sorted(left - mine):
+            places = ", ".join(map(str, elsewhere))
+            return f"Another member of the group has partitions {places}."
+        return f"Nothing came for {self._timeout:.0f} s."
+
+
+class Handed:
+    """What a member was handed of these spans: partition -> (first, end)."""
+
+    def __init__(self, spans: dict):
+        self._spans = spans
+        self._seen = {n: bytearray(end - first) for n, (first, end) in spans.items()}
+        # before which nothing more is to come
+        self._reached = {n: first for n, (first, _end) in spans.items()}
+
+    def wanted(self) -> set:
+        """Partitions of which anything is asked for."""
+        return {n for n, (first, end) in self._spans.items() if end > first}
+
+    def note(self, number: int, at: int) -> bool:
+        """A record came; whether it was asked for. One that comes twice, behind a rebalance, is there: that
+        is enough.
+        """
+        first, end = self._spans.get(number, (0, 0))
+        asked = first <= at < end
+        if asked:
+            self._seen[number][at - first] = 1
+        if number in self._reached:
+            self._reached[number] = max(self._reached[number], min(at + 1, end))
+        return asked
+
+    def end(self, number: int) -> None:
+        """Nothing more comes of the partition, as the cluster says."""
+        if number in self._spans:
+            self._reached[number] = self._spans[number][1]
+
+    def is_end(self, number: int, at: int) -> bool:
+        """Whether a partition that ends there is asked for no more."""
+        return at >= self._spans.get(number, (0, 0))[1]
+
+    def is_over(self, number: int) -> bool:
+        """Whether nothing more of the partition is asked for."""
+        return number not in self._spans or self._reached[number] >= self._spans[number][1]
+
+    def missed(self) -> dict:
+        """Delivery.missed."""
+        reached = {n: (first, self._reached[n]) for n, (first, _end) in self._spans.items()}
+        return missed(
+            reached, {n: self._seen[n][: end - first] for n, (first, end) in reached.items()}
+        )
+
+    def unread(self) -> dict:
+        """Delivery.unread."""
+        left = {n: (self._reached[n], end) for n, (_first, end) in self._spans.items()}
+        return {n: [(first, end - 1)] for n, (first, end) in left.items() if end > first}
 
 
 def missed(spans: dict, seen: dict) -> dict:

@@ -9,7 +9,7 @@ because they are older than its retention, or because it has grown. Pure.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterable, List, Mapping
+from typing import Dict, Iterable, List, Mapping, Optional
 
 from flow.record.ledger import Row
 from flow.record.partition import Partition
@@ -17,19 +17,37 @@ from flow.record.schema import ACKED
 
 RETENTION_MS, RETENTION_BYTES = "retention.ms", "retention.bytes"
 SETTINGS = (RETENTION_MS, RETENTION_BYTES)
+LONGEST_TRANSACTION = "transaction.max.timeout.ms"
 OFFSETS_MINUTES = "offsets.retention.minutes"
 _DEFAULT_OFFSETS_MINUTES = 7 * 1440
+_NEARLY = 0.9  # of what a partition may have
 _CLOCKS_SECONDS = 5.0  # by which brokers' clocks may be ahead
 
 
-def reason(settings: Mapping[str, str], age_seconds: float) -> str:
-    """The setting by which a topic may have deleted records of this age, as `name=value`; "" if none does."""
+def reasons(
+    settings: Mapping[str, str],
+    age_seconds: float,
+    partitions: Iterable[int],
+    sizes: Optional[Mapping[int, int]],
+) -> Dict[int, str]:
+    """partition -> setting by which it may have deleted records of this age, as `name=value`, of those of
+    which there is one.
+
+    sizes: partition -> bytes that it has now, None where nobody could say. A partition that has deleted by
+    its size is left with at least as much as it may have.
+    """
     limit = int(settings.get(RETENTION_MS) or -1)
     if 0 <= limit <= (age_seconds + _CLOCKS_SECONDS) * 1000:
-        return f"{RETENTION_MS}={limit}"
-    if int(settings.get(RETENTION_BYTES) or -1) >= 0:
-        return f"{RETENTION_BYTES}={settings[RETENTION_BYTES]}"
-    return ""
+        return dict.fromkeys(partitions, f"{RETENTION_MS}={limit}")
+    most = int(settings.get(RETENTION_BYTES) or -1)
+    if most < 0:
+        return {}
+    why = f"{RETENTION_BYTES}={most}"
+    return {
+        number: why
+        for number in partitions
+        if sizes is None or sizes.get(number, most) >= most * _NEARLY
+    }
 
 
 def begins_later(first: Mapping[int, int], now: Mapping[int, Partition]) -> Dict[int, int]:

@@ -9,17 +9,21 @@ import sys
 import time
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Optional
+from typing import Collection, Optional
 
 from flow.judge import checks, continuity, expiry, naming, reading, verdict
 from flow.messages import progress, stack_trace, stopping
 from flow.messages.failure import CannotRun, spark_disk_is_full
-from flow.prepare import leadership, listeners, room
+from flow.prepare import java_admin, leadership, listeners, room
 from flow.prepare.cluster import MIN_ISR
 from flow.record import files, ledger, schema, timing, transactions
 
 # Seconds beyond transaction.timeout.ms, until a transaction must have been aborted by the cluster.
 _TRANSACTION_GRACE = 30
+# What a broker allows by default (transaction.max.timeout.ms), in milliseconds.
+_LONGEST_TRANSACTION_MS = 900_000
+# Between the plan of a run and its first record: Spark may have to wait for its executors.
+_BEGINNING_SECONDS = 600
 # For what no broker knows that was asked: brokers that have just started learn of partitions one by one.
 _ABSENT_SECONDS = 15
 # For replicas of brokers that are there to come into sync behind a disturbance.
@@ -27,6 +31,8 @@ _IN_SYNC_SECONDS = 30
 _AGAIN_SECONDS = 0.5
 # How often it begins anew where a topic deletes what is being read.
 _ROUNDS = 3
+# By which a broker's clock may be wrong: what it stamps further away nobody has appended during the run.
+_WRONG_CLOCK_SECONDS = 86_400
 _SETTINGS_SECONDS = 5.0  # for settings of all brokers together
 
 
@@ -55,6 +61,7 @@ class _Counted:
     complaints: list  # batches that Kafka's consumer refuses, as witnesses
     check_crcs: bool  # whether it may look at its own checksums
     seen: timing.Observed
+    writers: frozenset = frozenset()  # (producer, attempt) whose records were seen
 
 
 @dataclass(frozen=True)
@@ -91,14 +98,16 @@ class Judge:
                 return found
             first = {n: max(at, now[n].start) for n, at in self._first.items() if n in now}
             now = self._now()
-            if not (expiry.begins_later(first, now) and self._deleted_by()):
+            why = self._deleted_by(expiry.begins_later(first, now), now)
+            if not why:
                 return found
-        raise self._too_late(self._deleted_by())
+        raise self._too_late(why)
 
     def _of_what_is_left(self, now: dict, hanging: list) -> Results:
         """`results` as of this moment, without what a topic of others has deleted by its settings."""
         begins = expiry.begins_later(self._first, now) if self._shared else {}
-        why = self._deleted_by() if begins else ""
+        why = self._deleted_by(begins, now)
+        begins = {n: at for n, at in begins.items() if n in why}
         if not why:
             return self._results(now, hanging, set())
         if self._layout:  # which transactions are whole, nobody can know
@@ -107,14 +116,14 @@ class Judge:
         found = replace(self, rows=left)._results(now, hanging, set(begins))
         gone = ledger.counts(self.rows)[schema.ACKED] - ledger.counts(left)[schema.ACKED]
         found.unclear.append(
-            f"{gone:,} acknowledged records were deleted by the topic's {why} before they were judged;"
+            f"{gone:,} acknowledged records were deleted by the topic's {_settings_of(why)} before they were judged;"
             " judge sooner, or give a topic that keeps them longer"
         )
         return found
 
-    def _too_late(self, why: str) -> CannotRun:
+    def _too_late(self, why: dict) -> CannotRun:
         return CannotRun(
-            f"the topic {self.plan.topic} deletes records by its {why} before they can be judged; give a"
+            f"the topic {self.plan.topic} deletes records by its {_settings_of(why)} before they can be judged; give a"
             " topic that keeps them longer, or one of the run's own"
         )
 
@@ -132,10 +141,24 @@ class Judge:
         """Since the plan of the run was made, before its first record."""
         return time.time() - datetime.fromisoformat(self.plan.started).timestamp()
 
-    def _deleted_by(self) -> str:
-        """expiry.reason of this topic, now."""
-        settings = self.cluster.effective_config(self.plan.topic, expiry.SETTINGS)
-        return expiry.reason(settings, self._age_seconds())
+    def _deleted_by(self, begins: dict, now: dict) -> dict:
+        """expiry.reasons of those partitions of this topic, now."""
+        if not begins:
+            return {}
+        topic, options = self.plan.topic, self.options
+        settings = self.cluster.effective_config(topic, expiry.SETTINGS)
+        replicas = {number: list(now[number].isr) for number in begins}
+        sizes: Optional[dict] = None
+        with contextlib.suppress(CannotRun):  # who may not ask is told that it stays open
+            sizes = room.sizes(
+                self.spark,
+                options.bootstrap_servers,
+                self.for_java,
+                topic,
+                replicas,
+                options.timeout,
+            )
+        return expiry.reasons(settings, self._age_seconds(), begins, sizes)
 
     def _now(self) -> dict:
         """partition -> Partition of this moment."""
@@ -149,7 +172,14 @@ class Judge:
             handed = other.submit(self._deliveries, now) if self.plan.groups else None
             spans = self._spans(now, hanging)
             counted = self._counted(spans)
-            named = self._named(spans, counted, now)
+            lost = self._lost_attempts(counted.writers)
+            unclear += _of_lost(lost)
+            judging = replace(
+                self,
+                attempts=[*self.attempts, *lost],
+                rows=[*self.rows, *(row for each in lost for row in each.rows())],
+            )
+            named = judging._named(spans, counted, now)
         found = named.checks
         border = verdict.gaps_at_the_borders(self.plan.before, self.plan.after, now, expired)
         found["gap"] = told(found["gap"], [*self._created_again(), *border])
@@ -161,17 +191,23 @@ class Judge:
             unclear += forgotten
             if deliveries:
                 wrong = {each["partition"] for each in [*counted.complaints, *border, *hanging]}
-                found["continuity"] = continuity.check(
-                    self._first, deliveries, named.touched | wrong - {None}
-                )
+                doubtful = named.touched | wrong - {None}
+                check = continuity.check(self._first, deliveries, doubtful)
+                not_known = continuity.unclear(deliveries, doubtful)
+                unclear += not_known
+                if check.count or not not_known:  # half a proof is none
+                    found["continuity"] = check
         found.update(self._of_the_whole(now, counted.read))
-        hurt = {w.get("partition") for name in ("loss", "gap") for w in found[name].witnesses}
+        durable = self._durability(now)
+        unclear += durable.unclear
+        hurt = {each["partition"] for each in border}
+        hurt |= named.places.get("loss", set()) | named.places.get("gap", set())
         unclean = [
             {"partition": n, "reason": f"an unclean election: {why}; what was acknowledged is lost"}
             for n, why in self._elections(now, counted.doubtful).items()
             if n in hurt
         ]
-        old = found["durability"]
+        old = durable.check
         found["durability"] = verdict.Check(
             "durability", old.count + len(unclean), unclean + old.witnesses
         )
@@ -186,6 +222,24 @@ class Judge:
             others=named.others,
             unclear=unclear,
         )
+
+    def _lost_attempts(self, writers: Collection[tuple]) -> list:
+        """ledger.Attempts whose records are there, (producer, attempt) of `writers`, and whose file is not.
+
+        Of a run that came to its end every row is known, so there are none. Of one that was killed the
+        files are the ledger; each was written before the attempt's first record, but may have got lost.
+        """
+        plan = self.plan
+        if plan.ledger_rows is not None:
+            return []
+        known = {(each.producer, each.attempt) for each in self.attempts}
+        shares = {n: ledger.share(plan.partitions, plan.producers, n, plan.records)
+                  for n in range(plan.producers)}  # fmt: skip
+        return [
+            ledger.Attempt(producer, attempt, False, shares[producer])
+            for producer, attempt in sorted(set(writers) - known)
+            if producer in shares
+        ]
 
     def _created_again(self) -> list:
         """A witness if the topic is not the one that was written to, though it has its name."""
@@ -239,16 +293,43 @@ class Judge:
         }
 
     def _hanging(self) -> list:
-        """Witnesses of transactions that nobody ends."""
+        """Witnesses of transactions that nobody ends. CannotRun if others may be writing them."""
+        topic = self.plan.topic
         with self.watch.step("wait for open transactions"):
             # of a producer that died the cluster ends them after a while, and looks every 10 s
             limit = self.plan.transaction_timeout + _TRANSACTION_GRACE
-            ends, stable = self.cluster.stable_ends(self.plan.topic, limit)
-            return transactions.still_open(ends, stable, limit)
+            # where others write, there may always be an open one behind the run's own records
+            upto = {n: was.end for n, was in self.plan.after.items()} if self._shared else None
+            ends, stable = self.cluster.stable_ends(topic, limit, upto)
+        found = transactions.still_open(ends, stable, limit)
+        if not (found and self._shared):
+            return found
+        longest, age = self._longest_transaction(), self._age_seconds()
+        begun_before = age - self.plan.produce_seconds - _BEGINNING_SECONDS
+        # whoever began it, it must be over
+        if upto and begun_before > longest + _TRANSACTION_GRACE:
+            return found
+        first = found[0]
+        raise CannotRun(
+            f"a transaction that begins at offset {first['offset']} of partition {first['partition']} is open"
+            f" after {limit:.0f} s, and hides the run's records behind it. Others write to {topic}, and the"
+            f" brokers let a transaction take {longest:.0f} s: when it has ended,"
+            f" `job.py verify --ledger {self.options.ledger}` judges the run; or give a topic of its own"
+        )
+
+    def _longest_transaction(self) -> float:
+        """Seconds that brokers let a transaction take."""
+        names, brokers = (expiry.LONGEST_TRANSACTION,), list(self.plan.brokers)
+        told = self.cluster.settings_of_brokers(brokers, names, _SETTINGS_SECONDS)
+        values = [int(each[names[0]]) for each in told.values() if each.get(names[0])]
+        return max(values, default=_LONGEST_TRANSACTION_MS) / 1000
 
     def _deliveries(self, now: dict) -> dict:
         """group -> continuity.Delivery."""
         ends = {number: place.end for number, place in now.items()}
+        if self._shared:  # what others wrote since is not asked for
+            ends = {n: min(end, self.plan.after[n].end) if n in self.plan.after else end
+                    for n, end in ends.items()}  # fmt: skip
         with self.watch.step("consumer groups"):
             asked = continuity.sample(self.plan.first_offsets(), ends)
             deliveries = self.groups.deliveries(asked)
@@ -261,7 +342,11 @@ class Judge:
         committed may be forgotten by now, or lie before the first record that is left.
         """
         left = {
-            name: replace(each, missed={n: m for n, m in each.missed.items() if n not in expired})
+            name: replace(
+                each,
+                missed={n: ranges for n, ranges in each.missed.items() if n not in expired},
+                unread={n: ranges for n, ranges in each.unread.items() if n not in expired},
+            )
             for name, each in deliveries.items()
         }
         empty = [name for name, each in left.items() if _forgot(each)]
@@ -278,7 +363,12 @@ class Judge:
 
     def _spans(self, now: dict, hanging: list) -> dict:
         """partition -> (first offset, end offset) of what is to be read."""
-        stable = {witness["partition"]: witness["offset"] for witness in hanging}
+        stable = {}
+        if self._layout and self._shared:  # others have begun transactions since
+            stable = {
+                n: p.end for n, p in self.cluster.positions(self.plan.topic, committed=True).items()
+            }
+        stable.update({witness["partition"]: witness["offset"] for witness in hanging})
         spans = {}
         for number, place in now.items():
             before, start = self.plan.before.get(number), place.start
@@ -299,11 +389,11 @@ class Judge:
             self.spark, self.plan.topic, spans, client, servers, check_crcs, self.plan.beside
         )
 
-    def _find(self, partition: int, span: tuple) -> Optional[tuple]:
-        """reading.unreadable of this topic; None where Java's consumer cannot be asked."""
+    def _find(self, partition: int, span: tuple) -> Optional[list]:
+        """reading.holes of this topic; None where Java's consumer cannot be asked."""
         topic, servers = self.plan.topic, self.options.bootstrap_servers
         try:
-            return reading.unreadable(self.spark, topic, partition, span, self.for_java, servers)
+            return reading.holes(self.spark, topic, partition, span, self.for_java, servers)
         except CannotRun as error:
             print(f"note: partition {partition} is left out as a whole: {error}", file=sys.stderr)
             return None
@@ -313,7 +403,12 @@ class Judge:
         """What must stand beside the values; schema.as_sent."""
         if not self.plan.beside:
             return schema.ANYTHING
-        return schema.as_sent(self.plan.run_id, self.plan.timestamp_type == timing.CREATED)
+        if self.plan.timestamp_type == timing.CREATED:
+            return schema.as_sent(self.plan.run_id)
+        began, now = time.time() - self._age_seconds(), time.time()
+        return schema.as_sent(
+            self.plan.run_id, (began - _WRONG_CLOCK_SECONDS, now + _WRONG_CLOCK_SECONDS)
+        )
 
     def _counted(self, spans: dict) -> _Counted:
         """Read once, and confirm by counting what the ledger says; where that fails, count anew."""
@@ -342,17 +437,21 @@ class Judge:
         following = progress.following(self.options.output, "read", total, count)
         with self.watch.step("read and judge"), following:
             simple = {n: span for n, span in spans.items() if n in writing}
-            agreed, refused = reading.collect(confirmation, simple, self._find)[:2]
+            agreed, complaints, left, check_crcs = reading.collect(confirmation, simple, self._find)
             # A batch that Kafka's consumer refuses leaves open what the pass has seen.
-            groups = [] if refused else checks.confirmed(agreed, writing)
+            groups = [] if complaints else checks.confirmed(agreed, writing)
             done = {group.partition for group in groups}
-            rest = {n: span for n, span in spans.items() if n not in done}
+            # without what the first pass has found that it cannot read
+            rest = {n: left.get(n, ()) if n in simple else span for n, span in spans.items()
+                    if n not in done}  # fmt: skip
+            rest = {n: span for n, span in rest.items() if span}
             moments = [row for row in agreed if row["partition"] in done]
-            complaints, readable, check_crcs = [], rest, True
-            if any(end > start for start, end in rest.values()):
-                collected, complaints, readable, check_crcs = reading.collect(
-                    summary, rest, self._find
+            readable = rest
+            if any(map(reading.length, rest.values())):
+                collected, more, readable, check_crcs = reading.collect(
+                    summary, rest, self._find, check_crcs
                 )
+                complaints = complaints + more
                 groups += checks.groups(collected)
                 moments += collected
             read: dict = {}
@@ -365,7 +464,10 @@ class Judge:
             # what was left out of a partition stays left out
             readable = {**{n: spans[n] for n in done}, **readable}
             seen = timing.observe(clock, moments)
-        return _Counted(read, doubtful, readable, complaints, check_crcs, seen)
+        writers = frozenset(
+            (each.producer, each.attempt) for each in groups if each.home is not None
+        )
+        return _Counted(read, doubtful, readable, complaints, check_crcs, seen, writers)
 
     def _named(self, spans: dict, counted: _Counted, now: dict) -> naming.Named:
         """What the checks find that look at every record, where counting proved nothing."""
@@ -432,41 +534,75 @@ class Judge:
             [{"reason": "no record could be read"}] if acked and not sum(read.values()) else []
         )
         emptiness = verdict.Check("emptiness", len(nothing), nothing)
-        return {check.id: check for check in (coverage, self._durability(now), emptiness)}
+        return {check.id: check for check in (coverage, emptiness)}
 
-    def _durability(self, now: dict) -> verdict.Check:
+    def _durability(self, now: dict) -> verdict.Durability:
         """By the command line's plans, or the ledger's; before the first write and now."""
         plan, options = self.plan, self.options
-        settled, registered = self._in_sync(now)
-        config = self.cluster.effective_config(plan.topic, (MIN_ISR,)) if settled else {}
-        min_isr = config.get(MIN_ISR)
+        config = self.cluster.effective_config(plan.topic, (MIN_ISR,)) if now else {}
+        min_isr = int(config[MIN_ISR]) if config.get(MIN_ISR) else None
+        replication = options.replication_factor or plan.planned_replication
+        settled, registered = self._in_sync(now, min_isr or 0)
+        odd = {n for n, place in settled.items() if len(place.replicas) > replication > 0}
+        odd |= set(verdict.out_of_sync(settled))
+        moving: Optional[set] = set()
+        if odd:
+            servers, timeout = options.bootstrap_servers, options.timeout
+            moving = java_admin.reassigned(self.spark, servers, self.for_java, plan.topic, timeout)
+            # a move that was over before that was asked for is over by now
+            again = self._standing(now)
+            settled = {**settled, **{n: again[n] for n in odd if n in again}}
         standings = [
             verdict.Standing("before the first write", plan.before, plan.min_isr),
-            verdict.Standing(
-                "when the records were read", settled, None if min_isr is None else int(min_isr)
-            ),
+            verdict.Standing("when the records were read", settled, min_isr),
         ]
-        replication = options.replication_factor or plan.planned_replication
         planned = options.min_isr or plan.planned_min_isr
-        return verdict.durability(standings, replication, planned, registered)
+        return verdict.durability(
+            standings, replication, planned, registered, moving, list(plan.brokers)
+        )
 
-    def _in_sync(self, now: dict) -> tuple:
+    def _in_sync(self, now: dict, min_isr: int) -> tuple:
         """(partition -> Partition as in `now`, with replicas and ISR as soon as each replica of a
-        broker that is there is in sync, or after a while; ids of the brokers that are there).
+        broker that is there is in sync, and as many as min_isr, or after a while; ids of the brokers that
+        are there).
         """
-        deadline = time.monotonic() + min(_IN_SYNC_SECONDS, self.options.timeout)
+        began, known = time.monotonic(), set(self.plan.brokers)
+        deadline = began + min(_IN_SYNC_SECONDS, self.options.timeout)
         while True:
-            layout = self.cluster.layout(self.plan.topic)
+            found = self._standing(now)
             registered = set(self.cluster.describe().brokers)
-            found = {
-                n: replace(place, replicas=layout[n]["replicas"], isr=layout[n]["isr"])
-                for n, place in now.items()
-                if n in layout
-            }
+            # one that has just started, or answers, does not know of the others yet
+            unknown = known - registered and time.monotonic() - began < _ABSENT_SECONDS
             behind = verdict.out_of_sync(found).values()
-            if not any(registered & set(each) for each in behind) or time.monotonic() > deadline:
+            few = any(len(p.isr) < min(min_isr, len(p.replicas)) for p in found.values())
+            waits = few or unknown or any(registered & set(each) for each in behind)
+            if not waits or time.monotonic() > deadline:
                 return found, registered
             time.sleep(_AGAIN_SECONDS)
+
+    def _standing(self, now: dict) -> dict:
+        """partition -> Partition as in `now`, with replicas and ISR of this moment."""
+        layout = self.cluster.layout(self.plan.topic)
+        return {
+            n: replace(place, replicas=layout[n]["replicas"], isr=layout[n]["isr"])
+            for n, place in now.items()
+            if n in layout
+        }
+
+
+def _settings_of(why: dict) -> str:
+    """The settings of expiry.reasons, in words."""
+    return " and ".join(sorted(set(why.values())))
+
+
+def _of_lost(attempts: list) -> list:
+    """A sentence about ledger.Attempts whose files are gone; none if there are none."""
+    if not attempts:
+        return []
+    named = ", ".join(f"{each.producer:05d}-{each.attempt:05d}" for each in attempts)
+    return [
+        f"_attempts of the ledger lacks {named}, so nobody knows what was acknowledged to those"
+    ]
 
 
 def _forgot(delivery: continuity.Delivery) -> bool:

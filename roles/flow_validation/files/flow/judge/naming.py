@@ -29,6 +29,7 @@ class Named:
     hurt: set  # partitions that were looked at record by record
     touched: set = field(default_factory=set)  # those of them in which something is wrong
     others: int = 0  # records of others between those of the run, in a topic that is shared
+    places: dict = field(default_factory=dict)  # check id -> all partitions of its violations
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,11 @@ class Naming:
             mixed = hurt & runs.disordered(known)
         found = {name: verdict.Check(name) for name in (*checks.EXACT, "gap")}
         touched: set = set()
+        named_at: dict = {}
 
         def note(name: str, violations) -> None:
             found[name], where = tally(name, violations)
+            named_at[name] = where
             touched.update(where)
 
         told = self._frame(hurt)
@@ -86,7 +89,7 @@ class Naming:
         if untouched:
             elsewhere, _where = tally("order", checks.displaced(_of(records, untouched), told))
             found["order"] = _together(found["order"], elsewhere)
-        return Named(found, resent, hurt, touched, others)
+        return Named(found, resent, hurt, touched, others, named_at)
 
     def _rows_of(self, partitions: set) -> list:
         return [row for row in self.rows if row.partition in partitions]

@@ -132,41 +132,103 @@ class Standing:
     min_isr: Optional[int]
 
 
+@dataclass(frozen=True)
+class Durability:
+    """What is held against the cluster, and sentences about what stays open."""
+
+    check: Check
+    unclear: list
+
+
 def durability(
     standings: Sequence[Standing],
     planned_replication: int,
     planned_min_isr: int,
     registered: Optional[Collection[int]] = None,
-) -> Check:
-    """At each moment every partition has the planned number of replicas, and the effective min ISR is
-    at least the planned one. What is the same at two moments is told once.
+    moving: Optional[Collection[int]] = (),
+    known: Collection[int] = (),
+) -> Durability:
+    """At each moment every partition has the planned number of replicas (0: nobody planned any, then it
+    stays what it was), at least min.insync.replicas of them are in sync, and that is at least the planned
+    one. What is the same at two moments is told once.
 
     registered: brokers that are there at the last moment; then each replica on one of them must be in
-    sync. Those of brokers that are down are no finding of this check (see `out_of_sync`).
+    sync. Replicas of brokers that are down stay open, and so do brokers that are `known` from before and
+    not there any more.
+    moving: partitions whose replicas are being reassigned at the last moment, None if nobody could say.
+    Their replicas are more for a while, and the new ones not in sync: that stays open. So does what was
+    only so at an earlier moment.
     """
     found: dict = {}
+    open_: dict = {}
+    last = standings[-1]
     for each in standings:
         for number, place in sorted(each.partitions.items()):
-            if len(place.replicas) != planned_replication:
+            too_many = len(place.replicas) > planned_replication > 0
+            if len(place.replicas) < planned_replication or (
+                too_many and each is last and moving is not None and number not in moving
+            ):
                 reason = f"{len(place.replicas)} replicas instead of {planned_replication}"
                 found.setdefault((number, reason), each.moment)
+            elif too_many:
+                open_.setdefault(_MORE if each is last else _WERE_MORE, set()).add(number)
+            if each.min_isr is not None and len(place.isr) < min(each.min_isr, len(place.replicas)):
+                reason = f"{len(place.isr)} replicas in sync, and {_MIN_ISR} is {each.min_isr}"
+                found.setdefault((number, reason), each.moment)
         if each.min_isr is not None and each.min_isr < planned_min_isr:
-            reason = (
-                f"effective min.insync.replicas is {each.min_isr}, planned is {planned_min_isr}"
-            )
+            reason = f"effective {_MIN_ISR} is {each.min_isr}, planned is {planned_min_isr}"
             found.setdefault((None, reason), each.moment)
-    if registered is not None:
-        last = standings[-1]
-        for number, behind in out_of_sync(last.partitions).items():
-            if present := sorted(set(behind) & set(registered)):
-                said = ", ".join(map(str, present))
-                reason = f"replicas on brokers {said}, which are there, are not in sync"
-                found.setdefault((number, reason), last.moment)
+    if not planned_replication:
+        for number, place in last.partitions.items():
+            was = standings[0].partitions.get(number, place)
+            if len(was.replicas) != len(place.replicas):
+                open_.setdefault(_OTHERS_MOVED, set()).add(number)
+    for number, behind in out_of_sync(last.partitions).items() if registered is not None else ():
+        present, absent = set(behind) & set(registered), set(behind) - set(registered)
+        if present and moving is not None and number not in moving:
+            said = ", ".join(map(str, sorted(present)))
+            reason = f"replicas on brokers {said}, which are there, are not in sync"
+            found.setdefault((number, reason), last.moment)
+        elif present:
+            open_.setdefault(_MORE, set()).add(number)
+        for broker in absent:
+            open_.setdefault(f"broker {broker}, which is down, has", set()).add(number)
     witnesses = [
         {**({} if n is None else {"partition": n}), "reason": f"{moment}: {reason}"}
         for (n, reason), moment in found.items()
     ]
-    return Check("durability", len(witnesses), witnesses)
+    unclear = _durability_sentences(open_, moving)
+    gone = sorted(set(known) - set(registered)) if registered is not None else []
+    unclear += [f"broker {n} was there when the run began, and is not any more" for n in gone]
+    return Durability(Check("durability", len(witnesses), witnesses), unclear)
+
+
+_MIN_ISR = "min.insync.replicas"
+_MORE, _WERE_MORE, _OTHERS_MOVED = "more", "were more", "others moved"
+
+
+def _durability_sentences(open_: dict, moving: Optional[Collection[int]]) -> list:
+    """open_: what -> partitions of which that stays open."""
+    found = []
+    for what, numbers in sorted(open_.items()):
+        named = f"partition{'s' * (len(numbers) > 1)} {', '.join(map(str, sorted(numbers)))}"
+        if what == _MORE and moving is None:
+            found.append(
+                f"{named} may be being reassigned, which the job could not ask for, so their replicas are"
+                " not judged; allow its principal Describe on the cluster"
+            )
+        elif what == _MORE:
+            found.append(
+                f"{named} are being reassigned, so their replicas are not judged; verify again when that"
+                " is over"
+            )
+        elif what == _WERE_MORE:
+            found.append(f"{named} had more replicas than planned, as while they are reassigned")
+        elif what == _OTHERS_MOVED:
+            found.append(f"{named} had another number of replicas before the first write")
+        else:
+            found.append(f"{what} replicas of {named} that are not in sync")
+    return found
 
 
 def out_of_sync(partitions: dict) -> dict:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import Iterator
+from typing import Iterator, Optional
 
 from flow.messages.failure import CannotRun
 
@@ -67,6 +67,18 @@ def consumer(spark, servers: str, client: dict) -> Iterator[tuple]:
 def answer(jvm, future, timeout: float):
     """What a KafkaFuture yields within `timeout` seconds."""
     return future.get(int(timeout), jvm.java.util.concurrent.TimeUnit.SECONDS)
+
+
+def reassigned(spark, servers: str, client: dict, topic: str, timeout: float) -> Optional[set]:
+    """Partitions of the topic whose replicas are being reassigned now; None where nobody could say: Java
+    is out of reach, there was no answer, or the principal may not Describe the cluster.
+    """
+    try:
+        with opened(spark, servers, client) as (jvm, admin):
+            there = answer(jvm, admin.listPartitionReassignments().reassignments(), timeout)
+            return {each.partition() for each in there.keySet() if each.topic() == topic}
+    except CannotRun:
+        return None
 
 
 class Reassigning:

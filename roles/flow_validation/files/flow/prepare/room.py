@@ -125,6 +125,24 @@ def disks(spark, servers: str, client: dict, topic: str, replicas: dict, timeout
         ]
 
 
+def sizes(spark, servers: str, client: dict, topic: str, replicas: dict, timeout: float) -> dict:
+    """partition -> bytes of its largest replica on a disk, as `disks`. The argument `replicas`, too."""
+    with java_admin.opened(spark, servers, client) as (jvm, admin):
+        brokers = jvm.java.util.ArrayList()
+        for broker in sorted({broker for each in replicas.values() for broker in each}):
+            brokers.add(broker)
+        told = java_admin.answer(jvm, admin.describeLogDirs(brokers).allDescriptions(), timeout)
+        found: dict = {}
+        for directories in told.values():
+            for directory in directories.values():
+                held = directory.replicaInfos()
+                for number in replicas:
+                    info = held.get(jvm.org.apache.kafka.common.TopicPartition(topic, number))
+                    if info is not None:
+                        found[number] = max(found.get(number, 0), info.size())
+        return found
+
+
 def _of_broker(jvm, broker: int, directories, topic: str, replicas: dict) -> list:
     here = [number for number, brokers in replicas.items() if broker in brokers]
     result = []

@@ -28,6 +28,8 @@ def conclude(judging: Judge, results: Results) -> int:
     counts = _counts(plan, rows, results)
     open_producers = ledger.unfinished(rows, plan.partitions, plan.producers, plan.records)
     unclear = _unclear(plan, rows, results, open_producers)
+    if open_producers:
+        unclear += _most_frequent(ledger.errors(judging.attempts))
     kind, passed = verdict.decide(results.checks, counts, open_producers, unclear)
     unclear = [*verdict.unfinished(counts, open_producers), *unclear]
     found = [with_topic(check.to_json(), plan.topic) for check in results.checks]
@@ -88,6 +90,14 @@ def _unclear(plan: files.Plan, rows: list, results: Results, open_producers: Any
     if open_producers and plan.produce_error:
         unclear.append(f"the produce step was broken off: {plan.produce_error}")
     return unclear
+
+
+def _most_frequent(errors: dict) -> list:
+    """A sentence about what the clients complained of most (error name -> times), if they did at all."""
+    if not errors:
+        return []
+    name, times = max(errors.items(), key=lambda each: (each[1], each[0]))
+    return [f"the most frequent error of the producers was {name} ({times:,} times)"]
 
 
 def _accusation(plan: files.Plan, results: Results, found: list, unclear: list) -> str:

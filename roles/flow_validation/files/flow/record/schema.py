@@ -77,13 +77,16 @@ def beside(run_id: bytes, sequence: int) -> tuple:
     return kinds.get(sequence % BESIDE_ROUND // BESIDE_EVERY, (None, None))
 
 
-def as_sent(run_id_hex: str, keeps_time: bool) -> str:
+def as_sent(run_id_hex: str, appended: tuple = ()) -> str:
     """The expression of `beside`, over the sequence that stands in for {sequence}: whether key, headers
-    and timestamp are those that were sent. `keeps_time`: the topic keeps the producers' timestamps.
+    and timestamp are those that were sent. `appended`: of a topic that keeps the time of appending instead
+    of the producers', from when to when that was possible (seconds since 1970).
     """
     one = "size(headers) = 1 and headers[0].key ="
-    times = "true"
-    if keeps_time:
+    if appended:
+        first, last = (int(each * 1_000_000) for each in appended)
+        times = f"timestampType = 1 and unix_micros(timestamp) between {first}L and {last}L"
+    else:
         times = (
             "timestampType = 0 and cast(unix_micros(timestamp) as binary) = substring(value, 41, 8)"
         )
