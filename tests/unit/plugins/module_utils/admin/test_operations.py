@@ -537,6 +537,9 @@ DEPLOYED_DOWN = {"deployed": True, "running": False}
          ["ZooKeeper: started: z1; ran already: z2", "Kafka: started: k1"], False),
         ([host_of_run("k1", "kafka", {"deployed": True, "running": True})],
          ["Kafka: ran already: k1", "There was nothing to start."], False),
+        # its service manager was faster
+        ([host_of_run("k1", "kafka", DEPLOYED_DOWN, {"changed": False, "running": True})],
+         ["Kafka: ran already: k1", "There was nothing to start."], False),
         ([host_of_run("k1", "kafka", {"deployed": False, "running": False})],
          ["Kafka: not deployed: k1", "There was nothing to start."], True),
         ([host_of_run("k1", "kafka", {"deployed": False, "running": False}),
