@@ -13,8 +13,9 @@ author: kafkaops.cluster contributors (@kafkaops)
 description:
   - Takes the lock of each cluster of the play on all of its hosts, those outside of C(--limit), too, in the name of the process of
     C(ansible-playbook). Of two runs that start at once, one gets it.
-  - A lock that a killed run has left is taken over if this machine can see that its process is gone. Another one is refused, unless
-    C(kafkaops_break_lock) names its holder.
+  - Who holds the lock of the same instances on a host under another name of the cluster holds this one, too.
+  - A lock that a killed run has left is taken over if this machine can see that its process is gone, also with a boot before this
+    one. Another one is refused, unless C(kafkaops_break_lock) names its holder.
   - Use the playbooks C(phases/lock.yml) and C(phases/unlock.yml), which run the phases in the right order.
 options:
   phase:
