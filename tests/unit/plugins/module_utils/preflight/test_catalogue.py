@@ -129,10 +129,14 @@ def test_the_contract_is_kept():
     assert {check.level for check in catalogue().values()} <= set(LEVELS)
 
 
+# Of the disk of one host, whatever their family.
+OF_DISKS = {"identity.broken_meta", "quorum.lost_vote"}
+
+
 def test_what_concerns_the_cluster_is_never_a_matter_of_one_host():
     of_hosts = {check.id for check in catalogue().values() if check.concerns == HOST}
     assert {check.concerns for check in catalogue().values()} == {HOST, "cluster"}
-    families = {check.partition(".")[0] for check in of_hosts - {"identity.broken_meta"}}
+    families = {check.partition(".")[0] for check in of_hosts - OF_DISKS}
     assert families == set("directories host java jvm memory ports space".split())
 
 
