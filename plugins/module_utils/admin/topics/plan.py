@@ -78,6 +78,9 @@ _FOREIGN_STATE = re.compile(
     r"|mm2-.*\.internal|.*-(changelog|repartition)"
 )
 
+# Of these a worker of Connect in distributed mode asks for cleanup.policy=compact, and one partition of the first.
+_OF_CONNECT = re.compile(r"connect-(configs|offsets|status)")
+
 
 def holds_state(name: str) -> bool:
     """Whether a topic looks like the state of Kafka, Connect, a mirror or a stream."""
@@ -240,6 +243,8 @@ def _plan_one(desired: DesiredTopic, snapshot: Snapshot, policy: TopicPolicy) ->
             _plan_deletion(one, current, snapshot, policy)
         return one
     _check_keys(one, desired, snapshot)
+    if desired.name not in policy.allow_internal:
+        _check_connect(one, desired, current)
     if current is None:
         _plan_creation(one, desired, snapshot)
     else:
@@ -259,6 +264,25 @@ def _check_keys(one: _TopicPlan, desired: DesiredTopic, snapshot: Snapshot) -> N
                 key,
                 desired.config[key],
             )
+
+
+def _check_connect(one: _TopicPlan, desired: DesiredTopic, current: Optional[Topic]) -> None:
+    """What a worker of Connect asks of its three topics when it starts; else it ends."""
+    if not _OF_CONNECT.fullmatch(desired.name):
+        return
+    remedy = f"if it is none of Connect's, name it in allow_internal: [{desired.name}]"
+    cleanup = desired.config.get("cleanup.policy") or "delete"
+    if current is not None:
+        cleanup = effective_after(current, desired.config, "cleanup.policy") or "compact"
+    if cleanup != "compact":
+        reason = "it looks like the state of Connect, of which age would delete connectors and their positions"
+        remedies = f"declare cleanup: compact; {remedy}"
+        one.refuse("topics.connect", reason, remedies, "cleanup.policy", cleanup)
+    partitions = desired.partitions or (len(current.partitions) if current else None)
+    if desired.name.endswith("-configs") and partitions != 1:
+        reason = "it looks like the configurations of Connect, whose order one partition keeps"
+        remedies = f"declare partitions: 1; {remedy}"
+        one.refuse("topics.connect", reason, remedies, "partitions", partitions or "default")
 
 
 def _plan_creation(one: _TopicPlan, desired: DesiredTopic, snapshot: Snapshot) -> None:

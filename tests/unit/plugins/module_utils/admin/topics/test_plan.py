@@ -96,7 +96,44 @@ def outcome(desired, snapshot, policy):
 
 
 THREE = topic("x")
+COMPACT = {"cleanup.policy": "compact"}
 CASES = [
+    (
+        "Connect's, as it wants them",
+        wish("connect-offsets", partitions=25, config=COMPACT),
+        *(cluster(), TopicPolicy(), ["create"], []),
+    ),
+    (
+        "Connect's, by age",
+        wish("connect-offsets", partitions=25),
+        *(cluster(), TopicPolicy(), [], ["topics.connect"]),
+    ),
+    (
+        "Connect's, by age, so wanted",
+        wish("connect-offsets", partitions=25),
+        *(cluster(), TopicPolicy(allow_internal=frozenset(["connect-offsets"])), ["create"], []),
+    ),
+    (
+        "Connect's configurations in many partitions",
+        wish("connect-configs", partitions=3, config=COMPACT),
+        *(cluster(), TopicPolicy(), [], ["topics.connect"]),
+    ),
+    (
+        "Connect's, there and by age",
+        wish("connect-status"),
+        *(cluster(topic("connect-status")), TopicPolicy(), [], ["topics.connect"]),
+    ),
+    (
+        "Connect's, there and well",
+        wish("connect-configs"),
+        *(cluster(topic("connect-configs", 1, cleanup_policy="compact")), TopicPolicy(), [], []),
+    ),
+    (
+        "Connect's, there and about to be by age",
+        wish("connect-status", config={"cleanup.policy": "delete"}),
+        *(cluster(topic("connect-status", cleanup_policy="compact")), CONSENT),
+        *([], ["topics.connect"]),
+    ),
     # what, desired, snapshot, policy, kinds, refusals
     ("new", wish(partitions=3, replication_factor=3), cluster(), TopicPolicy(), ["create"], []),
     ("new, brokers' defaults", wish(), cluster(), TopicPolicy(), ["create"], []),
@@ -548,7 +585,14 @@ CASES = [
         [],
         ["topics.protected"],
     ),
-    ("Connect's own, to create", wish("connect-offsets"), cluster(), CONSENT, ["create"], []),
+    (
+        "Connect's own, to create",
+        wish("connect-offsets", config=COMPACT),
+        cluster(),
+        CONSENT,
+        ["create"],
+        [],
+    ),
     ("collision", wish("a.b"), cluster(topic("a_b")), CONSENT, [], ["topics.collision"]),
 ]
 
