@@ -17,6 +17,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.cast import
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
     chosen,
     drill_of,
+    progress_lines,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import Seen
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import (
@@ -31,14 +32,15 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 
 
 def drill_names(text: str) -> Dict[str, Any]:
-    """Return {names, zookeeper, problem} of what -e drill=... names; see the documentation."""
+    """Return {names, zookeeper, progress, problem} of what -e drill=... names; see the documentation."""
     try:
         drills = chosen(text)
     except ProblemError as error:
-        return {"names": [], "zookeeper": [], "problem": str(error)}
+        return {"names": [], "zookeeper": [], "progress": {}, "problem": str(error)}
     return {
         "names": [each.name for each in drills],
         "zookeeper": [each.name for each in drills if each.hits_zookeeper],
+        "progress": progress_lines(drills),
         "problem": "",
     }
 

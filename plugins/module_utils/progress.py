@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, Optional, Union
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import write_atomically
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import approximate_duration
 
 LOOK_SECONDS = 1.0
 SAY_SECONDS = 10.0
@@ -106,6 +107,37 @@ def shown(path: str, emit: Callable[[str], None], every: float = SAY_SECONDS) ->
     finally:
         over.set()
         watcher.join()
+
+
+@contextlib.contextmanager
+def passing(
+    about_seconds: float, emit: Callable[[str], None], every: float = SAY_SECONDS
+) -> Iterator[None]:
+    """While the context is open, emit every `every` seconds how long it has been, and how long it takes about."""
+    over, progress = threading.Event(), Progress(emit=emit)
+
+    def say() -> None:
+        while not over.wait(every):
+            emit(time_left(progress.seconds(), about_seconds))
+
+    teller = threading.Thread(target=say, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()
+
+
+def time_left(seconds: float, about_seconds: float) -> str:
+    """What is said of work that has taken `seconds`, and takes about `about_seconds`."""
+    gone = f"{approximate_duration(seconds)} of about {approximate_duration(about_seconds)}"
+    left = about_seconds - seconds
+    return (
+        f"{gone}, {approximate_duration(left)} left"
+        if left >= 1
+        else f"{gone}; it takes longer here"
+    )
 
 
 def line_of(path: str) -> Optional[str]:

@@ -83,6 +83,10 @@ options:
     description: How long V(observe) lasts at most.
     type: float
     default: 1800.0
+  about_seconds:
+    description: About how long it takes. Then Ansible says every ten seconds how long is left; 0 for nothing.
+    type: float
+    default: 0.0
 extends_documentation_fragment:
   - kafkaops.cluster.kafka
   - kafkaops.cluster.attributes

@@ -72,6 +72,10 @@ options:
     description: C(unclean.leader.election.enable) of the topic.
     type: bool
     default: false
+  about_seconds:
+    description: About how long it takes. Then Ansible says every ten seconds how long is left; 0 for nothing.
+    type: float
+    default: 0.0
 extends_documentation_fragment:
   - kafkaops.cluster.kafka
   - kafkaops.cluster.attributes
@@ -150,6 +154,7 @@ OPTIONS: Dict[str, Any] = {
     "replicas": {"type": "int", "choices": [1, 3], "default": 3},
     "min_insync_replicas": {"type": "int", "choices": [1, 2], "default": 2},
     "unclean": {"type": "bool", "default": False},
+    "about_seconds": {"type": "float", "default": 0.0},
 }
 
 

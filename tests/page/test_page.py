@@ -304,6 +304,11 @@ def test_a_backlog_says_by_numbers_how_many_consumers_there_were(browser, width)
         ".map(s => s.querySelectorAll('.event').length)"
     )
     assert bands == [0, 4, 1, 1, 1]
+    edges = browser.ask(
+        "[...document.querySelectorAll('figure svg')].filter(s => s.getClientRects().length)"
+        ".map(s => [...s.querySelectorAll('.area ~ .edge')].length)"
+    )
+    assert edges == [2 * each for each in bands], "seen above a load that is steady"
     for plot, numbers in ((queue, {"1", "2", "3", "4"}), (grown, {"1"})):
         assert numbers <= {text["said"] for text in plot["texts"]}, "without colours, too"
         assert "waiting" in {text["said"] for text in plot["texts"]}

@@ -9,10 +9,11 @@ Private to this collection. `cast` says who is hit on a given cluster, `verdict`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import did_you_mean
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import refusal
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import approximate_duration
 
 ALL = "all"
 # Names of everything that a drill makes in a cluster begin so.
@@ -63,6 +64,8 @@ class Drill:
     proven: bool = False
     min_brokers: int = 1
     partitions: int = 1
+    # about how long it takes on a local cluster that has little else to do, for what is said before
+    seconds: float = 60.0
     # its groups are the topic with these behind; none: the topic's name alone
     members: Tuple[str, ...] = ("1", "2")
     # the judge inspects what has become of the records in this topic, behind the drill's own
@@ -107,6 +110,7 @@ class Drill:
             "proven": self.proven,
             "hits_broker": self.hits_broker,
             "hits_zookeeper": self.hits_zookeeper,
+            "seconds": self.seconds,
             "example": self.example,
             "inspected": f"{self.topic}-{self.inspected}" if self.inspected else "",
             "topic": self.topic,
@@ -128,6 +132,7 @@ DRILLS: Tuple[Drill, ...] = (
         10.0,
         proven=True,
         min_brokers=2,
+        seconds=70.0,
     ),
     Drill(
         "leader_killed",
@@ -139,6 +144,7 @@ DRILLS: Tuple[Drill, ...] = (
         _DEAD_SECONDS,
         proven=True,
         min_brokers=2,
+        seconds=65.0,
     ),
     Drill(
         "follower_killed",
@@ -150,6 +156,7 @@ DRILLS: Tuple[Drill, ...] = (
         _DEAD_SECONDS,
         proven=True,
         min_brokers=2,
+        seconds=65.0,
     ),
     Drill(
         "controller_killed",
@@ -161,6 +168,7 @@ DRILLS: Tuple[Drill, ...] = (
         _DEAD_SECONDS,
         proven=True,
         min_brokers=2,
+        seconds=65.0,
     ),
     Drill(
         "coordinator_lost",
@@ -172,6 +180,7 @@ DRILLS: Tuple[Drill, ...] = (
         _DEAD_SECONDS,
         proven=True,
         min_brokers=2,
+        seconds=65.0,
     ),
     Drill(
         "below_min_isr",
@@ -183,6 +192,7 @@ DRILLS: Tuple[Drill, ...] = (
         # as long as the replica is away
         120.0,
         min_brokers=2,
+        seconds=50.0,
     ),
     Drill(
         "consumer_killed",
@@ -194,6 +204,7 @@ DRILLS: Tuple[Drill, ...] = (
         SESSION_SECONDS + 15.0,
         partitions=4,
         members=(),
+        seconds=50.0,
     ),
     Drill(
         "consumer_closed",
@@ -205,6 +216,7 @@ DRILLS: Tuple[Drill, ...] = (
         SESSION_SECONDS * 0.8,
         partitions=4,
         members=(),
+        seconds=40.0,
     ),
     Drill(
         "topic_recreated",
@@ -214,6 +226,7 @@ DRILLS: Tuple[Drill, ...] = (
         "",
         "a group that was away reads all of the new topic",
         60.0,
+        seconds=20.0,
     ),
     Drill(
         "broadcast",
@@ -224,6 +237,7 @@ DRILLS: Tuple[Drill, ...] = (
         "each group gets all, once",
         10.0,
         members=("1", "2", "3", "4", "5"),
+        seconds=25.0,
     ),
     Drill(
         "task_queue",
@@ -235,6 +249,7 @@ DRILLS: Tuple[Drill, ...] = (
         60.0,
         partitions=3,
         members=(),
+        seconds=65.0,
     ),
     Drill(
         "commit_modes",
@@ -245,6 +260,7 @@ DRILLS: Tuple[Drill, ...] = (
         "before: some lost, none twice; after: none lost, some twice; automatic: counted",
         SESSION_SECONDS + 30.0,
         members=(AUTOMATIC, AFTER, BEFORE),
+        seconds=40.0,
     ),
     Drill(
         "exactly_once",
@@ -256,6 +272,7 @@ DRILLS: Tuple[Drill, ...] = (
         SESSION_SECONDS + 30.0,
         members=(TRANSACTIONAL, PLAIN),
         inspected=TRANSACTIONAL,
+        seconds=65.0,
     ),
     Drill(
         "partitions_grown",
@@ -267,6 +284,7 @@ DRILLS: Tuple[Drill, ...] = (
         60.0,
         partitions=2,
         members=(),
+        seconds=45.0,
     ),
     Drill(
         "zookeeper_quorum",
@@ -278,6 +296,7 @@ DRILLS: Tuple[Drill, ...] = (
         10.0,
         proven=True,
         min_brokers=2,
+        seconds=85.0,
     ),
 )
 _BY_NAME = {each.name: each for each in DRILLS}
@@ -344,6 +363,15 @@ def chosen(text: str) -> List[Drill]:
         )
     # those of ZooKeeper in a play of their own, which is the last
     return sorted((_BY_NAME[name] for name in names), key=lambda each: each.hits_zookeeper)
+
+
+def progress_lines(drills: Sequence[Drill]) -> Dict[str, str]:
+    """{name: the line that is said before it}: which one it is, and about how long this and the others take."""
+    found = {}
+    for number, each in enumerate(drills):
+        left = approximate_duration(sum(later.seconds for later in drills[number:]))
+        found[each.name] = f"drill {number + 1} of {len(drills)}, about {left} left"
+    return found
 
 
 def drill_lines() -> List[str]:

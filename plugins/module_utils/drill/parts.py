@@ -78,6 +78,7 @@ DRILL_OPTIONS: Dict[str, Any] = {
     "changes": {"type": "bool", "default": False},
     "beside": {"type": "int", "default": 0},
     "seconds": {"type": "float", "default": 1800.0},
+    "about_seconds": {"type": "float", "default": 0.0},
 }
 DRILL_RULES: Dict[str, Any] = {
     "required_if": [

@@ -259,6 +259,9 @@ def _bands(frame: Frame, events: Sequence[dict], start: int, whole: float, acros
         left, right = across(max(begin, 0)), across(min(end, whole))
         band = (left, frame.top, max(right - left, 2), frame.bottom - frame.top)
         shapes.append(_rect(*band, "event"))
+        # above what is drawn over the band, which would hide it where the load is steady
+        for side in (left, max(right, left + 2)):
+            labels.append(_line(side, frame.top, side, frame.bottom, "edge"))
         labels.append(_text((left + right) / 2, frame.top - 8, str(number), "middle", "over label"))
     return shapes, labels
 

@@ -53,6 +53,7 @@ svg .over { paint-order: stroke; stroke: var(--ground); stroke-width: 5px; }
 .halo { stroke: var(--ground); stroke-width: 4; } .mark { stroke: var(--ink); stroke-width: 1.5; }
 .m0 { stroke-dasharray: none; } .m1 { stroke-dasharray: 7 3; } .m2 { stroke-dasharray: 3 3; }
 .m3 { stroke-dasharray: 1 3; }
+.edge { stroke: var(--muted); stroke-dasharray: 2 3; }
 .event { fill: var(--line); stroke: var(--muted); stroke-dasharray: 2 3; }
 .change { stroke: var(--ink); stroke-width: 2; }
 .hatch { fill: var(--hatch); } .ground { fill: var(--ground); }

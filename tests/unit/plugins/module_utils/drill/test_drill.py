@@ -26,6 +26,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue i
     THROWN_AWAY,
     chosen,
     drill_of,
+    progress_lines,
     short_names,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
@@ -659,6 +660,14 @@ def test_drills_that_were_interrupted_are_told_with_what_they_had_done():
     assert any(line.startswith("leader_killed") for line in told)
     assert interrupted_lines({**kept, "over": True}, "x") == []
     assert interrupted_lines({"drills": []}, "x") == [], "of a release that did not say so"
+
+
+def test_before_each_drill_is_said_which_one_it_is_and_how_long_all_of_them_take():
+    told = progress_lines(chosen("broadcast,zookeeper_quorum,topic_recreated"))
+    assert list(told) == ["broadcast", "topic_recreated", "zookeeper_quorum"]
+    assert told["broadcast"] == "drill 1 of 3, about 2m 10s left"
+    assert told["zookeeper_quorum"] == "drill 3 of 3, about 1m 25s left"
+    assert all(each.seconds > 0 for each in DRILLS)
 
 
 def test_a_row_says_when_a_drill_has_done_it_itself():
