@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.local.drilling import drilled, kept
+from tests.local.support import LocalCluster
 from tests.local.watching import leftovers
 from tests.support import collection_finder
 from tests.support.outside import wait_until
@@ -150,3 +152,46 @@ def test_all_drills(cluster):
     assert rows["below_min_isr"]["seen"]["refused"]["NOT_ENOUGH_REPLICAS"] > 0
     proven = [row for row in rows.values() if "judge" in row["observed"]]
     assert len(proven) == sum(each.proven or bool(each.inspected) for each in DRILLS)
+
+
+@pytest.fixture
+def ill(next_offset, tmp_path):
+    """A cluster on which somebody has taken two of three replicas from the internal topic of groups."""
+    with LocalCluster(next_offset()) as running:
+        running.deploy()
+        drilled(running, "broadcast")
+        place = tmp_path / "one.json"
+        parts = running.partitions("__consumer_offsets")
+        moves = [
+            {"topic": "__consumer_offsets", "partition": number, "replicas": [leader]}
+            for number, (leader, _replicas, _isr) in parts.items()
+        ]
+        place.write_text(json.dumps({"version": 1, "partitions": moves}))
+        running.tool("kafka-reassign-partitions.sh", "--reassignment-json-file", place, "--execute")
+        topic = ("--entity-type", "topics", "--entity-name", "__consumer_offsets")
+        running.tool("kafka-configs.sh", *topic, "--alter", "--add-config", "min.insync.replicas=1")
+        wait_until(
+            lambda: all(
+                len(isr) == len(replicas) == 1
+                for _leader, replicas, isr in running.partitions("__consumer_offsets").values()
+            ),
+            180,
+            "one replica each",
+        )
+        yield running
+
+
+@pytest.mark.soak
+def test_groups_that_hang_on_one_broker_are_not_as_expected(ill):
+    """The gate refuses what would stop groups; who consents is told what was seen."""
+    run = ill.play("drill.yml", "-e", "drill=coordinator_kill", code=2, timeout=1200)
+    assert "gate.cannot_pass" in run.text and "__consumer_offsets" in run.text
+    (row,) = kept(ill)[-1]["drills"]
+    assert row["verdict"] == "open"
+    consent = ("-e", "kafka_accept_unavailable=__consumer_offsets")
+    run = ill.play("drill.yml", "-e", "drill=coordinator_kill", *consent, code=2, timeout=1200)
+    (row,) = kept(ill)[-1]["drills"]
+    assert row["verdict"] == "NOT as expected"
+    assert any("nobody else has coordinated" in each for each in row["wrong"]), row["wrong"]
+    assert any("1 replica" in each for each in row["wrong"]) and "1 replica" in run.text
+    comes_back(ill)

@@ -18,12 +18,14 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.answers import (
     snapshot_of,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.cast import partition_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
     NOT_ENOUGH,
     SESSION_SECONDS,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
+    GROUPS_TOPIC,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import Moment
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
@@ -281,11 +283,15 @@ class Reader:
 
 
 class Watch:
-    """Looks at a topic and the controller, and keeps each change as a Moment."""
+    """Looks at a topic and the controller, and keeps each change as a Moment.
 
-    def __init__(self, settings: Settings, topic: str):
+    `coordinators` are (when, who, replicas) of the partition that has the offsets of the group, at each change.
+    """
+
+    def __init__(self, settings: Settings, topic: str, group: str = ""):
         self.moments: List[Moment] = []
-        self._topic = topic
+        self.coordinators: List[Tuple[int, Optional[int], int]] = []
+        self._topic, self._group = topic, group
         self._admin = AdminClient(dict(settings))
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -300,6 +306,7 @@ class Watch:
     def _look(self) -> None:
         # without a name: with one, librdkafka's answer has no controller in some versions
         told = snapshot_of(self._admin.list_topics(timeout=1.0))
+        self._look_for_coordinator(told.topics.get(GROUPS_TOPIC))
         topic = told.topics.get(self._topic)
         if topic is None or not topic.partitions:
             return
@@ -307,6 +314,15 @@ class Watch:
         found = Moment(now_ms(), part.leader, frozenset(part.isr), told.controller)
         if not self.moments or not found.same(self.moments[-1]):
             self.moments.append(found)
+
+    def _look_for_coordinator(self, topic: Any) -> None:
+        if topic is None or not topic.partitions or not self._group:
+            return
+        number = partition_of(self._group, len(topic.partitions))
+        part = next(each for each in topic.partitions if each.id == number)
+        found = (part.leader, len(part.replicas))
+        if not self.coordinators or found != self.coordinators[-1][1:]:
+            self.coordinators.append((now_ms(), *found))
 
     def stop(self) -> None:
         """Look no more."""

@@ -123,7 +123,7 @@ def _observed(
 ) -> Dict[str, Any]:
     settings = librdkafka_settings(connection)
     with own_topics(connection, {asked.topic: asked.assignment}, asked.config):
-        watch = Watch(settings, asked.topic)
+        watch = Watch(settings, asked.topic, asked.groups[0])
         readers = [Reader(settings, asked.topic, group) for group in asked.groups]
         ticker = Ticker(settings, asked.topic, retry=asked.retry)
         beside = Beside(asked.program, settings, asked.topic) if asked.program else None
@@ -251,6 +251,7 @@ def seen_by(ticker: Ticker, readers: Sequence[Reader], watch: Watch, min_isr: in
         notes=(f"{ticker.retried} sent again",),
         measured={
             "commit_pause_ms": [_commit_pause(each) for each in readers],
+            "coordinators": [list(each) for each in watch.coordinators],
             "retried": ticker.retried,
         },
     )

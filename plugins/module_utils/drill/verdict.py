@@ -38,6 +38,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed im
     Seen,
     course,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
 
 AS_EXPECTED, NOT_EXPECTED, OPEN = "as expected", "NOT as expected", "open"
 COLUMNS = ("CASE", "DONE", "EXPECTED", "OBSERVED", "PAUSE", "VERDICT")
@@ -103,6 +104,7 @@ def judged(
     wrong = [
         *_records(chosen, seen),
         *_cluster(chosen, went),
+        *_coordinators(chosen, seen, fault_ms),
         *expectations.broken(drill.fault, seen),
         *_pause(chosen, seen),
     ]
@@ -227,6 +229,18 @@ def _cluster(chosen: Cast, went: Course) -> Iterator[str]:
         yield "the ISR never shrank, so nothing was tried"
     if not went.full_at_end:
         yield "the ISR is not full again"
+
+
+def _coordinators(chosen: Cast, seen: Seen, fault_ms: int) -> Iterator[str]:
+    """What is wrong with who has coordinated the group since its coordinator was lost."""
+    if chosen.drill.part != COORDINATOR:
+        return
+    found = seen.measured["coordinators"]
+    others = {who for at_ms, who, _replicas in found if at_ms > fault_ms} - {None, chosen.victim}
+    if not others:
+        replicas = found[-1][2] if found else 0
+        had = counted(replicas, "replica")
+        yield f"nobody else has coordinated the group: its offsets in __consumer_offsets have {had}"
 
 
 def _pause_ms(chosen: Cast, seen: Seen) -> Optional[int]:

@@ -363,7 +363,14 @@ MEASURED = {
         name: (GROUPS, {"example": {"lines": 41, "code": 0, "said": "", "missing": 0}})
         for name in ("leader_killed", "leader_stopped")
     },
-    "coordinator_lost": (GROUPS, {"commit_pause_ms": [900, 60]}),
+    # its coordinator is broker 1 or 2, whichever is hit
+    "coordinator_lost": (
+        GROUPS,
+        {
+            "commit_pause_ms": [900, 60],
+            "coordinators": [[50, 1, 3], [150, None, 3], [200, 4, 3], [400, 1, 3]],
+        },
+    ),
     "zookeeper_quorum": (
         GROUPS,
         {
@@ -501,6 +508,13 @@ WRONG = [
     ("controller_killed", lambda seen: without(seen, 0), "no other controller"),
     ("below_min_isr", lambda seen: replace(seen, refused={}), "no write was refused"),
     ("below_min_isr", lambda seen: replace(seen, unprotected=2), "2 writes were accepted"),
+    # internal topics with one replica: the group waits for the one broker
+    (
+        "coordinator_lost",
+        numbers(coordinators=[[50, 4, 1], [150, None, 1], [400, None, 1]]),
+        "nobody else has coordinated the group: its offsets in __consumer_offsets have 1 replica",
+    ),
+    ("coordinator_lost", numbers(coordinators=[]), "nobody else has coordinated"),
     ("consumer_killed", lambda seen: replace(seen, pause_ms=None), "never had all"),
     ("consumer_closed", lambda seen: replace(seen, pause_ms=10000), "is longer than 8 s"),
     (

@@ -72,5 +72,5 @@ def test_what_is_sent_again_is_counted(brokers, refused):
     wait_until(lambda: len(ticker.acknowledged) >= 60, 30, "it goes on")
     ticker.stop()
     assert len(ticker.acknowledged) == len(ticker.sent) and not ticker.refused
-    # each refused request had a record at least
-    assert (ticker.retried >= refused) if refused else ticker.retried == 0
+    # how many requests the records went in is chance
+    assert (ticker.retried > 0) == bool(refused)
