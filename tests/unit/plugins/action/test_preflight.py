@@ -207,8 +207,11 @@ def test_the_production_example_is_good_on_hosts_with_enough_disk():
     gathered = ground.gather_files(ROOT / "inventories" / "production", secrets="example")
     disks = {"kafka/log_dirs/%d/total_bytes" % index: 2**42 for index in (0, 1)}
     disks.update({"kafka/log_dirs/%d/free_bytes" % index: 2**42 for index in (0, 1)})
-    brokers = {"kafka%d.example.org" % number: disks for number in (1, 2, 3)}
-    verdict = ground.judge_gathered(gathered, facts=brokers, unprotected=True)
+    # The example's firewall is nftables.
+    host = {"firewall/firewalld": "", "firewall/nft": True}
+    facts = {f"zk{number}.example.org": host for number in (1, 2, 3)}
+    facts.update({f"kafka{number}.example.org": {**host, **disks} for number in (1, 2, 3)})
+    verdict = ground.judge_gathered(gathered, facts=facts, unprotected=True)
     assert [each.line() for each in verdict.findings] == []
 
 
@@ -216,6 +219,7 @@ def test_the_production_example_is_open_to_nobody_without_a_login():
     raws = ground.gather_files(ROOT / "inventories" / "production", secrets="example")[0]
     servers = [each.settings for each in raws if each.is_server]
     brokers = [each.settings for each in raws if each.is_broker]
+    assert {each["host_baseline_firewall"] for each in servers + brokers} == {"nftables"}
     assert {each["zookeeper_bind"] for each in servers} == {"10.0.0.11", "10.0.0.12", "10.0.0.13"}
     assert len(brokers) == 3
     for each in brokers:
