@@ -70,7 +70,7 @@ def test_a_drill_that_is_killed_is_undone_by_its_host():
             return [name for name in ADDRESSES if not main_process(host(name), "kafka")]
 
         try:
-            wait_until(lambda: stopped() or process.poll() is not None, 240, "a broker is stopped")
+            wait_until(lambda: stopped() or process.poll() is not None, 600, "a broker is stopped")
             assert process.poll() is None, "the drill was over before"
         finally:
             os.killpg(process.pid, signal.SIGKILL)
