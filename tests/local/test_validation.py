@@ -5,10 +5,14 @@
 from __future__ import annotations
 
 import json
+import re
+import textwrap
 from pathlib import Path
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
+
+from tests.local.support import CHECKOUT
 
 MINE = "validation-orders"
 ID = "flow_validation_inspect_id=string(key)"
@@ -79,6 +83,28 @@ def test_a_steady_run_is_judged_again_and_its_leftovers_go(either):
     assert own(either) == {mine}
     assert not Path(given).exists(), "the report of the kept topic went with it"
     assert found(either)["verdict"] == "pass", "the latest stays"
+
+
+def test_the_role_alone_judges_a_cluster_that_is_there(either, tmp_path):
+    """The play of the role's README, word for word but for the address."""
+    readme = (CHECKOUT / "roles" / "flow_validation" / "README.md").read_text(encoding="utf-8")
+    shown = re.search(r"^    - hosts: localhost\n(?:    .*\n)+", readme, re.M)[0]
+    theirs = "broker-1:9092,broker-2:9092"
+    assert theirs in shown
+    play = tmp_path / "play.yml"
+    play.write_text(textwrap.dedent(shown).replace(theirs, either.bootstrap_servers))
+    run = either.run(
+        [
+            str(either.python.with_name("ansible-playbook")),
+            str(play),
+            "-e",
+            f"flow_validation_reports_dir={tmp_path}",
+        ]
+        + ["-e", "flow_validation_records=2000"],
+    )
+    verdict = json.loads((tmp_path / "latest" / "verdict.json").read_text())
+    assert verdict["verdict"] == "pass" and verdict["counts"]["acked"] == 2000, run.text
+    assert not own(either)
 
 
 def test_a_topic_of_somebody_else_is_inspected(either):
