@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 import time
 from collections import Counter, defaultdict
 
 from confluent_kafka import Consumer, Producer, TopicPartition
+
+from tests.support.outside import wait_until
 
 
 class Traffic(threading.Thread):
@@ -109,3 +112,20 @@ class Traffic(threading.Thread):
     def lost(self):
         """Return the acknowledged records that cannot be read any more."""
         return sorted(self.acknowledged - set(self.read_back()))
+
+
+@contextlib.contextmanager
+def through(what, cluster, topic, whole):
+    """Write during a fault and its recovery, and print the pause; afterwards nothing acknowledged may be missing.
+
+    `whole`: waits until the cluster is. Yields the Traffic.
+    """
+    whole()
+    with Traffic(cluster, topic) as running:
+        wait_until(lambda: len(running.acknowledged) > 200, 60, "acknowledgements")
+        yield running
+        whole()
+        enough = len(running.acknowledged) + 200
+        wait_until(lambda: len(running.acknowledged) > enough, 120, "acknowledgements afterwards")
+    print(f"\n{what}: longest pause {running.longest_pause:.2f} s", flush=True)
+    assert not running.failed and running.lost() == []

@@ -14,7 +14,7 @@ from tests.support import node_containers
 from tests.support.node_containers import inside
 from tests.support.nodes import ADDRESSES, Cluster, host, main_process, three
 from tests.support.outside import ask_zookeeper, mode_of, wait_until
-from tests.support.traffic import Traffic
+from tests.support.traffic import through
 
 NODES = dict(enumerate(ADDRESSES, 1))
 SESSION_SECONDS = 18
@@ -43,18 +43,9 @@ def a_leader():
     return sorted(leaders - {controller})[0]
 
 
-@contextlib.contextmanager
 def traffic(what, topic="orders"):
-    """Write during a fault and its recovery; afterwards nothing acknowledged may be missing."""
-    whole()
-    with Traffic(cluster, topic) as running:
-        wait_until(lambda: len(running.acknowledged) > 200, 60, "acknowledgements")
-        yield running
-        whole()
-        enough = len(running.acknowledged) + 200
-        wait_until(lambda: len(running.acknowledged) > enough, 120, "acknowledgements afterwards")
-    print(f"\n{what}: longest pause {running.longest_pause:.2f} s", flush=True)
-    assert not running.failed and running.lost() == []
+    """Write to a topic during a fault and its recovery."""
+    return through(what, cluster, topic, whole)
 
 
 def kill(name, unit="kafka", signal="KILL"):

@@ -12,7 +12,7 @@ from tests.support import node_containers
 from tests.support.node_containers import inside
 from tests.support.nodes import ADDRESSES, Cluster, changed, host, main_process, play, state_of
 from tests.support.outside import wait_until
-from tests.support.traffic import Traffic
+from tests.support.traffic import through
 from tests.support.watching import cluster_is_whole, quorum_of
 
 NODES = dict(enumerate(ADDRESSES, 1))
@@ -49,16 +49,9 @@ def leaders():
 
 @contextlib.contextmanager
 def traffic(what):
-    """Write during a fault and its recovery; afterwards nothing acknowledged may be missing."""
-    whole()
-    with Traffic(cluster, TOPIC) as running:
-        wait_until(lambda: len(running.acknowledged) > 200, 60, "acknowledgements")
+    """Write during a fault and its recovery; the voters are the same afterwards."""
+    with through(what, cluster, TOPIC, whole) as running:
         yield running
-        whole()
-        enough = len(running.acknowledged) + 200
-        wait_until(lambda: len(running.acknowledged) > enough, 120, "acknowledgements afterwards")
-    print(f"\n{what}: longest pause {running.longest_pause:.2f} s", flush=True)
-    assert not running.failed and running.lost() == []
     assert quorum()["voters"] == [1, 2, 3]
 
 
