@@ -206,9 +206,12 @@ def product_defaults(product):
 def local_values(product):
     """Key -> value that we write for the first instance of the local cluster of three and three."""
     collection_finder.install()
-    from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration import (
-        kafka,
-        zookeeper,
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
+        broker_properties,
+        zookeeper_connect,
+    )
+    from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.zookeeper import (
+        zookeeper_properties,
     )
 
     servers = [
@@ -224,16 +227,16 @@ def local_values(product):
     home = "~/.local/share/kafkaops/clusters/local"
     if product == "zookeeper":
         data = f"{home}/zookeeper-1/data"
-        values = zookeeper.zookeeper_properties(servers, data, "", 2181, bind="127.0.0.1")
+        values = zookeeper_properties(servers, data, "", 2181, bind="127.0.0.1")
         values["server.N"] = values["server.1"] + " for N = 1"
         return values
     if product == "broker":
         listener = {"name": "LOCAL", "port": 9092, "protocol": "PLAINTEXT"}
-        return kafka.broker_properties(
+        return broker_properties(
             broker_id=1,
             listeners=[{**listener, "bind": "127.0.0.1", "advertised": "127.0.0.1"}],
             log_dirs=[f"{home}/kafka-1/data"],
-            zookeeper_connect=kafka.zookeeper_connect(servers, "/kafka"),
+            zookeeper_connect=zookeeper_connect(servers, "/kafka"),
             brokers=3,
         )
     return {}

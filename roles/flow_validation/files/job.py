@@ -41,7 +41,9 @@ def arguments(argv: list) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="job.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.error = lambda message: parser.exit(COULD_NOT_RUN, f"job.py: {message}\n")
+    parser.error = lambda message: parser.exit(  # type: ignore[method-assign]
+        COULD_NOT_RUN, f"job.py: {message}\n"
+    )
     _add_what_and_where(parser)
     _add_records(parser)
     _add_promises(parser)

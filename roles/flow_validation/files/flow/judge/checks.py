@@ -63,7 +63,7 @@ def writers(ledger: Iterable[Row]) -> dict:
     """
     seen: dict = {}
     for row in ledger:
-        if row.outcome == ACKED:
+        if row.outcome == ACKED and row.first_offset is not None:
             writer = (row.producer, row.attempt, row.first_offset - row.first_sequence)
             seen.setdefault(row.partition, set()).add(writer)
     return {partition: found.pop() for partition, found in seen.items() if len(found) == 1}
@@ -194,7 +194,7 @@ def suspicious(read: Iterable[Group], ledger: Iterable[Row], spans: dict) -> set
         rows = expected.get((group.partition, group.producer, group.attempt))
         if group.home != group.partition or rows is None or not _proven(group, rows):
             doubtful.add(group.partition)
-            if group.home in spans:
+            if group.home is not None and group.home in spans:
                 doubtful.add(group.home)
         else:
             seen.add((group.partition, group.producer, group.attempt))
@@ -214,6 +214,8 @@ def _proven(group: Group, rows: list) -> bool:
     It must hold all that was acknowledged, where it was acknowledged; the rest must be unknown.
     """
     first, last = group.first_sequence, group.last_sequence
+    if first is None or last is None:
+        return False
     if group.low_shift != group.high_shift or group.records != last - first + 1:
         return False
     acked = [r for r in rows if r.outcome == ACKED]

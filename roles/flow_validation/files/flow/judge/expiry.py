@@ -59,12 +59,13 @@ def left(rows: Iterable[Row], begins: Mapping[int, int]) -> List[Row]:
     """The ledger's rows without what was acknowledged before the first offset of `begins_later`."""
     kept = []
     for row in rows:
-        gone = begins.get(row.partition, 0) - (row.first_offset or 0) if row.outcome == ACKED else 0
+        at = row.first_offset or 0
+        gone = begins.get(row.partition, 0) - at if row.outcome == ACKED else 0
         if gone <= 0:
             kept.append(row)
         elif gone < row.records:
-            first = {"first_sequence": row.first_sequence + gone}
-            kept.append(replace(row, first_offset=row.first_offset + gone, **first))
+            sequence = row.first_sequence + gone
+            kept.append(replace(row, first_offset=at + gone, first_sequence=sequence))
     return kept
 
 

@@ -9,7 +9,7 @@ import sys
 import time
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Collection, Optional
+from typing import Any, Collection, Optional
 
 from flow.judge import checks, continuity, expiry, naming, reading, verdict
 from flow.messages import progress, stack_trace, stopping
@@ -72,15 +72,15 @@ class Judge:
     for_java: client settings for Spark; rows: the ledger; attempts: what it was made of.
     """
 
-    spark: object
-    options: object
+    spark: Any
+    options: Any
     plan: files.Plan
-    cluster: object
+    cluster: Any
     groups: continuity.Groups
     for_java: dict
     rows: list
     attempts: list
-    watch: object
+    watch: Any
 
     @property
     def _layout(self):
@@ -415,11 +415,12 @@ class Judge:
         plan, layout = self.plan, self._layout
         seconds = plan.produce_seconds or max((each.seconds for each in self.attempts), default=0.0)
         clock = timing.clock(plan.timestamp_type, seconds, plan.partitions, plan.records)
+        division: tuple = ()
         if layout:
             writing = transactions.writers(self.rows, layout)
             division = (layout.records, transactions.ABORT_EVERY)
         else:
-            writing, division = checks.writers(self.rows), ()
+            writing = checks.writers(self.rows)
         shape = (plan.run_id, plan.record_size)
 
         def confirmation(spans, check_crcs):

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field, replace
-from typing import Collection, Iterable, Iterator, Optional
+from typing import Any, Collection, Iterable, Iterator
 
 from flow.judge import checks, runs, verdict
-from flow.record import files, ledger, transactions
+from flow.record import files, ledger
 
 _WITNESS = ("partition", "offset", "producer", "attempt", "sequence", "records", "reason")
 _PLACES = ("duplicate", "order")  # checks of what is in `runs.disordered` partitions alone
@@ -38,11 +38,11 @@ class Naming:
     others may write to the topic, and in transactions.
     """
 
-    spark: object
+    spark: Any
     plan: files.Plan
     rows: list
     attempts: list
-    layout: Optional[transactions.Layout]
+    layout: Any  # transactions.Layout, or None
     shared: bool = False
 
     def named(self, records, doubtful: set, spans: dict, overwritten: Collection[int]) -> Named:

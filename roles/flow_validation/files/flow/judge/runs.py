@@ -39,6 +39,8 @@ class Run:
     @property
     def whole(self) -> bool:
         """Whether it has no hole: offsets differ, so as many sequences as they span are all of them."""
+        if self.first is None or self.last is None:
+            return False
         return self.home == self.partition and self.records == self.last - self.first + 1
 
 

@@ -183,8 +183,9 @@ def durability(
             was = standings[0].partitions.get(number, place)
             if len(was.replicas) != len(place.replicas):
                 open_.setdefault(_OTHERS_MOVED, set()).add(number)
+    there = set(registered or ())
     for number, behind in out_of_sync(last.partitions).items() if registered is not None else ():
-        present, absent = set(behind) & set(registered), set(behind) - set(registered)
+        present, absent = set(behind) & there, set(behind) - there
         if present and moving is not None and number not in moving:
             said = ", ".join(map(str, sorted(present)))
             reason = f"replicas on brokers {said}, which are there, are not in sync"

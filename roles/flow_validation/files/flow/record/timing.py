@@ -344,7 +344,7 @@ def _lane(number: int, buckets: Mapping[int, Bucket], bucket_ms: int) -> dict:
 
 
 def _latency(seen: Observed) -> Optional[dict]:
-    if not seen.latencies:
+    if not seen.latencies or seen.least_us is None or seen.most_us is None:
         return None
     every = seen.clock.sampled_every
     return _distribution(seen.latencies, every, seen.least_us / 1000, max(seen.most_us / 1000, 0.0))

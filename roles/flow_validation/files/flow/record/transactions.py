@@ -77,7 +77,7 @@ def writers(rows: Iterable[ledger.Row], layout: Layout) -> dict:
     doubtful = set()
     for row in rows:
         who = (row.producer, row.attempt)
-        if row.outcome == ACKED:
+        if row.outcome == ACKED and row.first_offset is not None:
             shift = row.first_offset - layout.place(row.first_sequence)
             seen.setdefault(row.partition, set()).add((*who, shift))
             if layout.number(row.first_sequence) != layout.number(row.last_sequence):

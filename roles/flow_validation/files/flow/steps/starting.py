@@ -9,7 +9,7 @@ import os
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Iterator
+from typing import Any, Iterator
 
 from flow.engine import executors, session
 from flow.messages import stopping
@@ -32,7 +32,7 @@ _RESULTS_BYTES = 2**18  # more than verdict, page and the rest take, of a few hu
 class Run:
     """What a mode works with; `settings`: librdkafka's, `for_java`: Kafka's Java client's."""
 
-    spark: object
+    spark: Any
     cluster: Cluster
     plan: files.Plan
     settings: dict
@@ -82,7 +82,7 @@ def started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool) -> I
                     known = files.load_plan(options.ledger)
                     refuse_topic(options, known)
                     _refuse_foreign(options, known, described.cluster_id)
-                made = plan.result() if plan else known
+                made: Any = plan.result() if plan else known
                 for_java = for_executors(spark, for_java, options.producers or made.partitions)
                 if executors.are_elsewhere(spark):
                     there = attempts_directory(options.ledger) if with_plan else None

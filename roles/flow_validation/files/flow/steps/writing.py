@@ -43,7 +43,9 @@ def write_records(run: Run, options, watch: Stopwatch) -> tuple:
     def one(number, _nothing):
         from pyspark import TaskContext
 
-        produce_task(task, number, TaskContext.get().taskAttemptId())
+        context = TaskContext.get()
+        assert context is not None  # this runs in a task
+        produce_task(task, number, context.taskAttemptId())
         return [number]
 
     def acknowledged() -> int:
