@@ -113,6 +113,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.fault impor
     Guarded,
     carry_out,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.managers import MANAGERS
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
     ServiceError,
 )
@@ -170,7 +171,7 @@ def main() -> None:
             "name": {"type": "str", "required": True},
             "state_dir": {"type": "path", "required": True},
             "drill": {"type": "str", "default": ""},
-            "manager": {"type": "str", "choices": ["systemd", "supervisor"]},
+            "manager": {"type": "str", "choices": list(MANAGERS)},
             "supervisor_dir": {"type": "path"},
             "config_dir": {"type": "path"},
             "lock": {

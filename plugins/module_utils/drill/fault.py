@@ -166,7 +166,8 @@ def _kill(name: str, state_dir: str, manager: Optional[ServiceManager]) -> int:
         os.kill(process.pid, signal.SIGKILL)
     wait_until(lambda: start_ticks(process.pid) != ticks, KILL_SECONDS)
     if manager is not None:
-        wait_until(lambda: not manager.stopping(name), KILL_SECONDS)
+        # its order may be queued still, and then it would start what has ended
+        wait_until(lambda: not manager.wants_running(name), KILL_SECONDS)
     return at_ms
 
 

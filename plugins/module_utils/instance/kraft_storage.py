@@ -105,7 +105,7 @@ def only_formatted(path: str) -> bool:
         inner = os.listdir(os.path.join(path, METADATA)) if METADATA in names else []
     except OSError:
         return False
-    return META in names <= FORMATTED and all(each.endswith(CHECKPOINT) for each in inner)
+    return META in names and names <= FORMATTED and all(each.endswith(CHECKPOINT) for each in inner)
 
 
 def begin_anew(node: Node) -> None:

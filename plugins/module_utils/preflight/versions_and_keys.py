@@ -388,7 +388,7 @@ def _refused_together(
     tiered = str(properties.get(REMOTE_SYSTEM, "")).lower() == "true"
     for each in contradictions(effective, tiered, was_remote=own.get(REMOTE) == "true"):
         # The one that is named is told; what was there before is not the inventory's.
-        key = each.key if each.key in topic.config else next(iter(sorted(topic.config)))
+        key = each.key if each.key in topic.config else min(topic.config)
         variable = f"kafka_topics[{topic.name}].config.{key}"
         value = each.value if key == each.key else topic.config[key]
         reason = each.reason if key == each.key else f"{each.key}={each.value}: {each.reason}"

@@ -322,29 +322,34 @@ def test_a_guard_leaves_the_cluster_of_the_next_playbook_alone_and_ends(tmp_path
     home = str(tmp_path / "throwaway")
     (tmp_path / "group_vars").mkdir()
     idle = [sys.executable, "-c", "import time; time.sleep(600)"]
-    with subprocess.Popen(idle) as playbook:
+    others = guards()
+    playbook = subprocess.Popen(idle)
+    try:
         prepare(home, playbook.pid, str(tmp_path / "group_vars"))
         guard(home, playbook.pid)
-        assert wait_until(lambda: len(guards(home)) == 1, 60)
+        assert wait_until(lambda: len(guards() - others) == 1, 60)
+        (mine,) = guards() - others
         # it has ended well, another one has begun, and the first one's process goes away only now
         assert removed(home, playbook.pid) == []
         prepare(home, os.getpid(), str(tmp_path / "group_vars"))
+    finally:
         playbook.kill()
-    assert wait_until(lambda: not guards(home), 60)
+        playbook.wait()
+    assert wait_until(lambda: mine not in guards(), 60)
     assert removed(home, os.getpid()) == [] and not os.path.exists(home)
 
 
-def guards(home):
-    """Processes like this one that have no parent of this session: guards, as they are forked from it."""
+def guards():
+    """Processes like this one of another session: guards, as they are forked from it, and those of other tests."""
     mine = [each.read_bytes() for each in [Path("/proc/self/cmdline")]]
-    found = []
+    found = set()
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and int(folder.name) != os.getpid():
             with contextlib.suppress(OSError):
                 if [(folder / "cmdline").read_bytes()] == mine and os.getsid(
                     int(folder.name)
                 ) != os.getsid(0):
-                    found.append(int(folder.name))
+                    found.add(int(folder.name))
     return found
 
 
