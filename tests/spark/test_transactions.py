@@ -10,6 +10,7 @@ import uuid
 
 import pytest
 from confluent_kafka import Producer
+from flow.messages.failure import CannotRun
 from flow.record import ledger, transactions
 from flow.record.ledger import Row
 from flow.record.schema import ABORTED, ACKED, FAILED, UNKNOWN
@@ -177,7 +178,8 @@ def test_a_dead_leader_and_a_second_run_in_the_same_topic(spark, cluster, tmp_pa
         assert not broker.running()
     finally:
         make_whole(cluster)
-    assert (accusations(verdict), code) == ([], 0)
+    # nothing is wrong, but a replica of each partition is on a broker that is down
+    assert (accusations(verdict), code) == ([], 2)
     counts = verdict["counts"]
     assert counts["acked"] + counts["aborted"] == 200_000 and counts["read"] == counts["acked"]
 
@@ -247,8 +249,8 @@ def test_transactions_that_begin_later_are_not_waited_for(cluster):
     assert transactions.still_open(ends, stable, 20) == [] and stable[0] >= ends[0] > 20
 
 
-def test_a_transaction_that_nobody_ends_is_named(spark, cluster, run, monkeypatch):
-    """Somebody else's: it hides from readers all that is committed behind it."""
+def test_a_long_transaction_of_others_is_named_and_accuses_nobody(spark, cluster, run, monkeypatch):
+    """It hides from readers all that is committed behind it, for as long as the brokers allow."""
     from flow.judge import judge
     from flow.prepare.cluster import Cluster
     from flow.steps import task
@@ -266,13 +268,10 @@ def test_a_transaction_that_nobody_ends_is_named(spark, cluster, run, monkeypatc
     other.flush(30)
     try:
         more = ["--transactional", f"--topic={topic}", "--records=3000", "--delivery-timeout=3"]
-        code, verdict = run("run", *more, "--timeout=3")
+        with pytest.raises(CannotRun) as refused:
+            run("run", *more, "--timeout=3")
     finally:
         other.abort_transaction(30)
-    assert code == 1 and "atomicity" in accusations(verdict)
-    first = witnesses(verdict, "atomicity")[0]
-    assert (first["partition"], first["offset"]) == (1, 0)
-    assert "still open after 5 s" in first["reason"]
-    # that is why: not one of them can be read
-    (loss,) = [check for check in verdict["checks"] if check["id"] == "loss"]
-    assert {each["partition"] for each in loss["witnesses"]} == {1}
+    said = str(refused.value)
+    assert "begins at offset 0 of partition 1 is open after 5 s" in said, said
+    assert "let a transaction take 900 s" in said and "job.py verify --ledger " in said
