@@ -172,7 +172,8 @@ def _kill(name: str, state_dir: str, manager: Optional[ServiceManager]) -> int:
 
 
 def _noted(path: str) -> str:
-    return "unknown" if _note(path) is None else str((_note(path) or {}).get("drill") or "")
+    note = _note(path)
+    return "unknown" if note is None else str(note.get("drill") or "")
 
 
 def _token(path: str) -> str:

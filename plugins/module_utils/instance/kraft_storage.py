@@ -113,13 +113,18 @@ def begin_anew(node: Node) -> None:
 
     `meta.properties` goes last: a run that is killed between leaves what is taken away again.
     """
-    if not (node.anew and all(map(only_formatted, _existing(node.log_dirs)))):
+    if not _is_afresh(node):
         return
     for path in _existing(node.log_dirs):
         shutil.rmtree(os.path.join(path, METADATA), ignore_errors=True)
         for name in ("bootstrap.checkpoint", META):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(path, name))
+
+
+def _is_afresh(node: Node) -> bool:
+    """Whether what an earlier format has written counts for nothing."""
+    return node.anew and all(map(only_formatted, _existing(node.log_dirs)))
 
 
 def _existing(log_dirs: Sequence[str]) -> List[str]:
@@ -134,7 +139,7 @@ def unformatted(node: Node, found: Mapping[str, Optional[Mapping[str, str]]]) ->
     """
     wanted = {"cluster.id": node.cluster_id, "node.id": str(node.node_id)}
     left = []
-    afresh = node.anew and all(map(only_formatted, _existing(node.log_dirs)))
+    afresh = _is_afresh(node)
     for path, meta in found.items():
         if meta is None:
             left.append(path)

@@ -21,23 +21,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner impo
     reconcile,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+from tests.support.still_time import Time
 
 A = Change("create", "a", {}, {"n": 1})
 B = Change("create", "b", {}, {"n": 2})
 AWAY = AdminError(Problem("cluster.read", "no answer", "wait", ("h:1",)), reachable=False)
-
-
-class Time:
-    """A clock that only moves when somebody sleeps."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def clock(self):
-        return self.now
-
-    def sleep(self, seconds):
-        self.now += seconds
 
 
 class Fake(Resource):

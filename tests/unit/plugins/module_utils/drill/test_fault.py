@@ -24,23 +24,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_
     ServiceError,
 )
 from tests.support.outside import wait_until
+from tests.support.still_time import Time
 from tests.unit.plugins.module_utils.instance.test_service_manager import (  # noqa: F401
     bench,
     host,
 )
-
-
-class Time:
-    """A clock that only pauses move."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def clock(self):
-        return self.now
-
-    def sleep(self, seconds):
-        self.now += seconds
 
 
 class Manager:
