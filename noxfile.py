@@ -45,6 +45,8 @@ CI_DEFINITIONS = (
 NO_TESTS = 5  # pytest's exit code when nothing was collected or selected
 # pytest names the tests that take long: who wants the suite to be shorter begins there.
 SLOWEST = ("--durations=25", "--durations-min=5")
+# A test that hangs ends its part, and shows where each thread stands; else it ends the whole run, and nobody knows why.
+HANGS = ("-o", "faulthandler_timeout=900", "-o", "faulthandler_exit_on_timeout=true")
 
 nox.options.default_venv_backend = "none"
 nox.options.stop_on_first_error = False
@@ -147,7 +149,8 @@ def run_pytest(session, folder, java=True, marker="not soak"):
             skip(session, f"no Java {JAVA_RANGE[0]} to {JAVA_RANGE[-1]}")
         marker = ["-m", "soak" if soak else marker]
         codes = [0, NO_TESTS] if soak else [0]
-        command = ["python", "-m", "pytest", folder, *marker, *SLOWEST, *arguments]
+        hangs = () if soak else HANGS
+        command = ["python", "-m", "pytest", folder, *marker, *SLOWEST, *hangs, *arguments]
         session.run(*command, env=env, success_codes=codes, external=True)
 
 

@@ -65,13 +65,13 @@ fi
 
 # Three lanes. Two need about a core each, and wait a lot: what has nodes and clusters of modules, and what has Spark
 # and local clusters. One more of their kind would slow all of them down, until deadlines are missed. The third has what
-# only computes, begins with what tells quickly, and takes the time that the others leave. Each that ends takes from the
-# third what nobody has begun. What is measured has the machine for itself.
+# only computes and a user's first hour, begins with what tells quickly, and takes the time that the others leave. Each
+# that ends takes from the third what nobody has begun. What is measured has the machine for itself.
 quick=() short=() nodes=() clusters=() last=()
 for part in "${chosen[@]}"; do
     case $part in
         static | unit | sanity) quick+=("$part") ;;
-        molecule | state | topics | quickstart) nodes+=("$part") ;;
+        molecule | state | topics) nodes+=("$part") ;;
         spark | local | rolls) clusters+=("$part") ;;
         smoke | bench) last+=("$part") ;;
         *) short+=("$part") ;;
