@@ -28,6 +28,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.invento
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     Member,
     Raw,
+    is_wanted,
     read_member,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
@@ -90,8 +91,12 @@ def _members(
     members = []
     apart = inventory.controllers(task_vars["inventory_hostname"])
     for name in sorted(apart.union(*names.values())):
+        is_server = name in names["zookeeper"]
+        runs_kafka = name in names["kafka"] or name in apart
+        # an expression for brokers may need what a server of ZooKeeper does not have
+        wanted = [each for each in VARIABLES if is_wanted(each, runs_kafka, is_server)]
         try:
-            settings = inventory.evaluated(name, VARIABLES)
+            settings = inventory.evaluated(name, wanted)
         except AnsibleError as error:
             reason = f"its variables cannot be evaluated: {first_line(error)}"
             remedy = "define what the expression needs, or write the value plainly"
@@ -99,7 +104,7 @@ def _members(
             continue
         quorum = task_vars["groups"].get(str(settings.get("kafka_controllers_group")), [])
         raw = Raw(
-            *(name, name in names["kafka"], name in names["zookeeper"], settings),
+            *(name, name in names["kafka"], is_server, settings),
             controllers=tuple(map(str, quorum)),
         )
         member, findings = read_member(raw)

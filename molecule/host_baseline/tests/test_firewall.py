@@ -5,11 +5,11 @@ and a ZooKeeper server."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 
 import pytest
 
+from tests.support import firewalls
 from tests.support.node_containers import begin, inside, wait_for
 from tests.support.nodes import ADDRESSES, CHECKOUT, changed, host, listening, play
 
@@ -35,35 +35,21 @@ while True:
     for key, _events in waiting.select():
         key.fileobj.accept()[0].close()
 """
-CONNECT = """
-import socket
-try:
-    socket.create_connection(("{address}", {port}), timeout=3).close()
-    print("open")
-except TimeoutError:
-    print("dropped")
-except OSError:
-    print("refused")
-"""
 
 
 def ours(name):
     """Return the name of what is ours in a node's firewall."""
-    return f"kafkaops-{hashlib.sha1(f'firewalled/{name}'.encode()).hexdigest()[:8]}"
+    return firewalls.name_of("firewalled", name)
 
 
 def tried(source, target, port):
     """Return what a node sees of another one's port: open, refused or dropped."""
-    program = CONNECT.format(address=ADDRESSES[target], port=port)
-    return inside(source, f"python3 - <<'PROGRAM'\n{program}\nPROGRAM").strip()
+    return firewalls.tried(source, ADDRESSES[target], port)
 
 
 def ruleset(name):
     """Return what the node's firewall says of our ports, as it prints it."""
-    command = f"nft list table inet {ours(name)}"
-    if name == FIREWALLD:
-        command = f"firewall-cmd --policy={ours(name)} --list-rich-rules"
-    return inside(name, command, check=False)
+    return firewalls.ruleset(name, ours(name), firewalld=name == FIREWALLD)
 
 
 def foreign(name):
