@@ -17,8 +17,11 @@ from tests.support.nodes import ADDRESSES, Cluster, changed, play
 
 FIREWALLD = "ko-node-3"
 # inventory name: node
-MEMBERS = {"ko-node-1": "ko-node-1", "ko-node-2": "ko-node-2"} | {
-    name: FIREWALLD for name in ("ko-node-3", "ko-node-3-second")
+MEMBERS = {
+    "ko-node-1": "ko-node-1",
+    "ko-node-2": "ko-node-2",
+    "ko-node-3": FIREWALLD,
+    "ko-node-3-second": FIREWALLD,
 }
 ZOOKEEPER, ELECTION, INSIDE, OUTSIDE = 12181, 13888, 19092, 19093
 MOVED = 19095
