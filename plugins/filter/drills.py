@@ -31,10 +31,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict imp
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 
 
-def drill_names(text: str) -> Dict[str, Any]:
+def drill_names(text: str, kraft: bool = False) -> Dict[str, Any]:
     """Return {names, zookeeper, progress, problem} of what -e drill=... names; see the documentation."""
     try:
-        drills = chosen(text)
+        drills = chosen(text, kraft)
     except ProblemError as error:
         return {"names": [], "zookeeper": [], "progress": {}, "problem": str(error)}
     return {
@@ -53,10 +53,13 @@ def drill_plan(
     servers: Optional[Mapping[Any, str]] = None,
 ) -> Dict[str, Any]:
     """Return who is hit, and what is said before; see the documentation."""
+    # metadata name any broker as the controller of a quorum
+    quorum = cluster.get("quorum") or {}
     plan = {
         "name": name,
         "brokers": [int(each["id"]) for each in cluster.get("brokers") or ()],
-        "controller": cluster.get("controller"),
+        "controller": quorum.get("leader") if quorum else cluster.get("controller"),
+        "voters": sorted(int(each["id"]) for each in quorum.get("voters") or ()),
         # of JSON, whose keys are texts
         "coordinators": {str(number): each for number, each in (coordinators or {}).items()},
         "ensemble": sorted(int(number) for number in servers or {}),
@@ -84,6 +87,7 @@ def _cast(plan: Mapping[str, Any]) -> Cast:
         plan["controller"],
         {int(number): each for number, each in plan["coordinators"].items()},
         plan["ensemble"],
+        plan["voters"],
     )
 
 

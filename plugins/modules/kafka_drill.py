@@ -75,6 +75,10 @@ options:
         says that what was away is back.
     type: bool
     default: false
+  quorum:
+    description: Whether the cluster is in KRaft mode. Then V(observe) asks the controllers which one leads them.
+    type: bool
+    default: false
   beside:
     description: A process. When it is gone, V(observe) ends, and what O(keep) has left is removed.
     type: int

@@ -20,6 +20,7 @@ import time
 
 import pytest
 
+from tests.local.drilling import drilled
 from tests.local.support import LocalCluster
 from tests.local.watching import led_by_others
 from tests.support.load import Load
@@ -34,7 +35,7 @@ KEY = "group.initial.rebalance.delay.ms"
 # A node of the quorum as the status shows it: id, part, records behind, last fetch.
 QUORUM_LINE = r"(\d)  +(leader|voter)  +\d+  +(?:-|[\d.]+ s ago)"
 # They change a cluster that runs, in ways that are not fit for a quorum yet.
-REFUSED = (*("scale_zookeeper", "drill"),)
+REFUSED = ("scale_zookeeper",)
 
 
 def quorum(cluster):
@@ -368,6 +369,28 @@ def test_a_roll_with_and_without_the_guard(next_offset):
                 assert not any(waits.values()), waits
 
 
+def test_a_drill_kills_the_controller_that_leads(kraft):
+    """Not the broker that metadata name as the controller; another one is elected, and nothing is lost."""
+    kraft.deploy()
+    leader = quorum(kraft)["leader"]
+    rows = drilled(kraft, "controller_killed")
+    row = rows["controller_killed"]
+    assert row["done"] == f"{kraft.name_of(leader)} killed" and row["seen"]["lost"] == 0
+    led = [each["controller"] for each in row["seen"]["moments"]]
+    assert leader in led and led[-1] is not None and len(set(led) - {None}) > 1, led
+    run = kraft.play("drill.yml", "-e", "drill=zookeeper_kill", code=2)
+    assert "[drill.no_zookeeper]" in run.text
+
+
+@pytest.mark.soak
+def test_all_drills_of_a_cluster_without_zookeeper(kraft):
+    kraft.deploy()
+    rows = drilled(kraft, "all")
+    assert "zookeeper_quorum" not in rows and len(rows) > 10
+    for name, row in rows.items():
+        print(f"{name:<18} pause {row['pause_ms']} ms: {row['observed']}")
+
+
 def turn_of(cluster, name):
     """Seconds between the last SIGTERM and the registration after it, by the node's log."""
     log = (cluster.instance(name) / "logs" / "server.log").read_text()
@@ -387,7 +410,7 @@ def test_what_would_change_a_running_quorum_is_refused(kraft):
     kraft.deploy()
     processes = kraft.processes()
     for name in REFUSED:
-        run = kraft.play(f"{name}.yml", "-e", "broker=1", "-e", "drill=leader_kill", code=None)
+        run = kraft.play(f"{name}.yml", "-e", "broker=1", code=None)
         assert run.code != 0 and "[metadata.not_yet]" in run.text, f"{name}: {run.text}"
     assert kraft.processes() == processes
 

@@ -11,6 +11,7 @@ import re
 
 import pytest
 
+from tests.local.drilling import drilled
 from tests.local.support import LocalCluster
 from tests.local.test_kraft import KEY, TOPIC, metas, quorum
 from tests.support.load import Load
@@ -55,6 +56,8 @@ def test_controllers_on_nodes_of_their_own(next_offset, version):
         changed = {name for name, each in cluster.processes().items() if each != now[name]}
         assert changed == {cluster.name_of(standby)} and "PASS: " in run.text, run.text
 
+        _drill(cluster)
+
         # One dead controller is seen, and starts again.
         standby = cluster.name_of(min({101, 102, 103} - {quorum(cluster)["leader"]}))
         cluster.supervisorctl("stop", standby)
@@ -88,3 +91,12 @@ def _rolls_in_order(cluster, leader):
     assert load.watch.check() == names, load.watch.events
     assert not set(cluster.processes().values()) & set(now.values())
     assert cluster.deploy().changed() == 0
+
+
+def _drill(cluster):
+    """A controller that is no broker is killed: no replica is away, another controller leads."""
+    leader = quorum(cluster)["leader"]
+    row = drilled(cluster, "controller_killed")["controller_killed"]
+    assert row["done"] == f"{cluster.name_of(leader)} killed" and row["seen"]["lost"] == 0
+    assert len({tuple(each["isr"]) for each in row["seen"]["moments"]}) == 1
+    assert {each["controller"] for each in row["seen"]["moments"]} >= {leader}

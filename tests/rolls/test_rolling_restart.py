@@ -9,6 +9,7 @@ import pytest
 from tests.local.proof import labels, proven
 from tests.local.watching import changed, led_by_others
 from tests.support.outside import wait_until
+from tests.support.readers import commit
 from tests.support.watching import Watch, cluster_is_whole, metadata
 
 
@@ -59,6 +60,8 @@ def test_a_proof_that_cannot_begin_stops_everything_before_the_change(cluster):
 def test_a_broker_that_is_down_takes_part_in_the_proof_when_it_is_back(cluster):
     """So a run that was killed between a stop and a start goes on with a proof: its topic can spare the others."""
     wait_until(lambda: cluster_is_whole(cluster), 120, "whole before")
+    # the topic of groups has three replicas, and nobody can make it while a broker is down
+    commit({"bootstrap.servers": cluster.bootstrap_servers}, "somebody", {("orders", 0): 0})
     cluster.set_brokers({"queued.max.requests": 610})
     cluster.supervisorctl("stop", "kafka-3")
     wait_until(lambda: set(metadata(cluster).brokers) == {1, 2}, 120, "broker 3 is not registered")

@@ -43,7 +43,8 @@ class Cast:
 
     `assignment` is the topic's: for each partition its replicas, the preferred leader first. `groups` are
     those of the drill on this cluster. `servers`: ids of the ZooKeeper servers that are stopped, in their
-    order; before the last one the others have a quorum.
+    order; before the last one the others have a quorum. In KRaft mode the victim may be a controller that is
+    no broker, and so has no replica of the topic.
     """
 
     drill: Drill
@@ -53,11 +54,17 @@ class Cast:
     groups: Tuple[str, ...] = field(default=())
     servers: Tuple[int, ...] = ()
 
+    @property
+    def apart(self) -> bool:
+        """Whether the victim has no replica of the topic's first partition."""
+        return self.victim is not None and self.victim not in self.assignment[0]
+
     def to_dict(self) -> Dict[str, Any]:
         """As the playbook takes it."""
         return {
             **self.drill.to_dict(),
             "victim": self.victim,
+            "apart": self.apart,
             "assignment": [list(replicas) for replicas in self.assignment],
             "groups": list(self.groups or self.drill.groups),
             "servers": list(self.servers),
@@ -71,13 +78,14 @@ def cast(
     controller: Optional[int],
     coordinators: Optional[Mapping[int, Optional[int]]] = None,
     servers: Sequence[int] = (),
+    voters: Sequence[int] = (),
 ) -> Cast:
     """Who is hit, and where the topic lies.
 
     A leader or follower that is hit is not the controller, where another broker can be it: one thing
     at a time. `coordinators`: for each partition of the internal topic of groups, the broker that leads it;
-    `servers`: ids of all ZooKeeper servers. Raises ProblemError where the cluster has too few brokers or
-    servers, or where nobody coordinates.
+    `servers`: ids of all ZooKeeper servers; `voters`: of all controllers of a quorum, of which `controller` is
+    the leader. Raises ProblemError where the cluster has too few brokers or servers, or where nobody coordinates.
     """
     ids = sorted(set(brokers))
     if len(ids) < drill.min_brokers:
@@ -102,7 +110,8 @@ def cast(
         group, victim = _coordinated(drill, ids, controller, coordinators or {})
         groups = (group, *drill.groups[1:])
     elif drill.part == CONTROLLER:
-        victim = controller if controller in ids else ids[0]
+        victim = _active_controller(drill, controller, voters) if voters else controller
+        victim = victim if victim in (*ids, *voters) else ids[0]
     else:
         victim = next((each for each in ids if each != controller), ids[0])
     others = [each for each in ids if each != victim]
@@ -110,9 +119,25 @@ def cast(
     others.sort(key=lambda each: (each == controller, each))
     if drill.fault == STOP and drill.part != LEADER:
         return Cast(drill, victim, ((others[0], victim),), 2)
+    if victim not in ids:
+        return Cast(drill, victim, (tuple(others[:count]),), _min_isr(count))
     survivors = others[: count - 1]
     replicas = (victim, *survivors) if drill.part == LEADER else (*survivors, victim)
     return Cast(drill, victim, (replicas,), _min_isr(count), groups)
+
+
+def _active_controller(
+    drill: Drill, controller: Optional[int], voters: Sequence[int]
+) -> Optional[int]:
+    """The leader of a quorum that outlives it."""
+    if len(voters) < LEAST_SERVERS:
+        raise refusal(
+            "drill.too_few_servers",
+            f"drill={drill.name}",
+            f"it needs {LEAST_SERVERS} controllers, and {len(voters)} are there",
+            "run it on a larger quorum",
+        )
+    return controller
 
 
 def _without_quorum(drill: Drill, servers: Sequence[int]) -> Tuple[int, ...]:
@@ -186,13 +211,19 @@ _DOES = {
 }
 
 
+_KILLS_CONTROLLER = (
+    "kills controller {victim} ({host}) with SIGKILL; its service manager starts it again;"
+    " touches no broker"
+)
+
+
 def announced(chosen: Cast, host: str) -> List[str]:
     """What is said before a drill begins: what is done to whom, under which load, and what is expected.
 
     `host` is the victim's; of ZooKeeper servers their names stand in the inventory.
     """
     drill = chosen.drill
-    does = _DOES[drill.fault]
+    does = _KILLS_CONTROLLER if chosen.apart else _DOES[drill.fault]
     servers = ", ".join(map(str, chosen.servers))
     load = ", ".join(chosen.groups or drill.groups)
     lines = [

@@ -335,10 +335,11 @@ def short_names(name: str) -> List[str]:
     return found or [name]
 
 
-def chosen(text: str) -> List[Drill]:
+def chosen(text: str, kraft: bool = False) -> List[Drill]:
     """The drills that `name`, `a,b` or `all` names, in this order, each once; ZooKeeper's are the last.
 
-    Each may have its short name. Raises ProblemError, with all names that exist, for an unknown one or none.
+    Each may have its short name. With `kraft`, `all` is without those of ZooKeeper. Raises ProblemError, with all
+    names that exist, for an unknown one or none, and for one of ZooKeeper where there is none.
     """
     given = [part.strip() for part in str(text).split(",") if part.strip()]
     elsewhere = next((name for name in given if name in THROWN_AWAY), "")
@@ -351,7 +352,7 @@ def chosen(text: str) -> List[Drill]:
         )
     names = list(dict.fromkeys(SHORT.get(name, name) for name in given))
     if ALL in names:
-        names = list(_BY_NAME)
+        names = [each.name for each in DRILLS if not (kraft and each.hits_zookeeper)]
     unknown = [name for name in names if name not in _BY_NAME]
     if unknown or not names:
         hint = did_you_mean(unknown[0], [*_BY_NAME, *SHORT]) if unknown else ""
@@ -360,6 +361,14 @@ def chosen(text: str) -> List[Drill]:
             f"drill={text}",
             f"there is no such drill{hint}" if unknown else "no drill is named",
             f"choose of {', '.join(_BY_NAME)}; several with commas, or {ALL}",
+        )
+    nobody = [name for name in names if kraft and _BY_NAME[name].hits_zookeeper]
+    if nobody:
+        raise refusal(
+            "drill.no_zookeeper",
+            f"drill={text}",
+            f"{nobody[0]} stops ZooKeeper servers, and the cluster is in KRaft mode",
+            "leave it out; controller_killed kills the leader of the controllers",
         )
     # those of ZooKeeper in a play of their own, which is the last
     return sorted((_BY_NAME[name] for name in names), key=lambda each: each.hits_zookeeper)

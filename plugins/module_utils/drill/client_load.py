@@ -13,7 +13,7 @@ import contextlib
 import json
 import threading
 import time
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.answers import (
     snapshot_of,
@@ -286,12 +286,19 @@ class Watch:
     """Looks at a topic and the controller, and keeps each change as a Moment.
 
     `coordinators` are (when, who, replicas) of the partition that has the offsets of the group, at each change.
+    `controller` tells who leads a quorum, for which metadata name any broker.
     """
 
-    def __init__(self, settings: Settings, topic: str, group: str = ""):
+    def __init__(
+        self,
+        settings: Settings,
+        topic: str,
+        group: str = "",
+        controller: Optional[Callable[[], Optional[int]]] = None,
+    ):
         self.moments: List[Moment] = []
         self.coordinators: List[Tuple[int, Optional[int], int]] = []
-        self._topic, self._group = topic, group
+        self._topic, self._group, self._controller = topic, group, controller
         self._admin = AdminClient(dict(settings))
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -311,7 +318,8 @@ class Watch:
         if topic is None or not topic.partitions:
             return
         part = topic.partitions[0]
-        found = Moment(now_ms(), part.leader, frozenset(part.isr), told.controller)
+        controller = told.controller if self._controller is None else self._controller()
+        found = Moment(now_ms(), part.leader, frozenset(part.isr), controller)
         if not self.moments or not found.same(self.moments[-1]):
             self.moments.append(found)
 

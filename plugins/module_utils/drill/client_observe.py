@@ -16,10 +16,15 @@ import threading
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reading import (
+    ReadingClient,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settings import (
     librdkafka_settings,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quorum import NOBODY
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import PREFIX
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_changes import (
     Changes,
@@ -56,6 +61,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wa
 # What the playbook makes to end it, and what it looks at meanwhile.
 END, PROGRESS = "drill-end", "drill-progress.json"
 SAY_SECONDS = 0.3
+# How often the controllers are asked, and how long a broker may take to tell.
+QUORUM_LOOK_SECONDS, QUORUM_SECONDS = 0.2, 2.0
 # Lines of the example that writes, too: how often, and what their numbers begin with.
 BESIDE_SECONDS, BESIDE = 0.2, "example-"
 LEFT_SECONDS = 3600.0
@@ -67,7 +74,8 @@ class Watched:
 
     `retry`: whether the producer tries again what is refused. `changes`: whether the playbook asks for changes
     while ZooKeeper servers are away; then each partition but the first has a leader that can change.
-    `program`: the text of examples/producer.py, which then writes, too.
+    `program`: the text of examples/producer.py, which then writes, too. `quorum`: whether the cluster is in KRaft
+    mode, so that its controllers tell who leads them.
     """
 
     topic: str
@@ -80,6 +88,7 @@ class Watched:
     seconds: float = 1800.0
     changes: bool = False
     program: str = ""
+    quorum: bool = False
 
 
 def observe(connection: Connection, asked: Watched, alive: Callable[[int], bool]) -> Dict[str, Any]:
@@ -123,7 +132,8 @@ def _observed(
 ) -> Dict[str, Any]:
     settings = librdkafka_settings(connection)
     with own_topics(connection, {asked.topic: asked.assignment}, asked.config):
-        watch = Watch(settings, asked.topic, asked.groups[0])
+        quorum = QuorumWatch(connection) if asked.quorum else None
+        watch = Watch(settings, asked.topic, asked.groups[0], quorum.leader if quorum else None)
         readers = [Reader(settings, asked.topic, group) for group in asked.groups]
         ticker = Ticker(settings, asked.topic, retry=asked.retry)
         beside = Beside(asked.program, settings, asked.topic) if asked.program else None
@@ -151,6 +161,8 @@ def _observed(
             sent = {**ticker.sent_and_acknowledged, **(beside.sent if beside is not None else {})}
             wait_until(lambda: all(each.has(sent) for each in readers), ANSWER_SECONDS)
             watch.stop()
+            if quorum is not None:
+                quorum.stop()
             for each in readers:
                 each.close()
         min_isr = int(asked.config.get("min.insync.replicas", 1))
@@ -159,6 +171,38 @@ def _observed(
         if beside is not None:
             more = {**more, "example": beside.told(readers)}
         return replace(seen, measured={**seen.measured, **more}).to_dict()
+
+
+class QuorumWatch:
+    """Asks who leads the controllers of a KRaft cluster, beside the looks: while none is elected, nobody answers."""
+
+    def __init__(self, connection: Connection):
+        self._leader: Optional[int] = None
+        self._connection = replace(connection, timeout=QUORUM_SECONDS)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def leader(self) -> Optional[int]:
+        """Who led when somebody last answered; None before."""
+        return self._leader
+
+    def _run(self) -> None:
+        client = ReadingClient(self._connection)
+        try:
+            while not self._stop.is_set():
+                with contextlib.suppress(AdminError):
+                    told = client.fetch_quorum(())
+                    if told.leader != NOBODY:
+                        self._leader = told.leader
+                self._stop.wait(QUORUM_LOOK_SECONDS)
+        finally:
+            client.close()
+
+    def stop(self) -> None:
+        """Ask no more."""
+        self._stop.set()
+        self._thread.join(ANSWER_SECONDS)
 
 
 class Beside:
@@ -213,7 +257,7 @@ def _over(asked: Watched, alive: Callable[[int], bool], say: Callable[[], None])
 def _say(asked: Watched, ticker: Ticker, watch: Watch, changes: Changes) -> None:
     """Write how far it is: `away` counts sends that were answered since the ISR is not full.
 
-    `shrank` stays true: a broker may be back before anybody looks.
+    `shrank` stays true: a broker may be back before anybody looks; `elected`: whether another controller was.
     """
     everybody = set(asked.assignment[0])
     last = watch.moments[-1] if watch.moments else None
@@ -223,7 +267,13 @@ def _say(asked: Watched, ticker: Ticker, watch: Watch, changes: Changes) -> None
         away = sum(at_ms > last.at_ms for at_ms in answered)
     full = last is not None and last.isr == everybody
     shrank = any(each.isr != everybody for each in list(watch.moments))
-    told: Dict[str, Any] = {"away": away, "full": full, "shrank": shrank}
+    controllers = {each.controller for each in list(watch.moments)} - {None}
+    told: Dict[str, Any] = {
+        "away": away,
+        "full": full,
+        "shrank": shrank,
+        "elected": len(controllers) > 1,
+    }
     if asked.changes:
         told.update(changes.look())
     text = json_text({"answered": len(ticker.acknowledged), **told})

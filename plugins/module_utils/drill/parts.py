@@ -76,6 +76,7 @@ DRILL_OPTIONS: Dict[str, Any] = {
     "kill": {"type": "bool", "default": False},
     "keep": {"type": "bool", "default": False},
     "changes": {"type": "bool", "default": False},
+    "quorum": {"type": "bool", "default": False},
     "beside": {"type": "int", "default": 0},
     "seconds": {"type": "float", "default": 1800.0},
     "about_seconds": {"type": "float", "default": 0.0},
@@ -176,5 +177,6 @@ def _seen(connection: Connection, params: Mapping[str, Any]) -> Dict[str, Any]:
         params["seconds"],
         params["changes"],
         params["program"] or "",
+        params["quorum"],
     )
     return observe(connection, asked, lambda pid: start_ticks(pid) is not None)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import socket
-from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Set
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 
@@ -145,11 +145,15 @@ def unmet(
     the id of a server that is about to stop, it is none, but the others must have a quorum without it.
     `lists`: the lists of servers that are in effect while they change, each of which needs its quorum.
     `unmended`: servers that are sick and will be restarted later. Nothing is expected of them; where
-    there can be no quorum without them, it is enough that every server of `required` answers.
+    there can be no quorum without them, it is enough that every server of `required` answers. Without
+    `lists` nothing is expected of a server that nobody has in his list yet, since an ensemble that grew was
+    left half way: the others do not let it in.
     """
+    strangers = set() if lists else _in_no_list(states)
     lists = lists or [[state["id"] for state in states]]
     if required is None:
         required = {state["id"] for state in states} if stopping is None else ()
+    required = {*required} - strangers
     if stopping is None and any(len({*each} - {*unmended}) < _quorum(each) for each in lists):
         return [
             f"{_name(state)}: {state['error']}"
@@ -218,6 +222,14 @@ def verdict(missing: Sequence[str], stopping: int, cost: str = "") -> str:
     """Return one line about a server that is to stop: for check mode and plans."""
     told = f"may not stop yet: {'; '.join(missing)}" if missing else "may stop now"
     return f"server {stopping} {told}{'; ' if cost else ''}{cost}"
+
+
+def _in_no_list(states: Sequence[Mapping[str, Any]]) -> Set[int]:
+    """Return the ids of those that run without a quorum, and that the one leader does not have in its list."""
+    leaders = [each for each in states if not each["error"] and each["role"] == "leader"]
+    if len(leaders) != 1 or not leaders[0].get("listed"):
+        return set()
+    return {each["id"] for each in states if each["error"] == _NO_QUORUM} - {*leaders[0]["listed"]}
 
 
 def _quorum(members: Collection[Any]) -> int:

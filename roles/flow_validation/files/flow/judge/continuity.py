@@ -41,6 +41,16 @@ _COORDINATOR_MOVES = frozenset(
 )
 
 
+def _lets_commit(refused: str) -> str:
+    """What makes a group commit, by the name of the error that refused it."""
+    if "AUTHORIZATION" in refused:
+        return f"allow the job's principal to read groups {own_names.PREFIX}-*"
+    return (
+        "start the brokers that are down: the first group of a cluster needs as many as"
+        " offsets.topic.replication.factor, for __consumer_offsets is made then"
+    )
+
+
 @dataclass(frozen=True)
 class Delivery:
     """What one group was handed.
@@ -239,8 +249,8 @@ class Groups:
                 # a coordinator that is just being made, or moves, is found by asking again
                 if "AUTHORIZATION" in error.name() or time.monotonic() > deadline:
                     raise CannotRun(
-                        f"the consumer group {name} cannot commit: {error.str()}; allow the job's"
-                        f" principal to read groups {own_names.PREFIX}-*, or judge without groups"
+                        f"the consumer group {name} cannot commit: {error.str()};"
+                        f" {_lets_commit(error.name())}, or judge without groups"
                     )
                 time.sleep(0.2)
         finally:

@@ -230,6 +230,24 @@ def test_nothing_is_expected_of_servers_that_are_still_to_be_mended(states, aske
     assert told in reasons and bool(told) == bool(reasons), reasons
 
 
+@pytest.mark.parametrize(
+    "listed, asked, told",
+    [
+        # an ensemble that grew was left half way: the others do not let it in
+        ([1, 2, 3, 4], {"required": [5]}, ""),
+        ([1, 2, 3, 4], {}, ""),
+        ([1, 2, 3, 4, 5], {"required": [5]}, "server 5 at z:2181: it runs, but has no quorum"),
+        (None, {"required": [5]}, "server 5 at z:2181: it runs, but has no quorum"),
+        # whoever makes it grow says which lists there are, and waits for it
+        ([1, 2, 3, 4], {"required": [5], "lists": [[1, 2, 3, 4, 5]]}, "server 5 at z:2181"),
+    ],
+)
+def test_nothing_is_expected_of_a_server_that_is_in_nobodys_list(listed, asked, told):
+    leader = {**server(1, "leader", 3), "listed": listed}
+    reasons = "; ".join(unmet([leader, *FIVE[1:], LOOKING[4]], **asked))
+    assert told in reasons and bool(told) == bool(reasons), reasons
+
+
 def test_whose_stop_takes_nothing_away_says_so_itself():
     """One that cannot be reached may serve all the same."""
     assert says_it_does_not_serve(LOOKING, 2)

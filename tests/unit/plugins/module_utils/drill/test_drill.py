@@ -212,6 +212,72 @@ def test_too_few_servers_are_refused():
         cast(drill_of("zookeeper_quorum"), [1, 2, 3], 1, {}, [1])
 
 
+# -- KRaft: a quorum of controllers, some of which are brokers
+
+
+@pytest.mark.parametrize(
+    "voters, leader, victim, apart",
+    [
+        # both on each node, and a leader that is another one than metadata name
+        ((1, 2, 3), 2, 2, False),
+        ((101, 102, 103), 102, 102, True),
+        # one of the voters is a broker
+        ((1, 101, 102), 1, 1, False),
+        ((1, 101, 102), 101, 101, True),
+    ],
+)
+def test_the_leader_of_the_quorum_is_the_controller(voters, leader, victim, apart):
+    cluster = {
+        "brokers": [{"id": 1}, {"id": 2}, {"id": 3}],
+        "controller": 3,
+        "quorum": {"leader": leader, "voters": [{"id": each} for each in voters]},
+    }
+    hosts = {each: f"node-{each}" for each in (1, 2, 3, *voters)}
+    plan = drill_plan("controller_killed", cluster, hosts)
+    assert (plan["victim"], plan["host"], plan["apart"]) == (victim, f"node-{victim}", apart)
+    (replicas,) = plan["assignment"]
+    assert len(set(replicas)) == 3 and set(replicas) <= {1, 2, 3} and replicas[0] != victim
+    kind = "controller" if apart else "broker"
+    assert f"kills {kind} {victim} (node-{victim}) with SIGKILL" in "\n".join(plan["lines"])
+    # whoever else is hit is not the leader
+    assert drill_plan("leader_killed", cluster, hosts)["victim"] == (2 if leader == 1 else 1)
+
+
+@pytest.mark.parametrize("voters", [(1,), (1, 2)])
+def test_a_quorum_that_does_not_outlive_its_leader_is_refused(voters):
+    with pytest.raises(ProblemError, match=r"drill.too_few_servers.* 3 controllers"):
+        cast(drill_of("controller_killed"), [1, 2, 3], 1, {}, (), voters)
+
+
+def test_a_controller_apart_is_judged_by_the_election_alone():
+    play = cast(drill_of("controller_killed"), [1, 2, 3], 102, {}, (), (101, 102, 103))
+    everybody = frozenset(play.assignment[0])
+    leader = play.assignment[0][0]
+    before = Moment(900, leader, everybody, 102)
+
+    def wrong(*moments):
+        seen = Seen(9, 9, pause_ms=100, groups=(GroupSeen("g", 9),), moments=(before, *moments))
+        return judged(play, "controller-2", seen, 1000, PASSED, "").wrong
+
+    assert not wrong(Moment(1200, leader, everybody, 103))
+    assert "no other controller was elected" in " ".join(wrong())
+    assert "leadership moved" in " ".join(
+        wrong(Moment(1200, play.assignment[0][1], everybody, 103))
+    )
+
+
+@pytest.mark.parametrize("text", ["zookeeper_quorum", "leader_killed,zookeeper_kill"])
+def test_without_zookeeper_nobody_stops_its_servers(text):
+    with pytest.raises(ProblemError, match="drill.no_zookeeper"):
+        chosen(text, kraft=True)
+    assert chosen(text)[-1].hits_zookeeper
+
+
+def test_all_of_a_cluster_without_zookeeper():
+    names = [each.name for each in chosen("all", kraft=True)]
+    assert names == [each.name for each in DRILLS if not each.hits_zookeeper]
+
+
 def test_who_and_what_is_said_beforehand():
     brokers = [{"id": 1}, {"id": 2}, {"id": 3}]
     plan = drill_plan("leader_killed", {"brokers": brokers, "controller": 1}, {2: "kafka-2"})

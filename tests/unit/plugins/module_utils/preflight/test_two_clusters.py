@@ -37,7 +37,11 @@ RUNS = {
     "dynamic_quorum": ({"becomes_dynamic": True}, OF_KRAFT, "quorum.no_controllers"),
     "migrate_to_kraft": ({"migrates": True}, OF_KRAFT, "migration.inventory"),
     "migrate_to_kraft of the other": ({"migrates": True}, OF_ZOOKEEPER, "migration.combined"),
-    "drill": ({"fit_for_kraft": False, "purpose": "keep"}, OF_ZOOKEEPER, "metadata.not_yet"),
+    "scale_zookeeper": (
+        {"fit_for_kraft": False, "purpose": "keep"},
+        OF_ZOOKEEPER,
+        "metadata.not_yet",
+    ),
 }
 
 
