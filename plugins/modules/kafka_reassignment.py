@@ -56,6 +56,7 @@ options:
   replication_factor:
     description:
       - How many replicas each partition shall have. Without it each keeps its number.
+      - Fewer than now need O(allow=[fewer_replicas]): a record is lost once all brokers that still have it are lost.
       - Refused if it is not above the C(min.insync.replicas) of a topic that has more now.
     type: int
   topics:
@@ -87,6 +88,13 @@ options:
         Nothing moves until one of them exceeds it; then all are brought within half of it, as far as
         whole replicas allow.
     type: int
+  allow:
+    description:
+      - What the task consents to. V(fewer_replicas) lets a lower O(replication_factor) take copies of records away.
+    type: list
+    elements: str
+    choices: [fewer_replicas]
+    default: []
   throttle:
     description:
       - How many bytes a second a broker may send and receive for the moves, such as V(50MiB), or

@@ -143,7 +143,11 @@ def test_more_and_fewer_replicas(reassign, place, admin):
     assert not up.failed, up.msg
     assert {len(set(replicas)) for replicas in now(admin, name).values()} == {3}
     assert in_sync(admin, name)
-    down = reassign(replication_factor=1)
+    before = now(admin, name)
+    refused = reassign(replication_factor=1)
+    assert refused.checks == [("reassignment.fewer_replicas",)] and not refused.changed
+    assert "3 partitions" in refused.msg and now(admin, name) == before
+    down = reassign(replication_factor=1, allow=["fewer_replicas"])
     assert not down.failed, down.msg
     assert {len(replicas) for replicas in now(admin, name).values()} == {1}
     assert down.bytes == 0

@@ -97,6 +97,7 @@ def test_moves(cluster, topics, requests, monkeypatch):
             topics=[topic],
             drain=[1],
             replication_factor=2,
+            allow=["fewer_replicas"],
             batch=max(topics),
         )
         assert result.changed and len(result.plan["changes"]) == number

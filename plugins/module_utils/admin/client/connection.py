@@ -139,8 +139,17 @@ class ClusterConnection:
         self.requests["metadata"] += 1
         return self._admin.list_topics(timeout=timeout)
 
-    def _read(self, what: str, call: Callable[[float], T], remedy: str = "") -> T:
-        """Run a read until it succeeds or the timeout is over; returns its value."""
+    def _read(
+        self,
+        what: str,
+        call: Callable[[float], T],
+        remedy: str = "",
+        rights: str = "Describe and DescribeConfigs",
+    ) -> T:
+        """Run a read until it succeeds or the timeout is over; returns its value.
+
+        `remedy` is for what may pass, `rights` are what the user needs for it.
+        """
         deadline = self._clock() + self.connection.timeout
         while True:
             try:
@@ -154,7 +163,7 @@ class ClusterConnection:
                 if lacking:
                     remedy = "upgrade Kafka"  # the text names request and version
                 if denied:
-                    remedy = f"grant this user what {what} needs: Describe and DescribeConfigs"
+                    remedy = f"grant this user what {what} needs: {rights}"
                 raise (FinalError if denied or lacking else AdminError)(
                     Problem(
                         "cluster.read",

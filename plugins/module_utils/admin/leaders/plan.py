@@ -32,6 +32,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import so
 ELECT = "elect"
 PREFERRED, UNCLEAN = "preferred", "unclean"
 CONSENTS = (UNCLEAN_ELECTION,)
+# What the brokers ask of whoever elects, by the protocol's name.
+ELECTING_RIGHT = "ALTER"
 SHOWN = 10
 
 
@@ -64,6 +66,14 @@ def plan_preferred(snapshot: Snapshot, topics: Optional[Collection[str]] = None)
                 waiting.append(f"{subject} (broker {wanted})")
     words = "the preferred leader is not there or not in sync"
     return Plan(tuple(changes), tuple(refusals), _left_alone(waiting, words))
+
+
+def as_permitted(plan: Plan, rights: Collection[str]) -> Plan:
+    """The plan, refused where this user may not elect; `rights` on the cluster, none where that is not told."""
+    if not plan or not rights or ELECTING_RIGHT in rights:
+        return plan
+    remedy = "grant it Alter on the cluster, or run as a super user"
+    return plan.refusing((Problem("leaders.rights", "this user may not elect leaders", remedy),))
 
 
 def _unknown(snapshot: Snapshot, topics: Collection[str]) -> List[Problem]:

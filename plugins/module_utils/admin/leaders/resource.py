@@ -22,6 +22,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.leaders.pla
     PREFERRED,
     UNCLEAN,
     Leaderless,
+    as_permitted,
     plan_preferred,
     plan_unclean,
     preferred,
@@ -62,7 +63,8 @@ class PreferredLeaders(Resource):
 
     def plan(self, snapshot: Snapshot) -> Plan:
         """The partitions that another broker leads than the preferred one."""
-        return plan_preferred(snapshot, self._topics)
+        plan = plan_preferred(snapshot, self._topics)
+        return as_permitted(plan, self.client.fetch_own_rights()) if plan else plan
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
         """Elect, in batches."""
@@ -124,7 +126,8 @@ class UncleanLeaders(Resource):
 
     def plan(self, snapshot: Leaderless) -> Plan:
         """The partitions without a leader, as far as there is consent."""
-        return plan_unclean(snapshot, self._topics, self._allow)
+        plan = plan_unclean(snapshot, self._topics, self._allow)
+        return as_permitted(plan, self.client.fetch_own_rights()) if plan else plan
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
         """Elect, in batches."""

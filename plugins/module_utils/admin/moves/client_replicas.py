@@ -172,7 +172,8 @@ class MovesClient(PythonClient):
                     if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                         raise
 
-        self._read(f"setting throttles of a {kind}", call, "grant this user AlterConfigs")
+        where = "the cluster" if kind == "broker" else "the topics"
+        self._read(f"setting throttles of a {kind}", call, rights=f"AlterConfigs on {where}")
 
 
 _GONE = ("NoReassignmentInProgressError", "UnknownTopicOrPartitionError")

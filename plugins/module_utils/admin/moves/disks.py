@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Collection, Deque, Dict, List, Mapping, Sequence, Set, Tuple
+from typing import Any, Collection, Deque, Dict, FrozenSet, List, Mapping, Sequence, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.log_dirs import Disks
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
@@ -31,6 +31,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layou
     FINISH,
     MOVE,
     UNTHROTTLE,
+    rights_problem,
     some_keys,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import (
@@ -69,6 +70,8 @@ class FoundDisks:
     disks: Disks = Disks()
     rates: Mapping[int, str] = field(default_factory=dict)
     joining: Mapping[int, Sequence[Tuple[str, int]]] = field(default_factory=dict)
+    # What this very user may do with the cluster, by the protocol's names; none where that is not told.
+    rights: FrozenSet[str] = frozenset()
 
     @property
     def settled(self) -> Dict[int, Tuple[Directory, ...]]:
@@ -91,9 +94,9 @@ def disk_wish_from(params: Mapping[str, Any]) -> DiskWish:
 
 
 def plan_disk_moves(
-    found: FoundDisks, asked: Sequence[int], wish: DiskWish
+    found: FoundDisks, asked: Sequence[int], wish: DiskWish, throttled: bool = False
 ) -> Tuple[Plan, DiskMoves]:
-    """What to do, and the moves in it. Pure."""
+    """What to do, and the moves in it; `throttled`: under a limit. Pure."""
     refusals = _unknown(found, asked) or _joining(found)
     moves = DiskMoves()
     if not refusals:
@@ -119,6 +122,7 @@ def plan_disk_moves(
         )
         for move in moves.moves
     ]
+    refusals += rights_problem(found.rights, throttled) if changes else []
     return Plan(tuple(changes or _unthrottling(found)), tuple(refusals)), moves
 
 
@@ -135,7 +139,8 @@ def plan_disk_cancelling(found: FoundDisks, asked: Sequence[int]) -> Plan:
         f"playbooks/rolling_restart.yml -e broker={broker}"
         for broker in brokers
     ]
-    return Plan((*changes, *_unthrottling(found)), tuple(_unknown(found, asked)), tuple(warnings))
+    refusals = _unknown(found, asked) + (rights_problem(found.rights, False) if changes else [])
+    return Plan((*changes, *_unthrottling(found)), tuple(refusals), tuple(warnings))
 
 
 def _name(place: Place) -> str:
@@ -210,14 +215,16 @@ class DiskReassignment(Moving):
                 for broker in set(running.adding) & set(asked):
                     joining.setdefault(broker, []).append(key)
         disks = self.client.fetch_disks(asked)
-        return FoundDisks(snapshot, disks, self.client.fetch_disk_rates(asked), joining)
+        rates, rights = self.client.fetch_disk_rates(asked), self.client.fetch_own_rights()
+        return FoundDisks(snapshot, disks, rates, joining, rights)
 
     def plan(self, snapshot: FoundDisks) -> Plan:
         """The Plan; the cluster is not asked again."""
         self._found = snapshot
         if self.cancelling:
             return plan_disk_cancelling(snapshot, self.asked)
-        plan, self.moves = plan_disk_moves(snapshot, self.asked, self.wish)
+        throttled = self.rate != UNLIMITED
+        plan, self.moves = plan_disk_moves(snapshot, self.asked, self.wish, throttled)
         return plan
 
     def name_of(self, key: Place) -> str:

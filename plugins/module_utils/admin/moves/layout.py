@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import collections
 from dataclasses import dataclass, field
-from typing import Dict, FrozenSet, Iterable, Mapping, Optional, Sequence, Tuple
+from typing import Collection, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Key,
@@ -24,6 +24,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import co
 MOVE, REORDER, FINISH, CANCEL, UNTHROTTLE = "move", "reorder", "finish", "cancel", "unthrottle"
 # A few names are enough for a message.
 EXAMPLES = 5
+# What a task can consent to.
+FEWER_REPLICAS = "fewer_replicas"
+CONSENTS = (FEWER_REPLICAS,)
+# What the brokers ask of whoever moves, and of whoever throttles; by the protocol's names.
+MOVING_RIGHT, THROTTLING_RIGHT = "ALTER", "ALTER_CONFIGS"
 
 
 @dataclass(frozen=True)
@@ -133,3 +138,25 @@ def carried_out(layout: Layout, moves: Iterable[Move]) -> Layout:
 def some_keys(keys: Sequence[Key]) -> str:
     """A few partitions as text."""
     return some([partition_name(*key) for key in keys[:EXAMPLES]], EXAMPLES, len(keys))
+
+
+def rights_problem(rights: Collection[str], throttled: bool) -> List[Problem]:
+    """The refusal of a user who may see moves and not make them; `throttled`: it has to set a throttle, too.
+
+    `rights` are what it may do with the cluster, none where the brokers do not tell.
+    """
+    needed = [MOVING_RIGHT, *([THROTTLING_RIGHT] if throttled else [])]
+    lacking = [right for right in needed if right not in rights]
+    if not rights or not lacking:
+        return []
+    words = {MOVING_RIGHT: "Alter", THROTTLING_RIGHT: "AlterConfigs"}
+    what = "move replicas" if MOVING_RIGHT in lacking else "throttle moves"
+    also = " and on the topics" if throttled else ""
+    named = " and ".join(words[right] for right in needed)
+    return [
+        Problem(
+            "reassignment.rights",
+            f"this user may not {what}",
+            f"grant it {named} on the cluster{also}, or run as a super user",
+        )
+    ]

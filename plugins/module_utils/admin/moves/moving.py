@@ -23,7 +23,10 @@ from typing import (
     TypeVar,
 )
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import CANCEL
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import (
+    CANCEL,
+    CONSENTS,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     AdminError,
     Change,
@@ -64,6 +67,7 @@ OPTIONS = dict(
     # Without a default: one counts as given, and both are refused without disks.
     drain_directories=dict(type="list", elements="str"),
     tolerance=dict(type="int"),
+    allow=dict(type="list", elements="str", choices=list(CONSENTS), default=[]),
     throttle=dict(type="str", default="50MiB"),
     batch=dict(type="int", default=20),
     operation_timeout=dict(type="float", default=86400.0),
@@ -147,6 +151,7 @@ class Moving(Resource):
         self.cancelling = params["state"] == CANCELLED
         self.rate = rate_from(params["throttle"])
         self.batch = checked_batch(params["batch"])
+        self.allow = frozenset(params["allow"])
         self._took: Dict[str, Dict[str, int]] = {}
         self._tell, self._clock, self._sleep = tell, clock, sleep
         self.prepare(params)
@@ -201,7 +206,7 @@ class Moving(Resource):
                 failures += self.differences(failures)
         except AdminError as error:
             # Something may have been started: what was not is found by the next run.
-            why = f"{error.problem.reason}; {AGAIN}"
+            why = f"{error.problem.reason}; {error.problem.remedy if error.final else AGAIN}"
             return [Failure(each.subject, why, each.kind, "interrupted") for each in changes]
         self._took = {"took": {"from_ms": began, "to_ms": _now_ms()}}
         return failures

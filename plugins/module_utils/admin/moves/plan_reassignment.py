@@ -10,7 +10,7 @@ its refusals.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Collection, Dict, FrozenSet, List, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Key, Snapshot
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_replicas import (
@@ -18,6 +18,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.clien
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import (
     CANCEL,
+    EXAMPLES,
+    FEWER_REPLICAS,
     FINISH,
     MOVE,
     REORDER,
@@ -26,6 +28,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layou
     Move,
     Moves,
     Wish,
+    rights_problem,
     some_keys,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.plan_replicas import (
@@ -47,6 +50,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import out_of_range
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import approximate_size
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted, some
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,8 @@ class Found:
     sizes: Mapping[Key, int] = field(default_factory=dict)
     throttles: Throttles = Throttles()
     minimums: Mapping[str, int] = field(default_factory=dict)
+    # What this very user may do with the cluster, by the protocol's names; none where that is not told.
+    rights: FrozenSet[str] = frozenset()
 
     @property
     def taken(self) -> Throttles:
@@ -99,8 +105,10 @@ def wish_from(params: Mapping[str, Any]) -> Wish:
     return Wish(drain, spread, onto, factor, topics)
 
 
-def plan_reassignment(found: Found, wish: Wish) -> Tuple[Plan, Moves]:
-    """What to do, and the moves in it. Pure."""
+def plan_reassignment(
+    found: Found, wish: Wish, allow: Collection[str] = (), throttled: bool = False
+) -> Tuple[Plan, Moves]:
+    """What to do, and the moves in it, as far as `allow` consents; `throttled`: under a throttle. Pure."""
     before, after = found.layout(_origin), found.layout(_target)
     moves = plan_moves(after, wish)
     refusals = list(moves.refusals)
@@ -125,6 +133,8 @@ def plan_reassignment(found: Found, wish: Wish) -> Tuple[Plan, Moves]:
             )
         )
     refusals += _unable(found, moves)
+    if FEWER_REPLICAS not in allow:
+        refusals += _fewer(moves)
     warnings = [*moves.warnings, *_foreign(found)]
     changes = [
         Change(
@@ -141,6 +151,9 @@ def plan_reassignment(found: Found, wish: Wish) -> Tuple[Plan, Moves]:
         if move.adding:
             size = "an unknown size" if move.size is None else approximate_size(move.bytes)
             note = f"{size} to broker {', '.join(map(str, move.adding))}"
+        if fewer(move):
+            lost = f"{len(move.after)} of {len(move.before)} replicas stay"
+            note = f"{lost}; {note}" if note else lost
         changes.append(
             Change(
                 kind_of(move),
@@ -152,6 +165,9 @@ def plan_reassignment(found: Found, wish: Wish) -> Tuple[Plan, Moves]:
         )
     if not changes:
         changes += unthrottled(found)
+    if changes:
+        copies = bool(found.running) or any(move.adding for move in moves.moves)
+        refusals += rights_problem(found.rights, throttled and copies)
     return Plan(tuple(changes), tuple(refusals), tuple(warnings)), moves
 
 
@@ -166,7 +182,9 @@ def plan_cancelling(found: Found) -> Plan:
         )
         for key, running in sorted(found.running.items())
     ]
-    return Plan(tuple(changes) + tuple(unthrottled(found)), (), tuple(_foreign(found)))
+    changes += unthrottled(found)
+    refusals = rights_problem(found.rights, False) if changes else []
+    return Plan(tuple(changes), tuple(refusals), tuple(_foreign(found)))
 
 
 def _origin(running: Running) -> Tuple[int, ...]:
@@ -218,6 +236,40 @@ def _unable(found: Found, moves: Moves) -> List[Problem]:
             )
         )
     return problems
+
+
+def fewer(move: Move) -> bool:
+    """Whether a partition has fewer replicas after a move."""
+    return len(move.after) < len(move.before)
+
+
+def _fewer(moves: Moves) -> List[Problem]:
+    """The refusal of copies that go for good, with what is on them."""
+    losing = [move for move in moves.moves if fewer(move)]
+    if not losing:
+        return []
+    topics: Dict[str, Tuple[int, int]] = {}
+    for move in losing:
+        before, after = topics.get(move.key[0], (0, len(move.after)))
+        topics[move.key[0]] = (max(before, len(move.before)), min(after, len(move.after)))
+    told = some(
+        [f"{name} ({was} to {now})" for name, (was, now) in sorted(topics.items())], EXAMPLES
+    )
+    known = all(move.size is not None for move in losing)
+    held = approximate_size(sum(move.size or 0 for move in losing))
+    size = f"{held} in all" if known else "of unknown size"
+    least = min(now for _was, now in topics.values())
+    return [
+        Problem(
+            "reassignment.fewer_replicas",
+            f"{counted(len(losing), 'partition')}, {size}, would have fewer copies: {told}; a record is "
+            f"lost once {'the broker that has it is' if least == 1 else f'{least} brokers are'} lost",
+            f"consent with allow: [{FEWER_REPLICAS}], or keep as many replicas",
+            (),
+            "replication_factor",
+            str(least),
+        )
+    ]
 
 
 def unthrottled(found: Found) -> List[Change]:

@@ -129,6 +129,7 @@ class Reassignment(Moving):
             sizes,
             self.client.fetch_throttles(alive, names),
             minimums,
+            self.client.fetch_own_rights(),
         )
 
     def _fetch_snapshot(self) -> Snapshot:
@@ -152,7 +153,8 @@ class Reassignment(Moving):
         self._throttling.taken = snapshot.taken
         if self.cancelling:
             return plan_cancelling(snapshot)
-        plan, self.moves = plan_reassignment(snapshot, self.wish)
+        throttled = self.rate != UNLIMITED
+        plan, self.moves = plan_reassignment(snapshot, self.wish, self.allow, throttled)
         return plan
 
     def name_of(self, key: Key) -> str:

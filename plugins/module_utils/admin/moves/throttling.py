@@ -8,6 +8,7 @@ Private to this collection. What is whose is decided in `throttles`.
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Callable, Collection, Dict, Mapping, Sequence, Set
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import lift
@@ -20,6 +21,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.throt
     removals,
     unseen,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 
 
 class Throttling:
@@ -48,11 +50,21 @@ class Throttling:
         brokers: Sequence[int],
         lists: Mapping[str, Mapping[str, str]],
     ) -> None:
-        """Throttle what moves, before it moves. What a killed run has left is overwritten."""
+        """Throttle what moves, before it moves. What a killed run has left is overwritten.
+
+        Where one of them is refused, what was there before is brought back, and the AdminError goes on.
+        """
         self._set = additions(found, self.taken, rate, brokers, lists)
         new = missing(found, self._set)
         self._own = before(found, self.taken, new)
-        self._client.set_throttles(new.brokers, new.topics)
+        try:
+            self._client.set_throttles(new.brokers, new.topics)
+        except AdminError:
+            own, self._own = self._own, ({}, {})
+            for brokers_now, topics_now in ((own[0], {}), ({}, own[1])):
+                with contextlib.suppress(AdminError):
+                    self._client.set_throttles(brokers_now, topics_now)
+            raise
 
     def off(self, names: Sequence[str]) -> None:
         """Remove every throttle of ours from the live brokers and these topics, and see that it is gone."""

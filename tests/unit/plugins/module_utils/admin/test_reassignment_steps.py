@@ -30,7 +30,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.throt
     Throttles,
     of_others,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import reconcile
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 SIDES = ("leader", "follower")
 
@@ -84,6 +86,9 @@ class Model:
     def fetch_running(self):
         self._request()
         return dict(self.running)
+
+    def fetch_own_rights(self):
+        return frozenset({"DESCRIBE", "ALTER", "ALTER_CONFIGS"})
 
     def fetch_racks(self):
         return {}
@@ -188,6 +193,23 @@ def test_throttles_that_the_brokers_do_not_tell_yet_are_removed():
     model.shy = True
     assert not run(model, spread=True, throttle="1MiB").failures
     assert model.unthrottled == [] and no_throttle(model)
+
+
+def test_a_throttle_that_is_refused_half_way_leaves_nothing_and_nothing_moves():
+    """The brokers take it, the topic does not: its right is another one."""
+    model = Model(MOVING)
+    really = model.set_throttles
+
+    def refusing(brokers, topics):
+        really(brokers, {})
+        if any(value is not None for keys in topics.values() for value in keys.values()):
+            raise AdminError(Problem("cluster.read", "the topic refuses", "grant it"))
+        really({}, topics)
+
+    model.set_throttles = refusing
+    outcome = run(model, spread=True, throttle="1MiB")
+    assert outcome.failures and {each.code for each in outcome.failures} == {"interrupted"}
+    assert not outcome.changed and not model.running and no_throttle(model)
 
 
 def test_it_says_now_and_then_how_far_it_is():

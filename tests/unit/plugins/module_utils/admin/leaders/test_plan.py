@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.leaders.plan import (
     Leaderless,
+    as_permitted,
     plan_preferred,
     plan_unclean,
 )
@@ -69,6 +70,18 @@ def test_only_the_named_topics_and_none_that_is_not_there():
     assert [change.subject for change in plan.changes] == ["orders-0"]
     (refusal,) = plan.refusals
     assert refusal.line().startswith("[topics.unknown] order: ") and "orders" in refusal.reason
+
+
+@pytest.mark.parametrize(
+    "rights, refused",
+    [({"DESCRIBE"}, True), ({"DESCRIBE", "ALTER"}, False), ((), False)],
+    ids=["may look", "may elect", "not told"],
+)
+def test_who_may_not_elect_is_told_before(rights, refused):
+    plan = as_permitted(plan_preferred(cluster(t=[(2, (1, 2), (1, 2))])), rights)
+    assert [each.check for each in plan.refusals] == (["leaders.rights"] if refused else [])
+    nothing = as_permitted(plan_preferred(cluster(t=[(1, (1, 2), (1, 2))])), rights)
+    assert not nothing and not nothing.refusals, "nothing is to be done"
 
 
 def test_a_long_warning_is_cut():

@@ -52,6 +52,7 @@ class Model:
         self.most, self.unlimited = 0, []
         self.kill_after = None
         self.shy = False
+        self.rights = frozenset({"DESCRIBE", "ALTER", "ALTER_CONFIGS"})
 
     def clock(self):
         return self.now
@@ -70,6 +71,9 @@ class Model:
 
     def fetch_metadata(self):
         return Snapshot("id", 1, (Broker(1, "h", 1), Broker(2, "h", 1)), {})
+
+    def fetch_own_rights(self):
+        return self.rights
 
     def fetch_running(self):
         return self.joining
@@ -153,6 +157,24 @@ def test_check_mode_plans_the_same_and_touches_nothing():
     change = planned.plan.changes[0]
     assert (change.kind, change.subject, change.note) == ("move", "broker 1: t-0", "5 B")
     assert (change.before, change.after) == ({"directory": "/d1"}, {"directory": "/d2"})
+
+
+@pytest.mark.parametrize(
+    "rights, throttle, refused",
+    [
+        ({"DESCRIBE"}, "unlimited", True),
+        ({"DESCRIBE", "ALTER"}, "1MiB", True),
+        ({"DESCRIBE", "ALTER"}, "unlimited", False),
+    ],
+)
+def test_who_may_not_is_told_before_anything_moves(rights, throttle, refused):
+    model = Model()
+    model.rights = frozenset(rights)
+    for check in (True, False):
+        outcome, _resource = run(model, check=check, throttle=throttle)
+        found = [each.check for each in outcome.plan.refusals]
+        assert found == (["reassignment.rights"] if refused else [])
+    assert (model.most == 0) is refused and model.rates == {}
 
 
 def test_a_directory_is_emptied_on_the_brokers_that_are_named_and_no_others():

@@ -15,7 +15,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_replicas import (
     Running,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import Wish
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import (
+    CONSENTS,
+    Wish,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import rate_from
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.plan_reassignment import (
     Found,
@@ -144,12 +147,71 @@ def test_cancelling_goes_back_to_where_it_came_from():
     ],
 )
 def test_refusals(read, wish, check):
-    assert checks(plan_reassignment(read, wish)[0]) == [check]
+    assert checks(plan_reassignment(read, wish, CONSENTS)[0]) == [check]
 
 
 def test_one_replica_is_enough_for_a_minimum_of_one():
-    plan, _moves = plan_reassignment(found([(1, 2)], minimums={"t": 1}), Wish(replication_factor=1))
-    assert kinds(plan) == [("move", "t-0")]
+    read = found([(1, 2)], minimums={"t": 1})
+    plan, _moves = plan_reassignment(read, Wish(replication_factor=1), CONSENTS)
+    assert kinds(plan) == [("move", "t-0")] and plan.changes[0].note == "1 of 2 replicas stay"
+
+
+def test_copies_go_with_consent_only_and_what_is_on_them_is_told():
+    """As a lower min.insync.replicas needs it. Of a partition that has as few already nothing goes."""
+    sizes = {("t", number): 2**30 for number in range(3)}
+    read = found([(1, 2, 3), (1, 2), (1,)], sizes=sizes)
+    plan, _moves = plan_reassignment(read, Wish(replication_factor=1))
+    (refusal,) = plan.refusals
+    assert refusal.check == "reassignment.fewer_replicas"
+    assert "2 partitions, 2.0 GiB in all, would have fewer copies: t (3 to 1)" in refusal.reason
+    assert "once the broker that has it is lost" in refusal.reason
+    assert "allow: [fewer_replicas]" in refusal.remedy
+    assert not plan_reassignment(read, Wish(replication_factor=1), CONSENTS)[0].refusals
+    two = plan_reassignment(found([(1, 2, 3)]), Wish(replication_factor=2))[0].refusals[0].reason
+    assert "1 partition, of unknown size, would" in two and "once 2 brokers are lost" in two
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [Wish(replication_factor=3), Wish(drain=frozenset({3})), Wish(spread=True)],
+    ids=["more", "drain", "spread"],
+)
+def test_as_many_copies_or_more_need_no_consent(wish):
+    plan, moves = plan_reassignment(found([(2, 3), (2, 3)], alive=(1, 2, 3, 4)), wish)
+    assert moves.moves and not plan.refusals
+
+
+READ, MOVE, ALL = {"DESCRIBE"}, {"DESCRIBE", "ALTER"}, {"DESCRIBE", "ALTER", "ALTER_CONFIGS"}
+
+
+@pytest.mark.parametrize(
+    "rights, throttled, words",
+    [
+        (READ, True, "Alter and AlterConfigs on the cluster and on the topics"),
+        (READ, False, "grant it Alter on the cluster, or"),
+        (MOVE, True, "Alter and AlterConfigs on the cluster and on the topics"),
+        (MOVE, False, None),
+        (ALL, True, None),
+        (set(), True, None),  # the brokers do not tell
+    ],
+)
+def test_who_may_not_is_told_before_anything_moves(rights, throttled, words):
+    rights = frozenset(rights)
+    read = found([(3,), (1,)], rights=rights)
+    plan, _moves = plan_reassignment(read, Wish(drain=frozenset({3})), (), throttled)
+    assert [words in each.remedy for each in plan.refusals] == ([True] if words else [])
+    assert checks(plan) == (["reassignment.rights"] if words else [])
+    nothing = plan_reassignment(read, Wish(drain=frozenset({2})), (), throttled)[0]
+    assert not nothing.refusals and not nothing, "nothing is to be done"
+    running = {("t", 0): Running((2, 3), (2,), (3,))}
+    cancelled = plan_cancelling(found([(2, 3)], running=running, rights=rights))
+    assert checks(cancelled) == (["reassignment.rights"] if rights == READ else [])
+
+
+def test_another_order_of_replicas_needs_no_right_to_throttle():
+    read = found([(1, 2), (1, 2)], alive=(1, 2), rights=frozenset(MOVE))
+    plan, _moves = plan_reassignment(read, Wish(spread=True), (), True)
+    assert kinds(plan) and not plan.refusals
 
 
 def test_brokers_to_be_filled_alone_mean_a_spread():
