@@ -143,6 +143,9 @@ def parse_moment_ms(value: Any, now_ms: int) -> int:
         raise ValueError(f"{text!r} is not a moment; write {forms}") from error
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no time zone; write {forms}")
+    if moment < _EPOCH:
+        # Brokers take a negative one for something else: -1 is the end of a partition.
+        raise ValueError(f"{text} is before 1970, from when on Kafka counts; write {forms}")
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 

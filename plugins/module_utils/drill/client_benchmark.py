@@ -419,7 +419,7 @@ def _arrived(
     def arrived() -> bool:
         ends.update(client.fetch_both_ends(keys, first=False)[1])
         return all(
-            ends[key] - starts.get(key, 0) >= sum(each.get(key, 0) for each in counts)
+            ends.get(key, 0) - starts.get(key, 0) >= sum(each.get(key, 0) for each in counts)
             for key in keys
         )
 

@@ -28,7 +28,7 @@ from confluent_kafka.admin import (
 )
 
 from tests.support.outside import create_topics, wait_until
-from tests.support.readers import start_of, write
+from tests.support.readers import commit, start_of, told_by_kafka, write
 from tests.support.second_writer import before_writing
 
 ADMIN = "ansible_collections.kafkaops.cluster.plugins.module_utils.admin"
@@ -293,11 +293,55 @@ def test_quotas(secured, name, between):
     quotas = [{"user": user, "limits": {"producer_byte_rate": 1024}}]
     done = secured.run("kafka_quotas", quotas=quotas)
     assert done.changed and not done.failed
+    assert done.diff["before"] == {f"user={user}": {"producer_byte_rate": 5}}
+    assert done.quotas[0]["limits"] == {"producer_byte_rate": 1024, "consumer_byte_rate": 77}
     (found,) = [
         each for each in secured.run("kafka_quotas_info").quotas if each.get("user") == user
     ]
     assert found["limits"] == {"producer_byte_rate": 1024, "consumer_byte_rate": 77}
     assert secured.run("kafka_quotas", quotas=quotas, check=True).changed is False
+    gone = [{"user": user, "state": "absent"}]
+    assert secured.run("kafka_quotas", quotas=gone).changed, "other tests share the cluster"
+
+
+def test_quotas_that_are_as_wanted_already(secured, name, between):
+    """Nothing was left to do, so nothing was changed."""
+    user = f"{name}-user"
+    quotas = [{"user": user, "limits": {"producer_byte_rate": 1024}}]
+    tool = ("--alter", "--entity-type", "users", "--entity-name", user, "--add-config")
+
+    def act():
+        secured.tool("kafka.admin.ConfigCommand", *tool, "producer_byte_rate=1024")
+
+    between("quotas", "Quotas", act)
+    done = secured.run("kafka_quotas", quotas=quotas)
+    assert done.changed is False and not done.failed and not done.diff["after"], done.values
+    assert done.quotas == quotas and len(done.plan["changes"]) == 1
+    assert secured.run("kafka_quotas", quotas=[{"user": user, "state": "absent"}]).changed
+
+
+@pytest.mark.parametrize("update", ["on_create", "always"])
+def test_a_user_whom_the_other_one_has_made_keeps_his_password(
+    secured, admin, name, between, update
+):
+    """Unless it is to be the declared one, whatever it was."""
+    mechanism, theirs, ours = ScramMechanism.SCRAM_SHA_512, b"a long one", "another one"
+
+    def act():
+        made = [UserScramCredentialUpsertion(name, ScramCredentialInfo(mechanism, 8192), theirs)]
+        admin.alter_user_scram_credentials(made)[name].result(30)
+
+    between("users", "Users", act)
+    users = [{"name": name, "password": ours}]
+    done = secured.run("kafka_users", users=users, update_password=update)
+    assert not done.failed, done.values
+    assert done.changed is (update == "always")
+    password = ours if done.changed else theirs.decode()
+    again = secured.run("kafka_users", check=True, users=[{"name": name, "password": password}])
+    assert again.changed is False and not again.failed, "so it logs in with this one"
+    # A new password keeps the number.
+    assert done.users == [{"name": name, "iterations": {"SCRAM-SHA-512": 8192}}]
+    assert secured.run("kafka_users", users=[{"name": name, "state": "absent"}]).changed
 
 
 def test_users(secured, admin, name, between):
@@ -317,6 +361,7 @@ def test_users(secured, admin, name, between):
     done = secured.run("kafka_users", users=users)
     assert done.changed and not done.failed, done.msg
     assert list(done.diff["before"]) == [f"{name}-ours SCRAM-SHA-256"]
+    assert done.users == []
 
 
 def test_a_group_that_somebody_else_deletes(secured, admin, name, between):
@@ -333,6 +378,40 @@ def test_a_group_that_somebody_else_deletes(secured, admin, name, between):
     item = {"name": names[0], "state": "absent"}
     done = secured.run("kafka_consumer_groups", groups=[item], allow=["delete"])
     assert done.changed is False and not done.failed, done.values
+
+
+def test_groups_that_go_on(secured, admin, name, between):
+    """One has gone on since the plan and stays there, one is where it was to be, and one is moved."""
+    topic = f"{name}.read"
+    create(secured, (topic, 1))
+    write(secured.client_settings(), topic, {0: 90})
+    on, same, mine, gone = (f"{name}-{word}" for word in ("on", "same", "mine", "gone"))
+    settings = secured.client_settings()
+    for group in (on, same, mine, gone):
+        commit(settings, group, {(topic, 0): 50})
+
+    def act():
+        commit(settings, on, {(topic, 0): 80})
+        commit(settings, same, {(topic, 0): 60})
+        commit(settings, gone, {(topic, 0): 55})
+
+    between("groups", "ConsumerGroups", act)
+    items = [{"name": each, "offset": 60} for each in (on, same, mine)]
+    items.append({"name": gone, "state": "absent"})
+    done = secured.run("kafka_consumer_groups", groups=items, allow=["skip", "delete"])
+    assert done.failed and done.changed, done.values
+    (failure,) = done.failed_items
+    assert (failure["name"], failure["code"]) == (f"{on} {topic}-0", "changed")
+    assert "somebody else has committed 80 meanwhile, it was 50" in failure["error"]
+    assert sorted(done.diff["before"]) == [gone, f"{mine} {topic}-0"]
+    assert done.diff["before"][gone]["offsets"] == {f"{topic}-0": 55}, "as it was then"
+    before = {each["name"]: each["offsets"][0]["offset"] for each in done.before}
+    assert before == {mine: 50, gone: 55}
+    found = {
+        group: {key: each[0] for key, each in told_by_kafka(secured, group).items()}
+        for group in (on, same, mine)
+    }
+    assert found == {on: {(topic, 0): 80}, same: {(topic, 0): 60}, mine: {(topic, 0): 60}}
 
 
 def test_a_group_that_begins_to_read(secured, admin, name, between):

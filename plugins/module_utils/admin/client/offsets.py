@@ -41,20 +41,22 @@ class OffsetsClient(ClusterConnection):
     ) -> Tuple[Dict[Key, int], Dict[Key, int]]:
         """(first offset, end offset) of partitions that have a leader: two requests to each leader.
 
-        Without `first` only the end is asked for, and the other dict is empty.
+        Those of topics that were deleted meanwhile are left out. Without `first` only the end is asked for,
+        and the other dict is empty.
         """
         starts = self._offsets({key: OffsetSpec.earliest() for key in keys}) if first else {}
         return starts, self._offsets({key: OffsetSpec.latest() for key in keys})
 
     def fetch_newest(self, keys: Collection[Key]) -> Dict[Key, int]:
-        """The largest timestamp in each partition, in ms; -1 where there is no record."""
+        """The largest timestamp in each partition, in ms; -1 where there is no record. As fetch_both_ends."""
         listed = self._listed({key: OffsetSpec.max_timestamp() for key in keys})
         return {key: stamp for key, (_offset, stamp) in listed.items()}
 
     def fetch_since(self, moments: Mapping[Key, int]) -> Dict[Key, Tuple[int, int]]:
         """The first record of each partition that is not older than its moment (ms since 1970).
 
-        As (offset, timestamp in ms); (-1, -1) where all are older.
+        As (offset, timestamp in ms); (-1, -1) where all are older. Partitions of topics that were deleted
+        meanwhile are left out.
         """
         return self._listed({key: OffsetSpec.for_timestamp(ms) for key, ms in moments.items()})
 
@@ -123,6 +125,10 @@ class OffsetsClient(ClusterConnection):
             whole = all(key in first and key in last for key in partitions)
             lost = sum(key not in led for key in partitions)
             leaderless = f"of {counted(lost, 'partition')} without a leader nothing is known"
+            if lost or whole:
+                vanished = ""
+            else:
+                vanished = "the records could not be counted: the topic was deleted at this moment"
             stakes[name] = estimate_stake(
                 (
                     [(first[key], last[key], young.get(key, -1)) for key in partitions]
@@ -132,7 +138,7 @@ class OffsetsClient(ClusterConnection):
                 [sizes[key] for key in partitions if key in sizes],
                 retention_ms,
                 retention_bytes,
-                unknown or (leaderless if lost else "") or why_not,
+                unknown or (leaderless if lost else "") or vanished or why_not,
             )
         return stakes
 
@@ -141,7 +147,11 @@ class OffsetsClient(ClusterConnection):
         return {key: offset for key, (offset, _stamp) in self._listed(specs).items()}
 
     def _listed(self, specs: Mapping[Key, Any]) -> Dict[Key, Tuple[int, int]]:
-        """(topic, partition) to (offset, its timestamp in ms), for one specification each; -1 is none."""
+        """(topic, partition) to (offset, its timestamp in ms), for one specification each; -1 is none.
+
+        Partitions of topics that do not exist any more are left out: somebody else's topic that goes while
+        all are asked is no reason to tell nothing of the others.
+        """
         if not specs:
             return {}
 
@@ -150,11 +160,15 @@ class OffsetsClient(ClusterConnection):
             asked = {TopicPartition(*key): spec for key, spec in specs.items()}
             # Asked again soon: another may lead by then, and it is not asked before.
             futures = self._admin.list_offsets(asked, request_timeout=min(timeout, 5))
-            answers = {part: future.result() for part, future in futures.items()}
-            listed = {
-                (part.topic, part.partition): (answer.offset, answer.timestamp)
-                for part, answer in answers.items()
-            }
+            listed = {}
+            for part, future in futures.items():
+                try:
+                    answer = future.result()
+                except KafkaException as error:
+                    if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                        continue
+                    raise
+                listed[(part.topic, part.partition)] = (answer.offset, answer.timestamp)
             # For a leader that does not answer librdkafka 2.16.0 returns this, and no error. Taken
             # for an offset, it would mean a partition without records.
             for (topic, partition), (offset, _stamp) in sorted(listed.items()):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups.model import Group
@@ -23,7 +23,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     partition_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import did_you_mean
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
+    CHANGED,
+    Change,
+    Failure,
+    Plan,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     parse_moment_ms,
@@ -171,8 +176,12 @@ def parse_offsets_text(text: str, group: str) -> List[Dict[str, Any]]:
     Raises ValueError with a sentence.
     """
     rows: List[Dict[str, Any]] = []
-    for number, cells in enumerate(csv.reader(io.StringIO(text)), 1):
-        cells = [cell.strip() for cell in cells]
+    try:
+        lines = list(csv.reader(io.StringIO(text)))
+    except csv.Error as error:
+        raise ValueError(f"it is no list of topic,partition,offset: {error}") from error
+    for number, line in enumerate(lines, 1):
+        cells = [cell.strip() for cell in line]
         if not any(cells):
             continue
         if len(cells) not in (3, 4):
@@ -269,6 +278,38 @@ def moments_wanted(
 
 
 # ---------------------------------------------------------------- the plan
+
+
+def left_of(
+    changes: Sequence[Change], committed: Mapping[str, Mapping[Key, int]]
+) -> Tuple[List[Change], List[Failure]]:
+    """(what is left of planned changes, the failures), with what groups have committed at this moment.
+
+    Who has gone on since the plan would be put back, or forward, without anybody's consent: that is left to
+    him. What he has done alike is not ours. A deletion was agreed to wherever the group is.
+    """
+    left: List[Change] = []
+    failures: List[Failure] = []
+    for change in changes:
+        if change.kind == DELETE:
+            offsets = committed.get(change.subject)
+            before = {**change.before, "offsets": _offsets_dict(offsets)} if offsets else None
+            left.append(replace(change, before=before) if before else change)
+            continue
+        group, key = place_of(change.subject)
+        now = committed.get(group, {}).get(key)
+        if now == change.after["offset"]:
+            words = "somebody else has done it"
+            failures.append(Failure(change.subject, words, change.kind, moot=True))
+        elif change.kind == FORGET or now == change.before["offset"]:
+            left.append(replace(change, before={"offset": now}))
+        else:
+            words = (
+                f"somebody else has committed {now} meanwhile, it was {change.before['offset']}; "
+                "run the task again to plan anew"
+            )
+            failures.append(Failure(change.subject, words, change.kind, CHANGED))
+    return left, failures
 
 
 def subject_of(group: str, key: Key) -> str:
@@ -377,8 +418,12 @@ def _plan_reset(
     skipped: Dict[Key, int] = {}
     for key in sorted(wanted_keys(desired, group, reading.cluster)):
         if key not in reading.starts or key not in reading.ends:
-            reason = f"{partition_name(*key)} has no leader"
-            remedy = "start the brokers that have it (playbooks/start.yml starts what is down)"
+            if key in reading.cluster.led:
+                reason = f"{partition_name(*key)} was deleted at this moment"
+                remedy = "run it again"
+            else:
+                reason = f"{partition_name(*key)} has no leader"
+                remedy = "start the brokers that have it (playbooks/start.yml starts what is down)"
             refusals.append(Problem("groups.no_leader", reason, remedy, (desired.name,)))
             continue
         start, end = reading.starts[key], reading.ends[key]

@@ -20,6 +20,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups.plan
     FORGET,
     RESET,
     Reading,
+    left_of,
     moments_wanted,
     parse_groups,
     parse_offsets_text,
@@ -75,6 +76,8 @@ class ConsumerGroups(Resource):
             with_files_read(params["groups"]), client.now_ms()
         )
         self._allow = frozenset(params["allow"])
+        # What groups had committed when they were changed.
+        self._now: Mapping[str, Mapping[Key, int]] = {}
 
     def read(self) -> Reading:
         """The groups with their offsets, and both ends of the partitions that they are to move in."""
@@ -104,7 +107,14 @@ class ConsumerGroups(Resource):
         return plan_groups(self._desired, snapshot, self._allow).refusing(self._refusals)
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
-        """Commit, forget and delete, each for all groups at once."""
+        """Commit, forget and delete, each for all groups at once.
+
+        Coordinators overwrite what they have. So it is asked for once more, and only what is as it was is moved.
+        """
+        now = self._now = self.client.fetch_committed(_groups_of(changes))
+        left, failures = left_of(changes, now)
+        self.made = {change.subject: change for change in left}
+        changes = left
         commits: Dict[str, Dict[Key, int]] = {}
         forgotten: Dict[str, List[Key]] = {}
         for change in changes:
@@ -116,7 +126,6 @@ class ConsumerGroups(Resource):
             else:
                 forgotten.setdefault(group, []).append(key)
         deleted = [change.subject for change in changes if change.kind == DELETE]
-        failures = []
         for kind, refused in (
             (RESET, self.client.alter_offsets(commits, deadline)),
             (FORGET, self.client.forget_offsets(forgotten)),
@@ -133,13 +142,7 @@ class ConsumerGroups(Resource):
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """What the coordinators do not show yet."""
-        names = sorted(
-            {
-                change.subject if change.kind == DELETE else place_of(change.subject)[0]
-                for change in changes
-            }
-        )
-        committed = self.client.fetch_committed(names)
+        committed = self.client.fetch_committed(_groups_of(changes))
         found = {}
         for change in changes:
             if change.kind == DELETE:
@@ -156,8 +159,8 @@ class ConsumerGroups(Resource):
         """What the module returns beside the plan: offsets as they were, in the form of the option."""
         reading: Reading = outcome.snapshot
         touched = {
-            change.subject if change.kind == DELETE else place_of(change.subject)[0]
-            for change in outcome.changed
+            name: self._now.get(name, reading.group(name).committed)
+            for name in _groups_of(outcome.changed)
         }
         return {
             "cluster_id": reading.cluster.cluster_id,
@@ -166,13 +169,23 @@ class ConsumerGroups(Resource):
                     "name": name,
                     "offsets": [
                         {"topic": topic, "partition": part, "offset": offset}
-                        for (topic, part), offset in sorted(reading.group(name).committed.items())
+                        for (topic, part), offset in sorted(committed.items())
                     ],
                 }
-                for name in sorted(touched)
-                if reading.group(name).committed
+                for name, committed in sorted(touched.items())
+                if committed
             ],
         }
+
+
+def _groups_of(changes: Sequence[Change]) -> List[str]:
+    """The groups that changes concern, sorted."""
+    return sorted(
+        {
+            change.subject if change.kind == DELETE else place_of(change.subject)[0]
+            for change in changes
+        }
+    )
 
 
 # The module's own options; their documentation is in the module.

@@ -27,7 +27,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names impor
     did_you_mean,
     unclear_name,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
+    Change,
+    Failure,
+    Plan,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.purge import Purge, purged
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quotas.entities import (
     DEFAULT,
@@ -267,6 +271,30 @@ def _change(quota: DesiredQuota, current: Limits, replacing: bool) -> Optional[C
     before = {key: _number(current[key]) if key in current else None for key in sorted(differing)}
     after = {key: _number(differing[key]) for key in sorted(differing)}
     return Change(CONFIGURE if current else CREATE, subject, before, after)
+
+
+def left_of(
+    changes: Sequence[Change], quotas: Mapping[Entity, Limits]
+) -> Tuple[List[Change], List[Failure]]:
+    """(what is left of planned changes, the rest), with the quotas that there are at this moment.
+
+    What somebody else has set alike is left out, and what there was before is what there is now.
+    """
+    left: List[Change] = []
+    moot: List[Failure] = []
+    for change in changes:
+        now = quotas.get(entity_of(change.subject), {})
+        asked = operations(change)
+        differing = {key: value for key, value in asked.items() if now.get(key) != value}
+        if not differing:
+            moot.append(Failure(change.subject, "somebody else has set it", change.kind, moot=True))
+            continue
+        before = {key: _number(now.get(key)) for key in sorted(differing)}
+        after = {key: _number(differing[key]) for key in sorted(differing)}
+        if change.kind == DELETE:
+            before, after = {key: value for key, value in before.items() if value is not None}, {}
+        left.append(replace(change, before=before, after=after))
+    return left, moot
 
 
 def apply_to(snapshot: QuotaSnapshot, changes: Sequence[Change]) -> QuotaSnapshot:

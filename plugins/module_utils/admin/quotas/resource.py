@@ -8,7 +8,7 @@ Private to this collection. The glue between `plan`, which decides, and `client`
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     Change,
@@ -31,6 +31,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quotas.plan
     QuotaSnapshot,
     apply_to,
     describe,
+    left_of,
     parse_quotas,
     plan_quotas,
 )
@@ -47,6 +48,8 @@ class Quotas(Resource):
         self.desired, self._refusals = parse_quotas(params["quotas"])
         self._replacing = params["limits_mode"] == "replace"
         self._purge = purge_from(params["purge"])
+        # What there was when the changes were made.
+        self._found: Optional[QuotaSnapshot] = None
 
     def read(self) -> QuotaSnapshot:
         """All quotas of the cluster: one request beside the metadata."""
@@ -62,8 +65,14 @@ class Quotas(Resource):
         return self.client.alter_quotas(changes, deadline, validate_only=True)
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
-        """Make the changes, in batches."""
-        return self.client.alter_quotas(changes, deadline)
+        """Make what is left of the changes, in batches.
+
+        Brokers do not tell what a limit was that they overwrite, so they are asked once more.
+        """
+        found = self._found = read_quotas(self.client)
+        left, moot = left_of(changes, found.quotas)
+        self.made = {change.subject: change for change in left}
+        return moot + self.client.alter_quotas(left, deadline)
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """What not every live broker shows yet."""
@@ -78,7 +87,7 @@ class Quotas(Resource):
 
     def results(self, outcome: Outcome) -> Dict[str, Any]:
         """The declared quotas as they are now, or would be."""
-        after = apply_to(outcome.snapshot, outcome.changed).quotas
+        after = apply_to(self._found or outcome.snapshot, outcome.changed).quotas
         return {
             "cluster_id": outcome.snapshot.cluster_id,
             "quotas": [

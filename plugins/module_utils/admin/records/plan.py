@@ -219,11 +219,12 @@ def _refusals(cut: DesiredCut, extent: Extent, allow_internal: FrozenSet[str]) -
                 "records.unknown_partition", reason, "correct the number", "partitions", str(number)
             )
         )
-    leaderless = [
-        partition_name(*key)
-        for key in cut.keys(topic)
-        if key not in extent.starts or key not in extent.ends
-    ]
+    silent = [key for key in cut.keys(topic) if key not in extent.starts or key not in extent.ends]
+    led = extent.cluster.led if silent else frozenset()
+    leaderless = [partition_name(*key) for key in silent if key not in led]
+    if silent and not leaderless:
+        reason = "the topic was deleted at this moment"
+        found.append(refuse("records.unknown_topic", reason, "run it again"))
     if leaderless:
         reason = f"{', '.join(leaderless)}: no leader"
         remedy = "start the brokers that have it (playbooks/start.yml starts what is down)"

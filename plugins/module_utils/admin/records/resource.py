@@ -111,15 +111,15 @@ class Records(Resource):
         ]
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
-        """Partitions that still begin with an earlier record."""
-        starts, _ends = self.client.fetch_both_ends(
-            [partition_of(change.subject) for change in changes]
-        )
-        return {
-            change.subject: f"begins at {starts[partition_of(change.subject)]}"
-            for change in changes
-            if starts[partition_of(change.subject)] < change.after["first_offset"]
-        }
+        """Partitions that still begin with an earlier record; of a topic that is gone nothing is left."""
+        places = {change.subject: partition_of(change.subject) for change in changes}
+        starts, _ends = self.client.fetch_both_ends(list(places.values()))
+        found = {}
+        for change in changes:
+            start = starts.get(places[change.subject])
+            if start is not None and start < change.after["first_offset"]:
+                found[change.subject] = f"begins at {start}"
+        return found
 
     def results(self, outcome: Outcome) -> Dict[str, Any]:
         """What the module returns beside the plan."""

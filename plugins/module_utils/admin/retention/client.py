@@ -30,10 +30,13 @@ class RetentionClient(LogDirsClient):
     """One cluster, for modules that show or change what topics keep."""
 
     def fetch_ends(self, snapshot: Snapshot, names: Iterable[str]) -> Dict[Key, Tuple[int, int]]:
-        """(first offset, end) of each partition of these topics that has a leader; two requests."""
+        """(first offset, end) of each partition of these topics that has a leader; two requests.
+
+        Topics that were deleted meanwhile are left out.
+        """
         chosen = frozenset(names)
         first, last = self.fetch_both_ends([key for key in snapshot.led if key[0] in chosen])
-        return {key: (start, last[key]) for key, start in first.items()}
+        return {key: (start, last[key]) for key, start in first.items() if key in last}
 
     def count_older(
         self, ends: Mapping[Key, Tuple[int, int]], ages: Mapping[str, int]

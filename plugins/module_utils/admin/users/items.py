@@ -138,11 +138,13 @@ def _wrong_with(item: Mapping[str, Any]) -> Optional[Tuple[str, str, str]]:
         if not item["name"].isascii():
             reason = "Kafka stores it, and lets nobody log in by SCRAM with a name beyond ASCII"
             return "name", reason, "choose a name of ASCII characters"
-        if item["password"][0] in _CUT_OFF:
-            reason = (
-                "it begins with a blank, which librdkafka cuts off: clients with it cannot log in"
-            )
-            return "password", reason, "choose one that begins with another character"
+        for option in ("name", "password"):
+            if item[option][0] in _CUT_OFF:
+                reason = (
+                    "it begins with a blank, which librdkafka cuts off: "
+                    "clients with it cannot log in"
+                )
+                return option, reason, "choose one that begins with another character"
     if item.get("mechanisms") is not None and not item["mechanisms"]:
         return "mechanisms", "an empty list", f"name {' or '.join(MECHANISMS)}, or leave it out"
     iterations = item.get("iterations")

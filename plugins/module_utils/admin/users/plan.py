@@ -10,10 +10,15 @@ computing it. Both come here as a Trial.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from dataclasses import dataclass, field, replace
+from typing import Collection, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
+    CHANGED,
+    Change,
+    Failure,
+    Plan,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.items import (
     CHANGE,
     CREATE,
@@ -28,6 +33,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.items
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.scram import ITERATIONS
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
+UNTRIED = "users.untried"
 LOCKOUT = "lockout"
 CONSENTS = (LOCKOUT,)
 
@@ -119,7 +125,7 @@ def _one(
         remedy = (
             "name in login a listener that offers the mechanism, or set update_password: on_create"
         )
-        return None, Problem("users.untried", reason, remedy, (subject,))
+        return None, Problem(UNTRIED, reason, remedy, (subject,))
     before, after = {"password": "another one"}, {"password": "the declared one"}
     return Change(CHANGE, subject, before, after), None
 
@@ -149,6 +155,43 @@ def _warnings(
             "another one fails"
         )
     return warnings
+
+
+def left_of(
+    changes: Sequence[Change],
+    others: Collection[str],
+    desired: Desired,
+    now: UserSnapshot,
+    policy: UserPolicy,
+) -> Tuple[List[Change], List[Failure]]:
+    """(what is left of planned changes, the failures), at this moment.
+
+    `others` are the subjects that somebody else has changed since the plan, `desired` the credentials of them that
+    are declared. What is as it should be by now is not ours.
+    """
+    plan = plan_users(desired, now, policy)
+    fresh = {change.subject: change for change in plan.changes}
+    untold = {each.subjects[0]: each.line() for each in plan.refusals if each.check == UNTRIED}
+    stored = {subject_of(key): iterations for key, iterations in now.stored.items()}
+    left: List[Change] = []
+    failures: List[Failure] = []
+    for change in changes:
+        subject = change.subject
+        if subject not in others:
+            left.append(change)
+        elif change.kind == DELETE and subject in stored:
+            left.append(replace(change, before={"iterations": stored[subject]}))
+        elif subject in fresh:
+            before = {"iterations": stored[subject]} if subject in stored else {}
+            # Whatever it is now, it was planned as this kind.
+            left.append(replace(fresh[subject], kind=change.kind, before=before))
+        elif subject in untold:
+            words = f"somebody else has written it meanwhile: {untold[subject]}"
+            failures.append(Failure(subject, words, change.kind, CHANGED))
+        else:
+            words = "somebody else has done it"
+            failures.append(Failure(subject, words, change.kind, moot=True))
+    return left, failures
 
 
 def apply_to(stored: Mapping[Key, int], changes: Sequence[Change]) -> Dict[Key, int]:

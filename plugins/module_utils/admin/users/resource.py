@@ -28,6 +28,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.items
     ON_CREATE,
     USER_ITEM,
     Credential,
+    Desired,
     Key,
     Trial,
     parse_users,
@@ -35,9 +36,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.items
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.plan import (
     CONSENTS,
+    UNTRIED,
     UserPolicy,
     UserSnapshot,
     apply_to,
+    left_of,
     plan_users,
     to_try,
 )
@@ -75,7 +78,9 @@ class Users(Resource):
         self._by_subject = {subject_of(each.key): each for each in self.desired.present}
         client.passwords.update({name: each.password for name, each in self._by_subject.items()})
         self._where = login_connection(params, connection)
+        # What there was when it was planned, and when the changes were made.
         self._stored: Mapping[Key, int] = {}
+        self._found: Optional[Mapping[Key, int]] = None
 
     def read(self) -> UserSnapshot:
         """All credentials, and what this very user may do; four requests."""
@@ -92,7 +97,7 @@ class Users(Resource):
         plan = plan_users(self.desired, replace(snapshot, trials=self._trials(asked)), self.policy)
         if unread:
             # Nothing was tried: what the plan says of passwords would be beside the point.
-            refusals = [each for each in plan.refusals if each.check != "users.untried"]
+            refusals = [each for each in plan.refusals if each.check != UNTRIED]
             return Plan(plan.changes, (*self.refusals, *refusals), plan.warnings)
         return plan
 
@@ -106,9 +111,28 @@ class Users(Resource):
         return self.client.try_logins(self._where, credentials)
 
     def apply(self, changes: Sequence[Change], deadline: float) -> List[Failure]:
-        """Write, then remove; go on with the new password where it is that of this very user."""
-        changes = [self._whole(change) for change in changes]
-        failures = self.client.change_credentials(changes, deadline)
+        """Write, then remove; go on with the new password where it is that of this very user.
+
+        Brokers overwrite what they have. So they are asked once more: a user whom somebody else has made since
+        the plan has his password, unless it is to be the declared one whatever it is now.
+        """
+        stored = self._found = self.client.fetch_credentials()
+        others = {
+            subject_of(key)
+            for key in {*stored, *self._stored}
+            if stored.get(key) != self._stored.get(key)
+        }
+        wanted = [
+            self._by_subject[change.subject]
+            for change in changes
+            if change.subject in others and change.kind != DELETE
+        ]
+        asked = to_try(Desired(tuple(wanted)), stored, self.policy)
+        snapshot = UserSnapshot(stored, self._trials(asked))
+        left, failures = left_of(changes, others, Desired(tuple(wanted)), snapshot, self.policy)
+        self.made = {change.subject: change for change in left}
+        changes = [self._whole(change, stored) for change in left]
+        failures += self.client.change_credentials(changes, deadline)
         failed = {failure.subject for failure in failures}
         own = subject_of(self.policy.own) if self.policy.own else ""
         for change in changes:
@@ -116,12 +140,13 @@ class Users(Resource):
                 self.client.log_in_with(self._by_subject[own].password)
         return failures
 
-    def _whole(self, change: Change) -> Change:
+    @staticmethod
+    def _whole(change: Change, stored: Mapping[Key, int]) -> Change:
         """A change with the iterations that are written: of a new password those of the old one."""
         if change.kind == DELETE or "iterations" in change.after:
             return change
         user, _blank, mechanism = change.subject.rpartition(" ")
-        iterations = self._stored[(user, mechanism)]
+        iterations = stored[(user, mechanism)]
         return replace(change, after={**change.after, "iterations": iterations})
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
@@ -147,7 +172,8 @@ class Users(Resource):
 
     def results(self, outcome: Outcome) -> Dict[str, Any]:
         """What the module returns: the declared users as they are now, or would be."""
-        after = apply_to(outcome.snapshot.stored, outcome.changed)
+        stored = outcome.snapshot.stored if self._found is None else self._found
+        after = apply_to(stored, outcome.changed)
         names = {user for user, _mechanism in (each.key for each in self.desired.present)}
         names |= {user for user, _mechanism in self.desired.absent} | self.desired.all_of
         users: Dict[str, Dict[str, int]] = {}

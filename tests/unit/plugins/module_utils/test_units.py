@@ -158,6 +158,10 @@ def test_moments(text, number):
         ("yesterday", "not a moment"),
         ("2 moons", "not a clear duration"),
         (1769846400, "not milliseconds"),
+        ("1969-12-31T23:59:59.999Z", "before 1970"),  # -1 is the end of a partition for Kafka
+        ("1969-12-31T23:59:59.998Z", "before 1970"),  # and -2 its beginning
+        ("1970-01-01T00:00:00+01:00", "before 1970"),
+        ("0001-01-01T00:00:00Z", "before 1970"),
         (True, "not a moment"),
         (None, "not a moment"),
         (1.5, "not a moment"),

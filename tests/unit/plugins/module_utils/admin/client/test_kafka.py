@@ -35,7 +35,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.sett
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Partition,
+    Snapshot,
     Stake,
+    Topic,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     AdminError,
@@ -353,6 +356,11 @@ class Brokers:
         """By kind of resource."""
         return {each: self._future(each.restype.name.lower()) for each in resources}
 
+    def list_offsets(self, asked, **_limits):
+        """By topic; one that is not among the errors has an end of 7."""
+        end = types.SimpleNamespace(offset=7, timestamp=-1)
+        return {part: self._future(part.topic, end) for part in asked}
+
     def incremental_alter_configs(self, resources, **_limits):
         """Overrides."""
         return {each: self._future("alter") for each in resources}
@@ -404,6 +412,35 @@ def test_rights_on_a_prefix_are_enough(code):
     snapshot = client_of(Brokers(broker=code, topic=code)).fetch_topics(["team.x"])
     assert snapshot.defaults_denied and not snapshot.broker_defaults
     assert snapshot.known_keys is None and set(snapshot.topics) == {"other"}
+
+
+def test_a_topic_that_vanishes_takes_only_its_own_offsets_along():
+    """With it nothing was told of all others, also where somebody else had deleted it."""
+    client = client_of(Brokers(gone="UNKNOWN_TOPIC_OR_PART"))
+    keys = [("gone", 0), ("here", 0), ("gone", 1), ("here", 1)]
+    told = {("here", 0): 7, ("here", 1): 7}
+    assert client.fetch_both_ends(keys) == (told, told)
+    assert client.fetch_since(dict.fromkeys(keys, 1)) == dict.fromkeys(told, (7, -1))
+    assert client.fetch_newest(keys).keys() == told.keys()
+    assert client.requests["list_offsets"] == 4, "nobody waits for it to come back"
+
+
+@pytest.mark.parametrize("code", ["TOPIC_AUTHORIZATION_FAILED", "UNKNOWN"])
+def test_another_error_of_one_partition_is_not_left_out(code):
+    client = client_of(Brokers(closed=code))
+    with pytest.raises(AdminError, match="reading offsets failed"):
+        client.fetch_both_ends([("closed", 0), ("here", 0)])
+
+
+def test_what_a_topic_that_vanishes_holds_is_not_said_to_be_nothing():
+    gone = Topic("gone", (Partition(0, 1, (1,), (1,)),))
+    there = Topic("here", (Partition(0, 1, (1,), (1,)),))
+    client = client_of(Brokers(gone="UNKNOWN_TOPIC_OR_PART"))
+    snapshot = Snapshot(topics={"gone": gone, "here": there})
+    stakes = client.fetch_stakes(snapshot, dict.fromkeys(("gone", "here"), (None, None)), {})
+    assert stakes["here"].total_records == 0 and not stakes["here"].unknown
+    assert stakes["gone"].total_records is None
+    assert "deleted at this moment" in stakes["gone"].unknown
 
 
 def test_a_declared_topic_whose_settings_are_denied_is_a_failure():

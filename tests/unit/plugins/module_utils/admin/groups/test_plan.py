@@ -20,6 +20,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups.plan
     FORGET,
     RESET,
     Reading,
+    left_of,
     moments_wanted,
     parse_groups,
     parse_offsets_text,
@@ -165,9 +166,12 @@ def test_what_cannot_be(options, check, words):
 
 
 def test_a_partition_without_a_leader_is_refused():
-    reading = replace(READING, starts={}, ends={})
-    plan = plan_groups(parsed(item(to="latest", topics=["b"])), reading, ALL)
-    assert [refusal.check for refusal in plan.refusals] == ["groups.no_leader"]
+    for leader, words in ((None, "has no leader"), (1, "was deleted at this moment")):
+        cluster = Snapshot(topics={"b": topic("b", 1, leader)})
+        reading = replace(READING, cluster=cluster, starts={}, ends={})
+        plan = plan_groups(parsed(item(to="latest", topics=["b"])), reading, ALL)
+        (refusal,) = plan.refusals
+        assert refusal.check == "groups.no_leader" and f"b-0 {words}" in refusal.reason
 
 
 def test_a_group_that_is_not_there():
@@ -293,6 +297,48 @@ def test_a_file_of_kafkas_own_tool_is_read():
     for wrong in ("a,0\n", "a,x,5\n", "a,0,\n", "a;0;5\n"):
         with pytest.raises(ValueError, match="line 1"):
             parse_offsets_text(wrong, "g")
+    for other_file in ("x" * 140_000, "a,0,5\r6"):  # csv.Error, which is no ValueError
+        with pytest.raises(ValueError, match="no list of topic,partition,offset"):
+            parse_offsets_text(other_file, "g")
+
+
+def test_who_has_gone_on_since_the_plan_is_not_put_back():
+    """Forward, back, or where it was to be; and a deletion tells what was there at that moment."""
+    groups = {
+        name: Group(name, "Empty", committed={("a", 0): 50, ("a", 1): 120}) for name in "ghijk"
+    }
+    reading = replace(READING, groups=groups)
+    desired = parsed(
+        item("g", offset=60, topics=["a"], partitions=[0]),
+        item("h", to="earliest", topics=["a"]),
+        item("i", state="absent"),
+        item("j", state="absent", topics=["a"]),
+        item("k", state="absent"),
+    )
+    changes = plan_groups(desired, reading, ALL).changes
+    now = {
+        "g": {("a", 0): 70},
+        "h": {("a", 0): 10, ("a", 1): 120},
+        "i": {("a", 0): 55},
+        "j": {("a", 1): 130},
+    }
+    left, failures = left_of(changes, now)
+    assert [(each.kind, each.subject, each.before) for each in left] == [
+        (RESET, "h a-1", {"offset": 120}),
+        (FORGET, "j a-1", {"offset": 130}),
+        (DELETE, "i", {"state": "Empty", "offsets": {"a-0": 55}}),
+        (DELETE, "k", {"state": "Empty", "offsets": {"a-0": 50, "a-1": 120}}),
+    ]
+    assert [(each.kind, each.subject, each.moot, each.code) for each in failures] == [
+        (RESET, "g a-0", False, "changed"),
+        (RESET, "h a-0", True, ""),
+        (FORGET, "j a-0", True, ""),
+    ]
+    assert "committed 70 meanwhile, it was 50" in failures[0].error
+    assert left_of(changes, {name: each.committed for name, each in groups.items()}) == (
+        list(changes),
+        [],
+    )
 
 
 @given(st.text(min_size=1), st.sampled_from(["a", "a-b", "x.y_z"]), st.integers(0, 999))

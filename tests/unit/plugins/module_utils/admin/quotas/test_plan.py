@@ -13,6 +13,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quotas.enti
     DEFAULT,
     Entity,
     entity_of,
+    operations,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quotas.plan import (
     BYTES,
@@ -23,6 +24,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quotas.plan
     QuotaSnapshot,
     apply_to,
     describe,
+    left_of,
     parse_quotas,
     plan_quotas,
     read_limit,
@@ -148,6 +150,27 @@ def test_a_purge_takes_what_matches_and_no_more_than_was_agreed():
     assert not found.changes and found.refusals[0].check == "purge.maximum"
 
 
+def test_what_somebody_else_has_set_meanwhile_is_not_ours():
+    """And what was there before is what there was when it was changed."""
+    wanted = [
+        DesiredQuota(ADA, {WRITE: 5.0, READ: 7.0}),
+        DesiredQuota(BOB, {WRITE: 5.0}),
+        DesiredQuota(Entity("cid"), absent=True),
+        DesiredQuota(Entity("dan"), absent=True),
+    ]
+    before = {Entity("cid"): {WRITE: 1.0}, Entity("dan"): {WRITE: 1.0, READ: 2.0}}
+    changes = plan_quotas(wanted, QuotaSnapshot("id", before)).changes
+    now = {ADA: {WRITE: 5.0, READ: 3.0, TIME: 1.5}, BOB: {WRITE: 5.0}, Entity("dan"): {WRITE: 9.0}}
+    left, moot = left_of(changes, now)
+    assert [(each.kind, each.subject, each.before, each.after) for each in left] == [
+        ("create", "user=ada", {READ: 3}, {READ: 7}),
+        ("delete", "user=dan", {WRITE: 9}, {}),
+    ]
+    assert [(each.subject, each.moot) for each in moot] == [("user=bob", True), ("user=cid", True)]
+    after = apply_to(QuotaSnapshot("id", now), left).quotas
+    assert after == {ADA: {WRITE: 5.0, READ: 7.0, TIME: 1.5}, BOB: {WRITE: 5.0}}
+
+
 names = st.sampled_from(["a", "b", DEFAULT, 'x, client-id="y', " ", "\\", "user=a"]) | st.text(
     min_size=1, max_size=5
 )
@@ -198,6 +221,23 @@ def test_a_plan_leads_to_what_was_asked_for_and_touches_nothing_else(wanted, has
         rest = {key: value for key, value in now.items() if key not in quota.limits}
         unnamed = {key: value for key, value in kept.items() if key not in quota.limits}
         assert rest == ({} if replacing else unnamed)
+
+
+@given(wishes, clusters, clusters, st.booleans())
+def test_with_a_second_writer_it_leads_to_the_same(wanted, has, now, replacing):
+    """What is left of a plan brings what it names where the plan would have brought it."""
+    changes = plan_quotas(wanted, QuotaSnapshot("id", has), replacing).changes
+    left, moot = left_of(changes, now)
+    after = apply_to(QuotaSnapshot("id", now), left).quotas
+    for change in changes:
+        found = after.get(entity_of(change.subject), {})
+        assert all(found.get(key) == value for key, value in operations(change).items())
+    subjects = {change.subject for change in changes}
+    assert {each.subject for each in (*left, *moot)} == subjects
+    assert {key: each for key, each in after.items() if key.subject not in subjects} == {
+        key: each for key, each in now.items() if key.subject not in subjects
+    }
+    assert left_of(left, now) == (left, [])
 
 
 @given(clusters)

@@ -109,9 +109,19 @@ def test_what_is_named_or_also_deletes_is_not_refused():
 
 def test_a_partition_without_a_leader_is_refused():
     starts = {key: start for key, start in EXTENT.starts.items() if key != ("a", 1)}
-    plan = plan_records(parsed(item(all=True)), replace(EXTENT, starts=starts), ALL)
+    a = EXTENT.cluster.topics["a"]
+    parts = tuple(replace(part, leader=None) if part.id == 1 else part for part in a.partitions)
+    dark = replace(EXTENT.cluster, topics={"a": replace(a, partitions=parts)})
+    extent = replace(EXTENT, starts=starts, cluster=dark)
+    plan = plan_records(parsed(item(all=True)), extent, ALL)
     assert [each.check for each in plan.refusals] == ["records.no_leader"]
-    assert "a-1" in plan.refusals[0].line()
+    assert "a-1: no leader" in plan.refusals[0].line()
+
+
+def test_a_topic_that_is_deleted_while_it_is_read_is_not_said_to_have_no_leader():
+    plan = plan_records(parsed(item(all=True)), replace(EXTENT, starts={}, ends={}), ALL)
+    (refusal,) = plan.refusals
+    assert refusal.check == "records.unknown_topic" and "deleted at this moment" in refusal.reason
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.plan 
     UserPolicy,
     UserSnapshot,
     apply_to,
+    left_of,
     plan_users,
     to_try,
 )
@@ -134,6 +135,8 @@ def test_who_may_not_is_told_before_anything():
         ([{**ANN, "password": 7}], "users.bad_value", "password"),
         # nobody could log in with these
         ([{**ANN, "name": "Änn"}], "users.bad_value", "name"),
+        ([{**ANN, "name": " ann"}], "users.bad_value", "name"),
+        ([{**ANN, "name": "\tann"}], "users.bad_value", "name"),
         ([{**ANN, "password": " geheim"}], "users.bad_value", "password"),
         ([{**ANN, "password": "\tgeheim"}], "users.bad_value", "password"),
         ([{"name": "ann"}], "users.bad_value", "password"),
@@ -208,5 +211,42 @@ def test_a_plan_applied_leads_there_and_touches_nothing_else(stored, wanted, abs
 
 
 def test_what_others_have_made_can_be_taken_away_whatever_its_name():
-    desired, problems = parse_users([{"name": "Änn", "state": "absent"}])
-    assert not problems and desired.all_of == {"Änn"}
+    for name in ("Änn", " ann"):
+        desired, problems = parse_users([{"name": name, "state": "absent"}])
+        assert not problems and desired.all_of == {name}
+
+
+@pytest.mark.parametrize(
+    "before, now, fits, items, policy, left, failed",
+    [
+        # somebody else has made the user meanwhile
+        ({}, {SHA: 4096}, True, [ANN], {}, [], [("create", True)]),
+        ({}, {SHA: 4096}, False, [ANN], {}, [("create", {"iterations": 4096})], []),
+        ({}, {SHA: 4096}, None, [ANN], {}, [], [("create", False)]),
+        ({}, {SHA: 4096}, None, [ANN], {"always": False}, [], [("create", True)]),
+        # has removed it, or written it anew
+        ({SHA: 4096}, {}, None, [ANN], {}, [("change", {})], []),
+        ({SHA: 4096}, {SHA: 8192}, True, [ANN], {}, [], [("change", True)]),
+        ({SHA: 4096}, {}, None, [{"name": "ann", "state": "absent"}], {}, [], [("delete", True)]),
+        (
+            *({SHA: 4096}, {SHA: 8192}, None, [{"name": "ann", "state": "absent"}], {}),
+            *([("delete", {"iterations": 8192})], []),
+        ),
+        # has done nothing
+        ({SHA: 4096}, {SHA: 4096}, False, [ANN], {}, [("change", {"password": "another one"})], []),
+    ],
+)
+def test_a_user_whom_somebody_else_has_changed_since_the_plan(
+    before, now, fits, items, policy, left, failed
+):
+    """(kind, what was there) of what is left; (kind, whether it is no failure) of the rest."""
+    stored, there = ({("ann", name): n for name, n in each.items()} for each in (before, now))
+    changes = plan(items, stored, False, **policy).changes
+    desired, _problems = parse_users(items)
+    trials = {key: Trial(fits, "nobody listens") for key in there}
+    others = {"ann SCRAM-SHA-512"} if before != now else set()
+    snapshot = UserSnapshot(there, trials)
+    found, failures = left_of(changes, others, desired, snapshot, UserPolicy(**policy))
+    assert [(each.kind, dict(each.before)) for each in found] == left
+    assert [(each.kind, each.moot) for each in failures] == failed
+    assert all(each.code == ("" if each.moot else "changed") for each in failures)
