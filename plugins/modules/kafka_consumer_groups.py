@@ -26,7 +26,7 @@ options:
     suboptions:
       name:
         description: Name of the group. A group that does not exist is made with these offsets, if topics are named.
-        type: str
+        type: raw
         required: true
       state:
         description:
@@ -38,7 +38,7 @@ options:
       topics:
         description: Names of topics, with all their partitions. Default is every partition for which the group has committed.
         type: list
-        elements: str
+        elements: raw
       partitions:
         description: Numbers of partitions, if only one topic is named.
         type: list

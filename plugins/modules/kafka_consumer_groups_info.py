@@ -48,7 +48,10 @@ notes:
     topic has a limit of size, also Describe on the cluster. It needs no right to read records, and reads none.
   - The number of requests does not depend on the number of topics and partitions. It grows with groups only where their members
     speak the protocol C(consumer) of Kafka 4.
-  - Groups of Kafka Connect, and share groups, commit no offsets to Kafka as consumers do, and are left out.
+  - Groups of Kafka Connect, and share groups, commit no offsets to Kafka as consumers do, and are left out. One that is named is
+    warned about.
+  - Of groups of Kafka Streams' own protocol (Kafka 4.2), members are not told by the client libraries. Whether one is there is
+    known by the state.
 seealso:
   - module: kafkaops.cluster.kafka_consumer_groups
 author:
@@ -114,7 +117,7 @@ groups:
       description: State in Kafka's words, such as C(Stable) with members, C(Empty) without.
       type: str
     type:
-      description: The protocol of its members, C(classic) or C(consumer).
+      description: The protocol of its members, C(classic), C(consumer) or C(streams).
       type: str
     members:
       description: Its consumers, each with C(id), C(client) and C(host).

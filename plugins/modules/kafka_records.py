@@ -23,7 +23,7 @@ options:
     suboptions:
       name:
         description: Name of the topic.
-        type: str
+        type: raw
         required: true
       partitions:
         description: Numbers of partitions. Default is all.

@@ -236,6 +236,26 @@ def test_whoever_may_change_acls_does_not_lose_that_without_consent(secured, way
     assert secured.run("kafka_acls", acls=[], purge=purge).changed
 
 
+def test_an_operation_of_kafka_4_1(secured, admin, name):
+    """Brokers of 3.9 close the connection on whoever names it: they are not asked, and the rest is not lost with it."""
+    new = {"transactional_id": name, "principal": "a", "operations": ["two_phase_commit"]}
+    old = {"topic": name, "principal": "a", "operations": "read"}
+    gone = [{**each, "state": "absent"} for each in (new, old)]
+    assert secured.run("kafka_acls", acls=gone).changed is False
+    told = secured.run("kafka_acls", acls=[new, old])
+    if secured.bare.kraft:
+        assert told.changed and not told.failed, told.values
+        text = secured.acl_tool("--list", "--transactional-id", name)
+        assert "principal=User:a, host=*, operation=TWO_PHASE_COMMIT" in text, text
+        assert secured.run("kafka_acls", acls=gone).changed
+    else:
+        assert told.failed and told.changed is False and not listed(admin, name)
+        words = f"allow User:a two_phase_commit transactional id {name}"
+        assert told.checks == [("acls.too_new", words)]
+        assert "which came with Kafka 4.1" in told.msg
+    assert secured.run("kafka_acls", acls=gone).changed is False
+
+
 # ---------------------------------------------------------------- partial failure, numbers
 
 

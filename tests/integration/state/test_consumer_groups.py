@@ -196,6 +196,16 @@ def test_a_group_is_made_before_its_consumer_starts(secured, stopped):
     assert missing.failed and missing.checks == [("groups.no_offsets", f"{stopped}-mistyped")]
 
 
+def test_a_name_that_yaml_reads_as_something_else_makes_no_group(secured, stopped):
+    """Of `name: 0123` there would be offsets for a group 83, and nobody reads with that."""
+    for name, words in ((83, "the number 83"), (True, "the boolean True")):
+        refused = groups(secured, {"name": name, "topics": [stopped], "to": "latest"})
+        assert refused.failed and refused.checks == [("groups.bad_item", str(name))]
+        assert words in refused.msg and "write the name in quotes" in refused.msg
+    listed = secured.tool(TOOL, "--list").split()
+    assert not {"83", "True"} & set(listed) and stopped in listed
+
+
 def test_one_refusal_changes_nothing_and_bad_files_are_refused(secured, stopped, tmp_path):
     both = groups(
         secured,

@@ -57,20 +57,25 @@ TRIED = ("kafka_topics", "kafka_cluster_info", "kafka_reassignment")
 
 
 @pytest.mark.parametrize(
-    "module, case",
+    "secured, module, case",
     [
         pytest.param(
-            *(module, case),
+            *(mode, module, case),
             marks=[pytest.mark.soak]
-            * (case in ("credentials", "protocol") and module not in TRIED),
+            * (
+                (case in ("credentials", "protocol") and module not in TRIED)
+                or (mode == "zookeeper" and module != "kafka_quotas")
+            ),
         )
+        for mode in ("kraft", "zookeeper")
         for module in READY
         for case in sorted(WRONG)
     ],
+    indirect=["secured"],
 )
-def test_what_is_in_the_way_is_said_in_one_sentence(on_kraft, module, case):
+def test_what_is_in_the_way_is_said_in_one_sentence(secured, module, case):
     wrong, words = WRONG[case]
-    options = {**on_kraft.arguments(), **OPTIONS.get(module, {}), **wrong}
+    options = {**secured.arguments(), **OPTIONS.get(module, {}), **wrong}
     given = {key: value for key, value in options.items() if value is not None}
     if module in FORKS:
         values = Background(module, given).end()

@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import connection_from
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups import (
@@ -26,6 +27,7 @@ from tests.support.readers import (
     told_by_kafka,
     write,
 )
+from tests.support.streams_member import StreamsMember
 
 
 def groups_of(secured, **options):
@@ -276,3 +278,41 @@ def test_requests_do_not_depend_on_the_number_of_groups_and_partitions(
     assert counts[60][0] <= counts[3][0] + 6, counts  # more coordinators, not more groups
     assert counts[60][1].keys() == counts[3][1].keys()
     assert sum(counts[60][1].values()) <= sum(counts[3][1].values()) + 12, counts
+
+
+def test_a_group_of_streams_own_protocol(on_kraft, name):
+    """Told like any other, but for its members, and moved and deleted once nobody reads with it."""
+    admin = AdminClient(on_kraft.client_settings())
+    create(on_kraft, admin, name, 2)
+    write(on_kraft.client_settings(), name, {0: 9, 1: 4})
+    where = on_kraft.bare.bootstrap_servers
+    # the first group of a cluster has the topic of offsets made
+    commit(on_kraft.client_settings(), f"{name}-other", {(name, 0): 1})
+    with StreamsMember(where, name, name):
+        pass
+    commit(on_kraft.client_settings(), name, {(name, 0): 5, (name, 1): 4})
+
+    def told(**options):
+        (group,) = on_kraft.run("kafka_consumer_groups_info", groups=[name], **options).groups
+        found = {each["partition"]: (each["lag"], each["status"]) for each in group["partitions"]}
+        return group["type"], group["lag"], found
+
+    with StreamsMember(where, name, name):
+        assert told(sample_seconds=1) == ("streams", 4, {0: (4, "STALL"), 1: (0, "OK")})
+        for item in ({"to": "latest"}, {"state": "absent"}):
+            items = [{"name": name, **item}]
+            refused = on_kraft.run("kafka_consumer_groups", groups=items, allow=["skip", "delete"])
+            assert refused.checks == [("groups.active", name)], refused.values
+            assert "its members are not told" in refused.msg and refused.changed is False
+    assert told(sample_seconds=1) == ("streams", 4, {0: (4, "STOP"), 1: (0, "OK")})
+    items = [{"name": name, "to": "latest"}]
+    moved = on_kraft.run("kafka_consumer_groups", groups=items, allow=["skip"])
+    assert moved.changed and not moved.failed, moved.values
+    assert told()[1] == 0
+    assert on_kraft.run("kafka_consumer_groups", groups=items).changed is False
+    gone = [{"name": name, "state": "absent"}]
+    done = on_kraft.run("kafka_consumer_groups", groups=gone, allow=["delete"])
+    assert done.changed and not done.failed, done.values
+    listed = on_kraft.tool("org.apache.kafka.tools.streams.StreamsGroupCommand", "--list")
+    assert name not in listed.split()
+    assert on_kraft.run("kafka_consumer_groups", groups=gone).changed is False

@@ -35,6 +35,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafk
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
     PythonClient,
+    release_of,
     send,
     send_to_each,
 )
@@ -92,6 +93,10 @@ class AclClient(PythonClient):
             lambda admin: _bindings(send(admin, _description(()))),
             "Describe on the cluster",
         )
+
+    def fetch_release(self) -> Tuple[int, ...]:
+        """The release of some broker, such as (3, 9); empty where that cannot be told."""
+        return self.ask("learning the release", release_of, "Describe on the cluster")
 
     def fetch_views(self, concerned: Optional[Collection[Binding]]) -> Views:
         """Which of these bindings (None: of all) each live broker that answers has; the errors of fetch_bindings."""

@@ -37,6 +37,8 @@ OPERATIONS: Dict[str, Tuple[str, ...]] = {
     "delegation_token": ("describe",),
     "user": ("create_tokens", "describe_tokens"),
 }
+# The first Kafka that has an operation, of those that not all have. Brokers that do not know one close the connection.
+OPERATIONS_SINCE = {"two_phase_commit": (4, 1)}
 KNOWN_OPERATIONS = tuple(sorted({name for names in OPERATIONS.values() for name in names} | {ALL}))
 PATTERNS = ("literal", "prefixed")
 PERMISSIONS = ("allow", "deny")

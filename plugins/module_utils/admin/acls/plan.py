@@ -19,6 +19,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.items 
     ANY,
     CLUSTER_NAME,
     OPERATIONS,
+    OPERATIONS_SINCE,
     Binding,
     Wanted,
     is_address,
@@ -74,6 +75,13 @@ class AclSnapshot:
     may_alter: bool = True
     everyone: Optional[bool] = False
     cluster_id: Optional[str] = None
+    # The release of the brokers, such as (3, 9); empty where it does not matter.
+    release: Tuple[int, ...] = ()
+
+    def knows(self, binding: Binding) -> bool:
+        """Whether the brokers have the operation of a binding."""
+        since = OPERATIONS_SINCE.get(binding.operation)
+        return not since or not self.release or self.release >= since
 
 
 @dataclass
@@ -96,7 +104,7 @@ def plan_acls(desired: Sequence[Wanted], snapshot: AclSnapshot, policy: AclPolic
     missing = present - snapshot.bindings
     surplus = absent & snapshot.bindings
     state = _Consents(policy)
-    state.refusals += _without_effect(missing)
+    state.refusals += _too_new(missing, snapshot) + _without_effect(missing)
     surplus |= _purged(snapshot.bindings - present - absent, state)
     after = (snapshot.bindings | missing) - surplus
     _open_and_closed(snapshot, after, missing, surplus, state)
@@ -149,6 +157,21 @@ def chosen(
         for each in bindings
         if fits(who, each.principal) and fits(what, f"{each.resource_type}:{each.resource_name}")
     }
+
+
+def _too_new(missing: Collection[Binding], snapshot: AclSnapshot) -> List[Problem]:
+    """A Problem for each new binding of an operation that the brokers do not have."""
+    return [
+        Problem(
+            "acls.too_new",
+            f"these brokers do not have the operation {each.operation}, which came with Kafka {since}",
+            f"upgrade Kafka to {since} or newer",
+            (each.subject,),
+        )
+        for each in sorted(missing)
+        if not snapshot.knows(each)
+        for since in [".".join(map(str, OPERATIONS_SINCE[each.operation]))]
+    ]
 
 
 def _without_effect(missing: Collection[Binding]) -> List[Problem]:

@@ -21,6 +21,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.client
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.items import (
     ACL_ITEM,
     NO_AUTHORIZER,
+    OPERATIONS_SINCE,
     Binding,
     items_of,
     parse_acls,
@@ -107,9 +108,13 @@ class Acls(Resource):
             # Its value is hidden, since Kafka does not know the settings of an authorizer. Whether
             # there is one is not.
             everyone = False if config is not None and EVERYONE not in config else None
-        snapshot = AclSnapshot(bindings, "ALTER" in rights, everyone, metadata.cluster_id)
         concerned = {each.binding for each in self.desired}
+        newer = any(each.operation in OPERATIONS_SINCE for each in concerned)
+        release = self.client.fetch_release() if newer else ()
+        snapshot = AclSnapshot(bindings, "ALTER" in rights, everyone, metadata.cluster_id, release)
         concerned.update(_binding(each) for each in self.plan(snapshot).changes)
+        # Who is asked for an operation that he does not know does not answer at all.
+        concerned = {each for each in concerned if snapshot.knows(each)}
         views = self.client.fetch_agreed_views(concerned) if concerned else {}
         for view in list(views.values())[:1]:
             snapshot = replace(snapshot, bindings=bindings - concerned | view)

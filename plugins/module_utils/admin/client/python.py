@@ -191,6 +191,11 @@ def send_to_each(
     return answers
 
 
+def release_of(admin: Any) -> Tuple[int, ...]:
+    """The release of the broker that a KafkaAdminClient has reached, such as (4, 1), as its requests tell."""
+    return tuple(admin._manager.broker_version or ())
+
+
 def raise_for(code: int, words: Optional[str] = None) -> None:
     """Raise kafka-python's error for an error code of the protocol, unless it is 0; `ask` knows them."""
     if code:

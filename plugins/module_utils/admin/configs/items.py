@@ -71,6 +71,8 @@ def _item_problem(item: Mapping[str, Any], subject: str) -> Optional[Problem]:
         reason, remedy = "the default of the cluster is that of all brokers", "leave brokers out"
     elif kind == BROKER and not brokers:
         reason, remedy = "no broker is named", "name their ids in brokers, or use scope: cluster"
+    elif kind == LOGGERS and brokers is not None and not brokers:
+        reason, remedy = "the list of brokers is empty", "name their ids, or leave it out for all"
     elif kind == LOGGERS and item.get("secrets"):
         reason, remedy = "loggers have no secrets", "leave secrets out"
     elif item.get("state") == "absent" and not (item.get("settings") or item.get("secrets")):

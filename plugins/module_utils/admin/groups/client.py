@@ -5,12 +5,14 @@
 
 Private to this collection. kafka-python reads: it asks each coordinator once for all of its groups, where
 librdkafka sends a request for each group. It does not know the members of groups of the newer protocol
-(type consumer, Kafka 4): for those librdkafka asks, all at once. A commit and a deletion of offsets are
+(type consumer, Kafka 4): for those librdkafka asks, all at once. Neither knows those of Kafka Streams'
+own protocol (type streams, Kafka 4.2). A commit and a deletion of offsets are
 one request for each group, because the protocol has no other.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import (
     Any,
     Callable,
@@ -32,7 +34,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.conn
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
     PythonClient,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups.model import (
+    CLASSIC,
+    CONSUMER,
     DEAD,
     Group,
     Member,
@@ -58,16 +63,23 @@ except ImportError:
 READ_RIGHTS = "Describe on the groups and on their topics"
 COMMIT_RIGHTS = "Read on the group and on the topics"
 DELETE_RIGHTS = "Delete on the group, and Read on the topics whose offsets are deleted"
-# Groups that keep offsets: consumers, and those that only ever committed.
-_PROTOCOLS = ("consumer", "")
-_CLASSIC, _CONSUMER, _SHARE = "classic", "consumer", "share"
+# Groups that keep offsets: consumers, those that only ever committed, and Kafka Streams by its own protocol.
+_PROTOCOLS = ("consumer", "", "streams")
+_SHARE = "share"
 
 # (text, the protocol's name of the code)
 Refused = Tuple[str, str]
 
 
 class GroupsClient(PythonClient):
-    """One cluster, and the consumer groups that read from it."""
+    """One cluster, and the consumer groups that read from it.
+
+    `left_out`: groups that were chosen when it was last asked, and are none of consumers, with what they are.
+    """
+
+    def __init__(self, connection: Connection, **rest: Any):
+        super().__init__(connection, **rest)
+        self.left_out: Dict[str, str] = {}
 
     def now_ms(self) -> int:
         """Milliseconds since 1970."""
@@ -82,20 +94,23 @@ class GroupsClient(PythonClient):
     def fetch_groups(self, chosen: Callable[[str], Any]) -> List[Group]:
         """The consumer groups whose name is chosen, with members and offsets, sorted by name.
 
-        A group that is deleted meanwhile has the state Dead.
+        A group that is deleted meanwhile has the state Dead. `left_out` has those of another kind afterwards.
         """
 
         def call(admin: Any) -> List[Group]:
-            listed = {
-                each["group_id"]: each
-                for each in admin.list_groups()
-                if each["protocol_type"] in _PROTOCOLS
-                and (each.get("group_type") or _CLASSIC).lower() != _SHARE
-                and chosen(each["group_id"])
+            everything = {
+                each["group_id"]: each for each in admin.list_groups() if chosen(each["group_id"])
             }
+            self.left_out = {
+                name: words
+                for name, each in everything.items()
+                for words in [_other_kind(each)]
+                if words
+            }
+            listed = {name: each for name, each in everything.items() if name not in self.left_out}
             names = sorted(listed)
-            kinds = {name: (listed[name].get("group_type") or _CLASSIC).lower() for name in names}
-            classic = [name for name in names if kinds[name] == _CLASSIC]
+            kinds = {name: (listed[name].get("group_type") or CLASSIC).lower() for name in names}
+            classic = [name for name in names if kinds[name] == CLASSIC]
             described = admin.describe_groups(classic) if classic else {}
             offsets = _committed(admin, names)
             return [
@@ -114,7 +129,7 @@ class GroupsClient(PythonClient):
             ]
 
         groups = self.ask("reading consumer groups", call, READ_RIGHTS)
-        newer = [group for group in groups if group.kind != _CLASSIC]
+        newer = [group for group in groups if group.kind == CONSUMER]
         told = self._describe_newer([group.name for group in newer])
         return [told[group.name](group) if group.name in told else group for group in groups]
 
@@ -134,7 +149,18 @@ class GroupsClient(PythonClient):
         def call(timeout: float) -> Dict[str, Callable[[Group], Group]]:
             self.requests["describe_groups"] += len(names)
             futures = self._admin.describe_consumer_groups(list(names), request_timeout=timeout)
-            return {name: _completed(future.result()) for name, future in futures.items()}
+            self._await(futures.values())
+            found = {}
+            for name, future in futures.items():
+                error = error_of(future)
+                if error is None:
+                    found[name] = _completed(future.result())
+                elif error.code() == KafkaError.GROUP_ID_NOT_FOUND:
+                    # Deleted meanwhile.
+                    found[name] = lambda group: replace(group, state=DEAD)
+                else:
+                    raise KafkaException(error)
+            return found
 
         remedy = f"run it again; this user needs {READ_RIGHTS}"
         return self._read("reading the members of consumer groups", call, remedy)
@@ -235,6 +261,14 @@ class GroupsClient(PythonClient):
 # ---------------------------------------------------------------- answers as our values
 
 
+def _other_kind(listed: Mapping[str, Any]) -> str:
+    """What a listed group is that keeps no offsets as consumers do, "" for one that does."""
+    if (listed.get("group_type") or CLASSIC).lower() == _SHARE:
+        return "a share group"
+    protocol = listed["protocol_type"]
+    return "" if protocol in _PROTOCOLS else f"a group of the protocol {protocol}"
+
+
 def _committed(admin: Any, names: Sequence[str]) -> Dict[str, Dict[Key, int]]:
     told = admin.list_group_offsets(list(names)) if names else {}
     return {
@@ -248,8 +282,12 @@ def _committed(admin: Any, names: Sequence[str]) -> Dict[str, Dict[Key, int]]:
 
 
 def _classic_group(name: str, told: Mapping[str, Any], offsets: Mapping[Key, int]) -> Group:
+    """The group; raises kafka-python's error where the coordinator does not tell of it, as while it loads."""
+    # In words only. Of one that was deleted meanwhile younger brokers say so, and older ones that it is dead.
+    if told.get("error") and GroupIdNotFoundError.__name__ not in told["error"]:
+        raise OtherError(told["error"])
     members = tuple(_classic_member(each) for each in told["members"])
-    return Group(name, told["group_state"] or DEAD, _CLASSIC, members, offsets)
+    return Group(name, told["group_state"] or DEAD, CLASSIC, members, offsets)
 
 
 def _classic_member(told: Mapping[str, Any]) -> Member:
@@ -282,7 +320,7 @@ def _completed(told: Any) -> Callable[[Group], Group]:
         for each in told.members
     )
     state = told.state.name.title().replace("_", "")
-    return lambda group: Group(group.name, state, _CONSUMER, members, group.committed)
+    return lambda group: Group(group.name, state, CONSUMER, members, group.committed)
 
 
 def _commit_errors(future: Any, parts: Mapping[Key, int]) -> Dict[Key, Any]:

@@ -89,11 +89,17 @@ def gather(params: Mapping[str, Any], client: GroupsClient) -> Dict[str, Any]:
     for row in rows:
         by_group[row.group].append(row)
     missing = sorted(set(params["groups"] or ()) - {group.name for group in groups})
+    warnings = [
+        f"{name} is {client.left_out[name]}, which keeps no offsets as consumers do: it is left out"
+        for name in missing
+        if name in client.left_out
+    ]
     return {
         "cluster_id": snapshot.cluster_id,
         "groups": [group_dict(group, by_group[group.name]) for group in groups],
         "missing": missing,
         "lines": lag_lines(groups, rows),
+        "warnings": warnings,
     }
 
 
@@ -144,7 +150,7 @@ def _rows(
                 for committed, sample_ends in samples
                 if key in sample_ends
             ]
-            status = trend(told, key in held)
+            status = trend(told, key in held or group.reads_unseen)
             place = (now.get(key), starts.get(key), ends.get(key))
             rows.append(Row(group.name, key, *place, group.holder(key), status))
     return rows

@@ -14,6 +14,8 @@ from typing import FrozenSet, Mapping, Optional, Tuple
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Key
 
 EMPTY, DEAD = "Empty", "Dead"
+# What the members of a group speak; those of the last are told to no client that we have.
+CLASSIC, CONSUMER, STREAMS = "classic", "consumer", "streams"
 
 
 @dataclass(frozen=True)
@@ -38,13 +40,13 @@ class Member:
 class Group:
     """A consumer group; `state` in Kafka's words, Dead for one that is not there.
 
-    `kind` is the protocol that its members speak, classic or consumer. `committed` maps partitions to
-    the offset of the next record that the group reads.
+    `kind` is the protocol that its members speak, CLASSIC, CONSUMER or STREAMS. `committed` maps partitions
+    to the offset of the next record that the group reads.
     """
 
     name: str
     state: str = DEAD
-    kind: str = "classic"
+    kind: str = CLASSIC
     members: Tuple[Member, ...] = ()
     committed: Mapping[Key, int] = field(default_factory=dict)
 
@@ -52,6 +54,11 @@ class Group:
     def active(self) -> bool:
         """Whether somebody reads, or is about to: offsets belong to the members then."""
         return bool(self.members) or self.state not in (EMPTY, DEAD)
+
+    @property
+    def reads_unseen(self) -> bool:
+        """Whether it has members of which nobody tells what they read."""
+        return self.kind == STREAMS and self.active
 
     @property
     def exists(self) -> bool:

@@ -15,14 +15,20 @@ import io
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Set, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups.model import Group
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups.model import (
+    STREAMS,
+    Group,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Key,
     Snapshot,
     partition_name,
     partition_of,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import did_you_mean
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import (
+    did_you_mean,
+    unclear_name,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     CHANGED,
     Change,
@@ -77,6 +83,8 @@ class Reading:
     starts: Mapping[Key, int] = field(default_factory=dict)
     ends: Mapping[Key, int] = field(default_factory=dict)
     moments: Mapping[Tuple[int, Key], int] = field(default_factory=dict)
+    # Groups of these names that keep no offsets as consumers do, with what they are.
+    others: Mapping[str, str] = field(default_factory=dict)
 
     def group(self, name: str) -> Group:
         """The group; a dead one where there is none."""
@@ -108,6 +116,10 @@ class _ItemReader:
         given = [option for option in GOALS if item[option] is not None]
         if not self.name:
             self.refuse("a group needs a name", "write name: ...", "name")
+        for option, names in (("name", [item["name"]]), ("topics", item["topics"] or ())):
+            for name in names:
+                if not isinstance(name, str):
+                    self.refuse(unclear_name(name), "write the name in quotes", option, name)
         if absent and given:
             self.refuse(
                 "an absent group has no offset",
@@ -118,7 +130,7 @@ class _ItemReader:
         elif not absent and len(given) != 1:
             what = f"{' and '.join(given)} are given" if given else "nothing says where it is to be"
             self.refuse(what, f"give one of {', '.join(GOALS)}")
-        topics = tuple(item["topics"]) if item["topics"] is not None else None
+        topics = tuple(map(str, item["topics"])) if item["topics"] is not None else None
         if topics is not None and (not topics or len(set(topics)) < len(topics)):
             self.refuse("the list is empty or names one twice", "name each once", "topics")
         partitions = frozenset(item["partitions"]) if item["partitions"] is not None else None
@@ -329,6 +341,11 @@ def plan_groups(desired: Sequence[DesiredGroup], reading: Reading, allow: Frozen
     refusals: List[Problem] = []
     for each in desired:
         group = reading.group(each.name)
+        if each.name in reading.others:
+            reason = f"it is {reading.others[each.name]}, which keeps no offsets as consumers do"
+            remedy = "correct the name, or use the tools of what the group belongs to"
+            refusals.append(Problem("groups.other_kind", reason, remedy, (each.name,)))
+            continue
         if each.absent:
             found, refused = _plan_absent(each, group, allow)
         else:
@@ -394,7 +411,8 @@ def _active(group: Group, topics: Optional[Sequence[str]] = None) -> List[Proble
     shown = [str(member) for member in members[:SHOWN]]
     if len(members) > SHOWN:
         shown.append(f"{len(members) - SHOWN} more")
-    who = ", ".join(shown) or f"nobody yet, it is {group.state}"
+    nobody = "its members are not told" if group.kind == STREAMS else "nobody yet"
+    who = ", ".join(shown) or f"{nobody}, it is {group.state}"
     return [
         Problem(
             "groups.active",
@@ -413,10 +431,17 @@ def _plan_reset(
     desired: DesiredGroup, group: Group, reading: Reading, allow: FrozenSet[str]
 ) -> Tuple[List[Change], List[Problem]]:
     refusals = _unknown(desired, group, reading.cluster)
+    keys = wanted_keys(desired, group, reading.cluster)
+    if desired.goal and desired.goal.kind == SHIFT and keys and not keys & set(group.committed):
+        reason = (
+            "the group has committed nothing for these topics, so there is nothing to go on from"
+        )
+        remedy = "correct the name, or say to, offset or time instead of shift"
+        refusals.append(Problem("groups.no_offsets", reason, remedy, (desired.name,), "shift"))
     changes: List[Change] = []
     again: Dict[Key, int] = {}
     skipped: Dict[Key, int] = {}
-    for key in sorted(wanted_keys(desired, group, reading.cluster)):
+    for key in sorted(keys):
         if key not in reading.starts or key not in reading.ends:
             if key in reading.cluster.led:
                 reason = f"{partition_name(*key)} was deleted at this moment"

@@ -9,6 +9,7 @@ does.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups.client import (
@@ -84,7 +85,7 @@ class ConsumerGroups(Resource):
         cluster = self.client.fetch_metadata()
         names = {each.name for each in self._desired}
         groups = {group.name: group for group in self.client.fetch_groups(names.__contains__)}
-        reading = Reading(cluster, groups)
+        reading = Reading(cluster, groups, others=self.client.left_out)
         led = cluster.led
         keys = {
             key
@@ -100,7 +101,7 @@ class ConsumerGroups(Resource):
                 dict.fromkeys(sorted(wanted & led), moment)
             ).items()
         }
-        return Reading(cluster, groups, starts, ends, moments)
+        return replace(reading, starts=starts, ends=ends, moments=moments)
 
     def plan(self, snapshot: Reading) -> Plan:
         """The plan, and every item that could not be read."""
@@ -195,9 +196,10 @@ GROUP_OPTIONS = dict(
         elements="dict",
         required=True,
         options=dict(
-            name=dict(type="str", required=True),
+            # raw: a name that YAML has read as a number must not become a text silently
+            name=dict(type="raw", required=True),
             state=dict(type="str", choices=["present", "absent"], default="present"),
-            topics=dict(type="list", elements="str"),
+            topics=dict(type="list", elements="raw"),
             partitions=dict(type="list", elements="int"),
             to=dict(type="str", choices=["earliest", "latest"]),
             offset=dict(type="int"),

@@ -19,7 +19,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Topic,
     partition_name,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import did_you_mean
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import (
+    did_you_mean,
+    unclear_name,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.stakes import estimate_stake
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.plan import (
@@ -87,6 +90,8 @@ def parse_cuts(
 
         refuse = functools.partial(_refuse, wrong, name)
 
+        if not isinstance(item["name"], str):
+            refuse(unclear_name(item["name"]), "write the name in quotes", "name", name)
         # 0 is an offset, and equals False
         given = [each for each in LIMITS if item[each] is not None and item[each] is not False]
         if len(given) != 1:

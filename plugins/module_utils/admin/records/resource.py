@@ -137,7 +137,8 @@ RECORD_OPTIONS = dict(
         elements="dict",
         required=True,
         options=dict(
-            name=dict(type="str", required=True),
+            # raw: a name that YAML has read as a number must not become a text silently
+            name=dict(type="raw", required=True),
             partitions=dict(type="list", elements="int"),
             before_offset=dict(type="int"),
             before_time=dict(type="str"),

@@ -54,6 +54,22 @@ def kinds(found):
     return [(change.kind, change.subject) for change in found.changes]
 
 
+@pytest.mark.parametrize(
+    "release, refused",
+    [((3, 9), True), ((4, 0), True), ((4, 1), False), ((4, 3), False), ((), False)],
+)
+def test_an_operation_that_the_brokers_do_not_have_is_refused(release, refused):
+    """They would close the connection, as often as they are asked, and the rest of the batch would fail with it."""
+    two = Binding("transactional_id", "t", "literal", "User:app", "allow", "two_phase_commit")
+    snapshot = AclSnapshot(frozenset(), True, False, None, release)
+    found = plan_acls([Wanted(two, "present"), Wanted(topic(), "present")], snapshot, AclPolicy())
+    assert checks(found) == (["acls.too_new"] if refused else [])
+    if refused:
+        assert "came with Kafka 4.1" in found.refusals[0].reason
+    assert snapshot.knows(topic()) and snapshot.knows(two) is not refused
+    assert not plan_acls([Wanted(two, "absent")], snapshot, AclPolicy()).refusals
+
+
 def test_what_is_missing_is_added_before_what_is_too_much_is_removed():
     found = plan([topic("a")], [topic("b"), topic("c")], [topic("b"), topic("d")])
     assert kinds(found) == [

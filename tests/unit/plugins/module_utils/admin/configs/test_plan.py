@@ -258,6 +258,7 @@ def test_a_logger_without_a_level_has_that_of_the_one_above():
         ({"scope": BROKER, "settings": {THREADS: 1}}, "configs.bad_item"),
         ({"scope": BROKER, "brokers": [], "settings": {THREADS: 1}}, "configs.bad_item"),
         ({"scope": LOGGERS, "secrets": {"a": "b"}}, "configs.bad_item"),
+        ({"scope": LOGGERS, "brokers": [], "settings": {"root": "WARN"}}, "configs.bad_item"),
         ({"scope": CLUSTER, "state": "absent"}, "configs.bad_item"),
         ({"scope": CLUSTER, "settings": {AGE: "1month"}}, "config.bad_value"),
         ({"scope": CLUSTER, "settings": {AGE: 1}, "secrets": {AGE: "1"}}, "configs.duplicate"),

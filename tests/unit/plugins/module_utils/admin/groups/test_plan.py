@@ -254,6 +254,10 @@ def test_deletion_is_shown_with_what_is_forgotten():
         ({"offsets": [{"topic": "a", "partition": 0, "offset": 1}] * 2}, "listed twice"),
         ({"src": [], "topics": ["a"]}, "name topics already"),
         ({"name": "", "to": "latest"}, "needs a name"),
+        # what YAML makes of yes and 0123
+        ({"name": True, "to": "latest"}, "the boolean True"),
+        ({"name": 83, "state": "absent"}, "the number 83"),
+        ({"to": "latest", "topics": ["a", 83]}, "the number 83"),
     ],
 )
 def test_bad_items_are_refused(options, words):
@@ -300,6 +304,38 @@ def test_a_file_of_kafkas_own_tool_is_read():
     for other_file in ("x" * 140_000, "a,0,5\r6"):  # csv.Error, which is no ValueError
         with pytest.raises(ValueError, match="no list of topic,partition,offset"):
             parse_offsets_text(other_file, "g")
+
+
+def test_a_group_of_another_kind_is_not_said_to_be_unchanged():
+    """It is not among the groups of consumers, as one that is not there."""
+    reading = replace(READING, others={"connect-x": "a group of the protocol connect"})
+    for options in ({"state": "absent"}, {"to": "latest", "topics": ["a"]}):
+        plan = plan_groups(parsed(item("connect-x", **options)), reading, ALL)
+        assert [each.check for each in plan.refusals] == ["groups.other_kind"] and not plan.changes
+        assert "it is a group of the protocol connect" in plan.refusals[0].reason
+
+
+def test_a_shift_of_nothing_is_not_said_to_be_unchanged():
+    """A mistyped name looks like this; where some of the topics are committed for, the rest is left alone."""
+    reading = replace(READING, groups={"g": Group("g", "Empty", committed={("b", 0): 25})})
+    for name, topics in (("nobody", ["b"]), ("g", ["a"])):
+        plan = plan_groups(parsed(item(name, shift=1, topics=topics)), reading, ALL)
+        assert [each.check for each in plan.refusals] == ["groups.no_offsets"], name
+    plan = plan_groups(parsed(item("g", shift=1, topics=["a", "b"])), reading, ALL)
+    assert offsets(plan) == {(RESET, "b", 0): 26} and not plan.refusals
+
+
+def test_members_of_streams_are_not_told_and_not_said_to_be_absent():
+    streams = Group("g", "Stable", "streams", (), COMMITTED)
+    for options in ({"to": "latest"}, {"state": "absent"}):
+        plan = plan_groups(parsed(item(**options)), replace(READING, groups={"g": streams}), ALL)
+        (refusal,) = plan.refusals
+        assert refusal.check == "groups.active"
+        assert "its members are not told, it is Stable" in refusal.reason
+    empty = replace(streams, state="Empty")
+    assert not empty.reads_unseen and streams.reads_unseen
+    plan = plan_groups(parsed(item(to="latest")), replace(READING, groups={"g": empty}), ALL)
+    assert plan.changes and not plan.refusals
 
 
 def test_who_has_gone_on_since_the_plan_is_not_put_back():
