@@ -29,6 +29,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.invento
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 PRODUCTS = ("kafka", "zookeeper")
+CONTROLLERS = "kafka_controllers_group"
 # All that the rules need of a listener. Its address may be one that the machine gets only when it is made.
 OF_LISTENER = ("name", "port", "audience")
 SSH_PORT = 22
@@ -83,6 +84,10 @@ def _clusters(
         product: inventory.group(task_vars["inventory_hostname"], product) for product in PRODUCTS
     }
     members = {product: set(task_vars["groups"].get(groups[product], [])) for product in PRODUCTS}
+    # In KRaft mode those of the controllers are members, too, of which some may be no brokers.
+    own = task_vars["inventory_hostname"]
+    members[CONTROLLERS] = inventory.controllers(own)
+    groups[CONTROLLERS] = str(inventory.evaluated(own, (CONTROLLERS,))[CONTROLLERS])
     found: Dict[str, List[Host]] = {}
     problems: List[Problem] = []
     for name in sorted(set().union(*members.values())):
@@ -96,9 +101,10 @@ def _clusters(
             continue
         host = Host(
             name=name,
-            groups=tuple(groups[product] for product in PRODUCTS if name in members[product]),
+            groups=tuple(groups[part] for part in groups if name in members[part]),
             is_broker=name in members["kafka"],
             is_server=name in members["zookeeper"],
+            is_controller=name in members[CONTROLLERS],
             settings=settings,
             ssh_port=settings.get("ansible_port") or SSH_PORT,
         )

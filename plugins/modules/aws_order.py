@@ -16,6 +16,7 @@ description:
     M(kafkaops.cluster.aws_machines), one set for each cluster. Contacts nobody.
   - Each host becomes a machine. The rules come from the listeners, so that who belongs to the audience of a listener is let in at its port, as
     C(aws_sources) says where each audience is. ZooKeeper's ports are for the members, its clients' port for the audience C(admin), too.
+    In KRaft mode the hosts of C(kafka_controllers_group) become machines as well, and the controllers' port is for the members.
 options:
   state:
     description: With V(absent) the options delete the machines, and nothing but the names of what they share is read.

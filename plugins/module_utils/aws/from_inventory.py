@@ -40,14 +40,21 @@ OWN = {
 }
 UNIFORM = (*SHARED.values(), "aws_sources", "aws_ssh_sources", "aws_rules")
 PORTS = ("zookeeper_client_port", "zookeeper_peer_port", "zookeeper_election_port")
+CONTROLLER_PORT = "kafka_controller_port"
 # All that is read of a host.
-VARIABLES = (*UNIFORM, *OWN.values(), *PORTS, "kafka_listeners", "kafka_inter_broker_listener")
+VARIABLES = (
+    *(*UNIFORM, *OWN.values(), *PORTS, CONTROLLER_PORT),
+    *("kafka_listeners", "kafka_inter_broker_listener"),
+)
 ADMIN, BROKERS = "admin", "brokers"
 
 
 @dataclass(frozen=True)
 class Host:
-    """One host of the inventory: its groups, and the values of VARIABLES."""
+    """One host of the inventory: its groups, and the values of VARIABLES.
+
+    `is_controller`: a voter of the quorum in KRaft mode, whether it is a broker or not.
+    """
 
     name: str
     groups: Tuple[str, ...]
@@ -55,6 +62,7 @@ class Host:
     is_server: bool
     settings: Mapping[str, Any]
     ssh_port: Any = 22
+    is_controller: bool = False
 
 
 def options_of(
@@ -134,14 +142,18 @@ def _rules(hosts: Sequence[Host]) -> Tuple[List[Dict[str, Any]], List[Problem]]:
             if purpose not in known:
                 known.append(purpose)
 
+    servers = sum(host.is_server for host in hosts)
     for host in hosts:
         sources = host.settings.get("aws_sources") or {}
         let_in(host.ssh_port, host.settings.get("aws_ssh_sources") or (), "ssh")
         if host.is_server:
             client, peer, election = (host.settings[name] for name in PORTS)
             let_in(client, [MEMBERS, *(sources.get(ADMIN) or ())], "ZooKeeper, clients")
-            let_in(peer, [MEMBERS], "ZooKeeper, followers")
-            let_in(election, [MEMBERS], "ZooKeeper, election")
+            if servers > 1:  # a lone one listens on neither
+                let_in(peer, [MEMBERS], "ZooKeeper, followers")
+                let_in(election, [MEMBERS], "ZooKeeper, election")
+        if host.is_controller:
+            let_in(host.settings[CONTROLLER_PORT], [MEMBERS], "KRaft, controllers")
         for index, listener in enumerate(_listeners(host)):
             for audience in _audiences(host, listener):
                 problem = _unknown(index, audience, sources)

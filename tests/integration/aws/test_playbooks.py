@@ -66,6 +66,30 @@ def test_from_an_inventory_to_machines_and_back(checkout, ec2, server):
     assert "ansible_host" not in listed["_meta"]["hostvars"]["kafka-01"]
 
 
+def test_in_kraft_mode_controllers_get_machines_and_reach_one_another(checkout, ec2):
+    """kafka-01 is both, kafka-02 a broker, controller-01 no broker."""
+    hosts = {f"kafka-0{number}": {"kafka_broker_id": number} for number in (1, 2)}
+    voters = {"kafka-01": {}, "controller-01": {"kafka_broker_id": 3}}
+    groups = {"kafka": {"hosts": hosts}, "controllers": {"hosts": voters}}
+    (checkout.inventory / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": groups}}))
+    checkout.edit("all/cluster", kafka_metadata="kraft", kafka_controller_port=9099)
+    said = checkout.provision("--diff")
+    assert "rule tcp 9099 from members" in said and "rule tcp 2181" not in said, said
+    tags = [
+        {each["Key"]: each["Value"] for each in machine["Tags"]}
+        for reservation in ec2.describe_instances(Filters=RUNNING)["Reservations"]
+        for machine in reservation["Instances"]
+    ]
+    assert {each["Name"]: each["kafkaops:groups"] for each in tags} == {
+        "kafka-01": "controllers kafka",
+        "kafka-02": "kafka",
+        "controller-01": "controllers",
+    }
+    assert "changed=1" not in checkout.provision()
+    code, said = checkout.play("aws_teardown", "-e", "confirm=orders")
+    assert code == 0 and not ec2.describe_instances(Filters=RUNNING)["Reservations"], said
+
+
 def test_a_teardown_that_is_killed_is_finished_by_the_next(checkout, ec2, server):
     checkout.provision()
     server.fall_silent(server.changes + 2)

@@ -32,6 +32,7 @@ SETTINGS = {
     "zookeeper_client_port": 2181,
     "zookeeper_peer_port": 2888,
     "zookeeper_election_port": 3888,
+    "kafka_controller_port": 9095,
     "kafka_inter_broker_listener": "INTERNAL",
     "kafka_listeners": [
         {"name": "INTERNAL", "port": 9093, "audience": ["brokers"]},
@@ -51,12 +52,9 @@ def opened(options):
 
 
 SSH = {("22", "0.0.0.0/0")}
-ZOOKEEPER = {
-    ("2181", "members"),
-    ("2181", "203.0.113.7/32"),
-    ("2888", "members"),
-    ("3888", "members"),
-}
+ZOOKEEPER = {("2181", "members"), ("2181", "203.0.113.7/32")}
+QUORUM = {("2888", "members"), ("3888", "members")}
+CONTROLLERS = {("9095", "members")}
 KAFKA = {("9093", "members"), ("9092", "198.51.100.0/24"), ("9092", "203.0.113.7/32")}
 
 
@@ -67,6 +65,14 @@ KAFKA = {("9093", "members"), ("9092", "198.51.100.0/24"), ("9092", "203.0.113.7
         ([host(server=False)], SSH | KAFKA),
         ([host(broker=False)], SSH | ZOOKEEPER),
         ([host(server=False), host("zk-01", broker=False)], SSH | ZOOKEEPER | KAFKA),
+        # a lone server opens no port for others
+        ([host("a"), host("b")], SSH | ZOOKEEPER | QUORUM | KAFKA),
+        # in KRaft mode, with and apart from brokers
+        ([replace(host(server=False), is_controller=True)], SSH | KAFKA | CONTROLLERS),
+        (
+            [host(server=False), replace(host("c", False, False), is_controller=True)],
+            SSH | KAFKA | CONTROLLERS,
+        ),
         # two brokers on other ports: all of them
         (
             [
