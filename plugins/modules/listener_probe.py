@@ -51,6 +51,16 @@ options:
         description: Port that clients are told.
         type: int
         required: true
+      audience:
+        description: Audiences whose clients use the listener.
+        type: list
+        elements: str
+        default: []
+      others:
+        description: The other listeners of this broker, as a mapping of the name to C(host:port) that clients are told. So a port mapping that leads
+          to one of them is told as such.
+        type: dict
+        default: {}
   login:
     description: How to log in, as C(kafka_client_security).
     type: dict
@@ -112,6 +122,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+tried:
+  description: How many addresses were tried.
+  returned: always
+  type: int
+  sample: 3
 problems:
   description: What is wrong, one sentence each, with listener, broker, address and what was seen instead.
   returned: always
@@ -145,6 +160,8 @@ TARGET = dict(
     name=dict(type="str", required=True),
     host=dict(type="str", required=True),
     port=dict(type="int", required=True),
+    audience=dict(type="list", elements="str", default=[]),
+    others=dict(type="dict", default={}),
 )
 LOGIN = dict(
     sasl_mechanism=dict(type="str", choices=["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]),
@@ -182,6 +199,7 @@ def main() -> None:
     unknown = {each.broker for each, what in seen if not what.failed and what.answered_by is None}
     module.exit_json(
         changed=False,
+        tried=len(wanted),
         problems=[each.line() for each in problems(given["host"], seen, given["cluster_id"])],
         unknown=sorted(unknown),
     )

@@ -39,6 +39,11 @@ options:
         description: The port.
         type: int
         required: true
+      audience:
+        description: Audiences of the listener, where this host tries it for clients.
+        type: list
+        elements: str
+        default: []
   timeout:
     description: Seconds that a connection may take to come about.
     type: float
@@ -90,6 +95,7 @@ ATTEMPT = dict(
     what=dict(type="str", required=True),
     address=dict(type="str", required=True),
     port=dict(type="int", required=True),
+    audience=dict(type="list", elements="str", default=[]),
 )
 ARGUMENTS = dict(
     host=dict(type="str", required=True),

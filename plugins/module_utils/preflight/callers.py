@@ -19,6 +19,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.address
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.firewall import (
     ADDRESSES,
     AUDIENCES,
+    CLIENTS_OF,
     addresses_of,
     is_wanted,
 )
@@ -36,15 +37,17 @@ def callers_of(
 
     Raises AnsibleError where the variables of a client's host cannot be evaluated.
     """
-    audiences = {
-        name: value
+    told = {
+        name: inventory.evaluated(name, (AUDIENCES, CLIENTS_OF))
         for name in groups.get("kafka_clients", ())
-        for value in inventory.evaluated(name, (AUDIENCES,)).values()
-        if value != []
     }
+    audiences = {
+        name: each[AUDIENCES] for name, each in told.items() if each.get(AUDIENCES, []) != []
+    }
+    clusters = {name: str(each[CLIENTS_OF]) for name, each in told.items() if each.get(CLIENTS_OF)}
     wanting = [each for each in members if is_wanted(each)]
     if not wanting:
-        return Callers(audiences=audiences)
+        return Callers(audiences=audiences, clusters=clusters)
     known = {each.name: addresses_of(each) for each in members}
     clients = {
         name: _client(inventory, name, known.get(name, ()))
@@ -58,15 +61,15 @@ def callers_of(
             admin[member.name] = seen_by(targets[0])
         else:
             admin[member.name] = _client(inventory, name, known.get(name, ()))[1]
-    return Callers(clients, admin, audiences)
+    return Callers(clients, admin, audiences, clusters)
 
 
 def _client(inventory: Inventory, name: str, known: Sequence[str]) -> Tuple[str, Tuple[str, ...]]:
     """(the cluster that it uses, its addresses) of a host that need not be a member."""
-    told = inventory.evaluated(name, (ADDRESSES, "ansible_host", "kafka_clients_of"))
+    told = inventory.evaluated(name, (ADDRESSES, "ansible_host", CLIENTS_OF))
     stated = told.get(ADDRESSES) or known or [told.get("ansible_host") or name]
     usable = tuple(bare(str(each)) for each in stated if is_address(str(each)))
-    return str(told.get("kafka_clients_of") or ""), usable
+    return str(told.get(CLIENTS_OF) or ""), usable
 
 
 def seen_by(target: str) -> Tuple[str, ...]:

@@ -70,6 +70,7 @@ CHOICE = "host_baseline_firewall"
 SOURCES = "host_baseline_firewall_sources"
 ADDRESSES = "host_baseline_firewall_addresses"
 AUDIENCES = "kafka_client_audiences"
+CLIENTS_OF = "kafka_clients_of"
 # Words for a source.
 BROKERS, MEMBERS, CLIENTS, ADMIN_HOST = "brokers", "members", "kafka_clients", "admin_host"
 WORDS = (ADMIN_HOST, BROKERS, CLIENTS, MEMBERS)

@@ -11,6 +11,7 @@ from typing import Any, Collection, Dict, Iterator, List, Mapping, Sequence, Set
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.seen_from import (
     is_for_clients,
+    outside,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ports import (
@@ -126,6 +127,10 @@ def attempts_of(
             "what": each["what"],
             "address": each["address"],
             "port": each["port"],
+            # of whoever tries it for clients alone
+            "audience": (
+                list(outside(each["audience"])) if kinds & set(each["callers"]) == {CLIENTS} else []
+            ),
         }
         for each in ports
         if each["host"] != host

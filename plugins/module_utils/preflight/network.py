@@ -25,6 +25,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.firewal
     AUDIENCES as CLIENT_AUDIENCES,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.firewall import (
+    CLIENTS_OF,
     audiences_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
@@ -223,12 +224,28 @@ def check_listeners(world: World) -> Iterator[Problem]:
 
 
 def _clients(world: World) -> Iterator[Problem]:
-    """The audiences that hosts of clients belong to: a misspelt one would leave the host without its look."""
+    """Clusters and audiences of hosts of clients: a misspelt one would leave the host without its look."""
     callers = world.controller.callers
-    brokers = [member for cluster in world.clusters for member in cluster.brokers]
-    read = [listener for member in brokers for listener in member.listeners]
-    known = sorted({audience for each in read for audience in each.audience} - INSIDE)
+    names = sorted(cluster.name for cluster in world.clusters if cluster.brokers)
+    for host, cluster_name in sorted(callers.clusters.items()):
+        if names and cluster_name not in names:
+            yield found(
+                "listeners.clients_of",
+                host,
+                CLIENTS_OF,
+                cluster_name,
+                f"nothing is tried from there: of this run no cluster has this name; there are {', '.join(names)}",
+            )
     for host, value in sorted(callers.audiences.items()):
+        of_host = callers.clusters.get(host, "")
+        read = [
+            listener
+            for cluster in world.clusters
+            if of_host in ("", cluster.name)
+            for member in cluster.brokers
+            for listener in member.listeners
+        ]
+        known = sorted({audience for each in read for audience in each.audience} - INSIDE)
         for fault in judged(CLIENT_AUDIENCES, value)[1]:
             yield found(fault.check, host, fault.where, fault.value, fault.reason, fault.remedy)
         for audience in audiences_of(callers, host):

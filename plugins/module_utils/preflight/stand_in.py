@@ -154,7 +154,8 @@ def _end_what_was_left(port: int) -> bool:
 def tried(name: str, address: str, port: int, seconds: float) -> Tuple[str, str]:
     """Connect to where the stand-in for host `name` should be: (the step that failed or "", words on it).
 
-    The steps: `name`, `port`, `protocol` where no stand-in answers, `broker` where that of another host does.
+    The steps: `name`, `port`, `protocol` where no stand-in answers, `broker` where that of another host does, and
+    `listener` where the host is right and the port is not.
     """
     address = address.strip("[]")
     try:
@@ -177,4 +178,4 @@ def tried(name: str, address: str, port: int, seconds: float) -> Tuple[str, str]
     if not line.startswith(GREETING):
         return "protocol", "something else answers"
     host, _blank, number = line[len(GREETING) :].strip().rpartition(" ")
-    return "broker", f"port {number} of {host} answers"
+    return "listener" if host == name else "broker", f"port {number} of {host} answers"

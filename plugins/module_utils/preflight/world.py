@@ -105,7 +105,8 @@ class AdminHost:
 class Callers:
     """Who connects to members and is none.
 
-    `audiences`: host of the group kafka_clients -> what kafka_client_audiences has there, if anything. The others
+    `audiences`: host of the group kafka_clients -> what kafka_client_audiences has there, if anything; `clusters`:
+    -> what kafka_clients_of has there, if anything. The others
     are empty where no host has a firewall of ours: `clients`: host of that group -> (the cluster that it uses, ""
     for any; its addresses); `admin`: member -> the addresses of the host that administers, as this member sees it.
     """
@@ -113,6 +114,7 @@ class Callers:
     clients: Mapping[str, Tuple[str, Tuple[str, ...]]] = field(default_factory=dict)
     admin: Mapping[str, Tuple[str, ...]] = field(default_factory=dict)
     audiences: Mapping[str, Any] = field(default_factory=dict)
+    clusters: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,23 @@ def test_a_mapping_of_ports_that_leads_to_another_broker_is_named(tmp_path):
     assert "listener ADMIN of two=" not in said, said
 
 
+def test_where_an_audience_cannot_reach_its_address_the_audience_is_named(tmp_path):
+    """Nothing listens at the address of partners; nobody else is told of it."""
+    number, other = free_port(), free_port()
+    listening = [
+        port("one", number, HERE, "clients", audience=["clients"]),
+        port("one", other, ELSEWHERE, "clients", audience=["partners", "brokers"]),
+    ]
+    clients = {
+        "app": {"kafka_client_audiences": "clients"},
+        "partner": {"kafka_client_audiences": ["partners"]},
+    }
+    code, said = tried(tmp_path, listening, clients)
+    refused = f"[reach.port] partner: listener ADMIN of one={ELSEWHERE}:{other}: Connection refused"
+    assert code == 2 and refused in said and "] app:" not in said, said
+    assert "belongs to the audience partners, name the audiences of this host" in said, said
+
+
 def test_what_nobody_can_know_before_the_start_is_said(tmp_path):
     """An address that the host gets later: nothing else can listen on it."""
     listening = [port("one", 9, NOWHERE, "nodes", bind=NOWHERE)]

@@ -8,7 +8,7 @@ Private to this collection. Pure.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Collection, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
@@ -21,7 +21,10 @@ INSIDE = frozenset(("brokers", "admin"))
 
 @dataclass(frozen=True)
 class Target:
-    """The address that clients of a listener are told for a broker; `name` is the broker's host."""
+    """The address that clients of a listener are told for a broker; `name` is the broker's host.
+
+    `audience`: whose clients use it; `others`: the broker's other listeners, name -> address that clients are told.
+    """
 
     listener: str
     protocol: str
@@ -29,6 +32,8 @@ class Target:
     name: str
     host: str
     port: int
+    audience: Sequence[str] = ()
+    others: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> Dict[str, Any]:
         """As the module takes it."""
@@ -40,25 +45,42 @@ def targets(brokers: Sequence[Mapping[str, Any]], audiences: Collection[str] = (
 
     `audiences`: those that a host of clients belongs to; empty for all.
     """
-    return [
-        Target(
-            listener=str(item["name"]),
-            protocol=str(item.get("protocol") or "PLAINTEXT"),
-            broker=int(broker["id"]),
-            name=str(broker["host"]),
-            host=str(item.get("advertised") or item.get("bind")),
-            port=int(item["port"]),
-        )
-        for broker in brokers
-        for item in broker["listeners"]
-        if is_for_clients(item.get("audience") or (), audiences)
-    ]
+    found = []
+    for broker in brokers:
+        told = {str(item["name"]): endpoint(*_told(item)) for item in broker["listeners"]}
+        for item in broker["listeners"]:
+            if not is_for_clients(item.get("audience") or (), audiences):
+                continue
+            name, (host, port) = str(item["name"]), _told(item)
+            found.append(
+                Target(
+                    listener=name,
+                    protocol=str(item.get("protocol") or "PLAINTEXT"),
+                    broker=int(broker["id"]),
+                    name=str(broker["host"]),
+                    host=host,
+                    port=port,
+                    audience=outside(item.get("audience") or ()),
+                    others={each: where for each, where in told.items() if each != name},
+                )
+            )
+    return found
+
+
+def _told(listener: Mapping[str, Any]) -> Tuple[str, int]:
+    """The address that clients of a listener are told."""
+    return str(listener.get("advertised") or listener.get("bind")), int(listener["port"])
 
 
 def is_for_clients(of_listener: Collection[str], of_host: Collection[str] = ()) -> bool:
     """Whether a listener with these audiences is for a host of clients that belongs to `of_host`, empty for all."""
-    outside = set(of_listener) - INSIDE
-    return bool(outside & set(of_host) if of_host else outside)
+    clients = outside(of_listener)
+    return bool(set(clients) & set(of_host) if of_host else clients)
+
+
+def outside(audience: Collection[str]) -> Tuple[str, ...]:
+    """The audiences of a listener that hosts of clients belong to, sorted."""
+    return tuple(sorted(set(audience) - INSIDE))
 
 
 @dataclass(frozen=True)
@@ -96,23 +118,41 @@ _CLUSTER = Wrong(
     remedy="correct the port mapping: it leads to a broker of another cluster",
 )
 _BROKER = Wrong(check="reach.broker", remedy="correct the port mapping, or `advertised`")
+_LISTENER = Wrong(
+    check="reach.listener",
+    remedy="correct the port mapping: it leads to another listener of this broker",
+)
 _TOLD = Wrong(
     check="reach.advertised",
     remedy="run playbooks/site.yml, so that brokers say what the inventory has",
 )
 
 # What can be seen before a broker is there, where a stand-in listens in its place.
-BEFORE_START = {**_STEPS, "broker": _BROKER}
+BEFORE_START = {**_STEPS, "broker": _BROKER, "listener": _LISTENER}
+# What is no fault where a listener is for others, elsewhere.
+_ELSEWHERE = ("reach.name", "reach.port")
+
+
+def _remedy(wrong: Wrong, audience: Sequence[str]) -> str:
+    """The remedy; of an address that only some audiences can reach it is another one on a host of others."""
+    if not audience or wrong.check not in _ELSEWHERE:
+        return wrong.remedy
+    return (
+        f"{wrong.remedy}; if no client here belongs to the audience {' or '.join(audience)}, name the audiences of "
+        "this host in kafka_client_audiences"
+    )
 
 
 def before_start(host: str, tried: Iterable[Tuple[Mapping[str, Any], str, str]]) -> List[Problem]:
     """What is wrong with ports that `host` has tried, where stand-ins listen.
 
-    `tried`: (the attempt, a dict of `name what address port`; the step that failed, "" for none; words on it).
+    `tried`: (the attempt, a dict of `name what address port audience`; the step that failed, "" for none; words on
+    it).
     """
     return [
         Problem(
-            *(BEFORE_START[step].check, words, BEFORE_START[step].remedy, (host,)),
+            *(BEFORE_START[step].check, words),
+            *(_remedy(BEFORE_START[step], each.get("audience") or ()), (host,)),
             *(f"{each['what']} of {each['name']}", endpoint(each["address"], each["port"])),
         )
         for each, step, words in tried
@@ -128,7 +168,8 @@ def problems(
         where = endpoint(target.host, target.port)
         for wrong, reason in _judged(target, what, cluster_id):
             subject = f"listener {target.listener} of {target.name}"
-            yield Problem(wrong.check, reason, wrong.remedy, (host,), subject, where)
+            remedy = _remedy(wrong, target.audience)
+            yield Problem(wrong.check, reason, remedy, (host,), subject, where)
 
 
 def _judged(target: Target, what: Seen, cluster_id: str) -> Iterator[Tuple[Wrong, str]]:
@@ -144,5 +185,8 @@ def _judged(target: Target, what: Seen, cluster_id: str) -> Iterator[Tuple[Wrong
     told = what.brokers.get(target.broker)
     if not told:
         yield _TOLD, f"clients are not told of broker {target.broker}; it is not registered"
+    elif told in target.others.values():
+        name = next(each for each, where in target.others.items() if where == told)
+        yield _LISTENER, f"listener {name} answers, whose clients are told {told}"
     elif told != endpoint(target.host, target.port):
         yield _TOLD, f"clients are told {told} for broker {target.broker}"

@@ -394,6 +394,46 @@ def test_the_audiences_of_a_host_of_clients_are_judged(value, expected, tmp_path
     assert all(words in line for words, line in zip(expected, lines)), lines
 
 
+@pytest.mark.parametrize(
+    "value, expected",
+    [
+        ({"kafka_clients_of": "orders"}, ""),
+        ({"kafka_clients_of": "odrers"}, "[listeners.clients_of] app-1: kafka_clients_of=odrers: "),
+        # an audience of the other cluster alone
+        (
+            {"kafka_clients_of": "orders", "kafka_client_audiences": ["partners"]},
+            "[listeners.client_audience] app-1: kafka_client_audiences=partners: ",
+        ),
+        ({"kafka_clients_of": "other", "kafka_client_audiences": ["partners"]}, ""),
+        ({"kafka_client_audiences": ["partners"]}, ""),
+    ],
+)
+def test_a_host_of_clients_is_held_against_the_cluster_that_it_uses(value, expected, tmp_path):
+    """kafka-9 is a cluster of its own, with another audience."""
+    partners = [{**LISTENER, "name": "PARTNERS", "audience": ["partners", "brokers"]}]
+    overlay = {
+        "vars": {"host_baseline_firewall": "none"},
+        "children": {
+            "kafka": {
+                "hosts": {
+                    "kafka-9": {
+                        "ansible_host": "192.0.2.99",
+                        "kafka_cluster_name": "other",
+                        "kafka_listeners": partners,
+                    }
+                }
+            },
+            "kafka_clients": {"hosts": {"app-1": value}},
+        },
+    }
+    document = ground.merge(yaml.safe_load(INVENTORY), {"all": overlay})
+    raws, inventory, groups = ground.gather(document, tmp_path)
+    callers = callers_of(inventory, [read_member(raw)[0] for raw in raws], groups)
+    found = ground.verdict_of(document, tmp_path, controller=Controller(callers=callers))
+    lines = [each.line() for each in found.findings if "app-1" in each.line()]
+    assert len(lines) == bool(expected) and all(line.startswith(expected) for line in lines), lines
+
+
 def test_without_a_firewall_nobody_is_looked_up(tmp_path):
     overlay = everywhere(host_baseline_firewall="none")
     openings, problems, _members, callers = read(tmp_path, overlay)

@@ -178,6 +178,10 @@ def test_a_host_of_clients_tries_what_is_for_its_audiences(kinds, audiences, wan
     ]
     found = attempts_of(listed, "app", kinds, {"b": [9092, 9094]}, audiences)
     assert [each["port"] for each in found] == wanted
+    # whose listener it is counts where it is tried for clients alone
+    told = {"listener OUTSIDE": ["clients"], "listener PARTNERS": ["partners"]}
+    for each in found:
+        assert each["audience"] == ([] if "nodes" in kinds else told[each["what"]])
 
 
 def test_the_audience_of_a_listener_is_known_to_those_who_try_it(tmp_path):
@@ -278,3 +282,18 @@ def test_what_would_not_be_reached_is_said_with_its_remedy():
         "[reach.port] kafka-2: listener INSIDE of kafka-1=[::1]:9091: timed out. Remedy: let this host"
     )
     assert len(lines) == 2 and lines[1].startswith("[reach.name]")
+    assert "kafka_client_audiences" not in lines[0] + lines[1]
+
+
+def test_another_port_of_the_right_host_is_another_listener():
+    attempt = {"name": "kafka-1", "what": "listener PARTNERS", "address": "::1", "port": 9094}
+    words = "port 9091 of kafka-1 answers"
+    (found,) = before_start("p", [({**attempt, "audience": ["partners"]}, "listener", words)])
+    assert found.line() == (
+        f"[reach.listener] p: listener PARTNERS of kafka-1=[::1]:9094: {words}. "
+        "Remedy: correct the port mapping: it leads to another listener of this broker."
+    )
+    (found,) = before_start(
+        "p", [({**attempt, "audience": ["partners"]}, "port", "Connection refused")]
+    )
+    assert "the audience partners, name the audiences of this host" in found.line()

@@ -11,7 +11,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.see
     targets,
 )
 
-TARGET = Target("CLIENTS", "SASL_SSL", 1, "kafka-1", "b1", 9092)
+OTHERS = {"INTERNAL": "b1:9091"}
+TARGET = Target("CLIENTS", "SASL_SSL", 1, "kafka-1", "b1", 9092, ("clients",), OTHERS)
 WELL = {"cluster_id": "abc", "brokers": {1: "b1:9092", 2: "b2:9092"}, "answered_by": 1}
 
 
@@ -34,6 +35,12 @@ WELL = {"cluster_id": "abc", "brokers": {1: "b1:9092", 2: "b2:9092"}, "answered_
             "[reach.broker] app-1: listener CLIENTS of kafka-1=b1:9092: broker 2 answers, not broker 1.",
         ),
         ({"brokers": {1: "10.0.0.1:9092"}}, "clients are told 10.0.0.1:9092 for broker 1"),
+        # a mapping of the port that leads to another listener: no deployment mends it
+        (
+            {"brokers": {1: "b1:9091"}},
+            "[reach.listener] app-1: listener CLIENTS of kafka-1=b1:9092: listener INTERNAL answers, whose clients "
+            "are told b1:9091. Remedy: correct the port mapping",
+        ),
         ({"brokers": {2: "b2:9092"}}, "clients are not told of broker 1"),
     ],
 )
@@ -69,7 +76,27 @@ def test_listeners_that_clients_use_are_tried(audience, tried):
         "audience": audience,
     }
     found = targets([{"host": "kafka-1", "id": "1", "listeners": [listener]}])
-    assert found == [Target("A", "SSL", 1, "kafka-1", "b1", 9092)] * tried
+    clients = [each for each in audience if each not in ("admin", "brokers")]
+    assert found == [Target("A", "SSL", 1, "kafka-1", "b1", 9092, tuple(clients))] * tried
+
+
+def test_a_target_knows_whose_it_is_and_what_else_its_broker_announces():
+    listeners = [
+        {"name": "INTERNAL", "port": 9091, "bind": "fd00::1", "audience": ["brokers"]},
+        {"name": "PARTNERS", "port": 9094, "advertised": "b1", "audience": ["partners", "admin"]},
+    ]
+    (found,) = targets([{"host": "kafka-1", "id": "1", "listeners": listeners}])
+    assert found.audience == ("partners",) and found.others == {"INTERNAL": "[fd00::1]:9091"}
+
+
+@pytest.mark.parametrize(
+    "failed, hinted",
+    [("name", True), ("port", True), ("protocol", False), ("certificate", False), ("login", False)],
+)
+def test_what_only_some_can_reach_has_another_remedy_on_a_host_of_others(failed, hinted):
+    (found,) = problems("app-1", [(TARGET, Seen(failed, "no"))], "abc")
+    hint = "if no client here belongs to the audience clients, name the audiences of this host in"
+    assert (hint in found.remedy) == hinted
 
 
 @pytest.mark.parametrize(
