@@ -14,7 +14,7 @@ description:
   - With firewalld it has a policy of its own, from any zone to the host, which comes before the zones' own rules. Making it needs one reload. While
     that would forget a rule of somebody else that was not made permanent, it is refused.
   - With nftables it has a table of its own, replaced in one transaction, and a unit that loads it at boot and after C(nftables.service). The
-    table cannot open what another table drops; such chains are named in a warning.
+    table cannot open what another table drops; chains that do so by their policy or by their last rule are named in a warning.
   - Zones, default policies, other tables, other policies and other rules are never touched.
 options:
   kind:

@@ -160,6 +160,30 @@ def foreign_drops(listed: Mapping[str, Any]) -> List[str]:
     )
 
 
+def foreign_inputs(listed: Mapping[str, Any]) -> List[Tuple[str, str, str]]:
+    """(family, table, name) of chains for what comes in whose policy lets all in, from `nft -j list chains`."""
+    chains = [each["chain"] for each in listed.get("nftables") or [] if "chain" in each]
+    return sorted(
+        (each["family"], each["table"], each["name"])
+        for each in chains
+        if each.get("hook") == "input" and each.get("policy") != "drop"
+    )
+
+
+def ends_closed(listed: Mapping[str, Any]) -> bool:
+    """Whether the last rule of a chain turns away all that came so far, from `nft -j list chain`.
+
+    So end the chains that iptables' services write, whose policy is to accept.
+    """
+    rules = [each["rule"] for each in listed.get("nftables") or [] if "rule" in each]
+    last = rules[-1].get("expr") or [] if rules else []
+    told = [each for each in last if "counter" not in each and "log" not in each]
+    if len(told) != 1:
+        return False  # it asks for something first
+    extension = told[0].get("xt") or {}
+    return "drop" in told[0] or "reject" in told[0] or extension.get("name") in ("DROP", "REJECT")
+
+
 def unit_text(name: str, label: str, nft: str, rules: str) -> str:
     """The unit that loads the table: at boot, and whenever nftables.service has loaded its own anew."""
     return (
@@ -234,10 +258,16 @@ class Nftables:
     def warnings(self) -> List[str]:
         """What keeps a port closed that we open."""
         code, out, _err = self._run([str(self._nft), "-j", "list", "chains"])
+        chains = _read_json(out) if code == 0 else {}
+        closed = [" ".join(each) for each in foreign_inputs(chains) if self._ends_closed(each)]
         return [
             f"chain {each} drops what it does not accept itself: open the ports there, too"
-            for each in (foreign_drops(_read_json(out)) if code == 0 else [])
+            for each in sorted([*foreign_drops(chains), *closed])
         ]
+
+    def _ends_closed(self, chain: Sequence[str]) -> bool:
+        code, out, _err = self._run([str(self._nft), "-j", "list", "chain", *chain])
+        return code == 0 and ends_closed(_read_json(out))
 
     def apply(self, openings: Sequence[Opening]) -> None:
         """Bring exactly these into effect, now and after a boot. Raises ProblemError, OSError."""

@@ -158,6 +158,41 @@ def test_who_drops_what_we_open():
     assert told == ["inet filter input"]
 
 
+ESTABLISHED = [match({"ct": {"key": "state"}}, "established"), {"accept": None}]
+COUNTED = {"counter": {"packets": 1, "bytes": 60}}
+PROHIBITED = {"reject": {"type": "icmp", "expr": "host-prohibited"}}
+
+
+@pytest.mark.parametrize(
+    "last, closed",
+    [
+        ([PROHIBITED], True),
+        ([COUNTED, PROHIBITED], True),
+        ([COUNTED, {"xt": {"type": "target", "name": "REJECT"}}], True),
+        ([{"log": {"prefix": "refused"}}, {"drop": None}], True),
+        ([COUNTED, {"xt": None}], False),  # of this nft nobody knows what it is
+        ([{"accept": None}], False),
+        ([{"jump": {"target": "more"}}], False),
+        ([match({"meta": {"key": "iifname"}}, "eth1"), {"drop": None}], False),
+        (None, False),
+    ],
+)
+def test_a_chain_that_ends_by_turning_all_away_is_told_like_one_with_that_policy(last, closed):
+    """As iptables' service writes it, on RPM-based hosts: policy accept, and a last rule that rejects."""
+    chain = {**CHAIN, "family": "ip", "table": "filter", "name": "INPUT", "policy": "accept"}
+    rules = [] if last is None else [{"rule": {"expr": each}} for each in (ESTABLISHED, last)]
+    answers = {
+        ("list", "chains"): [{"chain": chain}, {"chain": {**chain, "hook": "output"}}],
+        ("list", "chain", "ip", "filter", "INPUT"): [{"chain": chain}, *rules],
+    }
+
+    def run(words):
+        return 0, json.dumps({"nftables": answers[tuple(words[2:])]}), ""
+
+    told = nftables.Nftables(NAME, "orders", run, "nft").warnings()
+    assert [each.partition(" drops")[0] for each in told] == ["chain ip filter INPUT"] * closed
+
+
 def as_listed(rules, **fields):
     shape = {**fwd.SHAPE, **{key.replace("_", "-"): value for key, value in fields.items()}}
     head = [f"{NAME} (active)", *(f"  {key}: {value}" for key, value in shape.items())]
