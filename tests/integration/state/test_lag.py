@@ -231,6 +231,35 @@ def test_a_user_sees_what_it_may_describe(secured, admin, name):
     assert row["deleted_by"] == "time"
 
 
+def test_groups_of_others_do_not_hide_the_own_ones(secured, admin, name):
+    """Who may Describe the cluster is told the names of all groups, and of those without the right nothing else."""
+    settings = secured.client_settings()
+    other = f"{name}-other"
+    create(secured, admin, name)
+    write(settings, name, {0: 5})
+    for group in (name, other):
+        commit(settings, group, {(name, 0): 1})
+    allow(
+        secured,
+        ("cluster", True, "describe"),
+        ("group", name, "describe"),
+        *(("topic", name, right) for right in ("describe", "describe_configs")),
+    )
+    told, groups, rows = groups_of(secured, user="team", match=f"^{name}(-other)?$")
+    assert list(groups) == [name] and rows[(name, 0)]["lag"] == 4
+    (warning,) = told.values["warnings"]
+    assert (
+        f"1 group may not be seen by this user, which needs Describe on the groups and on their topics: {other}"
+        in warning
+    )
+    asked = secured.run("kafka_consumer_groups_info", user="team", groups=[other])
+    assert asked.failed and "grant it Describe on the groups" in asked.msg, asked.values
+    items = [{"name": other, "state": "absent"}]
+    refused = secured.run("kafka_consumer_groups", user="team", groups=items, allow=["delete"])
+    assert refused.failed and refused.changed is False
+    assert "grant it Describe on the groups" in refused.msg
+
+
 @pytest.mark.parametrize(
     ("options", "check"),
     [

@@ -12,6 +12,7 @@ one request for each group, because the protocol has no other.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import (
     Any,
@@ -52,8 +53,10 @@ try:
     from kafka.errors import (
         AuthorizationError,
         BrokerResponseError,
+        GroupAuthorizationFailedError,
         GroupIdNotFoundError,
         NoError,
+        for_code,
     )
     from kafka.errors import KafkaError as OtherError
 except ImportError:
@@ -66,6 +69,8 @@ DELETE_RIGHTS = "Delete on the group, and Read on the topics whose offsets are d
 # Groups that keep offsets: consumers, those that only ever committed, and Kafka Streams by its own protocol.
 _PROTOCOLS = ("consumer", "", "streams")
 _SHARE = "share"
+# The protocol's number of GROUP_AUTHORIZATION_FAILED.
+_DENIED = 30
 
 # (text, the protocol's name of the code)
 Refused = Tuple[str, str]
@@ -74,12 +79,14 @@ Refused = Tuple[str, str]
 class GroupsClient(PythonClient):
     """One cluster, and the consumer groups that read from it.
 
-    `left_out`: groups that were chosen when it was last asked, and are none of consumers, with what they are.
+    `left_out`: groups that were chosen when it was last asked, and are none of consumers, with what they are;
+    `denied`: those that this user may not see.
     """
 
     def __init__(self, connection: Connection, **rest: Any):
         super().__init__(connection, **rest)
         self.left_out: Dict[str, str] = {}
+        self.denied: List[str] = []
 
     def now_ms(self) -> int:
         """Milliseconds since 1970."""
@@ -91,10 +98,12 @@ class GroupsClient(PythonClient):
 
     # ------------------------------------------------------------ reading
 
-    def fetch_groups(self, chosen: Callable[[str], Any]) -> List[Group]:
+    def fetch_groups(self, chosen: Callable[[str], Any], denied_ok: bool = False) -> List[Group]:
         """The consumer groups whose name is chosen, with members and offsets, sorted by name.
 
         A group that is deleted meanwhile has the state Dead. `left_out` has those of another kind afterwards.
+        With `denied_ok` those that the user may not see are left out, and in `denied`: who may Describe the
+        cluster is told the names of all.
         """
 
         def call(admin: Any) -> List[Group]:
@@ -112,7 +121,24 @@ class GroupsClient(PythonClient):
             kinds = {name: (listed[name].get("group_type") or CLASSIC).lower() for name in names}
             classic = [name for name in names if kinds[name] == CLASSIC]
             described = admin.describe_groups(classic) if classic else {}
-            offsets = _committed(admin, names)
+            closed = {name for name, each in described.items() if _code_of(each) == _DENIED}
+            names = [name for name in names if name not in closed]
+            try:
+                if closed and not denied_ok:
+                    raise GroupAuthorizationFailedError(", ".join(sorted(closed)))
+                offsets = _committed(admin, names)
+            except GroupAuthorizationFailedError:
+                if not denied_ok:
+                    raise
+                # One of them is denied, and it is not said which.
+                offsets = {}
+                for name in names:
+                    try:
+                        offsets.update(_committed(admin, [name]))
+                    except GroupAuthorizationFailedError:
+                        closed.add(name)
+                names = [name for name in names if name not in closed]
+            self.denied = sorted(closed)
             return [
                 (
                     _classic_group(name, described[name], offsets.get(name, {}))
@@ -281,11 +307,18 @@ def _committed(admin: Any, names: Sequence[str]) -> Dict[str, Dict[Key, int]]:
     }
 
 
+def _code_of(told: Mapping[str, Any]) -> int:
+    """The error code of a described group, which kafka-python gives in words; 0 for none."""
+    found = re.match(r"\[Error (-?\d+)\]", told.get("error") or "")
+    return int(found[1]) if found else 0
+
+
 def _classic_group(name: str, told: Mapping[str, Any], offsets: Mapping[Key, int]) -> Group:
     """The group; raises kafka-python's error where the coordinator does not tell of it, as while it loads."""
-    # In words only. Of one that was deleted meanwhile younger brokers say so, and older ones that it is dead.
-    if told.get("error") and GroupIdNotFoundError.__name__ not in told["error"]:
-        raise OtherError(told["error"])
+    code = _code_of(told)
+    # Of one that was deleted meanwhile younger brokers say so, and older ones that it is dead.
+    if code not in (0, GroupIdNotFoundError.errno):
+        raise for_code(code)(told["error"])
     members = tuple(_classic_member(each) for each in told["members"])
     return Group(name, told["group_state"] or DEAD, CLASSIC, members, offsets)
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups.client import (
+    READ_RIGHTS,
     GroupsClient,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups.expiry import (
@@ -44,6 +45,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import out_of_range
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import whole_number
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted, some
 
 SAMPLE_MAX_SECONDS = 3600
 
@@ -81,7 +83,9 @@ def gather(params: Mapping[str, Any], client: GroupsClient) -> Dict[str, Any]:
         raise out_of_range("sample_seconds", f"{seconds:g}", reason, "choose such a number")
     chosen = chooser(params)
     snapshot = client.fetch_metadata()
-    groups = [group for group in client.fetch_groups(chosen) if group.exists]
+    # Who is named is asked for, and must be told.
+    found = client.fetch_groups(chosen, denied_ok=params["groups"] is None)
+    groups = [group for group in found if group.exists]
     samples, starts = _sample(client, snapshot, groups, seconds)
     rows = _rows(groups, samples, starts)
     rows = _with_expiry(client, snapshot, rows, samples, seconds)
@@ -90,6 +94,10 @@ def gather(params: Mapping[str, Any], client: GroupsClient) -> Dict[str, Any]:
         by_group[row.group].append(row)
     missing = sorted(set(params["groups"] or ()) - {group.name for group in groups})
     warnings = [
+        f"{counted(len(client.denied), 'group')} may not be seen by this user, which needs {READ_RIGHTS}: "
+        f"{some(client.denied)}"
+    ][: len(client.denied)]
+    warnings += [
         f"{name} is {client.left_out[name]}, which keeps no offsets as consumers do: it is left out"
         for name in missing
         if name in client.left_out

@@ -18,7 +18,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.groups.clie
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 
-GONE, LOADING = 69, 14
+GONE, LOADING, DENIED = 69, 14, 30
 LISTED = [
     ("classic", "consumer", "Classic", "Stable"),
     ("old", "", "", "Empty"),
@@ -33,8 +33,8 @@ LISTED = [
 class Coordinators:
     """Stands for both client libraries; `errors` are those of the next answers about classic groups."""
 
-    def __init__(self, *errors):
-        self.errors = list(errors)
+    def __init__(self, *errors, denied=()):
+        self.errors, self.denied = list(errors), denied
 
     def list_groups(self):
         """As kafka-python returns them."""
@@ -44,9 +44,12 @@ class Coordinators:
     def describe_groups(self, names):
         """A member each, or an error in words and nothing else."""
         code = self.errors.pop(0) if self.errors else 0
+
+        def failed(code):
+            return {"error": str(for_code(code)("")), "group_state": "", "members": []}
+
         if code:
-            told = {"error": str(for_code(code)("")), "group_state": "", "members": []}
-            return {name: dict(told) for name in names}
+            return {name: failed(code) for name in names}
         member = {
             "member_id": "m",
             "client_id": "c",
@@ -55,10 +58,12 @@ class Coordinators:
             "member_metadata": {},
         }
         told = {"error": None, "group_state": "Stable", "members": [member]}
-        return {name: dict(told) for name in names}
+        return {name: failed(DENIED) if name in self.denied else dict(told) for name in names}
 
     def list_group_offsets(self, names):
-        """Nothing is committed."""
+        """Nothing is committed; all fails where one is denied."""
+        if set(names) & set(self.denied):
+            raise for_code(DENIED)("")
         return dict.fromkeys(names, {})
 
     def describe_consumer_groups(self, names, request_timeout):
@@ -129,3 +134,19 @@ def test_a_coordinator_that_does_not_tell_yet_is_asked_again():
 def test_a_classic_group_that_is_deleted_meanwhile_is_dead():
     (found,) = Client(Coordinators(GONE)).fetch_groups({"classic"}.__contains__)
     assert (found.state, found.members, found.exists) == ("Dead", (), False)
+
+
+@pytest.mark.parametrize("denied", [["classic"], ["new", "streams"], ["classic", "old", "gone"]])
+def test_groups_of_others_are_left_out_and_named(denied):
+    """Who may Describe the cluster is told their names, and nothing else of them."""
+    client = Client(Coordinators(denied=denied))
+    found = [each.name for each in client.fetch_groups(lambda _name: True, denied_ok=True)]
+    assert found == sorted({"classic", "old", "new", "gone", "streams"} - set(denied))
+    assert client.denied == sorted(denied) and client.now == 0, "nobody waits for the right"
+
+
+def test_a_group_that_is_asked_for_and_denied_is_refused_at_once():
+    client = Client(Coordinators(denied=["classic"]))
+    with pytest.raises(AdminError, match="grant it Describe on the groups"):
+        client.fetch_groups({"classic"}.__contains__)
+    assert client.now == 0
