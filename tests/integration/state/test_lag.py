@@ -250,7 +250,7 @@ def test_groups_of_others_do_not_hide_the_own_ones(secured, admin, name):
     (warning,) = told.values["warnings"]
     assert (
         f"1 group may not be seen by this user, which needs Describe on the groups and on their topics: {other}"
-        in warning
+        in str(warning)
     )
     asked = secured.run("kafka_consumer_groups_info", user="team", groups=[other])
     assert asked.failed and "grant it Describe on the groups" in asked.msg, asked.values

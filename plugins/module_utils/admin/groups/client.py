@@ -24,6 +24,7 @@ from typing import (
     Mapping,
     Optional,
     Sequence,
+    Set,
     Tuple,
 )
 
@@ -120,24 +121,30 @@ class GroupsClient(PythonClient):
             names = sorted(listed)
             kinds = {name: (listed[name].get("group_type") or CLASSIC).lower() for name in names}
             classic = [name for name in names if kinds[name] == CLASSIC]
-            described = admin.describe_groups(classic) if classic else {}
-            closed = {name for name, each in described.items() if _code_of(each) == _DENIED}
-            names = [name for name in names if name not in closed]
-            try:
-                if closed and not denied_ok:
-                    raise GroupAuthorizationFailedError(", ".join(sorted(closed)))
-                offsets = _committed(admin, names)
-            except GroupAuthorizationFailedError:
-                if not denied_ok:
-                    raise
-                # One of them is denied, and it is not said which.
-                offsets = {}
+            closed: Set[str] = set()
+
+            def permitted(asked: Callable[[List[str]], Dict[str, Any]], names: List[str]) -> Any:
+                try:
+                    return asked(names) if names else {}
+                except GroupAuthorizationFailedError:
+                    if not denied_ok:
+                        raise
+                # One of them is denied, and it is not said which: already who its coordinator is.
+                found: Dict[str, Any] = {}
                 for name in names:
                     try:
-                        offsets.update(_committed(admin, [name]))
+                        found.update(asked([name]))
                     except GroupAuthorizationFailedError:
                         closed.add(name)
-                names = [name for name in names if name not in closed]
+                return found
+
+            described = permitted(admin.describe_groups, classic)
+            closed.update(name for name, each in described.items() if _code_of(each) == _DENIED)
+            if closed and not denied_ok:
+                raise GroupAuthorizationFailedError(", ".join(sorted(closed)))
+            names = [name for name in names if name not in closed]
+            offsets = permitted(lambda names: _committed(admin, names), names)
+            names = [name for name in names if name not in closed]
             self.denied = sorted(closed)
             return [
                 (

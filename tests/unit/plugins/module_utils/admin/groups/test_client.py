@@ -33,8 +33,8 @@ LISTED = [
 class Coordinators:
     """Stands for both client libraries; `errors` are those of the next answers about classic groups."""
 
-    def __init__(self, *errors, denied=()):
-        self.errors, self.denied = list(errors), denied
+    def __init__(self, *errors, denied=(), silent=False):
+        self.errors, self.denied, self.silent = list(errors), denied, silent
 
     def list_groups(self):
         """As kafka-python returns them."""
@@ -48,6 +48,9 @@ class Coordinators:
         def failed(code):
             return {"error": str(for_code(code)("")), "group_state": "", "members": []}
 
+        if self.silent and set(names) & set(self.denied):
+            # Not even who the coordinator of such a group is.
+            raise for_code(DENIED)("")
         if code:
             return {name: failed(code) for name in names}
         member = {
@@ -136,10 +139,11 @@ def test_a_classic_group_that_is_deleted_meanwhile_is_dead():
     assert (found.state, found.members, found.exists) == ("Dead", (), False)
 
 
+@pytest.mark.parametrize("silent", [True, False])
 @pytest.mark.parametrize("denied", [["classic"], ["new", "streams"], ["classic", "old", "gone"]])
-def test_groups_of_others_are_left_out_and_named(denied):
+def test_groups_of_others_are_left_out_and_named(denied, silent):
     """Who may Describe the cluster is told their names, and nothing else of them."""
-    client = Client(Coordinators(denied=denied))
+    client = Client(Coordinators(denied=denied, silent=silent))
     found = [each.name for each in client.fetch_groups(lambda _name: True, denied_ok=True)]
     assert found == sorted({"classic", "old", "new", "gone", "streams"} - set(denied))
     assert client.denied == sorted(denied) and client.now == 0, "nobody waits for the right"
