@@ -318,12 +318,16 @@ def test_one_more_replica_in_sync_never_closes_the_gate(state, names, broker, da
 
 
 @given(snapshots(), NAMES, st.integers(1, 5))
-def test_consent_changes_nothing_but_what_cannot_pass_or_is_only_here(state, names, broker):
+def test_consent_changes_nothing_but_what_cannot_pass_is_only_here_or_is_copied(
+    state, names, broker
+):
     snapshot, minimums = state
     asked = (snapshot, broker, minimums, range(1, 6))
     plain, consented = judge(*asked), judge(*asked, Accepted(names))
-    if not (plain.topics | plain.consent) & names:
+    copied = {name for name, _number, _told in plain.behind}
+    if not (plain.topics | plain.consent | copied) & names:
         assert plain == consented
+    assert consented.behind == tuple(each for each in plain.behind if each[0] not in names)
     assert consented.topics == plain.topics - names
     if plain.verdict == GO:
         assert consented.verdict == GO
