@@ -66,9 +66,12 @@ def bring(
     for each, planned in steps:
         if each.kind == chosen:
             warnings += each.warnings()
-        if not planned.changes or check_mode:
+        if not planned.changes:
             continue
-        if planned.after.now:
+        if check_mode:
+            if planned.after.now:
+                each.refuse()
+        elif planned.after.now:
             each.apply(_openings(planned.after, openings))
         else:
             each.remove()

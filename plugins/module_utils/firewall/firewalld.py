@@ -211,6 +211,12 @@ class Firewalld:
         """What keeps a port closed that we open: nothing, since the policy comes before the zones."""
         return []
 
+    def refuse(self) -> None:
+        """Raise ProblemError for what `apply` refuses before it changes anything."""
+        now = self._listed()
+        if now is None or not now.is_shaped:
+            self._refuse_to_forget()
+
     def apply(self, openings: Sequence[Opening]) -> None:
         """Bring exactly these into effect, now and after a boot. Raises ProblemError, OSError."""
         ports = ports_of(openings)

@@ -269,6 +269,9 @@ class Nftables:
         code, out, _err = self._run([str(self._nft), "-j", "list", "chain", *chain])
         return code == 0 and ends_closed(_read_json(out))
 
+    def refuse(self) -> None:
+        """Refuse nothing: loading the table is one transaction."""
+
     def apply(self, openings: Sequence[Opening]) -> None:
         """Bring exactly these into effect, now and after a boot. Raises ProblemError, OSError."""
         text = table_text(self._name, self._label, openings)

@@ -23,7 +23,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.firewall.openings
     read_openings,
     state_lines,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem, ProblemError
 
 NAME = "kafkaops-1f2e3d4c"
 addresses = st.one_of(
@@ -295,8 +295,9 @@ def test_a_second_step_changes_nothing_and_without_keeping_what_is_stated_holds(
 class Remembered:
     """A firewall that is a variable."""
 
-    def __init__(self, kind, state=NOTHING, unusable=None):
+    def __init__(self, kind, state=NOTHING, unusable=None, refused=None):
         self.kind, self.seen, self.problem, self.calls = kind, state, unusable, []
+        self.refused = refused
 
     def unusable(self):
         return self.problem
@@ -306,6 +307,10 @@ class Remembered:
 
     def warnings(self):
         return [f"{self.kind} warns"]
+
+    def refuse(self):
+        if self.refused:
+            raise ProblemError(self.refused)
 
     def apply(self, openings):
         self.calls.append("apply")
@@ -329,6 +334,26 @@ def test_it_is_shown_in_check_mode_and_done_otherwise():
     assert done == said and (one.calls, other.calls) == (["remove"], ["apply"])
     again = bring.bring("nftables", both, WANTED, keep=False, check_mode=False)
     assert not again["changed"] and again["diff"] == [] and one.calls == ["remove"]
+
+
+def test_check_mode_refuses_what_the_run_would():
+    """firewalld is reloaded for a new policy, and would forget what somebody has not written down."""
+    unwritten = Problem("host.firewall_unwritten", "reloaded", "keep it")
+    one = Remembered("firewalld", refused=unwritten)
+    with pytest.raises(ProblemError, match="host.firewall_unwritten"):
+        bring.bring("firewalld", (one,), WANTED, keep=False, check_mode=True)
+    # nothing is to be done, so that nothing is reloaded
+    done = Remembered("firewalld", State(OPEN, OPEN), refused=unwritten)
+    assert not bring.bring("firewalld", (done,), WANTED, keep=False, check_mode=True)["changed"]
+
+    def run(words):
+        """A firewalld without our policy, and a port that is open until it is reloaded."""
+        if words[1] == "--permanent":
+            return 0, ZONES if "--list-all-zones" in words else "", ""
+        return 0, ZONES.replace("ssh", "ssh http") if "--list-all-zones" in words else "", ""
+
+    with pytest.raises(ProblemError, match="not written down: public"):
+        fwd.Firewalld(NAME, "x", run, "/usr/bin/firewall-cmd").refuse()
 
 
 def test_a_firewall_that_is_not_there_is_refused_before_anything_is_changed():
