@@ -210,6 +210,23 @@ class Ec2Client:
         ]
         return next(iter(pairs), None)
 
+    def fetch_renamed(self, order: Order) -> Tuple[str, ...]:
+        """Groups and key pairs with the cluster's tag under other names than the order's, as text."""
+        tagged = _filters(f"tag:{CLUSTER_TAG}", [order.cluster])
+        groups = self._all(
+            "DescribeSecurityGroups", "describe_security_groups", "SecurityGroups", Filters=tagged
+        )
+        pairs = self._call("DescribeKeyPairs", "describe_key_pairs", Filters=tagged)["KeyPairs"]
+        found = [
+            f"security group {each['GroupName']} ({each['GroupId']})"
+            for each in groups
+            if each["GroupName"] != order.group_name
+        ]
+        found += [
+            f"key pair {each['KeyName']}" for each in pairs if each["KeyName"] != order.key_name
+        ]
+        return tuple(sorted(found))
+
     def fetch_images(self, ids: Iterable[str]) -> Dict[str, Image]:
         """Those of the images that exist, by id."""
         wanted = sorted(filter(None, set(ids)))

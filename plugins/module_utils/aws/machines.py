@@ -210,6 +210,7 @@ class NoMachines(Machines):
             volumes=client.fetch_volumes(order.cluster, instances),
             group=group,
             key_pair=client.fetch_key_pair(order.key_name) if order.key_name else None,
+            renamed=client.fetch_renamed(order),
         )
         return self._seen
 

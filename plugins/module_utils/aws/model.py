@@ -235,7 +235,9 @@ class MachineType:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What is there. `strangers` use the cluster's security group, but do not carry its tag."""
+    """What is there. `strangers` use the cluster's security group, but do not carry its tag; `renamed` carry it
+    under another name than the order's.
+    """
 
     subnets: Tuple[Subnet, ...] = ()
     network_addresses: Tuple[str, ...] = ()
@@ -245,6 +247,7 @@ class Snapshot:
     group: Optional[Group] = None
     key_pair: Optional[KeyPair] = None
     key_file: Optional[KeyFile] = None
+    renamed: Tuple[str, ...] = ()
     images: Mapping[str, Image] = field(default_factory=dict)
     types: Mapping[str, MachineType] = field(default_factory=dict)
 

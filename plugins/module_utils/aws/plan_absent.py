@@ -91,3 +91,8 @@ def _shared(order: Order, seen: Snapshot, changes: List[Change], warnings: List[
         note = f"its public half in EC2{where}"
         before = {"of": order.key_file or None, "note": note}
         changes.append(Change(DELETE_KEY, f"key pair {order.key_name}", before, {}))
+    for each in seen.renamed:
+        warnings.append(
+            f"{each} stays: it carries the tag of the cluster, under another name than the inventory has now;"
+            " delete it by hand, or tear down with its name in the inventory"
+        )

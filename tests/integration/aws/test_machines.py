@@ -353,6 +353,25 @@ def test_a_teardown_names_the_volumes_and_takes_what_is_ours(cluster, ec2, serve
     assert not cluster.end().changed
 
 
+def test_a_teardown_names_what_the_inventory_calls_otherwise_now(cluster, ec2):
+    """The key pair of an order whose inventory had another aws_key_name, and a group that carries the tag."""
+    cluster.run()
+    tags = [{"Key": "kafkaops:cluster", "Value": CLUSTER[0]["Values"][0]}]
+    for kind, make, name in (
+        ("key-pair", ec2.create_key_pair, "KeyName"),
+        ("security-group", ec2.create_security_group, "GroupName"),
+    ):
+        more = {} if kind == "key-pair" else {"Description": "once"}
+        make(**{name: "once"}, **more, TagSpecifications=[{"ResourceType": kind, "Tags": tags}])
+    done = cluster.end()
+    assert not done.failed and cluster.instances() == {}
+    said = " ".join(map(str, done.values.get("warnings", ())))
+    assert "key pair once stays" in said and "security group once (sg-" in said, said
+    (group,) = ec2.describe_security_groups(Filters=CLUSTER)["SecurityGroups"]
+    ec2.delete_security_group(GroupId=group["GroupId"])
+    ec2.delete_key_pair(KeyName="once")
+
+
 # machines, their volumes, group, key pair
 TEARDOWN_CALLS = 8
 

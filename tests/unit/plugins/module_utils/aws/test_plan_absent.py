@@ -51,6 +51,14 @@ def test_of_a_run_with_limit_only_these_hosts_go():
     assert kinds(plan) == [("end_machine", "kafka-2"), ("delete_volume", "volume vol-kafka-2-2-1")]
 
 
+def test_what_has_another_name_by_now_is_named():
+    seen = replace(there(), renamed=("key pair once",))
+    plan = plan_absent(order(), seen)
+    assert kinds(plan) == kinds(plan_absent(order(), there()))
+    assert [each.split(":")[0] for each in plan.warnings] == ["key pair once stays"]
+    assert not plan_absent(order(only=frozenset({"kafka-2"})), seen).warnings
+
+
 def test_what_others_need_stays():
     seen = replace(there(), strangers=(STRANGER,))
     plan = plan_absent(order(), seen)
