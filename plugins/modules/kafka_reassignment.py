@@ -56,7 +56,7 @@ options:
   replication_factor:
     description:
       - How many replicas each partition shall have. Without it each keeps its number.
-      - Fewer than now need O(allow=[fewer_replicas]): a record is lost once all brokers that still have it are lost.
+      - Fewer than now need O(allow=[fewer_replicas]), since a record is lost once all brokers that still have it are lost.
       - Refused if it is not above the C(min.insync.replicas) of a topic that has more now.
     type: int
   topics:

@@ -183,10 +183,10 @@ def _judged(target: Target, what: Seen, cluster_id: str) -> Iterator[Tuple[Wrong
     if what.answered_by not in (None, target.broker):
         yield _BROKER, f"broker {what.answered_by} answers, not broker {target.broker}"
     told = what.brokers.get(target.broker)
+    leads_to = [name for name, address in target.others.items() if address == told]
     if not told:
         yield _TOLD, f"clients are not told of broker {target.broker}; it is not registered"
-    elif told in target.others.values():
-        name = next(each for each, where in target.others.items() if where == told)
-        yield _LISTENER, f"listener {name} answers, whose clients are told {told}"
+    elif leads_to:
+        yield _LISTENER, f"listener {leads_to[0]} answers, whose clients are told {told}"
     elif told != endpoint(target.host, target.port):
         yield _TOLD, f"clients are told {told} for broker {target.broker}"
