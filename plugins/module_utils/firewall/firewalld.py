@@ -168,6 +168,11 @@ def unwritten(now: Mapping[str, Sequence[str]], boot: Mapping[str, Sequence[str]
     return sorted(name for name in {*now, *boot} if now.get(name, ()) != boot.get(name, ()))
 
 
+def _is_loaded_anew(now: Optional[Listed]) -> bool:
+    """Whether bringing the policy into effect takes a reload: it is not there, or not in our shape."""
+    return now is None or not now.is_shaped
+
+
 # ---------------------------------------------------------------- the host's
 
 
@@ -213,15 +218,14 @@ class Firewalld:
 
     def refuse(self) -> None:
         """Raise ProblemError for what `apply` refuses before it changes anything."""
-        now = self._listed()
-        if now is None or not now.is_shaped:
+        if _is_loaded_anew(self._listed()):
             self._refuse_to_forget()
 
     def apply(self, openings: Sequence[Opening]) -> None:
         """Bring exactly these into effect, now and after a boot. Raises ProblemError, OSError."""
         ports = ports_of(openings)
         now, boot = self._listed(), self._listed("--permanent")
-        reload = now is None or not now.is_shaped
+        reload = _is_loaded_anew(now)
         if reload:
             self._refuse_to_forget()
         if boot is None or not boot.is_shaped:
