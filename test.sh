@@ -66,19 +66,20 @@ fi
 # Three lanes. Two need about a core each, and wait a lot: what has nodes and clusters of modules, and what has Spark
 # and local clusters. One more of their kind would slow all of them down, until deadlines are missed. The third has what
 # only computes and a user's first hour, begins with what tells quickly, and takes the time that the others leave. Each
-# that ends takes from the third what nobody has begun. What is measured has the machine for itself.
-quick=() short=() nodes=() clusters=() last=()
+# that ends takes from the others what nobody has begun. What is measured has the machine for itself.
+quick=() short=() nodes=() clusters=() either=() last=()
 for part in "${chosen[@]}"; do
     case $part in
         static | unit | sanity) quick+=("$part") ;;
         molecule | state | topics) nodes+=("$part") ;;
-        spark | local | rolls) clusters+=("$part") ;;
+        spark | local) clusters+=("$part") ;;
+        rolls) either+=("$part") ;;
         smoke | bench) last+=("$part") ;;
         *) short+=("$part") ;;
     esac
 done
 if [ ${#soak[@]} -gt 0 ]; then
-    quick=() short=() nodes=() clusters=() last=("${chosen[@]}")
+    quick=() short=() nodes=() clusters=() either=() last=("${chosen[@]}")
 fi
 # Nothing of the other two lanes: the tests of units, which mostly wait, go beside what only computes.
 if [ ${#nodes[@]} -eq 0 ] && [ ${#clusters[@]} -eq 0 ] && [ ${#quick[@]} -gt 1 ]; then
@@ -156,22 +157,25 @@ run_parts() {
 }
 
 several=0
-for word in "${first[*]-}" "${nodes[*]-}" "${clusters[*]-}"; do
+for word in "${first[*]-}" "${nodes[*]-}" "${clusters[*]-}" "${either[*]-}"; do
     [ -z "$word" ] || several=$((several + 1))
 done
+# What a lane takes when its own parts have begun.
+left=(${either[@]+"${either[@]}"} ${backwards[@]+"${backwards[@]}"})
 if [ "$several" -gt 1 ]; then
     printf 'Beside them, shown afterwards: %s\n' "${nodes[*]-} ${clusters[*]-}"
-    [ ${#nodes[@]} -eq 0 ] || begin_lane nodes "${nodes[@]}" ${backwards[@]+"${backwards[@]}"}
-    [ ${#clusters[@]} -eq 0 ] || begin_lane clusters "${clusters[@]}" ${backwards[@]+"${backwards[@]}"}
+    [ ${#nodes[@]} -eq 0 ] || begin_lane nodes "${nodes[@]}" ${left[@]+"${left[@]}"}
+    [ ${#clusters[@]} -eq 0 ] || begin_lane clusters "${clusters[@]}" ${left[@]+"${left[@]}"}
     gently=(nice -n 10)
     run_parts ${first[@]+"${first[@]}"}
     gently=()
+    run_parts ${either[@]+"${either[@]}"}
     for number in "${!lanes[@]}"; do
         show_lane "${lanes[number]}" "${shown[number]}"
     done
     lanes=()
 else
-    run_parts ${first[@]+"${first[@]}"} ${nodes[@]+"${nodes[@]}"} ${clusters[@]+"${clusters[@]}"}
+    run_parts ${first[@]+"${first[@]}"} ${nodes[@]+"${nodes[@]}"} ${clusters[@]+"${clusters[@]}"} ${either[@]+"${either[@]}"}
 fi
 run_parts ${last[@]+"${last[@]}"}
 

@@ -41,23 +41,14 @@ def two_brokers(next_offset):
 
 @pytest.fixture(scope="module")
 def rows_of_two(two_brokers):
-    """What the drills have kept of S1 and S2, by name."""
+    """What the drill has kept of S2, by name."""
     before = two_brokers.processes()
-    rows = drilled(two_brokers, "broadcast,leader_stop")
+    rows = drilled(two_brokers, "leader_stop")
     rows["processes"] = (before, two_brokers.processes())
     return rows
 
 
-def test_broadcast_to_groups(rows_of_two):
-    """Each group gets every message of the one producer, once."""
-    seen = rows_of_two["broadcast"]["seen"]
-    assert seen["acknowledged"] == seen["sent"] >= 500 and not seen["refused"]
-    assert len(seen["groups"]) == 5
-    for group in seen["groups"]:
-        assert (group["received"], group["missing"], group["repeated"]) == (seen["sent"], [], 0)
-        assert 0 <= group["p50_ms"] <= group["p99_ms"] <= group["delay_ms"]
-
-
+@pytest.mark.soak
 def test_leader_stopped_and_started(rows_of_two):
     """The survivor leads alone, both groups get all that was acknowledged; later all is as before."""
     row, (before, after) = rows_of_two["leader_stopped"], rows_of_two["processes"]
@@ -219,11 +210,34 @@ def test_duplicate_id(next_offset):
 
 @pytest.fixture(scope="module")
 def rows_of_three(cluster):
-    """What the drills have kept of S21, S24 and S28, by name."""
+    """What the drills have kept of S1, S2, S21, S24 and S28, by name."""
     before = cluster.processes()
-    rows = drilled(cluster, "groups,consumer_close,coordinator_kill")
+    rows = drilled(cluster, "broadcast,groups,leader_stop,consumer_close,coordinator_kill")
     rows["processes"] = (before, cluster.processes())
     return rows
+
+
+def test_broadcast_to_groups(rows_of_three):
+    """Each group gets every message of the one producer, once."""
+    seen = rows_of_three["broadcast"]["seen"]
+    assert seen["acknowledged"] == seen["sent"] >= 500 and not seen["refused"]
+    assert len(seen["groups"]) == 5
+    for group in seen["groups"]:
+        assert (group["received"], group["missing"], group["repeated"]) == (seen["sent"], [], 0)
+        assert 0 <= group["p50_ms"] <= group["p99_ms"] <= group["delay_ms"]
+
+
+def test_a_leader_that_is_stopped_and_started_loses_nothing(rows_of_three):
+    """One of the two others leads meanwhile; with one broker left it is a soak."""
+    row = rows_of_three["leader_stopped"]
+    seen, led = row["seen"], [each["leader"] for each in row["seen"]["moments"]]
+    assert led[0] == led[-1] and len(set(led)) == 2 and f"kafka-{led[0]}" in row["fault"]["label"]
+    assert len(seen["moments"][-1]["isr"]) == 3, "all is as before"
+    assert seen["acknowledged"] == seen["sent"] and seen["lost"] == 0 and not seen["refused"]
+    example = seen["measured"]["example"]
+    assert example["lines"] > 0 and (example["code"], example["missing"]) == (0, 0)
+    for group in seen["groups"]:
+        assert (group["missing"], group["repeated"]) == ([], 0)
 
 
 def test_groups_and_order(rows_of_three):
@@ -266,8 +280,9 @@ def yaml_argument(variables):
 def test_group_survives_its_coordinator(rows_of_three):
     """The broker that keeps a group's offsets is killed: the group goes on, and it comes back by itself."""
     row, (before, after) = rows_of_three["coordinator_lost"], rows_of_three["processes"]
+    stopped = rows_of_three["leader_stopped"]["seen"]["moments"][0]["leader"]
     hit = {name for name in before if before[name] != after[name]}
-    assert len(hit) == 1 and hit == {row["done"].removesuffix(" killed")}
+    assert hit == {row["done"].removesuffix(" killed"), f"kafka-{stopped}"}
     seen = row["seen"]
     assert seen["lost"] == 0 and seen["measured"]["commit_pause_ms"][0] > 0
     assert min(len(each["isr"]) for each in seen["moments"]) == 2

@@ -882,7 +882,7 @@ def dangers(was, now):
             limits = [float("inf") if limit < 0 else limit for limit in limits]
             if limits[1] < limits[0]:
                 needed.add("retention_cut")
-        clocks = [each.effective("message.timestamp.type") for each in (was, now)]
+        clocks = [each.effective("message.timestamp.type").lower() for each in (was, now)]
         if clocks[0] != clocks[1] and int(now.effective("retention.ms")) >= 0:
             needed.add("retention_cut")
     if "compact" in policies_of[1]:

@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.answers import (
     with_config,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Stake
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    BROKER_KEYS,
+    Stake,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.setting_values import (
     same_value,
@@ -45,12 +48,8 @@ from tests.unit.plugins.module_utils.admin.topics.test_plan import (
 )
 
 PARAMETERS = {name: option.get("default") for name, option in TOPIC_OPTIONS.items()}
-BROKERS = {
-    "log.retention.ms": DEFAULTS["retention.ms"],
-    "log.retention.bytes": DEFAULTS["retention.bytes"],
-    "log.cleanup.policy": DEFAULTS["cleanup.policy"],
-    "unclean.leader.election.enable": DEFAULTS["unclean.leader.election.enable"],
-}
+# Of each setting that decides which records stay, the brokers say their own value, too.
+BROKERS = {settings[0][0]: DEFAULTS[key] for key, settings in BROKER_KEYS.items()}
 NAMES = ["a", "b", "c.d", "e-f", "g"]
 MEANWHILE = st.dictionaries(st.sampled_from(NAMES), settings_of_a_topic)
 # Where both write to the same topics, and often to the same keys.
