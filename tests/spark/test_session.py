@@ -56,12 +56,17 @@ def test_java_takes_what_is_said_to_its_compiler(which, tmp_path):
     assert "1 compiler directives added" in done.stderr
 
 
-def starts_and_counts(records, prefix=(), **environment):
-    """Start a session in a process of its own write a file and count; return what it printed where it failed."""
+def starts_and_counts(records, prefix=(), where=None, **environment):
+    """Start a session in a process of its own, write a file and count; return what it printed where it failed.
+
+    `where`: the process's working directory.
+    """
     program = (
         "from flow.engine import session\n"
         "with session.work_directory() as work:\n"
         f"    spark = session.start('local[1]', [], work, {records})\n"
+        # by name, as a stream or another artifact of the session would
+        "    spark._jsparkSession.artifactManager().artifactPath()\n"
         "    spark.range(3).write.parquet(f'{work}/three')\n"
         "    assert spark.read.parquet(f'{work}/three').count() == 3\n"
         "    session.stop()\n"
@@ -69,6 +74,7 @@ def starts_and_counts(records, prefix=(), **environment):
     done = subprocess.run(
         [*prefix, sys.executable, "-c", program],
         env={**os.environ, **environment},
+        cwd=where,
         capture_output=True,
         text=True,
         check=False,
@@ -96,6 +102,7 @@ def test_nobody_has_to_know_the_name_of_this_machine(tmp_path):
     assert not said
 
 
+@pytest.mark.soak
 def test_nothing_is_said_of_tasks_that_run_while_it_ends(tmp_path):
     """A run that could not go on leaves tasks behind, and says so in a sentence of its own."""
     program = (
@@ -129,13 +136,15 @@ def test_nothing_is_said_of_tasks_that_run_while_it_ends(tmp_path):
 NAMELESS = ("unshare", "--user", "--map-user=4242", "--map-group=4242")
 
 
-def test_the_account_needs_no_name(tmp_path):
-    """A container that is run as any number: its account stands in no list."""
-    directory = tmp_path / "two words"
+def test_the_account_needs_no_name_and_no_working_directory_that_it_may_write_to(tmp_path):
+    """A container that is run as any number: its account stands in no list, and the directory is the image's."""
+    directory, where = tmp_path / "two words", tmp_path / "image"
     directory.mkdir()
+    where.mkdir(mode=0o555)
+    refused = [*NAMELESS, "touch", str(where / "mine")]
+    assert subprocess.run(refused, capture_output=True, check=False).returncode != 0
     who = [*NAMELESS, sys.executable, "-c", "import os, pwd; pwd.getpwuid(os.getuid())"]
     assert "KeyError" in subprocess.run(who, capture_output=True, text=True, check=False).stderr
-    said = starts_and_counts(
-        1000, NAMELESS, TMPDIR=str(directory), KAFKAOPS_CACHE=str(tmp_path), HOME="/nonexistent"
-    )
+    places = {"TMPDIR": str(directory), "KAFKAOPS_CACHE": str(tmp_path), "HOME": "/nonexistent"}
+    said = starts_and_counts(1000, NAMELESS, where, **places)
     assert not said

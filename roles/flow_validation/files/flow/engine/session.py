@@ -177,7 +177,7 @@ def start(
     if not _master_answers(master or ""):
         raise CannotRun(_no_master(master, "no master answered there"))
     try:
-        with _java_without_module(work):
+        with _java_without_module(work), _directory_to_start_in(work):
             account.log_in(wanted)
             spark = builder.getOrCreate()
     except Exception as error:
@@ -298,6 +298,25 @@ def _java_without_module(work: str):
             del os.environ["JAVA_HOME"]
         else:
             os.environ["JAVA_HOME"] = before
+
+
+@contextmanager
+def _directory_to_start_in(work: str):
+    """The working directory of Spark's JVM: this one, or `work` where this one cannot be written to.
+
+    Spark 4.0 makes its directory for artifacts in there, and reads nothing without it. Somebody's own
+    directory stays, since settings may name files by a path from there.
+    """
+    if in_spark_submit() or os.access(os.curdir, os.W_OK | os.X_OK):
+        yield
+        return
+    before = os.open(os.curdir, os.O_PATH)
+    os.chdir(work)
+    try:
+        yield
+    finally:
+        os.fchdir(before)
+        os.close(before)
 
 
 def _has_module(java: str) -> bool:
