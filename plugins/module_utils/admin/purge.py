@@ -47,6 +47,11 @@ def checked_patterns(
     return tuple(texts)
 
 
+def patterns_from(setting: str, texts: Optional[Sequence[str]]) -> Optional[Tuple[str, ...]]:
+    """Regular expressions of an option that may be left out; AdminError for a text that is none."""
+    return None if texts is None else checked_patterns(texts, setting)
+
+
 def purged(
     purge: Optional[Purge], undeclared: Iterable[str], what: str
 ) -> Tuple[List[str], List[Problem]]:

@@ -9,18 +9,25 @@ What the running cluster says of them is not asked for here: the modules do, bef
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Tuple
-
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from typing import Any, Callable, Iterator, List, Mapping, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.items import (
     ACL_ITEM,
     NO_AUTHORIZER,
     parse_acls,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.plan import (
+    ACL_PURGE_OPTION,
+    acl_purge_from,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs.items import (
     CONFIG_ITEM,
     parse_configs,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.purge import (
+    PURGE_OPTION,
+    purge_from,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quotas.plan import (
     QUOTA_ITEM,
@@ -32,6 +39,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.users.items
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import (
+    Fault,
+    judged_for_module,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
@@ -45,6 +56,12 @@ DECLARED: Mapping[str, Tuple[str, Mapping[str, Any], Reader]] = {
     "kafka_quotas": ("kafka_quotas", QUOTA_ITEM, parse_quotas),
 }
 
+# Variable to (module, its option, what reads the value and raises AdminError).
+PURGES: Mapping[str, Tuple[str, Mapping[str, Any], Callable[[Mapping[str, Any]], Any]]] = {
+    "kafka_acls_purge": ("kafka_acls", ACL_PURGE_OPTION, acl_purge_from),
+    "kafka_quotas_purge": ("kafka_quotas", PURGE_OPTION, purge_from),
+}
+
 
 def check_declared_state(world: World) -> Iterator[Problem]:
     """Every item as its module would read it, and that there is somebody to obey it."""
@@ -54,6 +71,8 @@ def check_declared_state(world: World) -> Iterator[Problem]:
             hosts = [each.name for each in cluster.brokers]
             for variable, (module, item, read) in DECLARED.items():
                 yield from _items(member, hosts, variable, module, item, read)
+            for variable, (module, option, read_purge) in PURGES.items():
+                yield from _purge(member, hosts, variable, module, option, read_purge)
             yield from _users_twice(member, hosts)
             yield from _no_authorizer(member, hosts)
 
@@ -66,15 +85,11 @@ def _items(
     item: Mapping[str, Any],
     read: Reader,
 ) -> Iterator[Problem]:
-    spec: Dict[str, Any] = {"items": {"type": "list", "elements": "dict", "options": dict(item)}}
-    checked = ArgumentSpecValidator(spec).validate({"items": list(member.items(variable))})
-    if checked.error_messages:
-        for message in checked.error_messages:
-            reason = message.replace(" found in items", "").replace("items.", "")
-            remedy = f"see `ansible-doc kafkaops.cluster.{module}`"
-            yield found("state.bad_item", hosts, variable, "", reason, remedy)
-        return
-    for problem in read(checked.validated_parameters["items"])[1]:
+    option = {"type": "list", "elements": "dict", "options": item}
+    typed, faults = judged_for_module(variable, list(member.items(variable)), option)
+    yield from _told(hosts, faults, module)
+    # Readers rely on the types of all items, and number them.
+    for problem in () if faults else read(typed)[1]:
         place = f"[{', '.join(problem.subjects)}]{problem.setting and f'.{problem.setting}'}"
         yield found(
             problem.check,
@@ -84,6 +99,35 @@ def _items(
             problem.reason,
             problem.remedy,
         )
+
+
+def _purge(
+    member: Member,
+    hosts: List[str],
+    variable: str,
+    module: str,
+    option: Mapping[str, Any],
+    read: Callable[[Mapping[str, Any]], Any],
+) -> Iterator[Problem]:
+    if not member.mapping(variable):
+        return  # none, which the role does not pass on
+    typed, faults = judged_for_module(variable, member.mapping(variable), option)
+    yield from _told(hosts, faults, module)
+    if faults:
+        return
+    try:
+        read(typed)
+    except AdminError as error:
+        told = error.problem
+        # purge.principals, patterns
+        place = f"{variable}.{told.setting.rpartition('.')[2]}"
+        yield found(told.check, hosts, place, told.value, told.reason, told.remedy)
+
+
+def _told(hosts: List[str], faults: Sequence[Fault], module: str) -> Iterator[Problem]:
+    for each in faults:
+        remedy = f"{each.remedy}; see `ansible-doc kafkaops.cluster.{module}`"
+        yield found("state.bad_item", hosts, each.where, each.value, each.reason, remedy)
 
 
 def _users_twice(member: Member, hosts: List[str]) -> Iterator[Problem]:

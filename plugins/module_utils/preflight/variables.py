@@ -33,6 +33,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.key
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.start import (
     logger_levels,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     bare,
     host_problem,
@@ -479,6 +480,22 @@ def faults_of_secrets(
     return found
 
 
+def judged_for_module(
+    variable: str, value: Any, option: Mapping[str, Any]
+) -> Tuple[Any, Tuple[Fault, ...]]:
+    """(the value as the module with this `option` gets it, faults) of a variable that is passed on to it.
+
+    Ansible converts for a module what the roles' own readers refuse: one text where a list is wanted,
+    say. Options that are not given are left out, but for their defaults. No fault shows a secret.
+    """
+    faults: List[Fault] = []
+    return _read_for_module(variable, variable, value, option, faults), tuple(faults)
+
+
+# where, name, value, option, faults -> the typed value
+_Reader = Callable[[str, str, Any, Mapping[str, Any], List[Fault]], Any]
+
+
 def _read(where: str, name: str, value: Any, option: Mapping[str, Any], faults: List[Fault]) -> Any:
     """The typed value of one option; `name` is `where` without indexes: kafka_listeners.port."""
     kind = option.get("type", "str")
@@ -486,9 +503,9 @@ def _read(where: str, name: str, value: Any, option: Mapping[str, Any], faults: 
         value = [each.strip() for each in value.split(",") if each.strip()]
     problem = _shape(kind, value)
     if problem is None and kind == "list":
-        return _read_list(where, name, value, option, faults)
+        return _read_list(where, name, value, option, faults, _read)
     if problem is None and kind == "dict" and option.get("options"):
-        return _read_dict(where, name, value, option["options"], faults)
+        return _read_dict(where, name, value, option, faults, _read)
     typed = value
     if problem is None and kind != "raw":
         typed, problem = _validated(name, value, kind, option.get("choices"))
@@ -507,17 +524,46 @@ def _read(where: str, name: str, value: Any, option: Mapping[str, Any], faults: 
     return None
 
 
+def _read_for_module(
+    where: str, name: str, value: Any, option: Mapping[str, Any], faults: List[Fault]
+) -> Any:
+    """The value of one option as Ansible gives it to a module."""
+    kind = option.get("type", "str")
+    typed, problem = value, None
+    if value is None:
+        problem = _shape(kind, value)
+    elif kind != "raw":
+        # What is in a list is judged below, each item with its place.
+        choices = None if kind == "list" else option.get("choices")
+        typed, problem = _validated(name, value, kind, choices)
+    if problem is not None:
+        hidden = option.get("no_log") or "options" in option
+        shown = "..." if hidden else masked(where.rpartition(".")[2], value)
+        faults.append(Fault(_check_of(name), where, shown, *problem))
+        return None
+    if kind == "list":
+        return _read_list(where, name, typed, option, faults, _read_for_module)
+    if kind == "dict" and option.get("options"):
+        return _read_dict(where, name, typed, option, faults, _read_for_module)
+    return typed
+
+
 def _read_list(
-    where: str, name: str, value: Sequence[Any], option: Mapping[str, Any], faults: List[Fault]
+    where: str,
+    name: str,
+    value: Sequence[Any],
+    option: Mapping[str, Any],
+    faults: List[Fault],
+    read: _Reader,
 ) -> Optional[List[Any]]:
     if not value and name in NOT_EMPTY:
         faults.append(Fault(_check_of(name), where, value, "an empty list", NOT_EMPTY[name]))
         return None
-    inner = {key: option[key] for key in ("choices", "options") if key in option}
+    inner = {key: option[key] for key in ("choices", "no_log", "options") if key in option}
     inner["type"] = option.get("elements", "raw")
     before = len(faults)
     items = [
-        _read(f"{where}[{index}]", name, item, inner, faults) for index, item in enumerate(value)
+        read(f"{where}[{index}]", name, item, inner, faults) for index, item in enumerate(value)
     ]
     if "options" in option:
         return [item for item in items if item is not None]
@@ -528,9 +574,11 @@ def _read_dict(
     where: str,
     name: str,
     value: Mapping[Any, Any],
-    options: Mapping[str, Mapping[str, Any]],
+    option: Mapping[str, Any],
     faults: List[Fault],
+    read: _Reader,
 ) -> Dict[str, Any]:
+    options: Mapping[str, Mapping[str, Any]] = option["options"]
     typed = {key: each["default"] for key, each in options.items() if "default" in each}
     for key, item in value.items():
         if key not in options:
@@ -540,11 +588,15 @@ def _read_dict(
             # What is unknown may be a misspelt secret.
             faults.append(Fault(_check_of(name), f"{where}.{key}", "...", reason, remedy))
         elif item is not None or options[key].get("required"):
-            typed[key] = _read(f"{where}.{key}", f"{name}.{key}", item, options[key], faults)
-    for key, option in options.items():
-        if option.get("required") and key not in value:
+            typed[key] = read(f"{where}.{key}", f"{name}.{key}", item, options[key], faults)
+    for key, each in options.items():
+        if each.get("required") and key not in value:
             fault = ("missing", f"write it like {key}: ...")
             faults.append(Fault(_check_of(f"{name}.{key}"), f"{where}.{key}", None, *fault))
+    for names in option.get("required_one_of", ()):
+        if all(value.get(key) is None for key in names):
+            fault = (f"none of {', '.join(names)} is given", "name what it is about")
+            faults.append(Fault(_check_of(name), where, "...", *fault))
     return typed
 
 

@@ -12,7 +12,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Collection, Dict, FrozenSet, Iterable, List, Optional, Sequence, Set, Tuple
+from typing import (
+    Any,
+    Collection,
+    Dict,
+    FrozenSet,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.items import (
     ALL,
@@ -27,6 +39,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.items 
     resource_words,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.purge import patterns_from
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import some
 
@@ -49,6 +62,29 @@ class AclPurge:
     principals: Optional[Tuple[str, ...]]
     resources: Optional[Tuple[str, ...]]
     maximum: int
+
+
+# The option `purge` of kafka_acls; its documentation is in the module.
+ACL_PURGE_OPTION = dict(
+    type="dict",
+    options=dict(
+        principals=dict(type="list", elements="str"),
+        resources=dict(type="list", elements="str"),
+        maximum=dict(type="int", required=True),
+    ),
+    required_one_of=[("principals", "resources")],
+)
+
+
+def acl_purge_from(option: Optional[Mapping[str, Any]]) -> Optional[AclPurge]:
+    """The AclPurge of a module's option `purge`; AdminError for a pattern that cannot be one."""
+    if not option:
+        return None
+    return AclPurge(
+        patterns_from("purge.principals", option.get("principals")),
+        patterns_from("purge.resources", option.get("resources")),
+        option["maximum"],
+    )
 
 
 @dataclass(frozen=True)

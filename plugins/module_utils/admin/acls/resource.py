@@ -9,7 +9,7 @@ Private to this collection. The glue between `plan`, which decides, and `client`
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.client import (
     GONE,
@@ -27,12 +27,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.items 
     parse_acls,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.acls.plan import (
+    ACL_PURGE_OPTION,
     CONSENTS,
     CREATE,
     EVERYONE,
     AclPolicy,
-    AclPurge,
     AclSnapshot,
+    acl_purge_from,
     apply_to,
     chosen,
     plan_acls,
@@ -47,30 +48,17 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
     Failure,
     Plan,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.purge import checked_patterns
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.purge import patterns_from
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.runner import Outcome, Resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import some
 
 ANONYMOUS = "User:ANONYMOUS"
 
 
-def patterns_from(setting: str, texts: Optional[Sequence[str]]) -> Optional[Tuple[str, ...]]:
-    """Regular expressions of an option that may be left out; AdminError for a text that is none."""
-    return None if texts is None else checked_patterns(texts, setting)
-
-
 def policy_from(params: Mapping[str, Any], connection: Connection) -> AclPolicy:
     """The AclPolicy of a module's parameters; AdminError for a pattern that cannot be one."""
-    purge = None
-    if params["purge"]:
-        given = params["purge"]
-        purge = AclPurge(
-            patterns_from("purge.principals", given["principals"]),
-            patterns_from("purge.resources", given["resources"]),
-            given["maximum"],
-        )
     principal = params["own_principal"] or own_principal(connection)
-    return AclPolicy(frozenset(params["allow"]), purge, principal)
+    return AclPolicy(frozenset(params["allow"]), acl_purge_from(params["purge"]), principal)
 
 
 def own_principal(connection: Connection) -> Optional[str]:
@@ -207,15 +195,7 @@ def read_acls(client: AclClient, params: Mapping[str, Any]) -> Dict[str, Any]:
 ACL_OPTIONS = dict(
     acls=dict(type="list", elements="dict", required=True, options=ACL_ITEM),
     allow=dict(type="list", elements="str", choices=list(CONSENTS), default=[]),
-    purge=dict(
-        type="dict",
-        options=dict(
-            principals=dict(type="list", elements="str"),
-            resources=dict(type="list", elements="str"),
-            maximum=dict(type="int", required=True),
-        ),
-        required_one_of=[("principals", "resources")],
-    ),
+    purge=ACL_PURGE_OPTION,
     allow_everyone_if_no_acl_found=dict(type="bool"),
     own_principal=dict(type="str"),
     operation_timeout=dict(type="float", default=300.0),
