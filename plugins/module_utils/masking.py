@@ -15,7 +15,7 @@ A name that is added here changes where the roles write a setting and how its me
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Iterator
 
 HIDDEN = "(hidden)"
 SECRET_NAME_PARTS = (
@@ -31,12 +31,17 @@ SECRET_NAME_PARTS = (
     "api.key",
     "apikey",
     "master.key",
+    "private.key",
+    "privatekey",
     "passphrase",
     "credential",
     "signature",
 )
-# At the end only: delegation.token.max.lifetime.ms and a URL of tokens are no secrets.
-SECRET_NAME_ENDS = ("token", "pwd", "sig")
+# At the end only: delegation.token.max.lifetime.ms, a URL of tokens and the place of a store of keys are no
+# secrets.
+SECRET_NAME_ENDS = ("token", "pwd", "sig", "pass", "encryption.key", "encryptionkey")
+# The setting of a unit whose lines are assignments, each with a value of its own form.
+_ASSIGNMENTS = "Environment"
 # What stands before the last @ of an address: a password may have one, too, but no blank and no slash.
 _URL_PASSWORD = re.compile(r"(?<=//)([^\s/@:]*):[^\s/]+@")
 _URL_USER = re.compile(r"(?<=//)[^\s/@:]+@")
@@ -54,13 +59,17 @@ _VALUE = re.compile(
 
 def is_secret(name: str) -> bool:
     """Tell whether the value of the setting `name` must never be shown."""
-    return mentions_secret(name) or str(name).lower().endswith(SECRET_NAME_ENDS)
+    return mentions_secret(name) or _plain(name).endswith(SECRET_NAME_ENDS)
 
 
 def mentions_secret(text: str) -> bool:
     """Tell whether any part of the text is what the names of secrets have in them."""
-    plain = str(text).lower().replace("_", ".").replace("-", ".")
+    plain = _plain(text)
     return any(part in plain or part in str(text).lower() for part in SECRET_NAME_PARTS)
+
+
+def _plain(name: Any) -> str:
+    return str(name).lower().replace("_", ".").replace("-", ".")
 
 
 def masked_url(text: str) -> str:
@@ -84,6 +93,28 @@ def masked_text(text: str) -> str:
     return "".join([*shown, text[at:]])
 
 
+def masked_option(option: str) -> str:
+    """Return one option of a command line as it may be shown.
+
+    What follows the name of a secret is its value to the end, whatever characters it has: no shell reads
+    it. `-Dkey.password=a,b;c d` becomes `-Dkey.password=(hidden)`. Where only the text around the first
+    `=` mentions one, all behind that is hidden.
+    """
+    text = _PRIVATE_KEY.sub(HIDDEN, masked_url(option))
+    for found in _names(text):
+        if is_secret(found["name"]) and found.end() < len(text):
+            return f"{text[: found.end()]}{HIDDEN}"
+    name, equals, value = text.partition("=")
+    return f"{name}={HIDDEN}" if equals and value and mentions_secret(option) else text
+
+
+def _names(text: str) -> Iterator["re.Match[str]"]:
+    at = 0
+    while found := _NAME.search(text, at):
+        yield found
+        at = found.end()
+
+
 def masked(name: str, value: Any) -> Any:
     """Return the value of the setting `name` as it may be shown; works into mappings and lists.
 
@@ -95,4 +126,7 @@ def masked(name: str, value: Any) -> Any:
         return HIDDEN
     if isinstance(value, (list, tuple)):
         return [masked(name, item) for item in value]
-    return masked_text(value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    one = value[:1] == "-" or name == _ASSIGNMENTS
+    return masked_option(value) if one else masked_text(value)

@@ -28,7 +28,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kaf
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
     is_secret,
     masked,
-    masked_text,
+    masked_option,
 )
 
 PROPERTIES_SUFFIXES = (".properties", ".cfg")
@@ -147,8 +147,8 @@ def reasons(before: Optional[Meaning], after: Meaning) -> List[str]:
     for name in ("jvm_options", "arguments"):
         old, new = before.get(name) or [], after.get(name) or []
         if old != new:
-            words = [f"-{masked_text(item)}" for item in old if item not in new]
-            words += [f"+{masked_text(item)}" for item in new if item not in old]
+            words = [f"-{masked_option(item)}" for item in old if item not in new]
+            words += [f"+{masked_option(item)}" for item in new if item not in old]
             found.append(f"{name.replace('_', ' ')} {' '.join(words) or 'in another order'}")
     for name in ("environment", "service"):
         found += _mapping_reasons(name, before.get(name) or {}, after.get(name) or {})
@@ -284,7 +284,7 @@ def shown_start(meaning: Meaning) -> str:
     lines = [f"release: {os.path.basename(meaning.get('release') or '')}"]
     lines.append(f"java_home: {meaning.get('java_home')}")
     for name in ("jvm_options", DEFAULTS):
-        lines += [f"option: {masked_text(item)}" for item in meaning.get(name) or []]
+        lines += [f"option: {masked_option(item)}" for item in meaning.get(name) or []]
     lines += [f"environment: {key}" for key in meaning.get("environment") or {}]
     lines += [
         f"service: {key}={masked(key, value)}"

@@ -13,7 +13,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.jav
     chooses_collector,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.start import DEFAULT_GC
-from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
+    masked_option,
+    masked_text,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
@@ -82,13 +85,13 @@ def _options(member: Member, product: str) -> Iterator[Problem]:
             yield found("jvm.options", member.name, variable, each, reason, remedy)
         elif each[:1] not in ("-", "@"):
             reason = "not an option: Java would take it for the class to run"
-            value = masked_text(each)
+            value = masked_option(each)
             yield found("jvm.options", member.name, variable, value, reason, "begin it with -")
     refusal = member.product_facts(product).get("jvm_refusal")
     java = (member.facts or {}).get("java") or {}
     # A Java that does not start at all says nothing about options; it has a finding of its own.
     if refusal and not java.get("refusal"):
         variable = " and ".join(chosen) or f"{product}_jvm_options"
-        options = [masked_text(each) for texts in chosen.values() for each in texts]
+        options = [masked_option(each) for texts in chosen.values() for each in texts]
         reason = f"Java {java.get('version')} refuses to start with it: {masked_text(str(refusal))}"
         yield found("jvm.options", member.name, variable, options, reason)

@@ -10,6 +10,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
     HIDDEN,
     is_secret,
     masked,
+    masked_option,
     masked_text,
 )
 
@@ -37,6 +38,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
         "X-Amz-Credential",
         "X-Amz-Signature",
         "sig",
+        "GCP_PRIVATE_KEY",
+        "rsm.config.storage.gcs.private.key",
+        "privateKey",
+        "storage.encryption.key",
+        "DATA_ENCRYPTION_KEY",
+        "com.x.bindpass",
+        "DB_PASS",
     ],
 )
 def test_secrets_are_known_by_name(name):
@@ -54,6 +62,8 @@ def test_secrets_are_known_by_name(name):
         "config",
         "key",
         "host",
+        "encryption.keystore.location",
+        "passive",
     ],
 )
 def test_other_settings_stay_readable(name):
@@ -95,6 +105,38 @@ def test_other_settings_stay_readable(name):
 )
 def test_secrets_inside_text_are_hidden(text, shown):
     assert masked_text(text) == shown
+
+
+@pytest.mark.parametrize("value", ["Gx,7qTAIL;Zz", "a b c", "a'b", 'a"b" c', "a=b", "{a}", "a]"])
+@pytest.mark.parametrize(
+    "option",
+    ["-Djavax.net.ssl.keyStorePassword=", "-javaagent:a.jar=7070:pass=", "-Dcom.x.bindpass="],
+)
+def test_the_value_of_an_option_is_hidden_to_its_end(option, value):
+    assert masked_option(option + value) == f"{option}{HIDDEN}"
+    assert masked("kafka_jvm_options", [option + value]) == [f"{option}{HIDDEN}"]
+    assert masked_option(masked_option(option + value)) == f"{option}{HIDDEN}"
+
+
+@pytest.mark.parametrize(
+    "option, shown",
+    [
+        ("-Xmx1g", "-Xmx1g"),
+        ("-Dtoken.file=/run/x,y", "-Dtoken.file=/run/x,y"),
+        ("-Drepo=https://bob:x@host/a;b", f"-Drepo=https://bob:{HIDDEN}@host/a;b"),
+        ("-Da.password=", "-Da.password="),
+        ("-javaagent:secret agent=x,y", f"-javaagent:secret agent={HIDDEN}"),
+    ],
+)
+def test_an_option_without_a_secret_stays_readable(option, shown):
+    assert masked_option(option) == shown
+
+
+def test_a_line_of_a_units_environment_is_hidden_to_its_end():
+    options = {"Service": {"Environment": ["A=1", "X_PASSWORD=a,b"], "TasksMax": 1}}
+    assert masked("kafka_unit_options", options) == {
+        "Service": {"Environment": ["A=1", f"X_PASSWORD={HIDDEN}"], "TasksMax": 1}
+    }
 
 
 def test_structures_keep_their_shape():

@@ -93,6 +93,10 @@ TOKEN = "0" * 64  # like a digest, as tokens are
     [
         ("environment", {"DB_PWD": "hush", "X": "1"}),
         ("environment", {"VAULT_TOKEN": TOKEN}),
+        ("environment", {"GCP_PRIVATE_KEY": "hush"}),
+        ("environment", {"DB_PASS": "hush", "X": "1"}),
+        ("files", {"server.properties": {"rsm.config.gcs.private.key": "hush", "a": "1"}}),
+        ("jvm_options", ["-Xmx1g", "-Dcom.x.bindpass=hush", "-javaagent:a.jar=pass=hush"]),
         ("files", {"server.properties": {"x.token": "hush", "a": "1"}}),
         ("files", {"server.properties": {"x.token": f"sha256:{TOKEN}"}}),
         ("jvm_options", ["-Xmx1g", "-Dx.token=hush", "-Drepo=https://hush@host/", "-Dy=1"]),
