@@ -46,12 +46,15 @@ def test_a_duration_decides_how_many_records_are_written(options, rate, records,
         (["--duration=31d"], "--duration must be 30d at the most"),
         (["--duration=5m", "--transactional"], "leave one of them out"),
         (["--broker-version=one=3.9.2"], "must be ID=RELEASE"),
+        (["--producer-property=sasl.password=geheim"], "into the file of --command-config"),
+        (["--producer-property=ssl.key.pem=geheim"], "seen by every user of this machine"),
     ],
 )
-def test_durations_and_versions_that_cannot_be_meant(options, words, capsys):
+def test_durations_versions_and_settings_that_cannot_be_meant(options, words, capsys):
     with pytest.raises(SystemExit) as ended:
         job.arguments([*RUN, *options])
-    assert ended.value.code == 3 and words in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert ended.value.code == 3 and words in told and "geheim" not in told
 
 
 def test_what_writes_nothing_has_no_duration(capsys):
@@ -175,9 +178,9 @@ def test_the_mode_is_what_all_brokers_say(asked, mode):
 
 
 def test_settings_hold_no_secret():
-    more = ["--producer-property=sasl.password=geheim", "--producer-property=linger.ms=7"]
-    chosen = job.arguments([*RUN, "--duration=1m", *more])
-    told = settings.told(vars(chosen), {"sasl.password": "geheim", "sasl.mechanism": "PLAIN"}, "h")
+    options = vars(job.arguments([*RUN, "--duration=1m", "--producer-property=linger.ms=7"]))
+    options["producer_property"].append("sasl.password=geheim")
+    told = settings.told(options, {"sasl.password": "geheim", "sasl.mechanism": "PLAIN"}, "h")
     assert "geheim" not in str(told)
     assert told["producer_properties"] == {"linger.ms": "7"}
     assert (told["rate"], told["duration_seconds"]) == (1000, 60)

@@ -33,7 +33,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.key
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.start import (
     logger_levels,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
+    is_secret,
+    masked,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     bare,
     host_problem,
@@ -120,6 +123,8 @@ SPARK_MASTER = re.compile(
     r"^(local(\[([1-9][0-9]*|\*)(, *[1-9][0-9]*)?\])?|local-cluster\[.+\]|yarn|(spark|k8s)://\S+)$"
 )
 PLACE = re.compile(r"^[/~]|^[a-z][a-z0-9+.-]*:/")
+# What begins so says how a client logs in, with its secrets.
+_LOGIN = ("sasl.", "ssl.")
 UNIT_SECTIONS = ("Unit", "Service", "Install")
 LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "OFF")
 URL_OR_PATH = re.compile(r"^(https?|ftp|file)://|^[/~.]")
@@ -257,6 +262,17 @@ def _levels(loggers: Mapping[Any, Any]) -> Mapping[Any, Any]:
     return loggers
 
 
+def _producer_settings(settings: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Settings of the validation's producers, which stand on the command line of its job."""
+    for name in settings:
+        if str(name).startswith(_LOGIN) or is_secret(str(name)):
+            raise ValueError(
+                f"{name} would be on a command line, which every user of the host sees",
+                "set it in flow_validation_client_properties, which are written into a file",
+            )
+    return settings
+
+
 def _environment(variables: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """Values by name; a shell exports them, and ends with an error at a name that it does not take."""
     for name, value in variables.items():
@@ -369,6 +385,7 @@ FORMS: Dict[str, Callable[[Any], Any]] = {
         "write local[4], spark://HOST:PORT, yarn or k8s://...",
     ),
     "flow_validation_older_than": _DURATION,
+    "flow_validation_producer_properties": _producer_settings,
     "flow_validation_reports_dir": _path,
     "flow_validation_topic": _or_empty(_topic_name),
     "flow_validation_watch_every": _DURATION,

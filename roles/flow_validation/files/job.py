@@ -296,6 +296,11 @@ def _check_ranges(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -
             parser.error(
                 f"--producer-property {key} is the job's own: {client_settings.OWN_SETTINGS[key]}"
             )
+        if key.startswith(client_settings.LOGIN_BEGINNINGS):
+            parser.error(
+                f"--producer-property {key} would be seen by every user of this machine:"
+                " write it into the file of --command-config"
+            )
 
 
 def _versions(parser: argparse.ArgumentParser, texts: list) -> dict:

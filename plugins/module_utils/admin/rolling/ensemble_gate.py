@@ -77,9 +77,8 @@ class EnsembleQuestion:
 def question_of(params: Mapping[str, Any]) -> EnsembleQuestion:
     """The question of the options; ProblemError where they mean nothing."""
     wrong = wrong_parameters(params)
-    if wrong:
-        remedy = "name at least one server, and others only by their ids"
-        raise ProblemError(Problem("options.servers", wrong, remedy))
+    if wrong is not None:
+        raise ProblemError(wrong)
     required = params["required"]
     return EnsembleQuestion(
         tuple(params["servers"]),
@@ -92,12 +91,15 @@ def question_of(params: Mapping[str, Any]) -> EnsembleQuestion:
     )
 
 
-def wrong_parameters(params: Mapping[str, Any]) -> str:
-    """Return what is wrong with the parameters beyond their types; "" if nothing."""
+def wrong_parameters(params: Mapping[str, Any]) -> Optional[Problem]:
+    """What is wrong with the parameters beyond their types; None if nothing."""
     if not params["servers"]:
-        return "servers: the list is empty."
+        reason, remedy = "the list is empty", "name at least one server"
+        return Problem("options.servers", reason, remedy, setting="servers")
     if params["timeout"] < 0:
-        return f"timeout={params['timeout']}: must not be negative."
+        shown = str(params["timeout"])
+        reason, remedy = "must not be negative", "give the seconds to wait; 0 is one look"
+        return Problem("options.range", reason, remedy, setting="timeout", value=shown)
     known = {server["id"] for server in params["servers"]}
     named = {"required": params["required"] or [], "stopping": [params["stopping"]]}
     named["unmended"] = params["unmended"] or []
@@ -105,8 +107,9 @@ def wrong_parameters(params: Mapping[str, Any]) -> str:
     for option, ids in named.items():
         for number in ids:
             if number is not None and number not in known:
-                return f"{option}={number}: no entry of servers has this id."
-    return ""
+                reason, remedy = "no entry of servers has this id", "name a server by its id"
+                return Problem("options.servers", reason, remedy, setting=option, value=str(number))
+    return None
 
 
 def states_of(servers: Sequence[Mapping[str, Any]]) -> States:

@@ -130,8 +130,13 @@ def test_an_ensemble_of_one_warns_before_it_stops(run):
         ({"stopping": 1}, "[gate.waiting] server 1: waited 0 s, and it may not be stopped yet: "),
         (
             {"stopping": 3},
-            "[options.servers] stopping=3: no entry of servers has this id. Remedy: ",
+            "[options.servers] stopping=3: no entry of servers has this id. Remedy: name a server by its id.",
         ),
+        (
+            {"servers": []},
+            "[options.servers] servers: the list is empty. Remedy: name at least one",
+        ),
+        ({"timeout": -4}, "[options.range] timeout=-4: must not be negative. Remedy: give the sec"),
     ],
 )
 def test_a_failure_has_an_id_and_a_remedy(options, line):

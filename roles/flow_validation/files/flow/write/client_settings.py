@@ -25,6 +25,8 @@ OWN_SETTINGS = {
     "transaction.timeout.ms": "it follows from --delivery-timeout",
     "bootstrap.servers": "give --bootstrap-servers",
 }
+# How a client logs in: secrets, which every user of the machine would see on the job's command line.
+LOGIN_BEGINNINGS = ("sasl.", "ssl.")
 # Besides the value: the head of a batch, of a record, its key and header
 BESIDE_BYTES = 512
 # What a client keeps until it is acknowledged. Turns are so short that two of each partition fit, so

@@ -278,19 +278,20 @@ def test_what_the_gate_of_a_server_says_in_a_plan():
 @pytest.mark.parametrize(
     "changes, told",
     [
-        ({}, ""),
-        ({"required": [1], "stopping": 1}, ""),
-        ({"timeout": -4}, "timeout=-4: must not be negative."),
-        ({"required": [1, 7]}, "required=7: no entry of servers has this id."),
-        ({"stopping": 7}, "stopping=7: no entry of servers has this id."),
-        ({"lists": [[1], [1, 7]]}, "lists=7: no entry of servers has this id."),
-        ({"servers": []}, "servers: the list is empty."),
+        ({}, None),
+        ({"required": [1], "stopping": 1}, None),
+        ({"timeout": -4}, "[options.range] timeout=-4: must not be negative."),
+        ({"required": [1, 7]}, "[options.servers] required=7: no entry of servers has this id."),
+        ({"stopping": 7}, "[options.servers] stopping=7: no entry of servers has this id."),
+        ({"lists": [[1], [1, 7]]}, "[options.servers] lists=7: no entry of servers has this id."),
+        ({"servers": []}, "[options.servers] servers: the list is empty."),
     ],
 )
 def test_parameters_that_mean_nothing(changes, told):
     good = {"servers": [{"id": 1}], "required": None, "stopping": None, "lists": None}
     good.update(unmended=None, timeout=1)
-    assert wrong_parameters({**good, **changes}) == told
+    wrong = wrong_parameters({**good, **changes})
+    assert (wrong and wrong.line().partition(" Remedy")[0]) == told
 
 
 def running(**more):

@@ -60,6 +60,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[5]
         ("flow_validation_watch_rate", "fast", "", "not a number", "give a number"),
         ("flow_validation_watch_rate", 1000, "", "outside 0.1 to 100", "give a number"),
         ("distribution_sha512", "zz", "", "not a SHA-512", "128"),
+        (
+            *("flow_validation_producer_properties", {"linger.ms": 5, "sasl.password": "x"}, ""),
+            *("sasl.password would be on a command line", "flow_validation_client_properties"),
+        ),
+        (
+            *("flow_validation_producer_properties", {"ssl.key.pem": "x"}, ""),
+            *("ssl.key.pem would be on a command line", "flow_validation_client_properties"),
+        ),
         ("distribution_sha512", {"kafka": "zz"}, "", "not a SHA-512", "128"),
     ],
 )
@@ -103,6 +111,7 @@ def test_a_fault_names_its_place_its_reason_and_what_to_write(
         ("flow_validation_master", "spark://a:7077,b:7077", None),
         ("flow_validation_ledger_dir", "hdfs://namenode:8020/kafkaops", None),
         ("flow_validation_watch_rate", 0.5, None),
+        ("flow_validation_producer_properties", {"linger.ms": 5, "compression.type": "lz4"}, None),
     ],
 )
 def test_a_legal_value_gets_its_declared_type(variable, value, typed):
@@ -124,7 +133,6 @@ EXEMPT = {
     "flow_validation_ledger": "a directory of the host of the job, which refuses what is not there",
     "flow_validation_listener_security": "passed by the role kafka, from listeners that are judged there",
     "flow_validation_listeners": "passed by the role kafka, from listeners that are judged there",
-    "flow_validation_producer_properties": "settings of librdkafka, judged by it",
     "flow_validation_python": "any command",
     "flow_validation_spark_settings": "settings of Spark, judged by it",
     "host_baseline_firewall_": "preflight.firewall",
