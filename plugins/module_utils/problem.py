@@ -13,7 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Dict, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
+from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
+    masked_text,
+    masked_url,
+)
 
 ERROR = "error"
 WARNING = "warning"
@@ -27,7 +30,8 @@ class Problem:
 
     `check` is its stable id, as in the catalogue (`identity.duplicate_myid`); `subjects` name the
     hosts, topics or files that it concerns; `setting` and `value` are the input that led to it
-    (`value` is text that may be shown: a secret is masked before it gets here); `reason` and
+    (`value` is text that may be shown: a secret is masked before it gets here, but for the password of
+    a URL, which every problem hides); `reason` and
     `remedy` are sentences without their full stop.
     """
 
@@ -38,6 +42,13 @@ class Problem:
     setting: str = ""
     value: str = ""
     level: str = ERROR
+
+    def __post_init__(self) -> None:
+        # Whoever refuses an address shows it, and one may have a password.
+        for name in ("value", "reason"):
+            text = getattr(self, name)
+            if isinstance(text, str):
+                object.__setattr__(self, name, masked_url(text))
 
     def line(self) -> str:
         """The problem on one line, in the form above; what is empty is left out."""

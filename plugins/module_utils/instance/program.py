@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pwd
 import shlex
-import shutil
 import time
 from dataclasses import dataclass
 from typing import Dict, Iterable, Iterator, Mapping, Sequence, Tuple
@@ -28,6 +28,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wa
 
 SCRIPT, CONSOLE = "launch", "console.log"
 _LINES = 15
+UNCHANGED = -1  # a group, for chown
 
 
 @dataclass(frozen=True)
@@ -136,9 +137,9 @@ def start(
     if running:
         _stop(program.name, manager, timeout)
     os.makedirs(program.directory, mode=0o755, exist_ok=True)
-    write_atomically(program.script, text, mode=0o700)
-    if program.user:
-        shutil.chown(program.script, program.user)
+    # With its owner from the first moment: in a directory of that account the name may be a link by the next.
+    owner = (pwd.getpwnam(program.user).pw_uid, UNCHANGED) if program.user else None
+    write_atomically(program.script, text, mode=0o700, owner=owner)
     manager.install(program.name, definition)
     before = _written(program.sign)
     manager.start(program.name)
@@ -188,8 +189,10 @@ def _written(path: str) -> Tuple[int, int]:
 
 
 def _last_lines(path: str) -> str:
+    """The end of the console; of a link nothing, which whoever writes there may have led to any file."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as handle:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(descriptor, encoding="utf-8", errors="replace") as handle:
             return "".join(handle.readlines()[-_LINES:]).strip() or "none"
     except OSError:
         return "none"

@@ -294,6 +294,11 @@ def _unit_section(settings: Mapping[Any, Any]) -> Mapping[Any, Any]:
             if line is None or isinstance(line, (MappingType, list)) or "\n" in str(line):
                 remedy = "write one line, or a list of lines"
                 raise ValueError(f"{key} has a value that is not a line of text", remedy)
+            named = re.findall(r"([A-Za-z_][A-Za-z0-9_]*)=", str(line))
+            if key == "Environment" and any(map(is_secret, named)):
+                reason = "a secret in Environment, and every user of the host can read a unit"
+                remedy = "set it in kafka_environment or zookeeper_environment"
+                raise ValueError(reason, remedy)
     return settings
 
 

@@ -28,3 +28,11 @@ def test_a_problem_is_one_line(fields, line):
     problem = Problem(**{"check": "x.y", "reason": "why", "remedy": "do it", **fields})
     assert problem.line() == line == str(problem) == str(ProblemError(problem))
     assert problem.to_dict()["line"] == line
+
+
+def test_a_problem_hides_the_passwords_of_addresses():
+    address = "http://bob:s3cret@127.0.0.1:1"
+    problem = Problem("x.y", f"{address} is none", "do it", setting="servers", value=address)
+    shown = "http://bob:(hidden)@127.0.0.1:1"
+    assert problem.line() == f"[x.y] servers={shown}: {shown} is none. Remedy: do it."
+    assert "s3cret" not in f"{problem.to_dict()}{problem!r}"

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shlex
 import subprocess
 
@@ -79,6 +80,30 @@ def test_what_ends_at_once_is_told_with_its_last_lines(manager, wanted):
         match="watched (gave no sign within 2 s|ended at once); its last lines: no cluster",
     ):
         program.start(wanted(script="echo no cluster; exit 3"), manager, False, 2)
+
+
+def test_a_console_that_is_a_link_is_not_read(manager, wanted, tmp_path):
+    """Whoever writes there may have led it to a file that he cannot read himself."""
+    (tmp_path / "shadow").write_text("root's own\n", encoding="utf-8")
+    (tmp_path / "with blank").mkdir()
+    (tmp_path / "with blank" / "console.log").symlink_to(tmp_path / "shadow")
+    with pytest.raises(ServiceError, match="its last lines: none"):
+        program.start(wanted(script="exit 3"), manager, False, 2)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives a file to somebody else")
+def test_a_script_has_its_owner_before_it_has_its_name(manager, wanted, tmp_path, monkeypatch):
+    """In a directory of the account its name may lead to any file a moment later."""
+    given, replace = [], os.replace
+
+    def seen(source, target):
+        given.append((os.path.basename(target), os.stat(source).st_uid))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", seen)
+    program.start(wanted(user="nobody"), manager, False, 30)
+    assert (program.SCRIPT, pwd.getpwnam("nobody").pw_uid) in given
+    assert os.stat(tmp_path / "with blank" / program.SCRIPT).st_uid == pwd.getpwnam("nobody").pw_uid
 
 
 def test_the_script_keeps_every_word(wanted, tmp_path):

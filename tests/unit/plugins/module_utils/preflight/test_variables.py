@@ -61,6 +61,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[5]
         ("flow_validation_watch_rate", 1000, "", "outside 0.1 to 100", "give a number"),
         ("distribution_sha512", "zz", "", "not a SHA-512", "128"),
         (
+            *("kafka_unit_options", {"Service": {"Environment": ["A=1", "X_PASSWORD=a,b"]}}),
+            *(".Service", "a secret in Environment", "set it in kafka_environment"),
+        ),
+        (
             *("flow_validation_producer_properties", {"linger.ms": 5, "sasl.password": "x"}, ""),
             *("sasl.password would be on a command line", "flow_validation_client_properties"),
         ),
