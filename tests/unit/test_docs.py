@@ -267,6 +267,27 @@ def test_what_there_is_a_module_for_is_not_said_to_be_missing(page):
     assert "kerberos" in missing and "acls" in managed and not missing & managed
 
 
+def test_the_readme_says_of_kraft_what_its_table_says():
+    """Each word of the sentence in which README.md sums the table of docs/kraft.md up."""
+    page = (ROOT / "docs" / "kraft.md").read_text(encoding="utf-8")
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
+    can = {row[0]: row[-1].lstrip(" |[").startswith("yes") for row in rows}
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    told = readme.partition("**All of KRaft**")[2].partition("* **")[0]
+    works, _as, refused = told.partition(" as in ZooKeeper mode")
+    for word, beginning in [
+        ("rolled", "| `rolling_restart.yml`"),
+        ("upgraded", "| `rolling_upgrade.yml`"),
+        ("scaled", "| `scale_out.yml`"),
+        ("drilled", "| `drill.yml`"),
+    ]:
+        (row,) = [name for name in can if name.startswith(beginning)]
+        assert (word in works) == can[row], word
+    (row,) = [name for name in can if "nodes that are both join or leave the quorum" in name]
+    assert ("nodes which are both join or leave the quorum is refused" in refused) != can[row]
+    assert "drill" not in refused
+
+
 def test_plays_and_tasks_that_a_page_shows_are_there():
     """A sample of a run is searched for in the output of the reader's own."""
     sources = [*ROOT.glob("playbooks/**/*.yml"), *ROOT.glob("roles/*/tasks/*.yml")]

@@ -6,8 +6,8 @@
 
 The declaration is `roles/*/meta/argument_specs.yml`, judged by Ansible's own validator; here stands
 only what a spec cannot say (ranges, forms of texts), and what the validator would let pass although
-the roles, which read the value as it was written, could not work with it: a text is no list, a list
-is no text. A role that is imported as a whole is judged by Ansible itself with the same file.
+the roles, which read the value as it was written, could not work with it: a text is not a list, a list
+is not a text. A role that is imported as a whole is judged by Ansible itself with the same file.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ done
 exec {java} "$@"
 """
 _started = []  # the session
-_archives = []  # what is done about the classes of its JVM
+_archives = []  # the class-data archive of its JVM: used, or written when it ends
 
 
 def in_spark_submit() -> bool:

@@ -25,7 +25,7 @@ _LEADER_ANSWERS = 3
 # Seconds in which a partition gets another leader, once it is known to have none.
 _LEADER_MOVES = 5
 
-# What the controller says of a topic that could be created, if it were not for this.
+# Errors by which the controller refuses a topic, although its name is not taken.
 _NOT_TAKEN = ("POLICY_VIOLATION", "INVALID_REPLICATION_FACTOR")
 
 
