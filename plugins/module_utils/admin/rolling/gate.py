@@ -98,8 +98,8 @@ NOTHING = Accepted()
 class Verdict:
     """What is decided of one broker.
 
-    `verdict`: GO, WAIT or CANNOT_PASS; `reasons`: sentences, what it waits for; `doomed`: partitions
-    that no waiting helps, with why; `topics`: their topics; `consent`: topics for which consent would
+    `verdict`: GO, WAIT or CANNOT_PASS; `reasons`: sentences, what it waits for; `too_few_replicas`:
+    partitions that no waiting helps, with why; `topics`: their topics; `consent`: topics for which consent would
     end the waiting; `partitions`: how many have a replica on the broker; `mending`: why nothing holds
     it back, "" for a broker that works; `behind`: partitions below their minimum that a broker which is in
     sync with nobody would bring back, if it merely catches up.
@@ -108,7 +108,7 @@ class Verdict:
     broker: int
     verdict: str
     reasons: Tuple[str, ...] = ()
-    doomed: Tuple[Told, ...] = ()
+    too_few_replicas: Tuple[Told, ...] = ()
     topics: FrozenSet[str] = frozenset()
     consent: FrozenSet[str] = frozenset()
     partitions: int = 0
@@ -123,7 +123,7 @@ class Verdict:
             "reasons": list(self.reasons),
             "cannot_pass": [
                 {"topic": name, "partition": number, "reason": why}
-                for name, number, why in self.doomed
+                for name, number, why in self.too_few_replicas
             ],
             "partitions": self.partitions,
             "mending": self.mending,
@@ -211,7 +211,7 @@ class _File:
         self.registered = registered
         self.isolated = isolated
         self.partitions = 0
-        self.doomed: List[Told] = []
+        self.too_few_replicas: List[Told] = []
         self.below: List[Told] = []
         self.incomplete: List[Told] = []
         self.catching_up: List[Told] = []
@@ -244,7 +244,7 @@ class _File:
                 self.catching_up.append((name, part.id, f"{others} of {least}"))
         elif elsewhere < least:
             if not consented:
-                self.doomed.append((name, part.id, _why_doomed(part, least)))
+                self.too_few_replicas.append((name, part.id, _why_too_few(part, least)))
             elif others < elsewhere and not self.isolated:
                 self.incomplete.append((name, part.id, f"{others} of {elsewhere} others"))
         elif not self.isolated:
@@ -290,13 +290,13 @@ class _File:
         else:
             # First: what is wrong with the partitions mostly follows from it, and takes many words.
             reasons = [*self._of_the_cluster(wide, missing, offline), *reasons]
-        kind = CANNOT_PASS if self.doomed else WAIT if reasons else GO
+        kind = CANNOT_PASS if self.too_few_replicas else WAIT if reasons else GO
         return Verdict(
             broker=self.broker,
             verdict=kind,
             reasons=tuple(reasons),
-            doomed=tuple(sorted(self.doomed)),
-            topics=frozenset(name for name, _number, _why in self.doomed),
+            too_few_replicas=tuple(sorted(self.too_few_replicas)),
+            topics=frozenset(name for name, _number, _why in self.too_few_replicas),
             consent=frozenset(name for name, _number, _why in self.only_here),
             partitions=self.partitions,
             mending=mending,
@@ -325,7 +325,7 @@ class _File:
         return reasons
 
 
-def _why_doomed(part: Partition, least: int) -> str:
+def _why_too_few(part: Partition, least: int) -> str:
     count = len(part.replicas)
     if count == 1:
         return "1 replica"
@@ -341,16 +341,16 @@ class Standing:
 
     def of(self, verdict: Verdict, now: float) -> Verdict:
         """The verdict of one more look; what has not been so for long enough is waited for."""
-        self._since = {each: self._since.get(each, now) for each in verdict.doomed}
+        self._since = {each: self._since.get(each, now) for each in verdict.too_few_replicas}
         stay = [each for each, since in self._since.items() if now - since >= self.seconds]
-        passing = sorted(set(verdict.doomed) - set(stay))
+        passing = sorted(set(verdict.too_few_replicas) - set(stay))
         if not passing:
             return verdict
         return replace(
             verdict,
             verdict=CANNOT_PASS if stay else WAIT,
             reasons=(*verdict.reasons, f"{_count(passing)}{PASSING}{_some(passing)}"),
-            doomed=tuple(sorted(stay)),
+            too_few_replicas=tuple(sorted(stay)),
             topics=frozenset(name for name, _number, _why in stay),
         )
 
@@ -422,19 +422,19 @@ def other_voters(brokers: Sequence[int], others: str) -> Problem:
 
 def refusal(verdicts: Iterable[Verdict], accepted: Accepted = NOTHING) -> Optional[Problem]:
     """`gate.cannot_pass` of all brokers that can never pass, None if there is none."""
-    doomed = [each for each in verdicts if each.verdict == CANNOT_PASS]
-    if not doomed:
+    refused = [each for each in verdicts if each.verdict == CANNOT_PASS]
+    if not refused:
         return None
-    told = sorted({each for verdict in doomed for each in verdict.doomed})
-    topics = set().union(*(verdict.topics for verdict in doomed))
-    them = "one of them stops" if len(doomed) > 1 else "it stops"
+    told = sorted({each for verdict in refused for each in verdict.too_few_replicas})
+    topics = set().union(*(verdict.topics for verdict in refused))
+    them = "one of them stops" if len(refused) > 1 else "it stops"
     return Problem(
         "gate.cannot_pass",
         f"while {them}, {_count(told, 'takes', 'take')} no writes with acks=all, or cannot be reached"
-        f" at all, and waiting does not help: {_some(told)}. {_not_stopped(doomed)}",
+        f" at all, and waiting does not help: {_some(told)}. {_not_stopped(refused)}",
         "give the topics more replicas or a lower min.insync.replicas, or accept it for this run:"
         f" add `{option(topics, accepted)}`",
-        tuple(f"broker {each.broker}" for each in doomed),
+        tuple(f"broker {each.broker}" for each in refused),
     )
 
 
@@ -491,8 +491,11 @@ def summary(verdict: Verdict) -> str:
         return f"{told}{': ' if verdict.reasons else ''}{'; '.join(verdict.reasons)}"
     held = f"{verdict.partitions} partition{'' if verdict.partitions == 1 else 's'}"
     why = list(verdict.reasons)
-    if verdict.doomed:
-        why.insert(0, f"{_count(verdict.doomed)} without a way past it: {_some(verdict.doomed)}")
+    if verdict.too_few_replicas:
+        why.insert(
+            0,
+            f"{_count(verdict.too_few_replicas)} without a way past it: {_some(verdict.too_few_replicas)}",
+        )
     if verdict.verdict == GO and verdict.mending:
         why.append(verdict.mending)
         if verdict.behind:

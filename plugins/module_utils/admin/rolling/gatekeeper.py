@@ -327,9 +327,9 @@ class Gatekeeper:
         def judged(client: KafkaClient, anew: bool = False) -> Verdict:
             found = standing.of(self.look(client, anew)[broker], clock())
             if found.verdict == gate.CANNOT_PASS:
-                doomed = set(found.doomed)
+                before = set(found.too_few_replicas)
                 found = standing.of(self.look(client, anew=True)[broker], clock())
-                if found.verdict == gate.CANNOT_PASS and doomed & set(found.doomed):
+                if found.verdict == gate.CANNOT_PASS and before & set(found.too_few_replicas):
                     problem = gate.refusal([found], self.question.accepted)
                     if problem is not None:
                         raise FinalError(problem, gate=found.to_dict())

@@ -112,7 +112,7 @@ def test_every_state(states, minimum, accepted, verdict, words):
     found = judge(snapshot, 1, minimums, ALL, parse_accepted([accepted]))
     assert found.verdict == verdict, found
     assert words in gate.summary(found)
-    assert bool(found.doomed) == (verdict == CANNOT_PASS) and bool(found.reasons) == (
+    assert bool(found.too_few_replicas) == (verdict == CANNOT_PASS) and bool(found.reasons) == (
         verdict == WAIT
     )
 
@@ -514,7 +514,7 @@ def test_topics_that_are_made_all_the_time_have_a_remedy():
     ):
         World(*states).wait(quiet=3, seconds=20)
     found = World(*states).look_once()
-    assert (found.verdict, found.doomed, found.topics) == (WAIT, (), frozenset())
+    assert (found.verdict, found.too_few_replicas, found.topics) == (WAIT, (), frozenset())
 
 
 def test_a_topic_without_settings_is_looked_at_again():
