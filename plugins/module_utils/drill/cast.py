@@ -19,6 +19,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue i
     GROW,
     KILL,
     LEADER,
+    MEANWHILE,
     MEMBER_CLOSE,
     MEMBER_KILL,
     ONCE,
@@ -230,6 +231,7 @@ def announced(chosen: Cast, host: str) -> List[str]:
         f"{drill.name} ({drill.row}): {drill.case}",
         f"does: {does.format(victim=chosen.victim, host=host, servers=servers)}",
         f"load: topic {drill.topic}, groups {load}"
+        + (f", {drill.topic}-{MEANWHILE} while it is away" if drill.below_min_isr else "")
         + ("; the PySpark judge writes to a topic of its own" if drill.proven else "")
         + (f"; the PySpark judge reads {drill.topic}-{drill.inspected}" if drill.inspected else ""),
         f"expected: {drill.expected}; pause at most {drill.pause_seconds:g} s",

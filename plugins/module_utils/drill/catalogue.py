@@ -18,6 +18,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import appr
 ALL = "all"
 # Names of everything that a drill makes in a cluster begin so.
 PREFIX = "kafkaops-drill-"
+# The group that begins to read while a replica is away that min ISR needs: the topic with this behind.
+MEANWHILE = "meanwhile"
 # What is done: a broker is killed or stopped, a member of a group is killed or closed, a topic is made anew,
 # ZooKeeper servers are stopped; several groups read, more and more consumers work, consumers are killed
 # between work and commit, processes between writing and commit, partitions grow.
@@ -42,8 +44,10 @@ QUORUM = "quorum"
 LEADER, FOLLOWER, CONTROLLER, COORDINATOR = "leader", "follower", "controller", "coordinator"
 # A broker's words for fewer replicas in sync than min.insync.replicas.
 NOT_ENOUGH = ("NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
+# Of a producer that tries once: nobody has said whether it was written.
+UNKNOWN = ("MSG_TIMED_OUT", "REQUEST_TIMED_OUT")
 # Of the groups that drills make; Kafka's default is 45 s, too long to wait for.
-SESSION_SECONDS = 10
+SESSION_SECONDS, HEARTBEAT_SECONDS = 10, 1
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,11 @@ class Drill:
     def hits_broker(self) -> bool:
         """Whether the drill stops or kills a broker."""
         return self.fault in (KILL, STOP)
+
+    @property
+    def below_min_isr(self) -> bool:
+        """Whether the drill takes a replica away that min ISR needs."""
+        return self.fault == STOP and self.part == FOLLOWER
 
     @property
     def example(self) -> str:

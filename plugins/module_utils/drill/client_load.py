@@ -20,8 +20,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.answ
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.cast import partition_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
+    HEARTBEAT_SECONDS,
     NOT_ENOUGH,
     SESSION_SECONDS,
+    UNKNOWN,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
@@ -93,6 +95,8 @@ class Ticker:
         self.refused_ms: List[int] = []
         # of them, those that were refused for want of replicas
         self.wanting_ms: List[int] = []
+        # (when sent, when given up) of those of which nobody has said whether they were written
+        self.unknown: List[Tuple[int, int]] = []
         self._topic, self._partitions, self._interval = topic, partitions, interval
         self._first, self._keys = first, keys
         self._stop, self._holds, self._rests = (threading.Event() for _each in range(3))
@@ -123,10 +127,13 @@ class Ticker:
 
         def told(error: Any, _message: Any) -> None:
             if error:
-                self.refused[error.name().lstrip("_")] += 1
+                name = error.name().lstrip("_")
+                self.refused[name] += 1
                 self.refused_ms.append(now_ms())
-                if error.name() in NOT_ENOUGH:
+                if name in NOT_ENOUGH:
                     self.wanting_ms.append(now_ms())
+                if name in UNKNOWN:
+                    self.unknown.append((self.sent[record], now_ms()))
             else:
                 self.acknowledged[record] = now_ms()
 
@@ -193,7 +200,7 @@ def consumer_settings(settings: Settings, group: str) -> Dict[str, Any]:
         "auto.offset.reset": "earliest",
         "enable.auto.commit": False,
         "session.timeout.ms": SESSION_SECONDS * 1000,
-        "heartbeat.interval.ms": 1000,
+        "heartbeat.interval.ms": HEARTBEAT_SECONDS * 1000,
     }
 
 

@@ -15,6 +15,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.sett
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
+    HEARTBEAT_SECONDS,
     SESSION_SECONDS,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import (
@@ -94,7 +95,7 @@ def member_settings(settings: Settings) -> Dict[str, Any]:
     return {
         **settings,
         "session.timeout.ms": SESSION_SECONDS * 1000,
-        "heartbeat.interval.ms": 1000,
+        "heartbeat.interval.ms": HEARTBEAT_SECONDS * 1000,
     }
 
 

@@ -14,7 +14,7 @@ import shutil
 import stat
 import threading
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.reading import (
     ReadingClient,
@@ -25,7 +25,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.sett
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quorum import NOBODY
-from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import PREFIX
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
+    MEANWHILE,
+    PREFIX,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_changes import (
     Changes,
     prepare_leaders,
@@ -47,6 +50,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.examples import Example
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
+    below_min_isr,
     group_seen,
     longest_pause_ms,
     per_bucket,
@@ -72,7 +76,8 @@ LEFT_SECONDS = 3600.0
 class Watched:
     """What is to be watched, and how long at most (seconds). `beside`: the process of the playbook, 0: none.
 
-    `retry`: whether the producer tries again what is refused. `changes`: whether the playbook asks for changes
+    `retry`: whether the producer tries again what is refused; without, refusals are what is looked for, and a group
+    begins to read once a replica is away. `changes`: whether the playbook asks for changes
     while ZooKeeper servers are away; then each partition but the first has a leader that can change.
     `program`: the text of examples/producer.py, which then writes, too. `quorum`: whether the cluster is in KRaft
     mode, so that its controllers tell who leads them.
@@ -137,6 +142,7 @@ def _observed(
         readers = [Reader(settings, asked.topic, group) for group in asked.groups]
         ticker = Ticker(settings, asked.topic, retry=asked.retry)
         beside = Beside(asked.program, settings, asked.topic) if asked.program else None
+        meanwhile = None if asked.retry else Meanwhile(settings, asked.topic, asked.assignment[0])
         changes = Changes(
             connection,
             asked.topic,
@@ -150,10 +156,12 @@ def _observed(
             if asked.changes:
                 prepare_leaders(connection, asked.topic, asked.assignment)
             wait_until(
-                lambda: _over(asked, alive, lambda: _say(asked, ticker, watch, changes)),
+                lambda: _over(asked, alive, lambda: _say(asked, ticker, watch, changes, meanwhile)),
                 asked.seconds,
                 poll_seconds=SAY_SECONDS,
             )
+            if meanwhile is not None and _told_to_end(asked):
+                wait_until(lambda: _accepted_again(ticker), ANSWER_SECONDS)
         finally:
             ticker.stop()
             if beside is not None:
@@ -165,12 +173,70 @@ def _observed(
                 quorum.stop()
             for each in readers:
                 each.close()
+            if meanwhile is not None:
+                meanwhile.close()
         min_isr = int(asked.config.get("min.insync.replicas", 1))
         seen = seen_by(ticker, readers, watch, min_isr)
         more = changes.told() if asked.changes else {}
         if beside is not None:
             more = {**more, "example": beside.told(readers)}
+        if meanwhile is not None:
+            more = {**more, "below": meanwhile.told(ticker, watch)}
         return replace(seen, measured={**seen.measured, **more}).to_dict()
+
+
+class Meanwhile:
+    """A group that begins to read once a replica is away: what is there can be read, whatever is refused."""
+
+    def __init__(self, settings: Settings, topic: str, replicas: Sequence[int]):
+        self._settings, self._topic, self._replicas = settings, topic, frozenset(replicas)
+        self._reader: Optional[Reader] = None
+        self._there: Dict[str, int] = {}
+        self._began_ms, self._done_ms = 0, 0
+
+    def look(self, ticker: Ticker, watch: Watch) -> Optional[int]:
+        """Read if a replica is away; returns since when enough is known (ms since 1970), None while it is not.
+
+        That is when the group has all that was acknowledged before it, or has had its time.
+        """
+        if self._reader is None:
+            if any(each.isr != self._replicas for each in list(watch.moments)):
+                self._there = ticker.sent_and_acknowledged
+                self._began_ms = now_ms()
+                self._reader = Reader(self._settings, self._topic, f"{self._topic}-{MEANWHILE}")
+            return None
+        waited = now_ms() - self._began_ms > ANSWER_SECONDS * 1000
+        if not self._done_ms and (waited or self._reader.has(self._there)):
+            self._done_ms = now_ms()
+        return self._done_ms or None
+
+    def close(self) -> None:
+        """Leave the group."""
+        if self._reader is not None:
+            self._reader.close()
+
+    def told(self, ticker: Ticker, watch: Watch) -> Dict[str, int]:
+        """What was measured, as of `below_min_isr`."""
+        return below_min_isr(
+            _both_times(ticker),
+            ticker.wanting_ms,
+            ticker.unknown,
+            self._reader.came if self._reader is not None else (),
+            watch.moments,
+            self._replicas,
+        )
+
+
+def _accepted_again(ticker: Ticker) -> bool:
+    """Whether a record was acknowledged that was sent after the last one that was refused for want of replicas."""
+    last = max(list(ticker.wanting_ms), default=0)
+    return any(sent > last for sent in ticker.sent_and_acknowledged.values())
+
+
+def _both_times(ticker: Ticker) -> Dict[str, Tuple[int, int]]:
+    """Of each acknowledged record, when it was sent, and when it was acknowledged."""
+    sent = ticker.sent_and_acknowledged
+    return {each: (at_ms, ticker.acknowledged[each]) for each, at_ms in sent.items()}
 
 
 class QuorumWatch:
@@ -251,20 +317,32 @@ def _flows(ticker: Ticker, readers: List[Reader]) -> bool:
 def _over(asked: Watched, alive: Callable[[int], bool], say: Callable[[], None]) -> bool:
     say()
     gone = bool(asked.beside) and not alive(asked.beside)
-    return gone or os.path.exists(os.path.join(asked.directory, END))
+    return gone or _told_to_end(asked)
 
 
-def _say(asked: Watched, ticker: Ticker, watch: Watch, changes: Changes) -> None:
+def _told_to_end(asked: Watched) -> bool:
+    return os.path.exists(os.path.join(asked.directory, END))
+
+
+def _say(
+    asked: Watched,
+    ticker: Ticker,
+    watch: Watch,
+    changes: Changes,
+    meanwhile: Optional[Meanwhile] = None,
+) -> None:
     """Write how far it is: `away` counts sends that were answered since the ISR is not full.
 
-    `shrank` stays true: a broker may be back before anybody looks; `elected`: whether another controller was.
+    With `meanwhile`, since its group has read, too: there shall be refusals afterwards. `shrank` stays true: a
+    broker may be back before anybody looks; `elected`: whether another controller was.
     """
     everybody = set(asked.assignment[0])
     last = watch.moments[-1] if watch.moments else None
     away = 0
-    if last is not None and last.isr != everybody:
+    since_ms = meanwhile.look(ticker, watch) if meanwhile is not None else 0
+    if last is not None and last.isr != everybody and since_ms is not None:
         answered = [*list(ticker.acknowledged.values()), *list(ticker.refused_ms)]
-        away = sum(at_ms > last.at_ms for at_ms in answered)
+        away = sum(at_ms > max(last.at_ms, since_ms) for at_ms in answered)
     full = last is not None and last.isr == everybody
     shrank = any(each.isr != everybody for each in list(watch.moments))
     controllers = {each.controller for each in list(watch.moments)} - {None}
@@ -292,7 +370,7 @@ def seen_by(ticker: Ticker, readers: Sequence[Reader], watch: Watch, min_isr: in
         groups=tuple(group_seen(each.group, sent, each.came) for each in readers),
         moments=tuple(watch.moments),
         unprotected=unprotected(
-            {each: (at_ms, ticker.acknowledged[each]) for each, at_ms in sent.items()},
+            _both_times(ticker),
             ticker.wanting_ms,
             watch.moments,
             min_isr,

@@ -33,13 +33,20 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed im
 AT_ONCE_MS = 10000
 
 
-def broken(fault: str, seen: Seen) -> Iterator[str]:
-    """What is not as expected, of a drill of this kind."""
+def broken(fault: str, seen: Seen, servers: int = 0, ended_early: bool = False) -> Iterator[str]:
+    """What is not as expected, of a drill of this kind.
+
+    `servers`: how many are stopped before the quorum is lost; `ended_early`: something else ended the drill.
+    """
+    if fault == QUORUM:
+        yield from _quorum_broken(seen, servers, ended_early)
     yield from _BROKEN.get(fault, lambda _seen: iter(()))(seen)
 
 
-def told(fault: str, seen: Seen) -> Iterator[str]:
-    """What was measured, of a drill of this kind."""
+def told(fault: str, seen: Seen, servers: int = 0) -> Iterator[str]:
+    """What was measured, of a drill of this kind. `servers` is as of `broken`."""
+    if fault == QUORUM:
+        yield from _quorum_told(seen, servers)
     yield from _TOLD.get(fault, lambda _seen: iter(()))(seen)
 
 
@@ -93,7 +100,9 @@ def _queue_told(seen: Seen) -> Iterator[str]:
     rates = [f"{each}: {_rate(rate)}" for each, rate in measured["growth"].items()]
     yield f"backlog a second with {', '.join(rates)}; {measured['idle']} idle"
     lay = " / ".join(map(str, measured["unkeyed"]))
-    yield f"{measured['keys']} keys, each in one partition; without keys {lay}"
+    split = measured["keys_split"]
+    keyed = f"{split} of them in several partitions" if split else "each in one partition"
+    yield f"{measured['keys']} keys, {keyed}; without keys {lay}"
 
 
 # ---------------------------------------------------------------- commits
@@ -165,12 +174,13 @@ def _grow_told(seen: Seen) -> Iterator[str]:
 # ---------------------------------------------------------------- without ZooKeeper
 
 
-def _quorum_broken(seen: Seen) -> Iterator[str]:
+def _quorum_broken(seen: Seen, servers: int, ended_early: bool) -> Iterator[str]:
     stages = seen.measured["stages"]
-    if not stages:
+    if not stages and not ended_early:
         yield "no change was asked for, so nothing was tried"
-    for stage in stages:
-        last = stage is stages[-1]
+    for number, stage in enumerate(stages, 1):
+        # before the last one is stopped the others have a quorum
+        last = number == servers
         back = stage["back_ms"]
         for key, what in (("topic_ms", "a topic"), ("leader_ms", "a leader change")):
             took = stage[key]
@@ -183,11 +193,10 @@ def _quorum_broken(seen: Seen) -> Iterator[str]:
                 yield f"{what} took {_seconds(took)} although a quorum was there, {away}"
 
 
-def _quorum_told(seen: Seen) -> Iterator[str]:
-    stages = seen.measured["stages"]
-    for stage in stages:
+def _quorum_told(seen: Seen, servers: int) -> Iterator[str]:
+    for number, stage in enumerate(seen.measured["stages"], 1):
         made, led = _seconds(stage["topic_ms"]), _seconds(stage["leader_ms"])
-        if stage is not stages[-1]:
+        if number != servers:
             yield f"{stage['away']} away: new topic {made}, leader {led}"
         elif stage["back_ms"] is not None:
             after = [
@@ -218,7 +227,6 @@ _BROKEN: Mapping[str, Callable[[Seen], Iterator[str]]] = {
     COMMITS: _commits_broken,
     ONCE: _once_broken,
     GROW: _grow_broken,
-    QUORUM: _quorum_broken,
 }
 _TOLD: Mapping[str, Callable[[Seen], Iterator[str]]] = {
     BROADCAST: _broadcast_told,
@@ -226,5 +234,4 @@ _TOLD: Mapping[str, Callable[[Seen], Iterator[str]]] = {
     COMMITS: _commits_told,
     ONCE: _once_told,
     GROW: _grow_told,
-    QUORUM: _quorum_told,
 }

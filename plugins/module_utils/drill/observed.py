@@ -190,6 +190,37 @@ def unprotected(
     return count
 
 
+def below_min_isr(
+    acknowledged: Mapping[str, Tuple[int, int]],
+    refused_ms: Iterable[int],
+    unknown: Iterable[Tuple[int, int]],
+    came: Sequence[Tuple[str, int]],
+    moments: Sequence[Moment],
+    replicas: Iterable[int],
+) -> Dict[str, int]:
+    """What went on while min ISR wanted more replicas: {there, read, again, unknown}, each a number of records.
+
+    `acknowledged` and `refused_ms` are as of `unprotected`; `unknown`: (when sent, when given up) of those of which
+    nobody has said whether they were written; `came`: (record, when) of a group that began to read meanwhile.
+    `there` were acknowledged before the first refusal, and `read` of them came before the last one. `again` were
+    sent after it and acknowledged. `unknown` are those under way while the ISR was not full.
+    """
+    times, everybody = sorted(refused_ms), frozenset(replicas)
+    short = [each.at_ms for each in moments if each.isr != everybody]
+    full = [each.at_ms for each in moments if short and each.at_ms > short[-1]]
+    until = full[0] if full else float("inf")
+    excused = [sent <= until and short[0] <= at_ms for sent, at_ms in unknown if short]
+    if not times:
+        return {"there": 0, "read": 0, "again": 0, "unknown": sum(excused)}
+    there = {record for record, (_sent, at_ms) in acknowledged.items() if at_ms < times[0]}
+    return {
+        "there": len(there),
+        "read": len(there & {record for record, at_ms in came if at_ms <= times[-1]}),
+        "again": sum(sent > times[-1] for sent, _at in acknowledged.values()),
+        "unknown": sum(excused),
+    }
+
+
 def per_bucket(acknowledged_ms: Iterable[int]) -> Dict[str, Any]:
     """How many acknowledgements came in each tenth of a second: {start_ms, bucket_ms, records}."""
     times = sorted(acknowledged_ms)

@@ -20,6 +20,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue i
     CONTROLLER,
     COORDINATOR,
     GROW,
+    HEARTBEAT_SECONDS,
     KILL,
     LEADER,
     MEMBER_CLOSE,
@@ -29,7 +30,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue i
     QUEUE,
     QUORUM,
     RECREATE,
-    STOP,
+    SESSION_SECONDS,
     Drill,
     short_names,
 )
@@ -42,8 +43,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import co
 
 AS_EXPECTED, NOT_EXPECTED, OPEN = "as expected", "NOT as expected", "open"
 COLUMNS = ("CASE", "DONE", "EXPECTED", "OBSERVED", "PAUSE", "VERDICT")
-# Of a producer that tries once: nobody has said whether it was written.
-UNKNOWN = ("MSG_TIMED_OUT", "REQUEST_TIMED_OUT")
+# A member that dies is missed after the session, from its last heartbeat on. A machine that is busy sends some late.
+LATE_HEARTBEATS = 3
 PASS = "pass"
 INCONCLUSIVE = "inconclusive"
 # The word of verdict.json and inspection.json.
@@ -105,7 +106,7 @@ def judged(
         *_records(chosen, seen),
         *_cluster(chosen, went),
         *_coordinators(chosen, seen, fault_ms),
-        *expectations.broken(drill.fault, seen),
+        *expectations.broken(drill.fault, seen, len(chosen.servers), bool(error)),
         *_pause(chosen, seen),
     ]
     unclear = [error] if error else []
@@ -181,13 +182,10 @@ def _records(chosen: Cast, seen: Seen) -> Iterator[str]:
             some = ", ".join(group.missing[:3])
             yield f"{len(group.missing)} acknowledged records never came to {group.name}: {some}"
     refused = sum(seen.refused.values())
-    if drill.fault == STOP and drill.part != LEADER:
-        wanting = sum(seen.refused.get(name, 0) for name in NOT_ENOUGH)
-        if not wanting:
-            yield f"no write was refused with {NOT_ENOUGH[0]} while a replica was away"
-        if seen.unprotected:
-            yield f"{seen.unprotected} writes were accepted while a replica was away"
-        refused -= wanting + sum(seen.refused.get(name, 0) for name in UNKNOWN)
+    if drill.below_min_isr:
+        yield from _below(seen)
+        refused -= sum(seen.refused.get(name, 0) for name in NOT_ENOUGH)
+        refused -= seen.measured["below"]["unknown"]
     if refused:
         told = ", ".join(f"{count} {name}" for name, count in sorted(seen.refused.items()))
         yield f"sends failed: {told}"
@@ -196,6 +194,19 @@ def _records(chosen: Cast, seen: Seen) -> Iterator[str]:
     repeated = sum(group.repeated for group in seen.groups)
     if drill.fault == MEMBER_CLOSE and repeated:
         yield f"{repeated} records came twice, although the consumer was closed"
+
+
+def _below(seen: Seen) -> Iterator[str]:
+    """What is wrong with writes and reads while fewer replicas are in sync than min ISR wants, and afterwards."""
+    below = seen.measured["below"]
+    if not any(seen.refused.get(name) for name in NOT_ENOUGH):
+        yield f"no write was refused with {NOT_ENOUGH[0]} while a replica was away"
+    if seen.unprotected:
+        yield f"{seen.unprotected} writes were accepted while a replica was away"
+    if below["read"] < below["there"]:
+        yield f"{below['read']} of {below['there']} records could be read while a replica was away"
+    if not below["again"]:
+        yield "no write was accepted again afterwards"
 
 
 def _example(found: Optional[Mapping[str, Any]]) -> Iterator[str]:
@@ -257,6 +268,10 @@ def _pause(chosen: Cast, seen: Seen) -> Iterator[str]:
         yield "the other consumer never had all of the partitions"
     if pause is None and chosen.drill.part == COORDINATOR:
         yield "the group has never committed"
+    least = (SESSION_SECONDS - LATE_HEARTBEATS * HEARTBEAT_SECONDS) * 1000
+    if pause is not None and chosen.drill.fault == MEMBER_KILL and pause < least:
+        session = f"without its session of {SESSION_SECONDS} s, so nothing was tried"
+        yield f"the other took over after {pause / 1000:.1f} s, {session}"
     if pause is not None and pause > limit * 1000:
         yield f"the pause of {pause / 1000:.1f} s is longer than {limit:g} s"
 
@@ -283,13 +298,17 @@ def _observed(
     refused = sum(seen.refused.values())
     if refused:
         yield f"{refused} refused"
+    if chosen.drill.below_min_isr:
+        below = seen.measured["below"]
+        yield f"{below['read']} of {below['there']} read while it was away"
+        yield f"{below['again']} accepted afterwards"
     repeated = sum(group.repeated for group in seen.groups)
     if repeated and chosen.drill.fault not in (COMMITS, ONCE):
         yield f"{repeated} twice"
     example = seen.measured.get("example")
     if example:
         yield f"examples/producer.py: {example['missing']} of {example['lines']} lost"
-    yield from expectations.told(chosen.drill.fault, seen)
+    yield from expectations.told(chosen.drill.fault, seen, len(chosen.servers))
     if chosen.drill.hits_broker and seen.groups:
         yield f"delay {' / '.join(_seconds(group.delay_ms) for group in seen.groups)}"
     yield from seen.notes

@@ -33,6 +33,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed im
     GroupSeen,
     Moment,
     Seen,
+    below_min_isr,
     course,
     group_seen,
     growth,
@@ -374,6 +375,27 @@ def test_what_is_accepted_between_refusals_is_unprotected(acknowledged, refused,
     assert unprotected(records, refused, seen, 1) == 0
 
 
+@pytest.mark.parametrize(
+    "acknowledged, refused, unknown, came, told",
+    [
+        # refused at 250 and 500, while the ISR was too small from 200 to 600
+        ({"1": (90, 95), "2": (610, 620)}, [250, 500], [], {"1": 300}, (1, 1, 1, 0)),
+        # it came when the replica was back
+        ({"1": (90, 95), "2": (610, 620)}, [250, 500], [], {"1": 640}, (1, 0, 1, 0)),
+        ({"1": (90, 95)}, [250, 500], [], {}, (1, 0, 0, 0)),
+        # accepted between two refusals: that is neither before nor afterwards
+        ({"1": (300, 310)}, [250, 500], [], {"1": 320}, (0, 0, 0, 0)),
+        # nobody has said what became of them: excused while a replica was away, and not before or afterwards
+        ({}, [250], [(150, 210), (300, 99999), (90, 120), (610, 99999)], {}, (0, 0, 0, 2)),
+        ({"1": (90, 95)}, [], [], {"1": 300}, (0, 0, 0, 0)),
+    ],
+)
+def test_what_goes_on_below_min_isr(acknowledged, refused, unknown, came, told):
+    seen = moments((0, 1, {1, 2}, 3), (200, 1, {1}, 3), (600, 1, {1, 2}, 3))
+    found = below_min_isr(acknowledged, refused, unknown, list(came.items()), seen, {1, 2})
+    assert tuple(found[name] for name in ("there", "read", "again", "unknown")) == told
+
+
 def test_how_it_went():
     went = course(
         moments(
@@ -437,6 +459,7 @@ MEASURED = {
             "coordinators": [[50, 1, 3], [150, None, 3], [200, 4, 3], [400, 1, 3]],
         },
     ),
+    "below_min_isr": (GROUPS, {"below": {"there": 20, "read": 20, "again": 9, "unknown": 0}}),
     "zookeeper_quorum": (
         GROUPS,
         {
@@ -478,6 +501,8 @@ def good(name):
             (900, leader, replicas, controller),
         ),
     )
+    if name == "consumer_killed":
+        seen = replace(seen, pause_ms=9500)
     if name == "below_min_isr":
         seen = replace(seen, refused={"NOT_ENOUGH_REPLICAS": 9})
     if not play.drill.hits_broker:
@@ -532,6 +557,11 @@ def stage(number, **spoiled):
     return spoil
 
 
+def below(**spoiled):
+    """Spoil what went on while min ISR wanted another replica."""
+    return lambda seen: numbers(below={**seen.measured["below"], **spoiled})(seen)
+
+
 EXAMPLE = {"lines": 41, "code": 0, "said": "40 of 41", "missing": 0}
 
 
@@ -574,6 +604,8 @@ WRONG = [
     ("controller_killed", lambda seen: without(seen, 0), "no other controller"),
     ("below_min_isr", lambda seen: replace(seen, refused={}), "no write was refused"),
     ("below_min_isr", lambda seen: replace(seen, unprotected=2), "2 writes were accepted"),
+    ("below_min_isr", below(again=0), "no write was accepted again afterwards"),
+    ("below_min_isr", below(read=3), "3 of 20 records could be read while a replica was away"),
     # internal topics with one replica: the group waits for the one broker
     (
         "coordinator_lost",
@@ -582,6 +614,11 @@ WRONG = [
     ),
     ("coordinator_lost", numbers(coordinators=[]), "nobody else has coordinated"),
     ("consumer_killed", lambda seen: replace(seen, pause_ms=None), "never had all"),
+    (
+        "consumer_killed",
+        lambda seen: replace(seen, pause_ms=6900),
+        "took over after 6.9 s, without",
+    ),
     ("consumer_closed", lambda seen: replace(seen, pause_ms=10000), "is longer than 8 s"),
     (
         "consumer_closed",
@@ -626,6 +663,33 @@ def test_what_is_not_as_expected_is_named(name, spoil, told):
     play, seen = good(name)
     row = judged(play, "kafka-1", spoil(seen), 100, PASSED)
     assert row.verdict == NOT_EXPECTED and any(told in text for text in row.wrong), row
+
+
+def test_timeouts_while_a_replica_was_away_are_no_failure():
+    play, seen = good("below_min_isr")
+    refused = {**seen.refused, "MSG_TIMED_OUT": 4}
+    for excused, verdict in ((4, AS_EXPECTED), (3, NOT_EXPECTED)):
+        spoiled = below(unknown=excused)(replace(seen, refused=refused))
+        assert judged(play, "kafka-1", spoiled, 100).verdict == verdict
+
+
+@pytest.mark.parametrize("stages", [0, 1])
+def test_what_a_quorum_was_not_yet_lost_for_is_open(stages):
+    """The last server was not stopped: what happened meanwhile had a quorum."""
+    play, seen = good("zookeeper_quorum")
+    partial = numbers(stages=[*seen.measured["stages"]][:stages])(seen)
+    row = judged(play, "", partial, 0, PASSED, "the server was not stopped")
+    assert (row.verdict, row.wrong) == (OPEN, ()) and "waited" not in row.observed
+    late = stage(0, topic_ms=31000)(numbers(stages=[seen.measured["stages"][0]])(seen))
+    row = judged(play, "", late, 0, PASSED, "the server was not stopped")
+    assert row.verdict == NOT_EXPECTED, "a quorum was there"
+
+
+def test_keys_that_lay_apart_are_told_so():
+    play, seen = good("task_queue")
+    assert "12 keys, each in one partition" in judged(play, "", seen).observed
+    told = judged(play, "", numbers(keys_split=7)(seen)).observed
+    assert "12 keys, 7 of them in several partitions" in told and "each in one" not in told
 
 
 def test_leadership_that_moves_from_a_follower_that_dies_is_named():
