@@ -143,6 +143,7 @@ def test_a_benchmark_is_listed_and_its_page_has_ratios_latencies_limits_and_the_
     assert "mode=sync" not in latency and "mode=sync: it was late" in text
     words = {row[0]: row[1:] for row in page.rows if len(row) == 3}
     assert words["first row"][0] == "client core" and "97 % of a core" in words["first row"][1]
+    assert "not with the run of 20261101T100000Z: 60 s of load a row, not 3" in text
     for said in ("1,234 records a second, 500 sent, 500 there", "9,876 records a second, 500 read"):
         assert said in text
     assert text.count("<figure") == 2

@@ -13,6 +13,7 @@ import functools
 import json
 import multiprocessing
 import os
+import platform
 import re
 import time
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark i
     untold,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark_verdict import (
+    Conditions,
     Load,
     benchmark_lines,
     good,
@@ -170,6 +172,7 @@ def benchmark(connection: Connection, given: Given) -> Dict[str, Any]:
     plan, cluster, told = planned_here(connection, given)
     pids = given.pids
     runs = earlier_runs(given.results)
+    conditions = Conditions(plan.seconds, plan.row_bytes, platform.node())
     rows: List[Row] = []
     say = told_into(given.progress, lambda line: None)
     say(progress_line(plan, 0))
@@ -178,12 +181,12 @@ def benchmark(connection: Connection, given: Given) -> Dict[str, Any]:
     began = time.monotonic()
     for number, case in enumerate(plan.cases):
         rows.append(_row(connection, plan, number + 1, case, cluster.brokers, pids, given.beside))
-        kept = results(rows, cluster.cluster_id, runs)
-        _keep(given, plan, cluster, kept, {}, over=False)
+        kept = results(rows, cluster.cluster_id, runs, conditions)
+        _keep(given, plan, cluster, conditions, kept, {}, over=False)
         say(progress_line(plan, number + 1, time.monotonic() - began, kept[-1]))
     witness = _witnessed(connection, plan, cluster, given, rows[0][1])
-    kept = results(rows, cluster.cluster_id, runs)
-    _keep(given, plan, cluster, kept, witness, over=True)
+    kept = results(rows, cluster.cluster_id, runs, conditions)
+    _keep(given, plan, cluster, conditions, kept, witness, over=True)
     lines = benchmark_lines(kept, witness_lines(witness, rows[0][1]))
     return {
         **told,
@@ -255,6 +258,7 @@ def _keep(
     given: Given,
     plan: Plan,
     cluster: Cluster,
+    conditions: Conditions,
     kept: Sequence[Mapping[str, Any]],
     witness: Mapping[str, Any],
     over: bool,
@@ -267,8 +271,7 @@ def _keep(
         "cluster_id": cluster.cluster_id,
         "names": [each.name for each in plan.cases],
         "over": over,
-        "seconds": plan.seconds,
-        "row_bytes": plan.row_bytes,
+        **conditions.to_dict(),
         "drills": list(kept),
         "witness": dict(witness),
     }

@@ -9,7 +9,7 @@ Private to this collection. What could not be measured is None, and is called un
 from __future__ import annotations
 
 import statistics
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.status import table
@@ -29,6 +29,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict imp
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     approximate_duration,
+    approximate_size,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
 
@@ -43,7 +44,7 @@ DEVIATIONS = 2.0
 MEGA = 1e6
 # Others have more of a busy machine's cores than this share.
 OTHERS_SHARE = 0.4
-ROUND_TRIP, QUOTA, CLIENT, CPU, OTHERS, BROKER, DISK, NETWORK, REPLICATION, UNKNOWN = (
+ROUND_TRIP, QUOTA, CLIENT, CPU, OTHERS, BROKER, DISK, NETWORK, REPLICATION, ANSWERS, UNKNOWN = (
     "round trip",
     "quota",
     "client core",
@@ -53,6 +54,7 @@ ROUND_TRIP, QUOTA, CLIENT, CPU, OTHERS, BROKER, DISK, NETWORK, REPLICATION, UNKN
     "broker disk",
     "network",
     "replication",
+    "acknowledgements",
     "unknown",
 )
 
@@ -129,13 +131,16 @@ def percentiles(latencies: Sequence[float]) -> Dict[str, Optional[float]]:
     }
 
 
-def limit_of(setup: Setup, load: Load) -> Tuple[str, str]:
-    """What limits a row, and in words the figures that say so."""
-    name = next(iter(_limits(setup, load)), UNKNOWN)
-    return name, "; ".join([_WORDS[name], *_figures(setup, load)])
+def limit_of(setup: Setup, load: Load, alone: Optional[Load] = None) -> Tuple[str, str]:
+    """What limits a row, and in words the figures that say so.
+
+    `alone`: the same with one replica, without which nobody knows whether it is the copying that takes the time.
+    """
+    name = next(iter(_limits(setup, load, alone)), UNKNOWN)
+    return name, "; ".join([_WORDS[name], *_figures(setup, load, alone)])
 
 
-def _limits(setup: Setup, load: Load) -> Iterator[str]:
+def _limits(setup: Setup, load: Load, alone: Optional[Load]) -> Iterator[str]:
     """The limits that the figures show, the surest first."""
     if load.throttled:
         yield QUOTA
@@ -154,9 +159,15 @@ def _limits(setup: Setup, load: Load) -> Iterator[str]:
         yield NETWORK
     if setup.mode == SYNC:
         yield ROUND_TRIP
-    # only where the brokers could be seen, and nothing of them is busy
-    if cores and load.waited >= WAITING and setup.replication > 1 and setup.mode != NONE:
-        yield REPLICATION
+    if load.waited >= WAITING and setup.mode != NONE:
+        # only where brokers and disks could be seen, and nothing of them is busy; else it may be those
+        if cores and None not in (busy, stalled) and _slower_by_replicas(load, alone):
+            yield REPLICATION
+        yield ANSWERS
+
+
+def _slower_by_replicas(load: Load, alone: Optional[Load]) -> bool:
+    return alone is not None and load.rate < alone.rate * (1 - LEAST_NOISE)
 
 
 _WORDS = {
@@ -167,8 +178,11 @@ _WORDS = {
     BROKER: "a broker fills the cores of its machine",
     DISK: "brokers wait for their disks",
     NETWORK: "the network card is full",
-    ROUND_TRIP: "each record waits until the one before is acknowledged; nothing is busy",
-    REPLICATION: "producers wait for acknowledgements while no core, disk or network is busy",
+    ROUND_TRIP: "each record waits until the one before is acknowledged",
+    REPLICATION: "producers wait for acknowledgements while no core, disk or network is busy, and do not with one"
+    " replica",
+    ANSWERS: "producers wait for acknowledgements, and nothing that could be seen is busy: for replicas, for the way"
+    " to the brokers, or for what could not be seen",
     UNKNOWN: "nothing that could be seen is busy",
 }
 
@@ -185,7 +199,7 @@ def _network(load: Load) -> Optional[float]:
     return None if rate is None or not load.network_bits else rate * 8 / load.network_bits
 
 
-def _figures(setup: Setup, load: Load) -> Iterator[str]:
+def _figures(setup: Setup, load: Load, alone: Optional[Load] = None) -> Iterator[str]:
     yield (
         f"busiest producer thread {_share(load.client_core)} of a core,"
         f" all clients {(load.client_cores or 0.0) + (load.consumer_cores or 0.0):.2f} cores"
@@ -205,6 +219,8 @@ def _figures(setup: Setup, load: Load) -> Iterator[str]:
     copied = load.rate * setup.record_bytes * (setup.replication - 1)
     yield f"{_bytes_a_second(copied)} replicated, before compression"
     yield f"producers waited for room {_share(load.waited)} of the time"
+    if alone is not None and load.rate:
+        yield f"with one replica {ratio_text(alone.rate / load.rate)} of its rate"
     share = _network(load)
     if share is not None:
         yield f"network card {_share(share)}"
@@ -227,20 +243,75 @@ class Before:
     noise: float
 
 
+@dataclass(frozen=True)
+class Conditions:
+    """What a whole run was measured under: seconds of load and bytes of each row at most, and where the load ran."""
+
+    seconds: float
+    row_bytes: int
+    host: str
+
+    def to_dict(self) -> Dict[str, Any]:
+        """As JSON has it, beside the rows."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What earlier runs have of a row, the latest first; and of those that cannot be compared, when and why not."""
+
+    found: Tuple[Before, ...] = ()
+    apart: Tuple[str, ...] = ()
+
+
 def earlier(
-    runs: Sequence[Tuple[str, Mapping[str, Any]]], cluster_id: str, case: Case
-) -> List[Before]:
-    """What earlier runs have of a row, the latest first. `runs`: (when, JSON); other clusters' do not count."""
-    found = []
+    runs: Sequence[Tuple[str, Mapping[str, Any]]],
+    cluster_id: str,
+    case: Case,
+    load: Load,
+    conditions: Conditions,
+) -> Earlier:
+    """What earlier runs have of a row, which is now `load`. `runs`: (when, JSON); other clusters' do not count."""
+    found, apart = [], []
     for when, told in sorted(runs, key=lambda each: each[0], reverse=True):
         if not cluster_id or told.get("cluster_id") != cluster_id:
             continue
         for row in told.get("drills") or ():
             same = row.get("setup") == case.setup.to_dict() and row.get("case") == case.name
-            if same and row.get("load"):
-                load = Load.from_dict(row["load"])
-                found.append(Before(when, load.rate, load.noise))
-    return found
+            if not same or not row.get("load"):
+                continue
+            was = Load.from_dict(row["load"])
+            why = ", ".join(_unlike(told, row, was, load, conditions))
+            if why:
+                apart.append(f"the run of {when}: {why}")
+            else:
+                found.append(Before(when, was.rate, was.noise))
+    return Earlier(tuple(found), tuple(apart))
+
+
+def _unlike(
+    told: Mapping[str, Any],
+    row: Mapping[str, Any],
+    was: Load,
+    load: Load,
+    conditions: Conditions,
+) -> Iterator[str]:
+    """Why an earlier row cannot be compared; nothing if it can."""
+    seconds, most = float(told.get("seconds") or 0), int(told.get("row_bytes") or 0)
+    if seconds != conditions.seconds:
+        yield f"{seconds:g} s of load a row, not {conditions.seconds:g}"
+    if most != conditions.row_bytes:
+        yield f"at most {approximate_size(most)} a row, not {approximate_size(conditions.row_bytes)}"
+    if told.get("host") != conditions.host:
+        yield f"its load ran on {told.get('host') or 'a host that it does not tell'}"
+    if was.cores != load.cores:
+        yield f"its load had {counted(was.cores, 'core')}, not {load.cores}"
+    if row.get("wrong"):
+        yield "it was not as expected"
+    if row.get("limit") == OTHERS:
+        yield f"{OTHERS} limited it"
+    if was.throttled and not load.throttled:
+        yield "a quota throttled it"
 
 
 @dataclass(frozen=True)
@@ -268,6 +339,13 @@ class Change:
         return f"{self.ratio:.2f} of {of}; up to {self.noise * 100:.0f} % is noise"
 
 
+def not_comparable(case: Case, load: Load) -> str:
+    """Why a row of this run cannot be compared with any; empty if it can."""
+    if any(broken(case, load)):
+        return "it is not as expected"
+    return f"{OTHERS} limit it" if limit_of(case.setup, load)[0] == OTHERS else ""
+
+
 def change_of(load: Load, before: Sequence[Before], drift: float = 0.0) -> Optional[Change]:
     """Compare with earlier runs; None where there are none. `drift`: what the machine varies within this run."""
     rates = [each.rate for each in before if each.rate > 0]
@@ -293,8 +371,12 @@ def row_of(
     first: Optional[Load],
     change: Optional[Change] = None,
     error: str = "",
+    alone: Optional[Load] = None,
 ) -> Row:
-    """The row as it is kept. `load` is None where it could not be measured; `error` says why."""
+    """The row as it is kept. `load` is None where it could not be measured; `error` says why.
+
+    `alone` is as of `limit_of`.
+    """
     expected = "all acknowledged records there" if case.setup.mode != NONE else "a rate"
     if load is None:
         return Row(case.name, SCENARIO, case.setup.told(), expected, "nothing", None, (), (error,))
@@ -304,7 +386,7 @@ def row_of(
         SCENARIO,
         case.setup.told(),
         expected,
-        "; ".join(told(case, load, first)),
+        "; ".join(told(case, load, first, alone)),
         None,
         tuple(broken(case, load)),
         tuple(slower),
@@ -322,7 +404,9 @@ def broken(case: Case, load: Load) -> Iterator[str]:
         yield f"consumers have got {load.received:,} of {wanted:,} records"
 
 
-def told(case: Case, load: Load, first: Optional[Load]) -> Iterator[str]:
+def told(
+    case: Case, load: Load, first: Optional[Load], alone: Optional[Load] = None
+) -> Iterator[str]:
     """What was measured, in a few words each."""
     if first is not None and first.rate:
         yield f"{ratio_text(load.rate / first.rate)} of the first row"
@@ -333,7 +417,7 @@ def told(case: Case, load: Load, first: Optional[Load]) -> Iterator[str]:
     latency = load.latency_ms
     if latency.get("p50") is not None:
         yield f"end to end {_ms(latency['p50'])} / p99.9 {_ms(latency['p99.9'])} ms"
-    yield f"limit: {limit_of(case.setup, load)[0]}"
+    yield f"limit: {limit_of(case.setup, load, alone)[0]}"
 
 
 def ratio_text(ratio: float) -> str:
@@ -353,10 +437,12 @@ def kept(
     first: Optional[Load],
     change: Optional[Change] = None,
     error: str = "",
+    alone: Optional[Load] = None,
+    apart: Sequence[str] = (),
 ) -> Dict[str, Any]:
-    """A row as JSON and the page have it."""
-    row = row_of(case, load, first, change, error)
-    limit, why = limit_of(case.setup, load) if load else (UNKNOWN, error)
+    """A row as JSON and the page have it. `apart`: what it is not compared with, and why not."""
+    row = row_of(case, load, first, change, error, alone)
+    limit, why = limit_of(case.setup, load, alone) if load else (UNKNOWN, error)
     seen = None
     if load is not None:
         seen = {
@@ -372,6 +458,7 @@ def kept(
         "limit": limit,
         "why": why,
         "change": asdict(change) if change else None,
+        "not_compared": list(apart),
         "seen": seen,
         "fault": {},
     }
@@ -381,14 +468,26 @@ def results(
     rows: Sequence[Tuple[Case, Optional[Load], str]],
     cluster_id: str,
     runs: Sequence[Tuple[str, Mapping[str, Any]]],
+    conditions: Conditions,
 ) -> List[Dict[str, Any]]:
-    """All rows as they are kept, compared with the first one and with earlier runs."""
+    """All rows as they are kept, compared with the first one and with earlier runs that can be compared."""
     first = rows[0][1] if rows else None
     drift = drift_of([(case, load) for case, load, _error in rows])
+    singles = {case.setup: load for case, load, _error in rows if case.setup.replication == 1}
     found = []
     for case, load, error in rows:
-        change = change_of(load, earlier(runs, cluster_id, case), drift) if load else None
-        found.append(kept(case, load, first, change, error))
+        if load is None:
+            found.append(kept(case, None, first, None, error))
+            continue
+        before = earlier(runs, cluster_id, case, load, conditions)
+        why = not_comparable(case, load)
+        if why:
+            times = counted(len(before.found), "earlier run")
+            before = Earlier((), (*before.apart, *([f"{times}: {why}"] if before.found else [])))
+        change = change_of(load, before.found, drift)
+        alone = singles.get(replace(case.setup, replication=1))
+        alone = alone if case.setup.replication > 1 else None
+        found.append(kept(case, load, first, change, error, alone, before.apart))
     return found
 
 
@@ -475,8 +574,15 @@ def _compared(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     again = next((each["ratio"] for each in rows if each["case"] == AGAIN), None)
     if again is not None:
         yield f"Noise within this run: the first row again has {again:.2f} of the first one."
+    apart: Dict[str, List[str]] = {}
+    for each in rows:
+        for why in each["not_compared"]:
+            apart.setdefault(why, []).append(each["case"])
     if not changes:
-        yield "No earlier run of this cluster has these rows: the next one is compared with this."
+        none = "No comparable run" if apart else "No earlier run"
+        which = "" if apart else " has these rows"
+        yield f"{none} of this cluster{which}: the next one is compared with this."
+        yield from _apart(rows, apart)
         return
     yield "Against earlier runs of this cluster:"
     for name, change in changes.items():
@@ -485,6 +591,15 @@ def _compared(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     slower = [name for name, change in changes.items() if change.slower]
     if len(slower) == len(changes) > 2:
         yield "  All rows are slower: the machine or the whole cluster is, or something else ran beside it."
+    yield from _apart(rows, apart)
+
+
+def _apart(rows: Sequence[Mapping[str, Any]], apart: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """What was not compared, and why not. `apart`: names of rows by reason."""
+    measured = [each["case"] for each in rows if each["load"]]
+    for why, names in apart.items():
+        which = "" if list(names) == measured else f"{', '.join(names)}: "
+        yield f"  {which}not with {why}"
 
 
 def summary_of(rows: Sequence[Mapping[str, Any]]) -> str:

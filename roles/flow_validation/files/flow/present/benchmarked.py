@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Any, Iterable, List, Mapping, Optional
+from typing import Any, Dict, Iterable, List, Mapping, Optional
 
 from flow.present import plots
 from flow.present.index import cell, head, table, verdict_cell
@@ -40,6 +40,7 @@ def benchmarked_page(title: str, verdict: str, summary: str, told: Mapping[str, 
             [_latency(each) for each in rows if _load(each)],
         ),
         table("What limits each row", "", WORDS, [_words(each) for each in rows]),
+        _apart(rows),
         _witness(told.get("witness") or {}),
         *(_figure(each) for each in rows),
     ]
@@ -105,6 +106,16 @@ def _amiss(rows: Iterable[Mapping[str, Any]]) -> str:
         for text in [*(each.get("wrong") or ()), *(each.get("open") or ())]
     ]
     return sentences_list("What was not as expected", found)
+
+
+def _apart(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Earlier runs that rows are not compared with, and why not."""
+    found: Dict[str, List[str]] = {}
+    for each in rows:
+        for why in each.get("not_compared") or ():
+            found.setdefault(str(why), []).append(str(each.get("case")))
+    told = [f"{', '.join(names)}: not with {why}" for why, names in found.items()]
+    return sentences_list("What is not compared with earlier runs", told)
 
 
 def _witness(told: Mapping[str, Any]) -> str:

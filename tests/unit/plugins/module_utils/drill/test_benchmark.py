@@ -33,6 +33,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark i
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark_verdict import (
     Before,
+    Conditions,
     Load,
     change_of,
     limit_of,
@@ -219,20 +220,62 @@ ONE = {"1": {"cores": 3.9, "written_rate": None, "read_rate": None}}
         ({}, {"usage": {"busy": 0.8, "processes": ONE}}, "broker CPU"),
         ({}, {"usage": {"stalled": 0.6}}, "broker disk"),
         ({}, {"usage": {"network_rate": 120e6}, "network_bits": 10**9}, "network"),
-        ({}, {"waited": 0.8}, "replication"),
-        ({"replication": 1}, {"waited": 0.8}, "unknown"),
+        # with three replicas alone nobody knows: a proxy between would look the same
+        ({}, {"waited": 0.8}, "acknowledgements"),
+        ({"replication": 1}, {"waited": 0.8}, "acknowledgements"),
         ({"mode": "none"}, {"waited": 0.8}, "unknown"),
         ({"mode": "sync"}, {}, "round trip"),
         ({"mode": "sync"}, {"usage": {"stalled": 0.6}}, "broker disk"),
         ({}, {"throttled": True, "client_core": 0.97}, "quota"),
         ({}, {}, "unknown"),
-        # brokers elsewhere: whether they are busy cannot be said
-        ({}, {"usage": {"processes": {}, "stalled": 0.9}, "waited": 0.9}, "unknown"),
+        # brokers elsewhere: whether they are busy cannot be said, and the stalled disks are not theirs
+        ({}, {"usage": {"processes": {}, "stalled": 0.9}, "waited": 0.9}, "acknowledgements"),
+        ({}, {"usage": {"processes": {}, "stalled": 0.9}}, "unknown"),
     ],
 )
 def test_what_limits_a_row_and_the_figures_that_say_so(setup, more, limit):
     found, why = limit_of(Setup(**setup), load(**more))
     assert found == limit and "MB/s replicated" in why and "% of a core" in why
+
+
+@pytest.mark.parametrize(
+    "setup, more, times, limit",
+    [
+        ({}, {}, 2.0, "replication"),
+        # as slow with one replica: it is something else that is waited for
+        ({}, {}, 1.1, "acknowledgements"),
+        # the disks may be busy, or the brokers' cores
+        ({}, {"usage": {"stalled": None}}, 2.0, "acknowledgements"),
+        ({}, {"usage": {"busy": None}}, 2.0, "acknowledgements"),
+        ({}, {"usage": {"processes": {}}}, 2.0, "acknowledgements"),
+        ({"mode": "none"}, {}, 2.0, "unknown"),
+    ],
+)
+def test_replication_is_the_limit_where_one_replica_is_faster(setup, more, times, limit):
+    alone = load(seconds=2.0 / times)
+    found, why = limit_of(Setup(**setup), load(waited=0.8, **more), alone)
+    assert found == limit and f"with one replica {times:.2f} of its rate" in why
+
+
+@pytest.mark.parametrize("usage", [{"processes": {}}, {"stalled": None}, {}])
+def test_who_waits_for_each_record_is_not_told_that_nothing_is_busy(usage):
+    found, why = limit_of(Setup(mode="sync"), load(usage=usage))
+    assert found == "round trip" and "busy;" not in why and "nothing is busy" not in why
+
+
+def test_the_row_with_one_replica_is_taken_from_the_same_run():
+    plan = planned(Asked("replication,mode", {"mode": "async,leader"}), 3)
+    names = {case.name: case for case in plan.cases}
+    slow, fast = load(waited=0.8), load(waited=0.8, seconds=0.5)
+    found = [(case, fast if case.setup.replication == 1 else slow, "") for case in names.values()]
+    rows = {each["case"]: each for each in results(found)}
+    assert {name: row["limit"] for name, row in rows.items()} == {
+        "first row": "replication",
+        "mode=leader": "acknowledgements",
+        "replication=1": "acknowledgements",
+        "first row again": "replication",
+    }
+    assert "limit: replication" in rows["first row"]["observed"]
 
 
 def test_what_could_not_be_seen_is_called_unknown():
@@ -296,18 +339,63 @@ def test_a_regression_is_one_beyond_the_noise(rate, earlier, drift, word):
     assert ("SLOWER" if change.slower else "faster" if change.faster else "as before") == word
 
 
-def rows_of(rates, cluster="a", runs=()):
+WHERE = Conditions(3.0, 2**20, "here")
+
+
+def results(rows, cluster="a", runs=(), conditions=WHERE):
+    """Rows as they are kept."""
+    return benchmark_verdict.results(rows, cluster, runs, conditions)
+
+
+def rows_of(rates, cluster="a", runs=(), conditions=WHERE, **more):
     """Rows as they are kept, of these rates by name."""
     cases = planned(Asked("mode", {"mode": "async,none"}), 3).cases
     found = [
-        (each, load(sent=rate * 2, there=rate * 2, received=rate * 2), "")
+        (each, load(sent=rate * 2, there=rate * 2, received=rate * 2, **more), "")
         for each, rate in zip(cases, rates)
     ]
-    return benchmark_verdict.results(found, cluster, runs)
+    return results(found, cluster, runs, conditions)
+
+
+@pytest.mark.parametrize(
+    "told, spoil, now, why",
+    [
+        ({"seconds": 60.0}, {}, {}, "60 s of load a row, not 3"),
+        ({"row_bytes": 10 * 2**30}, {}, {}, "at most 10.0 GiB a row, not 1.0 MiB"),
+        ({"host": "there"}, {}, {}, "its load ran on there"),
+        ({"host": None}, {}, {}, "its load ran on a host that it does not tell"),
+        ({}, {"wrong": ["3 acknowledged records are not there"]}, {}, "it was not as expected"),
+        ({}, {"limit": "other processes"}, {}, "other processes limited it"),
+        ({}, {"throttled": True}, {}, "a quota throttled it"),
+        ({}, {"cores": 2}, {}, "its load had 2 cores, not 4"),
+        ({}, {}, {"usage": {"busy": 0.97}}, "1 earlier run: other processes limit it"),
+        ({}, {}, {"missing": 3}, "1 earlier run: it is not as expected"),
+    ],
+)
+def test_runs_that_are_not_comparable_are_not_compared_and_it_is_said_why(told, spoil, now, why):
+    drills = rows_of([1000, 2000, 1000])
+    for each in drills:
+        each.update({key: value for key, value in spoil.items() if key in each})
+        each["load"].update({key: value for key, value in spoil.items() if key in each["load"]})
+    run = {"cluster_id": "a", **WHERE.to_dict(), **told, "drills": drills}
+    runs = [("20261101T100000Z", run)]
+    rows = rows_of([500, 900, 510], runs=runs, **now)
+    assert not rows[0]["change"] and not rows[0]["open"]
+    (said,) = rows[0]["not_compared"]
+    assert why in said
+    lines = benchmark_verdict.benchmark_lines(rows)
+    assert any(each.endswith(f"not with {said}") for each in lines)
+    assert not any("first row: SLOWER" in each for each in lines)
+
+
+def test_a_quota_that_is_new_is_compared():
+    run = {"cluster_id": "a", **WHERE.to_dict(), "drills": rows_of([1000, 2000, 1000])}
+    rows = rows_of([500, 900, 510], runs=[("20261101T100000Z", run)], throttled=True)
+    assert all(each["change"] and not each["not_compared"] for each in rows)
 
 
 def test_rows_are_compared_with_the_same_rows_of_the_same_cluster():
-    earlier = {"cluster_id": "a", "drills": rows_of([1000, 2000, 1000])}
+    earlier = {"cluster_id": "a", **WHERE.to_dict(), "drills": rows_of([1000, 2000, 1000])}
     slower = rows_of([500, 1900, 510], runs=[("20261101T100000Z", earlier)])
     assert [bool(each["open"]) for each in slower] == [True, False, True]
     text = "\n".join(benchmark_verdict.benchmark_lines(slower))
@@ -347,7 +435,7 @@ def test_acknowledged_records_that_are_not_there_fail_the_run():
     cases = planned(Asked("mode", {"mode": "async,none"}), 3).cases
     lossy = load(missing=3, there=997, received=997)
     found = [(cases[0], lossy, ""), (cases[1], lossy, ""), (cases[2], None, "[drill.failed] gone")]
-    rows = benchmark_verdict.results(found, "a", [])
+    rows = results(found)
     # acks=0 promises nothing
     assert [each["wrong"] for each in rows] == [["3 acknowledged records are not there"], [], []]
     assert not benchmark_verdict.good(rows, {})
