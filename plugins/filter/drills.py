@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.cast import (
     Cast,
@@ -51,6 +51,7 @@ def drill_plan(
     hosts: Mapping[Any, str],
     coordinators: Optional[Mapping[Any, Optional[int]]] = None,
     servers: Optional[Mapping[Any, str]] = None,
+    settings: Optional[Sequence[Mapping[str, Any]]] = None,
 ) -> Dict[str, Any]:
     """Return who is hit, and what is said before; see the documentation."""
     # metadata name any broker as the controller of a quorum
@@ -71,7 +72,7 @@ def drill_plan(
         return {"name": name, **none, "problem": str(error)}
     host = {int(number): each for number, each in hosts.items()}.get(play.victim or 0, "")
     names = {int(number): each for number, each in (servers or {}).items()}
-    told = {"host": host, "lines": announced(play, host), "problem": ""}
+    told = {"host": host, "lines": announced(play, host, settings), "problem": ""}
     return {
         **play.to_dict(),
         **plan,

@@ -30,6 +30,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue i
     Drill,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import refusal
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
 
 REPLICAS = 3
 # So many names of a group are tried until one has a coordinator that is not the controller.
@@ -218,22 +219,63 @@ _KILLS_CONTROLLER = (
 )
 
 
-def announced(chosen: Cast, host: str) -> List[str]:
+# Settings of brokers that topics have which set none of their own; in words, of each value.
+DEFAULTS = {
+    "default.replication.factor": "replication factor {}",
+    "min.insync.replicas": "min ISR {}",
+    "unclean.leader.election.enable": "unclean election {}",
+}
+_SWITCH = {"true": "on", "false": "off"}
+
+
+def _durability(chosen: Cast, settings: Sequence[Mapping[str, Any]]) -> Tuple[str, List[str]]:
+    """(what the drill's topic has, the brokers' defaults that are otherwise), in words.
+
+    `settings`: name and value of brokers' settings, as the module kafka_configs_info has them; none: unknown.
+    """
+    by_name = {
+        name: sorted({str(each["value"]).lower() for each in settings if each["name"] == name})
+        for name in DEFAULTS
+    }
+    replicas, min_isr, unclean = by_name.values()
+    told = f"{counted(len(chosen.assignment[0]), 'replica')}, min ISR {chosen.min_isr}"
+    if len(unclean) == 1:
+        told += f", unclean election {_SWITCH.get(unclean[0], unclean[0])}"
+    own = ([str(len(chosen.assignment[0]))], [str(chosen.min_isr)], ["false"])
+    unlike = [
+        words.format(" or ".join(_SWITCH.get(each, each) for each in values))
+        for words, values, its in zip(DEFAULTS.values(), (replicas, min_isr, unclean), own)
+        if values and values != its
+    ]
+    return told, unlike
+
+
+def announced(
+    chosen: Cast, host: str, settings: Optional[Sequence[Mapping[str, Any]]] = None
+) -> List[str]:
     """What is said before a drill begins: what is done to whom, under which load, and what is expected.
 
-    `host` is the victim's; of ZooKeeper servers their names stand in the inventory.
+    `host` is the victim's; of ZooKeeper servers their names stand in the inventory. `settings`: those of brokers
+    that `DEFAULTS` names, each with name and value; None: unknown.
     """
     drill = chosen.drill
     does = _KILLS_CONTROLLER if chosen.apart else _DOES[drill.fault]
     servers = ", ".join(map(str, chosen.servers))
     load = ", ".join(chosen.groups or drill.groups)
+    durability, unlike = _durability(chosen, settings or ())
     lines = [
         f"{drill.name} ({drill.row}): {drill.case}",
         f"does: {does.format(victim=chosen.victim, host=host, servers=servers)}",
-        f"load: topic {drill.topic}, groups {load}"
+        f"load: topic {drill.topic} ({durability}), groups {load}"
         + (f", {drill.topic}-{MEANWHILE} while it is away" if drill.below_min_isr else "")
         + ("; the PySpark judge writes to a topic of its own" if drill.proven else "")
         + (f"; the PySpark judge reads {drill.topic}-{drill.inspected}" if drill.inspected else ""),
         f"expected: {drill.expected}; pause at most {drill.pause_seconds:g} s",
     ]
+    if unlike:
+        lines.append(
+            f"topics of yours may fare otherwise: the brokers' defaults are {', '.join(unlike)}"
+        )
+    if not settings:
+        lines.append("topics of yours may fare otherwise: the brokers' defaults are unknown")
     return lines

@@ -289,6 +289,46 @@ def test_who_and_what_is_said_beforehand():
     assert json.loads(json.dumps(plan)) == plan
 
 
+def brokers_have(replicas, min_isr, unclean):
+    """Settings of two brokers, as kafka_configs_info returns them; a pair is one for each."""
+    given = {
+        "default.replication.factor": replicas,
+        "min.insync.replicas": min_isr,
+        "unclean.leader.election.enable": unclean,
+    }
+    return [
+        {"broker": broker, "name": name, "value": value[broker] if len(value) == 2 else value[0]}
+        for name, value in given.items()
+        for broker in (0, 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    "settings, has, otherwise",
+    [
+        (brokers_have(["3"], ["2"], ["false"]), "3 replicas, min ISR 2, unclean election off", ""),
+        (
+            brokers_have(["1"], ["1"], ["true"]),
+            "3 replicas, min ISR 2, unclean election on",
+            "replication factor 1, min ISR 1, unclean election on",
+        ),
+        (brokers_have(["3"], ["2", "1"], ["false"]), "3 replicas, min ISR 2", "min ISR 1 or 2"),
+        (
+            brokers_have(["3"], ["2"], ["true", "false"]),
+            "3 replicas, min ISR 2)",
+            "unclean election off or on",
+        ),
+        ([], "3 replicas, min ISR 2)", "unknown"),
+    ],
+)
+def test_what_the_topic_has_that_others_have_not_is_said_beforehand(settings, has, otherwise):
+    cluster = {"brokers": [{"id": 1}, {"id": 2}, {"id": 3}], "controller": 1}
+    plan = drill_plan("leader_killed", cluster, {2: "kafka-2"}, {}, {}, settings)
+    said = "\n".join(plan["lines"])
+    assert f"load: topic kafkaops-drill-leader-killed ({has}" in said
+    assert (f"the brokers' defaults are {otherwise}" in said) if otherwise else "yours" not in said
+
+
 # -- what follows
 
 
