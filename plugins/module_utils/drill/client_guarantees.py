@@ -60,7 +60,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.guarantees 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
     group_seen,
-    longest_pause_ms,
+    longest_since,
+    pauses,
     per_bucket,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.throwaway import (
@@ -131,7 +132,7 @@ def guarantee(connection: Connection, home: str, case: Case) -> Seen:
         sent=BURST + len(ticker.sent),
         acknowledged=len(sent),
         refused=dict(burst.refused + ticker.refused),
-        pause_ms=longest_pause_ms(ticker.acknowledged.values()),
+        pause_ms=longest_since(pauses(ticker.acknowledged.values(), ticker.ended_ms), lost.at_ms),
         groups=(group_seen(topic, sent, came),),
         timeline=per_bucket(ticker.acknowledged.values()),
         measured={

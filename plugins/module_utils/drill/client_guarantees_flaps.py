@@ -49,7 +49,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.guarantees_
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
     group_seen,
-    longest_pause_ms,
+    longest_since,
+    pauses,
     per_bucket,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.throwaway import (
@@ -140,7 +141,7 @@ def flaps(connection: Connection, home: str) -> Seen:
             sent=len(ticker.sent),
             acknowledged=len(sent),
             refused=dict(ticker.refused),
-            pause_ms=longest_pause_ms(ticker.acknowledged.values()),
+            pause_ms=longest_since(pauses(ticker.acknowledged.values(), ticker.ended_ms), at_ms),
             groups=(group_seen(TOPIC, sent, list(reader.came)),),
             moments=tuple(watch.moments),
             timeline=per_bucket(ticker.acknowledged.values()),

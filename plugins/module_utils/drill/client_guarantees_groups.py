@@ -48,7 +48,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.guarantees_
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
     group_seen,
-    longest_pause_ms,
+    longest_since,
+    pauses,
     per_bucket,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.throwaway import (
@@ -150,7 +151,7 @@ def _watched(
         sent=len(ticker.sent),
         acknowledged=len(sent),
         refused=dict(ticker.refused),
-        pause_ms=longest_pause_ms([*reader.committed_ms, reader.ended_ms]),
+        pause_ms=longest_since(pauses(reader.committed_ms, ticker.ended_ms), at_ms),
         groups=(seen,),
         timeline=per_bucket(ticker.acknowledged.values()),
         measured={

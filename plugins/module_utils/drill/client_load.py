@@ -97,6 +97,8 @@ class Ticker:
         self.wanting_ms: List[int] = []
         # (when sent, when given up) of those of which nobody has said whether they were written
         self.unknown: List[Tuple[int, int]] = []
+        # when it sent the last one; 0 while it goes on
+        self.ended_ms = 0
         self._topic, self._partitions, self._interval = topic, partitions, interval
         self._first, self._keys = first, keys
         self._stop, self._holds, self._rests = (threading.Event() for _each in range(3))
@@ -169,12 +171,13 @@ class Ticker:
         """Send no more, and wait for what is under way."""
         self._stop.set()
         self._thread.join(ANSWER_SECONDS)
+        self.ended_ms = self.ended_ms or now_ms()
         self._producer.flush(DELIVERY_SECONDS)
-        ended_ms = now_ms()
+        flushed_ms = now_ms()
 
         def told() -> bool:
             self._producer.poll(0.1)
-            return self._told_ms > ended_ms
+            return self._told_ms > flushed_ms
 
         wait_until(told, STATISTICS_WAIT, poll_seconds=0.0)
 
@@ -233,7 +236,6 @@ class Reader:
         self.came: List[Tuple[str, int]] = []
         self.places: List[Tuple[str, int, str]] = []
         self.committed_ms: List[int] = []
-        self.ended_ms = 0
         self.partitions: Tuple[int, ...] = ()
         # with enable.partition.eof: whether nothing more was there at the last look
         self.at_end = False
@@ -284,7 +286,6 @@ class Reader:
 
     def close(self) -> None:
         """Commit and leave the group."""
-        self.ended_ms = self.ended_ms or now_ms()
         self._stop.set()
         self._thread.join(ANSWER_SECONDS)
 

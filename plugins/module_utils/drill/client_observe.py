@@ -52,7 +52,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed im
     Seen,
     below_min_isr,
     group_seen,
-    longest_pause_ms,
+    longest_since,
+    pauses,
     per_bucket,
     unprotected,
 )
@@ -362,11 +363,13 @@ def seen_by(ticker: Ticker, readers: Sequence[Reader], watch: Watch, min_isr: in
     """What the three have counted, once they are stopped."""
     sent = ticker.sent_and_acknowledged
     times = list(ticker.acknowledged.values())
+    found = pauses(times, ticker.ended_ms)
+    commits = [pauses(each.committed_ms, ticker.ended_ms) for each in readers]
     return Seen(
         sent=len(ticker.sent),
         acknowledged=len(times),
         refused=dict(ticker.refused),
-        pause_ms=longest_pause_ms(times),
+        pause_ms=longest_since(found, 0),
         groups=tuple(group_seen(each.group, sent, each.came) for each in readers),
         moments=tuple(watch.moments),
         unprotected=unprotected(
@@ -378,13 +381,10 @@ def seen_by(ticker: Ticker, readers: Sequence[Reader], watch: Watch, min_isr: in
         timeline=per_bucket(times),
         notes=(f"{ticker.retried} sent again",),
         measured={
-            "commit_pause_ms": [_commit_pause(each) for each in readers],
+            "pauses": [list(each) for each in found],
+            "commit_pauses": [[list(each) for each in of_one] for of_one in commits],
+            "commit_pause_ms": [longest_since(each, 0) for each in commits],
             "coordinators": [list(each) for each in watch.coordinators],
             "retried": ticker.retried,
         },
     )
-
-
-def _commit_pause(reader: Reader) -> Optional[int]:
-    """The longest time in which the coordinator took no offset of this group, in ms."""
-    return longest_pause_ms([*reader.committed_ms, reader.ended_ms])

@@ -149,6 +149,31 @@ def longest_pause_ms(acknowledged_ms: Iterable[int]) -> Optional[int]:
     return max((later - earlier for earlier, later in zip(times, times[1:])), default=None)
 
 
+# (from, to), in ms since 1970: nothing came between.
+Pause = Tuple[int, int]
+
+
+def pauses(times_ms: Iterable[int], ended_ms: int) -> List[Pause]:
+    """Each time without one of these that is longer than all later ones, in their order.
+
+    So the longest one since any moment is the first that ends after it. `ended_ms`: until when some could be
+    expected; what came later, came late.
+    """
+    times = sorted(times_ms)
+    if times and ended_ms > times[-1]:
+        times.append(ended_ms)
+    found: List[Pause] = []
+    for earlier, later in reversed(list(zip(times, times[1:]))):
+        if not found or later - earlier > found[-1][1] - found[-1][0]:
+            found.append((earlier, later))
+    return found[::-1]
+
+
+def longest_since(found: Sequence[Sequence[int]], since_ms: int) -> Optional[int]:
+    """The longest of `pauses` that lasted after a moment, in ms; None if there was none."""
+    return next((to_ms - from_ms for from_ms, to_ms in found if to_ms > since_ms), None)
+
+
 def handed_over_ms(
     partitions: Iterable[int], places: Sequence[Tuple[int, int]], since_ms: int
 ) -> Optional[int]:

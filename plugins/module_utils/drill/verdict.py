@@ -38,6 +38,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed im
     Course,
     Seen,
     course,
+    longest_since,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
 
@@ -107,7 +108,7 @@ def judged(
         *_cluster(chosen, went),
         *_coordinators(chosen, seen, fault_ms),
         *expectations.broken(drill.fault, seen, len(chosen.servers), bool(error)),
-        *_pause(chosen, seen),
+        *_pause(chosen, seen, fault_ms),
     ]
     unclear = [error] if error else []
     if drill.proven or drill.inspected:
@@ -122,8 +123,8 @@ def judged(
         drill.row,
         done,
         drill.expected,
-        "; ".join(_observed(chosen, seen, went, proof)),
-        _pause_ms(chosen, seen),
+        "; ".join(_observed(chosen, seen, went, proof, fault_ms)),
+        _pause_ms(chosen, seen, fault_ms),
         tuple(wrong),
         tuple(unclear),
     )
@@ -254,16 +255,21 @@ def _coordinators(chosen: Cast, seen: Seen, fault_ms: int) -> Iterator[str]:
         yield f"nobody else has coordinated the group: its offsets in __consumer_offsets have {had}"
 
 
-def _pause_ms(chosen: Cast, seen: Seen) -> Optional[int]:
-    """Of acknowledgements, or what else the drill is about: of the group whose coordinator is lost, of commits."""
+def _pause_ms(chosen: Cast, seen: Seen, fault_ms: int) -> Optional[int]:
+    """Of acknowledgements, or what else the drill is about: of the group whose coordinator is lost, of commits.
+
+    Since the fault, where it is known when that was: before, a load that has just begun may pause, too.
+    """
+    found, whole = seen.measured.get("pauses"), seen.pause_ms
     if chosen.drill.part == COORDINATOR:
-        pause: Optional[int] = seen.measured["commit_pause_ms"][0]
-        return pause
-    return seen.pause_ms
+        found = seen.measured["commit_pauses"][0]
+        whole = seen.measured["commit_pause_ms"][0]
+    since = longest_since(found, fault_ms) if found and fault_ms else None
+    return whole if since is None else since
 
 
-def _pause(chosen: Cast, seen: Seen) -> Iterator[str]:
-    limit, pause = chosen.drill.pause_seconds, _pause_ms(chosen, seen)
+def _pause(chosen: Cast, seen: Seen, fault_ms: int) -> Iterator[str]:
+    limit, pause = chosen.drill.pause_seconds, _pause_ms(chosen, seen, fault_ms)
     if pause is None and chosen.drill.fault in (MEMBER_KILL, MEMBER_CLOSE):
         yield "the other consumer never had all of the partitions"
     if pause is None and chosen.drill.part == COORDINATOR:
@@ -277,7 +283,7 @@ def _pause(chosen: Cast, seen: Seen) -> Iterator[str]:
 
 
 def _observed(
-    chosen: Cast, seen: Seen, went: Course, proof: Optional[Mapping[str, Any]]
+    chosen: Cast, seen: Seen, went: Course, proof: Optional[Mapping[str, Any]], fault_ms: int
 ) -> Iterator[str]:
     """What was seen, in a few words each."""
     if chosen.drill.part == LEADER and went.led_by:
@@ -285,7 +291,7 @@ def _observed(
     if chosen.drill.part == CONTROLLER and went.controlled_by:
         yield f"controller {went.controlled_by[0]} after {_seconds(went.elected_ms)}"
     if chosen.drill.part == COORDINATOR:
-        yield f"no commit for {_seconds(_pause_ms(chosen, seen))}"
+        yield f"no commit for {_seconds(_pause_ms(chosen, seen, fault_ms))}"
     if went.full_ms is not None:
         yield f"ISR {went.smallest_isr}, full after {_seconds(went.full_ms)}"
     counts = dict((proof or {}).get("counts") or {})

@@ -39,6 +39,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed im
     growth,
     handed_over_ms,
     longest_pause_ms,
+    longest_since,
+    pauses,
     per_bucket,
     percentile,
     spread,
@@ -339,6 +341,34 @@ def test_the_longest_pause(times, pause):
     assert longest_pause_ms(times) == pause
 
 
+@pytest.mark.parametrize(
+    "times, ended, found",
+    [
+        ([], 50, []),
+        # nothing came since
+        ([5], 50, [(5, 50)]),
+        ([10, 20, 80, 90], 90, [(20, 80), (80, 90)]),
+        # of two that are as long, the later one
+        ([0, 40, 50, 90], 95, [(50, 90), (90, 95)]),
+        # what came after the end came late: the end does not divide the time
+        ([0, 100], 60, [(0, 100)]),
+    ],
+)
+def test_pauses_are_those_that_no_later_one_exceeds(times, ended, found):
+    assert pauses(times, ended) == found
+
+
+@given(st.lists(st.integers(1, 500), max_size=30), st.integers(0, 600), st.integers(0, 600))
+def test_the_longest_pause_since_a_moment(times, ended, since):
+    ordered = sorted(times)
+    if ordered and ended > ordered[-1]:
+        ordered.append(ended)
+    pairs = [(a, b) for a, b in zip(ordered, ordered[1:]) if b > since]
+    assert longest_since(pauses(times, ended), since) == max(
+        (b - a for a, b in pairs), default=None
+    )
+
+
 @given(st.lists(st.integers(10**12, 10**12 + 5000), max_size=50))
 def test_no_acknowledgement_is_left_out_of_the_timeline(times):
     told = per_bucket(times)
@@ -496,6 +526,7 @@ MEASURED = {
         GROUPS,
         {
             "commit_pause_ms": [900, 60],
+            "commit_pauses": [[[100, 1000]], [[60, 120]]],
             "coordinators": [[50, 1, 3], [150, None, 3], [200, 4, 3], [400, 1, 3]],
         },
     ),
@@ -597,6 +628,11 @@ def stage(number, **spoiled):
     return spoil
 
 
+def commit_pause(found):
+    """Spoil when the group whose coordinator is lost did not commit."""
+    return numbers(commit_pauses=[found], commit_pause_ms=[longest_since(found, 0)])
+
+
 def below(**spoiled):
     """Spoil what went on while min ISR wanted another replica."""
     return lambda seen: numbers(below={**seen.measured["below"], **spoiled})(seen)
@@ -629,8 +665,8 @@ WRONG = [
         for name in NAMES
         if name != "coordinator_lost"
     ),
-    ("coordinator_lost", lambda seen: numbers(commit_pause_ms=[10**6])(seen), "is longer than"),
-    ("coordinator_lost", lambda seen: numbers(commit_pause_ms=[None])(seen), "never committed"),
+    ("coordinator_lost", commit_pause([[99, 10**6]]), "is longer than"),
+    ("coordinator_lost", commit_pause([]), "never committed"),
     *((name, lambda seen: without(seen, 0), "never shrank") for name in BROKER),
     *((name, lambda seen: without(seen, 0, 1), "not full again") for name in BROKER),
     *((name, lambda seen: replace(seen, refused={"MSG_TIMED_OUT": 1}), "") for name in NAMES),
@@ -703,6 +739,18 @@ def test_what_is_not_as_expected_is_named(name, spoil, told):
     play, seen = good(name)
     row = judged(play, "kafka-1", spoil(seen), 100, PASSED)
     assert row.verdict == NOT_EXPECTED and any(told in text for text in row.wrong), row
+
+
+@pytest.mark.parametrize("name", ["leader_killed", "zookeeper_quorum", "coordinator_lost"])
+def test_a_pause_before_the_fault_is_none_of_it(name):
+    play, seen = good(name)
+    at, found = 50000, [[0, 40000], [49980, 51180]]
+    measured = {"pauses": found, "commit_pauses": [found], "commit_pause_ms": [40000]}
+    moved = tuple(replace(each, at_ms=each.at_ms + at - 100) for each in seen.moments)
+    who = [[when + at - 100, *more] for when, *more in seen.measured.get("coordinators", [])]
+    seen = replace(numbers(coordinators=who, **measured)(seen), moments=moved, pause_ms=40000)
+    row = judged(play, "kafka-1", seen, at, PASSED)
+    assert (row.pause_ms, row.verdict) == (1200, AS_EXPECTED), row
 
 
 def test_timeouts_while_a_replica_was_away_are_no_failure():

@@ -70,7 +70,11 @@ def test_what_is_sent_again_is_counted(brokers, refused):
     wait_until(lambda: len(ticker.acknowledged) >= 20, 30, "it writes")
     brokers.refuse(refused)
     wait_until(lambda: len(ticker.acknowledged) >= 60, 30, "it goes on")
+    assert not ticker.ended_ms
     ticker.stop()
+    ended_ms = ticker.ended_ms
+    ticker.stop()
+    assert max(ticker.sent.values()) <= ended_ms == ticker.ended_ms
     assert len(ticker.acknowledged) == len(ticker.sent) and not ticker.refused
     # how many requests the records went in is chance
     assert (ticker.retried > 0) == bool(refused)
