@@ -19,6 +19,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
     Settings,
     Ticker,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_there import (
+    groups_seen,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
     failed,
@@ -26,7 +29,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
-    group_seen,
     longest_pause_ms,
     per_bucket,
 )
@@ -58,13 +60,16 @@ def broadcast(
         finally:
             for each in readers:
                 each.close()
-    came = {each.group: [pair for pair in each.came if pair[0] not in begun] for each in readers}
+        came = {
+            each.group: [pair for pair in each.came if pair[0] not in begun] for each in readers
+        }
+        seen = groups_seen(settings, topic, len(assignment), sent, came)
     return Seen(
         sent=len(ticker.sent),
         acknowledged=len(sent),
         refused=dict(ticker.refused),
         pause_ms=longest_pause_ms(ticker.acknowledged.values()),
-        groups=tuple(group_seen(group, sent, came[group]) for group in groups),
+        groups=seen,
         timeline=per_bucket(ticker.acknowledged.values()),
     ).to_dict()
 

@@ -24,6 +24,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
     now_ms,
     record_of,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_there import (
+    groups_seen,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
     failed,
@@ -32,7 +35,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.examples import Example
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
-    group_seen,
     handed_over_ms,
     per_bucket,
 )
@@ -156,7 +158,7 @@ def hand_over(
                 refused=dict(ticker.refused),
                 pause_ms=pause,
                 measured={"at_ms": at_ms, "ended_ms": pause or 0},
-                groups=(group_seen(group, sent, came()),),
+                groups=groups_seen(settings, topic, len(assignment), sent, {group: came()}),
                 notes=(f"shared again {back / 1000:.1f} s after its return",),
                 timeline=per_bucket(ticker.acknowledged.values()),
             ).to_dict()

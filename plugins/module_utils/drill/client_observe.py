@@ -42,6 +42,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
     now_ms,
     value_of,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_there import (
+    groups_seen,
+    records_there,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
     failed,
@@ -51,7 +55,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.examples im
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
     below_min_isr,
-    group_seen,
     longest_since,
     pauses,
     per_bucket,
@@ -177,7 +180,7 @@ def _observed(
             if meanwhile is not None:
                 meanwhile.close()
         min_isr = int(asked.config.get("min.insync.replicas", 1))
-        seen = seen_by(ticker, readers, watch, min_isr)
+        seen = seen_by(settings, asked.topic, ticker, readers, watch, min_isr)
         more = changes.told() if asked.changes else {}
         if beside is not None:
             more = {**more, "example": beside.told(readers)}
@@ -278,6 +281,7 @@ class Beside:
     def __init__(self, program: str, settings: Settings, topic: str):
         self.sent: Dict[str, int] = {}
         self._code: Optional[int] = None
+        self._settings, self._topic = settings, topic
         self._example = Example(program, settings, [topic])
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -302,12 +306,14 @@ class Beside:
     def told(self, readers: Sequence[Reader]) -> Dict[str, Any]:
         """What became of its lines: its exit code says whether each was acknowledged."""
         came = [{record for record, _at in each.came} for each in readers]
-        missing = {record for record in self.sent if not all(record in each for each in came)}
+        absent = {record for record in self.sent if not all(record in each for each in came)}
+        there = records_there(self._settings, self._topic, 1, absent)
         return {
             "lines": len(self.sent),
             "code": self._code,
             "said": self._example.said[-1] if self._example.said else "",
-            "missing": len(missing),
+            "missing": len(absent - there),
+            "late": len(there),
         }
 
 
@@ -359,7 +365,14 @@ def _say(
     write_atomically(os.path.join(asked.directory, PROGRESS), text, 0o644)
 
 
-def seen_by(ticker: Ticker, readers: Sequence[Reader], watch: Watch, min_isr: int) -> Seen:
+def seen_by(
+    settings: Settings,
+    topic: str,
+    ticker: Ticker,
+    readers: Sequence[Reader],
+    watch: Watch,
+    min_isr: int,
+) -> Seen:
     """What the three have counted, once they are stopped."""
     sent = ticker.sent_and_acknowledged
     times = list(ticker.acknowledged.values())
@@ -370,7 +383,7 @@ def seen_by(ticker: Ticker, readers: Sequence[Reader], watch: Watch, min_isr: in
         acknowledged=len(times),
         refused=dict(ticker.refused),
         pause_ms=longest_since(found, 0),
-        groups=tuple(group_seen(each.group, sent, each.came) for each in readers),
+        groups=groups_seen(settings, topic, 1, sent, {each.group: each.came for each in readers}),
         moments=tuple(watch.moments),
         unprotected=unprotected(
             _both_times(ticker),

@@ -21,6 +21,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
     Ticker,
     now_ms,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_there import (
+    groups_seen,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
     failed,
@@ -28,8 +31,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Backlog,
+    GroupSeen,
     Seen,
-    group_seen,
     growth,
     per_bucket,
     spread,
@@ -102,14 +105,19 @@ class Queue:
 
         wait_until(look, seconds, poll_seconds=LOOK_SECONDS)
 
-    def seen(self, group: str, **more: Any) -> Seen:
+    def group_seen(self, settings: Settings, topic: str, group: str) -> Tuple[GroupSeen, ...]:
+        """What the group has done, once the producer has stopped; while the topic is there."""
+        sent = self._ticker.sent_and_acknowledged
+        return groups_seen(settings, topic, self.partitions, sent, {group: self.done})
+
+    def seen(self, groups: Tuple[GroupSeen, ...], **more: Any) -> Seen:
         """What was seen, once the producer has stopped and everything is done."""
         sent = self._ticker.sent_and_acknowledged
         return Seen(
             sent=len(self._ticker.sent),
             acknowledged=len(sent),
             refused=dict(self._ticker.refused),
-            groups=(group_seen(group, sent, self.done),),
+            groups=groups,
             timeline=per_bucket(self._ticker.acknowledged.values()),
             **more,
         )
@@ -150,6 +158,7 @@ def task_queue(
                 queue.join()
                 queue.watch(STAGE_SECONDS)
             idle = sum(not each.partitions for each in queue.consumers)
+        groups = queue.group_seen(settings, topic, group)
     lay = spread(places)
     each_of = range(1, MOST_CONSUMERS + 1)
     measured = {
@@ -163,7 +172,7 @@ def task_queue(
         "keys_disordered": lay.disordered,
         "unkeyed": [lay.unkeyed.get(number, 0) for number in range(count)],
     }
-    return queue.seen(group, measured=measured).to_dict()
+    return queue.seen(groups, measured=measured).to_dict()
 
 
 def _lie(settings: Settings, topic: str, group: str) -> List[Tuple[str, int, str]]:
@@ -222,6 +231,7 @@ def partitions_grown(
             pause = now_ms() - at_ms if found else None
             queue.watch(STAGE_SECONDS)
             falls = growth(queue.samples, GROW_CONSUMERS)
+        groups = queue.group_seen(settings, topic, group)
     lay = spread(queue.places)
     measured = {
         "at_ms": at_ms,
@@ -235,4 +245,4 @@ def partitions_grown(
         "keys_split": lay.split,
         "keys_disordered": lay.disordered,
     }
-    return queue.seen(group, pause_ms=pause, measured=measured).to_dict()
+    return queue.seen(groups, pause_ms=pause, measured=measured).to_dict()

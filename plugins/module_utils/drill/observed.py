@@ -9,7 +9,18 @@ Private to this collection. All moments are milliseconds since 1970, by the cloc
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Collection,
+    Dict,
+    FrozenSet,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 BUCKET_MS = 100
 
@@ -50,8 +61,8 @@ class Moment:
 class GroupSeen:
     """What came to one group: acknowledged records that did not, how many came again.
 
-    `delay_ms`: the longest time from sending to reading; `p50_ms` and `p99_ms` are those of half of the
-    records, and of 99 of 100.
+    `late`: so many did not come in time, but are in the topic. `delay_ms`: the longest time from sending to
+    reading; `p50_ms` and `p99_ms` are those of half of the records, and of 99 of 100.
     """
 
     name: str
@@ -61,6 +72,7 @@ class GroupSeen:
     delay_ms: int = 0
     p50_ms: int = 0
     p99_ms: int = 0
+    late: int = 0
 
 
 @dataclass(frozen=True)
@@ -88,6 +100,11 @@ class Seen:
         """Acknowledged records that did not come to every group."""
         return len({name for group in self.groups for name in group.missing})
 
+    @property
+    def late(self) -> int:
+        """Acknowledged records that are there, and did not come to some group in time."""
+        return max((group.late for group in self.groups), default=0)
+
     def to_dict(self) -> Dict[str, Any]:
         """As the module returns it."""
         return {
@@ -106,6 +123,7 @@ class Seen:
                     "delay_ms": each.delay_ms,
                     "p50_ms": each.p50_ms,
                     "p99_ms": each.p99_ms,
+                    "late": each.late,
                 }
                 for each in self.groups
             ],
@@ -132,6 +150,7 @@ class Seen:
                     each["delay_ms"],
                     each["p50_ms"],
                     each["p99_ms"],
+                    each["late"],
                 )
                 for each in told["groups"]
             ),
@@ -259,16 +278,23 @@ def per_bucket(acknowledged_ms: Iterable[int]) -> Dict[str, Any]:
 
 
 def group_seen(
-    name: str, acknowledged: Mapping[str, int], came: Sequence[Tuple[str, int]]
+    name: str,
+    acknowledged: Mapping[str, int],
+    came: Sequence[Tuple[str, int]],
+    there: Collection[str] = (),
 ) -> GroupSeen:
-    """What came to a group. `acknowledged`: record to when it was sent; `came`: (record, when), each time."""
+    """What came to a group. `acknowledged`: record to when it was sent; `came`: (record, when), each time.
+
+    `there`: records that are known to be in the topic, so that they are late where they did not come.
+    """
     counts: Dict[str, int] = {}
     delays: List[int] = []
     for record, at_ms in came:
         counts[record] = counts.get(record, 0) + 1
         if counts[record] == 1 and record in acknowledged:
             delays.append(max(0, at_ms - acknowledged[record]))
-    missing = tuple(sorted(set(acknowledged) - set(counts), key=_by_number))
+    absent = set(acknowledged) - set(counts)
+    missing = tuple(sorted(absent - set(there), key=_by_number))
     return GroupSeen(
         name,
         len(counts),
@@ -277,6 +303,7 @@ def group_seen(
         max(delays, default=0),
         percentile(delays, 50),
         percentile(delays, 99),
+        len(absent) - len(missing),
     )
 
 

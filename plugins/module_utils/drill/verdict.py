@@ -182,6 +182,8 @@ def _records(chosen: Cast, seen: Seen) -> Iterator[str]:
         if group.missing:
             some = ", ".join(group.missing[:3])
             yield f"{len(group.missing)} acknowledged records never came to {group.name}: {some}"
+        if group.late:
+            yield f"{group.late} acknowledged records did not come to {group.name} in time; the topic has them"
     refused = sum(seen.refused.values())
     if drill.below_min_isr:
         yield from _below(seen)
@@ -219,6 +221,8 @@ def _example(found: Optional[Mapping[str, Any]]) -> Iterator[str]:
         yield f"examples/producer.py ended with {found['code']}: {found['said']}"
     if found["missing"]:
         yield f"{found['missing']} lines of examples/producer.py never came to every group"
+    if found["late"]:
+        yield f"{found['late']} lines of examples/producer.py did not come to every group in time; the topic has them"
 
 
 def _cluster(chosen: Cast, went: Course) -> Iterator[str]:
@@ -301,6 +305,8 @@ def _observed(
         yield f"judge: {counts['read']:,} read, {(proof or {}).get('verdict')}"
     if chosen.drill.fault not in (COMMITS, ONCE):
         yield f"{seen.lost} of {seen.acknowledged} lost"
+    if seen.late:
+        yield f"{seen.late} late"
     refused = sum(seen.refused.values())
     if refused:
         yield f"{refused} refused"

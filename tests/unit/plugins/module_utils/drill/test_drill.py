@@ -381,6 +381,10 @@ def test_what_came_to_a_group():
     sent = {"1": 100, "2": 200, "10": 300, "3": 400}
     seen = group_seen("g", sent, [("1", 150), ("1", 900), ("3", 1400), ("unknown", 99999)])
     assert (seen.missing, seen.repeated, seen.delay_ms) == (("2", "10"), 1, 1000)
+    # what came, and what was never acknowledged, is not late
+    there = {"1", "10", "unknown"}
+    late = group_seen("g", sent, [("1", 150), ("1", 900), ("3", 1400)], there)
+    assert (late.missing, late.late, seen.late) == (("2",), 1, 0)
 
 
 @pytest.mark.parametrize(
@@ -518,7 +522,7 @@ MEASURED = {
         {"kinds": ["transactional", "plain"], "aborted": 20, "batch": 20},
     ),
     **{
-        name: (GROUPS, {"example": {"lines": 41, "code": 0, "said": "", "missing": 0}})
+        name: (GROUPS, {"example": {"lines": 41, "code": 0, "said": "", "missing": 0, "late": 0}})
         for name in ("leader_killed", "leader_stopped")
     },
     # its coordinator is broker 1 or 2, whichever is hit
@@ -638,7 +642,7 @@ def below(**spoiled):
     return lambda seen: numbers(below={**seen.measured["below"], **spoiled})(seen)
 
 
-EXAMPLE = {"lines": 41, "code": 0, "said": "40 of 41", "missing": 0}
+EXAMPLE = {"lines": 41, "code": 0, "said": "40 of 41", "missing": 0, "late": 0}
 
 
 def example(found):
@@ -674,6 +678,16 @@ WRONG = [
     ("leader_killed", example({**EXAMPLE, "lines": 0}), "examples/producer.py has written nothing"),
     ("leader_stopped", example({**EXAMPLE, "code": 1}), "ended with 1: 40 of 41"),
     ("leader_stopped", example({**EXAMPLE, "missing": 2}), "2 lines of examples/producer.py never"),
+    (
+        "leader_stopped",
+        example({**EXAMPLE, "late": 2}),
+        "producer.py did not come to every group in",
+    ),
+    (
+        "follower_killed",
+        of_group(1, late=4),
+        "4 acknowledged records did not come to two in time; the",
+    ),
     ("leader_killed", lambda seen: without(seen, 0, 2), "nobody else has led"),
     ("leader_stopped", lambda seen: without(seen, 1), "did not lead before"),
     ("leader_stopped", lambda seen: without(seen, 0, 1), "does not lead again"),
@@ -751,6 +765,13 @@ def test_a_pause_before_the_fault_is_none_of_it(name):
     seen = replace(numbers(coordinators=who, **measured)(seen), moments=moved, pause_ms=40000)
     row = judged(play, "kafka-1", seen, at, PASSED)
     assert (row.pause_ms, row.verdict) == (1200, AS_EXPECTED), row
+
+
+def test_what_is_late_is_not_called_lost():
+    play, seen = good("leader_killed")
+    told = judged(play, "kafka-1", of_group(1, late=4)(seen), 100, PASSED).observed
+    assert "0 of 100 lost; 4 late" in told
+    assert "late" not in judged(play, "kafka-1", seen, 100, PASSED).observed
 
 
 def test_timeouts_while_a_replica_was_away_are_no_failure():

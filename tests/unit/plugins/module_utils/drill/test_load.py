@@ -12,6 +12,10 @@ import confluent_kafka
 import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import Ticker
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_there import (
+    groups_seen,
+    records_there,
+)
 from tests.support.outside import wait_until
 
 PRODUCE, NOT_LEADER = 0, 6
@@ -78,3 +82,15 @@ def test_what_is_sent_again_is_counted(brokers, refused):
     assert len(ticker.acknowledged) == len(ticker.sent) and not ticker.refused
     # how many requests the records went in is chance
     assert (ticker.retried > 0) == bool(refused)
+
+
+def test_what_a_group_has_not_had_is_late_where_the_topic_has_it(brokers):
+    ticker = Ticker(brokers.settings, "topic-there", partitions=3, interval=0.01)
+    wait_until(lambda: len(ticker.acknowledged) >= 30, 30, "it writes")
+    ticker.stop()
+    sent = {**ticker.sent_and_acknowledged, "never written": 1}
+    came = [(record, at_ms) for record, at_ms in sent.items() if record[-1] in "0123456"]
+    seen = groups_seen(brokers.settings, "topic-there", 3, sent, {"one": came, "two": []})
+    assert [each.missing for each in seen] == [("never written",)] * 2
+    assert [each.late for each in seen] == [len(sent) - 1 - len(came), len(sent) - 1]
+    assert records_there(brokers.settings, "topic-none", 1, ["0"]) == frozenset()
