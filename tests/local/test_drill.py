@@ -154,6 +154,19 @@ def test_all_drills(cluster):
     assert len(proven) == sum(each.proven or bool(each.inspected) for each in DRILLS)
 
 
+@pytest.mark.soak
+def test_below_min_isr_reads_go_on_and_writes_are_accepted_again(cluster):
+    row = drilled(cluster, "below_min_isr")["below_min_isr"]
+    seen = row["seen"]
+    below = seen["measured"]["below"]
+    assert seen["refused"]["NOT_ENOUGH_REPLICAS"] > 0 and seen["unprotected"] == 0
+    assert below["read"] == below["there"] > 0 and below["again"] > 0
+    assert f"{below['there']} of {below['there']} read while it was away" in row["observed"]
+    # of all in which no write was accepted, as the fault was
+    at_ms, pauses = row["fault"]["at_ms"], seen["measured"]["pauses"]
+    assert row["pause_ms"] == max(later - before for before, later in pauses if later > at_ms)
+
+
 @pytest.fixture
 def ill(next_offset, tmp_path):
     """A cluster on which somebody has taken two of three replicas from the internal topic of groups."""

@@ -116,11 +116,44 @@ def test_a_run_that_a_signal_has_ended_leaves_nothing(tmp_path_factory, number):
         process.wait(120)
         wait_until(lambda: not (home / "throwaway").exists(), 120, "the guard removes it")
         assert not [pid for pid, ticks in left.items() if start_ticks(pid) == ticks]
-        assert running(home) == {} and os.listdir(home) == ["throwaway.lock"]
+        # rows that it has measured stay
+        assert running(home) == {} and set(os.listdir(home)) <= {"throwaway.lock", "reports"}
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+@pytest.mark.soak
+def test_rows_that_were_measured_outlive_a_run_that_is_killed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("g")
+    home = folder / "home"
+    reports = home / "reports" / "throwaway"
+
+    def kept():
+        return [json.loads(path.read_text()) for path in reports.glob("guarantees/*.json")]
+
+    process = begin(home, folder / "log", "-e", "guarantees=groups")
+    try:
+        wait_until(lambda: kept() or process.poll() is not None, 300, "a row is kept")
+        assert process.poll() is None, (folder / "log").read_text()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(120)
+        (told,) = kept()
+        assert not told["over"] and len(told["names"]) == 4
+        assert told["names"][0] == told["drills"][0]["case"]
+        assert {each["verdict"] for each in told["drills"]} == {"as expected"}
+        (results,) = [json.loads(path.read_text()) for path in reports.glob("*/drill.json")]
+        assert results["verdict"] == "inconclusive" and not results["over"]
+        wait_until(lambda: not (home / "throwaway").exists(), 120, "the guard removes it")
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    code, text = play(home, folder / "second.log", "-e", "guarantees=flaps")
+    assert code == 0 and "Measure row 1 of 1" in text, text[-5000:]
+    index = (reports / "index.html").read_text()
+    assert "interrupted" in index and "follower_flaps" in index
 
 
 @pytest.mark.soak

@@ -35,6 +35,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_thro
     end_without_directory,
     end_without_room,
     kill,
+    seen_or_why,
     supervisor_stopped,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
@@ -90,11 +91,7 @@ NOBODY_SECONDS = 3.0
 
 def measured_row(connection: Connection, home: str, case: Case) -> Dict[str, Any]:
     """{row, seen} of one row of the table; what could not be measured is a row that says why."""
-    seen, why = None, ""
-    try:
-        seen = guarantee(connection, home, case)
-    except (AdminError, KafkaException, OSError, ValueError) as error:
-        why = str(error)
+    seen, why = seen_or_why(lambda: guarantee(connection, home, case))
     row = row_of(case, seen, why)
     return {"row": row_kept(row, seen), "changed": True}
 

@@ -34,6 +34,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_throwaway import (
     RETURN_SECONDS,
     brokers_stopped,
+    seen_or_why,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
@@ -59,11 +60,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.throwaway i
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import row_kept
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
-
-try:
-    from confluent_kafka import KafkaException
-except ImportError:
-    pass  # require_both_clients of admin/client/python.py says so
 
 TOPIC = f"{PREFIX}{FLAPS.replace('_', '-')}"
 ENOUGH = 20
@@ -93,11 +89,7 @@ class Asked(threading.Thread):
 
 def measured_flaps_row(connection: Connection, home: str) -> Dict[str, Any]:
     """{row, seen} of the row of the table; what could not be measured is a row that says why."""
-    seen, why = None, ""
-    try:
-        seen = flaps(connection, home)
-    except (AdminError, KafkaException, OSError, ValueError) as error:
-        why = str(error)
+    seen, why = seen_or_why(lambda: flaps(connection, home))
     row = row_of_flaps(seen, BROKERS, why)
     return {"row": row_kept(row, seen), "changed": True}
 

@@ -31,6 +31,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_thro
     RETURN_SECONDS,
     end_without_directory,
     kill,
+    seen_or_why,
     supervisor_stopped,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
@@ -59,11 +60,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.throwaway i
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import row_kept
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import Steady, wait_until
 
-try:
-    from confluent_kafka import KafkaException
-except ImportError:
-    pass  # require_both_clients of admin/client/python.py says so
-
 # So many records have been committed before, and are afterwards.
 ENOUGH = 100
 # So long a group that nobody coordinates is watched, once the others know that its broker is away.
@@ -72,11 +68,7 @@ AWAY_SECONDS = 8.0
 
 def measured_group_row(connection: Connection, home: str, case: GroupCase) -> Dict[str, Any]:
     """{row, seen} of one row of the table; what could not be measured is a row that says why."""
-    seen, why = None, ""
-    try:
-        seen = group_guarantee(connection, home, case)
-    except (AdminError, KafkaException, OSError, ValueError) as error:
-        why = str(error)
+    seen, why = seen_or_why(lambda: group_guarantee(connection, home, case))
     row = row_of_group(case, seen, why)
     return {"row": row_kept(row, seen), "changed": True}
 

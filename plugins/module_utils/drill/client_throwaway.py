@@ -13,13 +13,15 @@ import os
 import resource
 import shutil
 import signal
-from typing import ContextManager, Iterator, Sequence
+from typing import Callable, ContextManager, Iterator, Optional, Sequence, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import now_ms
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
     failed,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import Seen
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.throwaway import (
     data_dir,
     state_dir,
@@ -35,6 +37,16 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wa
 RETURN_SECONDS = 8 * ANSWER_SECONDS
 # A broker looks at its directory when it writes its checkpoints, or a record.
 DISK_SECONDS = 2 * ANSWER_SECONDS
+
+
+def seen_or_why(measure: Callable[[], Seen]) -> Tuple[Optional[Seen], str]:
+    """(what was seen, ""), or (None, why not). A row that nobody has foreseen the error of costs no other row."""
+    try:
+        return measure(), ""
+    except AdminError as error:
+        return None, str(error)
+    except Exception as error:  # pylint: disable=broad-except  # the row tells it
+        return None, f"{type(error).__name__}: {error}"
 
 
 def supervisor_stopped(home: str) -> ContextManager[None]:

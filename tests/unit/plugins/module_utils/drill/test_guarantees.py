@@ -17,6 +17,12 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_guarantees import (
+    measured_row,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_throwaway import (
+    seen_or_why,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.guarantees import (
     ACKS,
     ALL_KILLED,
@@ -380,3 +386,34 @@ def test_a_directory_that_no_run_has_made_is_refused(tmp_path, mark):
     link.symlink_to(home)
     with pytest.raises(ProblemError, match="drill.throwaway_foreign"):
         removed(str(link), os.getpid())
+
+
+@pytest.mark.parametrize(
+    "error, told",
+    [
+        (KeyError("__consumer_offsets"), "KeyError: '__consumer_offsets'"),
+        (IndexError("list index out of range"), "IndexError: list index out of range"),
+        (struct.error("unpack requires 4 bytes"), "error: unpack requires 4 bytes"),
+        (OSError(28, "No space left"), "OSError: [Errno 28] No space left"),
+    ],
+)
+def test_a_row_that_fails_in_a_way_that_nobody_has_foreseen_says_so(error, told):
+    def measure():
+        raise error
+
+    assert seen_or_why(measure) == (None, told)
+    row = row_of(Case("all", ALL_KILLED), *seen_or_why(measure))
+    assert row.verdict == "open" and row.open == (told,)
+
+
+def test_an_interruption_is_no_row():
+    def measure():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        seen_or_why(measure)
+
+
+def test_a_directory_of_somebody_else_is_a_row_that_says_so(tmp_path):
+    row = measured_row(None, str(tmp_path), Case("all", ALL_KILLED))["row"]
+    assert row["verdict"] == "open" and "no drill has made a cluster there" in row["open"][0]
