@@ -16,7 +16,9 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import tempfile
+import time
 from typing import IO, Any, Callable, Iterable, Iterator, List, Optional, Tuple, Union
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
@@ -29,6 +31,8 @@ FULL_BYTES = 65536
 # Longer than anything that is done under a lock, a start with log recovery among it.
 LOCK_SECONDS = 3600.0
 LOCK_POLL_SECONDS = 0.02
+# In a directory of `swept_directory`; and until when one may not have it yet.
+IN_USE, YOUNG_SECONDS = "in-use", 60.0
 
 
 def read_text(path: str) -> Optional[str]:
@@ -129,6 +133,56 @@ def remove_partials(directory: str) -> List[str]:
     for name in names:
         remove(os.path.join(directory, name))
     return names
+
+
+@contextlib.contextmanager
+def in_memory(text: str) -> Iterator[int]:
+    """A descriptor of a file that has this text and no name on any disk: a kill leaves no secret behind.
+
+    Who is given it, or is this process, reads it as `path_of(descriptor)`: on Linux as often as he likes, elsewhere
+    once, of a file whose name is gone at once.
+    """
+    if hasattr(os, "memfd_create"):
+        stream = os.fdopen(os.memfd_create("kafkaops"), "w", encoding="utf-8")
+    else:
+        stream = tempfile.TemporaryFile("w", encoding="utf-8")
+    with stream:
+        stream.write(text)
+        stream.seek(0)
+        yield stream.fileno()
+
+
+def path_of(descriptor: int) -> str:
+    """The path of an open file, for this process and those that inherit it."""
+    return f"/dev/fd/{descriptor}"
+
+
+@contextlib.contextmanager
+def swept_directory(prefix: str, now: Callable[[], float] = time.time) -> Iterator[str]:
+    """A new directory of this user alone while the context is open; a kill leaves it to whoever asks for the next.
+
+    `prefix`: of its name, and of those that are swept. A lock, which the kernel gives back with the process, says
+    that one is in use; a young one may not have it yet.
+    """
+    parent = tempfile.gettempdir()
+    for name in sorted(os.listdir(parent)):
+        path = os.path.join(parent, name)
+        with contextlib.suppress(OSError):
+            told = os.lstat(path)
+            ours = name.startswith(prefix) and told.st_uid == os.getuid()
+            if ours and stat.S_ISDIR(told.st_mode) and now() - told.st_mtime > YOUNG_SECONDS:
+                _sweep(path)
+    with tempfile.TemporaryDirectory(prefix=prefix) as directory:
+        with open(os.path.join(directory, IN_USE), "w", encoding="ascii") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            yield directory
+
+
+def _sweep(path: str) -> None:
+    """Remove a directory that nobody holds."""
+    with open(os.path.join(path, IN_USE), "w", encoding="ascii") as held:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(path)
 
 
 @contextlib.contextmanager

@@ -8,13 +8,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, Optional, Union
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.files import write_atomically
+from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
+    swept_directory,
+    write_atomically,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import approximate_duration
 
 LOOK_SECONDS = 1.0
@@ -73,7 +75,7 @@ def shown_of_module(action: Any, every: float = SAY_SECONDS, **here: Any) -> Ite
     if action._connection.transport != "local" or task.async_val or arguments.get("progress"):
         yield
         return
-    with tempfile.TemporaryDirectory(prefix="kafkaops-") as directory:
+    with swept_directory("kafkaops-progress-") as directory:
         path = os.path.join(directory, "progress.json")
         task.args = {**arguments, **here, "progress": path}
         try:

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What runs leave, and what of it may go: never somebody else's, never what is written to."""
 
+import fcntl
 import json
 import os
+import tempfile
 import time
 import uuid
 
@@ -11,9 +13,11 @@ import job
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from flow import steps
+from flow.engine import session
 from flow.prepare import leftovers
 from flow.prepare.leftovers import BUSY_SECONDS, FOREIGN_SECONDS, Report
 from flow.record import own_names
+from flow.write.client_settings import named_files
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -229,3 +233,32 @@ def test_a_topic_of_a_run_elsewhere_is_never_removed_and_a_dead_broker_is_no_obs
     # brokers hear of the new leader one after another
     wait_until(lambda: listed("--remove").get(dark) == "", 60, "it has a leader again")
     admin.delete_topics([just])[just].result(30)
+
+
+# -- files on the machine of the job
+
+
+def test_the_directory_of_a_killed_run_goes_with_the_next_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in ("killed", "held", "older-release"):
+        (tmp_path / f"kafkaops-flow-{name}").mkdir()
+    for name in ("killed", "held"):
+        (tmp_path / f"kafkaops-flow-{name}" / session.IN_USE).write_text("")
+    (tmp_path / "kafkaops-flow-link").symlink_to(tmp_path / "kafkaops-flow-killed")
+    with open(tmp_path / "kafkaops-flow-held" / session.IN_USE, "r+", encoding="ascii") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with session.work_directory():
+            assert (tmp_path / "kafkaops-flow-killed").is_dir(), "it is young"
+        with session.work_directory(lambda: time.time() + session.YOUNG_SECONDS + 1) as mine:
+            there = {each.name for each in tmp_path.iterdir()}
+    kept_ones = {f"kafkaops-flow-{name}" for name in ("held", "older-release", "link")}
+    assert there == {*kept_ones, os.path.basename(mine)} and not os.path.exists(mine)
+
+
+def test_keys_that_settings_name_are_on_no_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with named_files({"ssl.key.location": "KEY", "ssl.ca.location": "CA" * 99999}) as places:
+        found = {key: open(path, encoding="utf-8").read() for key, path in places.items()}
+        assert found == {"ssl.key.location": "KEY", "ssl.ca.location": "CA" * 99999}
+        assert os.listdir(tmp_path) == []
+    assert not any(os.path.exists(path) for path in places.values())

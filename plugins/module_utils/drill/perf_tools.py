@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Kafka's own kafka-producer-perf-test and kafka-consumer-perf-test as a second witness of a benchmark's row.
 
-Private to this collection. Settings are in a file that only this user can read, and is gone afterwards.
+Private to this collection. Settings, which have passwords, are in files that have no name on a disk.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kaf
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark import ACKS, Setup
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import failed
+from ansible_collections.kafkaops.cluster.plugins.module_utils.files import in_memory, path_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 PRODUCER, CONSUMER = "kafka-producer-perf-test.sh", "kafka-consumer-perf-test.sh"
@@ -102,56 +103,53 @@ def run_tools(
     tools: Tools, setup: Setup, topic: str, bootstrap: str, records: int, going: Callable[[], bool]
 ) -> Dict[str, Any]:
     """Write and read so many records; {producer, consumer}, each as above. AdminError where a tool fails."""
-    with tempfile.TemporaryDirectory(prefix="kafkaops-") as directory:
-        common = {**tools.properties, "bootstrap.servers": bootstrap}
-        _write(directory, "producer.properties", {**common, **producer_properties(setup)})
-        _write(directory, "consumer.properties", {**common, "auto.offset.reset": "earliest"})
+    common = {**tools.properties, "bootstrap.servers": bootstrap}
+    # they have passwords: a kill shall leave nothing on a disk
+    with in_memory(properties_text({**common, **producer_properties(setup)})) as settings:
         written = _run(
             tools,
-            directory,
+            settings,
             [
                 *(PRODUCER, "--topic", topic, "--num-records", str(records)),
                 *("--record-size", str(setup.record_bytes), "--throughput", "-1"),
-                *("--producer.config", os.path.join(directory, "producer.properties")),
+                *("--producer.config", path_of(settings)),
             ],
             going,
         )
+    with in_memory(properties_text({**common, "auto.offset.reset": "earliest"})) as settings:
         read = _run(
             tools,
-            directory,
+            settings,
             [
                 *(CONSUMER, "--bootstrap-server", bootstrap, "--topic", topic),
                 *("--messages", str(records), "--group", f"{topic}-tools", "--timeout", "20000"),
-                *("--consumer.config", os.path.join(directory, "consumer.properties")),
+                *("--consumer.config", path_of(settings)),
             ],
             going,
         )
-        return {"producer": produced(written), "consumer": consumed(read)}
+    return {"producer": produced(written), "consumer": consumed(read)}
 
 
-def _write(directory: str, name: str, properties: Mapping[str, str]) -> None:
-    # the directory is this user's alone
-    with open(os.path.join(directory, name), "w", encoding="utf-8") as stream:
-        stream.write(properties_text(properties))
+def _run(tools: Tools, settings: int, words: Sequence[str], going: Callable[[], bool]) -> str:
+    """What a tool prints. It is killed where this process ends, or nobody wants it any more.
 
-
-def _run(tools: Tools, directory: str, words: Sequence[str], going: Callable[[], bool]) -> str:
-    """What a tool prints. It is killed where this process ends, or nobody wants it any more."""
+    `settings`: the descriptor of its settings.
+    """
     environment = {
         **os.environ,
-        "LOG_DIR": directory,
+        # where the script would make one; the tools write no logs
+        "LOG_DIR": tempfile.gettempdir(),
         **({"JAVA_HOME": tools.java_home} if tools.java_home else {}),
     }
     command: List[str] = [os.path.join(tools.release, "bin", words[0]), *words[1:]]
-    with open(
-        os.path.join(directory, "output"), "w+", encoding="utf-8", errors="replace"
-    ) as output:
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         with subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             env=environment,
+            pass_fds=(settings,),
             preexec_fn=_end_with_parent,  # pylint: disable=subprocess-popen-preexec-fn
         ) as process:
             try:

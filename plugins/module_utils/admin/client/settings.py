@@ -8,10 +8,9 @@ Private to this collection. Imports neither library; `client.token` makes what k
 
 from __future__ import annotations
 
-import os
+import contextlib
 import ssl
-import tempfile
-from typing import Any, Dict, Optional
+from typing import Any, Dict
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.token import (
     encoded,
@@ -21,6 +20,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection 
     OAUTHBEARER,
     Connection,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.files import in_memory, path_of
 
 
 def librdkafka_settings(connection: Connection) -> Dict[str, Any]:
@@ -74,13 +74,13 @@ def _oidc(connection: Connection) -> Dict[str, Any]:
 class kafka_python_settings:  # pylint: disable=invalid-name
     """kafka-python's keyword arguments of a connection, as a context.
 
-    Python's ssl module reads certificates and keys from files only: PEM text goes into a
-    directory that only we can read, and is gone afterwards.
+    Python's ssl module reads certificates and keys from files only: PEM text goes into files in
+    memory, which are gone afterwards.
     """
 
     def __init__(self, connection: Connection):
         self._connection = connection
-        self._directory: Optional[tempfile.TemporaryDirectory] = None
+        self._texts = contextlib.ExitStack()
 
     def __enter__(self) -> Dict[str, Any]:
         connection = self._connection
@@ -112,22 +112,16 @@ class kafka_python_settings:  # pylint: disable=invalid-name
                 context.load_verify_locations(connection.ssl_ca)
         if connection.ssl_certificate and connection.ssl_key:
             context.load_cert_chain(
-                self._path(connection.ssl_certificate, "certificate.pem"),
-                self._path(connection.ssl_key, "key.pem"),
+                self._path(connection.ssl_certificate),
+                self._path(connection.ssl_key),
                 connection.ssl_key_password,
             )
         return context
 
-    def _path(self, value: str, name: str) -> str:
+    def _path(self, value: str) -> str:
         if "-----BEGIN" not in value:
             return value
-        if self._directory is None:
-            self._directory = tempfile.TemporaryDirectory(prefix="kafkaops-")  # mode 0700
-        path = os.path.join(self._directory.name, name)
-        with open(path, "w", encoding="ascii") as stream:
-            stream.write(value)
-        return path
+        return path_of(self._texts.enter_context(in_memory(value)))
 
     def __exit__(self, *_exc: Any) -> None:
-        if self._directory is not None:
-            self._directory.cleanup()
+        self._texts.close()

@@ -5,8 +5,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
+import subprocess
+import tempfile
 import threading
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -113,3 +117,51 @@ def test_a_lock_does_not_follow_a_planted_link(tmp_path):
     with pytest.raises(OSError), files.exclusive(str(tmp_path / ".lock")):
         pass
     assert not (tmp_path / "victim").exists()
+
+
+def test_a_file_in_memory_has_no_name_and_is_read_by_those_who_inherit_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with files.in_memory("secret\n" * 5000) as descriptor:
+        path = files.path_of(descriptor)
+        for _time in range(2):
+            with open(path, encoding="utf-8") as stream:
+                assert stream.read() == "secret\n" * 5000
+        told = subprocess.run(["wc", "-l", path], pass_fds=(descriptor,), stdout=subprocess.PIPE)
+        assert told.stdout.split()[0] == b"5000" and os.listdir(tmp_path) == []
+        # others do not inherit it
+        assert subprocess.run(["cat", path], stderr=subprocess.DEVNULL).returncode != 0
+    assert not os.path.exists(path)
+
+
+def test_a_directory_of_a_killed_process_goes_with_the_next_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    pids = []
+    for _number in range(2):
+        reading, writing = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            with files.swept_directory("kafkaops-x-") as mine:
+                os.write(writing, mine.encode())
+                signal.pause()
+        os.close(writing)
+        pids.append((pid, os.read(reading, 4096).decode()))
+        os.close(reading)
+    try:
+        (killed, left), (_alive, held) = pids
+        os.kill(killed, signal.SIGKILL)
+        os.waitpid(killed, 0)
+        (tmp_path / "kafkaops-y-other").mkdir()
+        (tmp_path / "kafkaops-x-file").write_text("mine")
+        (tmp_path / "kafkaops-x-link").symlink_to(tmp_path / "kafkaops-y-other")
+        with files.swept_directory("kafkaops-x-"):
+            assert os.path.isdir(left), "it is young, and may not have its lock yet"
+        later = time.time() + files.YOUNG_SECONDS + 1
+        with files.swept_directory("kafkaops-x-", lambda: later) as mine:
+            assert stat.S_IMODE(os.stat(mine).st_mode) == 0o700
+            there = {os.path.basename(held), os.path.basename(mine), "kafkaops-y-other"}
+            assert set(os.listdir(tmp_path)) == there | {"kafkaops-x-file", "kafkaops-x-link"}
+        assert not os.path.exists(mine)
+    finally:
+        for pid, _path in pids[1:]:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)

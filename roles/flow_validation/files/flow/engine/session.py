@@ -4,18 +4,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import os
 import shlex
 import shutil
 import socket
+import stat
 import sys
 import tempfile
 import time
 import zipfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Callable, Iterator
 
 from flow.engine import account, class_archive, connector, executors
 from flow.messages import stack_trace
@@ -422,6 +425,31 @@ def prepare_java(jars: str) -> list:
     return connector.connector_jars(java, jars)
 
 
-def work_directory() -> tempfile.TemporaryDirectory:
-    """A private directory for the run; removed when the object goes."""
-    return tempfile.TemporaryDirectory(prefix="kafkaops-flow-")
+# In a private directory, locked while it is in use; and how old it is at least when others remove it.
+WORK, IN_USE, YOUNG_SECONDS = "kafkaops-flow-", "in-use", 60.0
+
+
+@contextmanager
+def work_directory(now: Callable[[], float] = time.time) -> Iterator[str]:
+    """A private directory for the run; removed at its end, or by a later run where this one is killed.
+
+    The kernel gives the lock back with the process.
+    """
+    for path in Path(tempfile.gettempdir()).glob(f"{WORK}*"):
+        with suppress(OSError):
+            _sweep(path, now())
+    with tempfile.TemporaryDirectory(prefix=WORK) as directory:
+        with open(os.path.join(directory, IN_USE), "w", encoding="ascii") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            yield directory
+
+
+def _sweep(path: Path, now: float) -> None:
+    """Remove a directory of this user that nobody holds; one without a lock may be of an older release."""
+    told, lock = path.lstat(), (path / IN_USE).lstat()
+    if not stat.S_ISDIR(told.st_mode) or told.st_uid != os.getuid():
+        return
+    if now - lock.st_mtime > YOUNG_SECONDS:
+        with open(path / IN_USE, "r+", encoding="ascii") as held:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Iterator
 
 from flow.messages.failure import CannotRun
@@ -82,14 +82,19 @@ def _silent() -> logging.Logger:
 def named_files(texts: dict) -> Iterator[dict]:
     """key -> path of a file that only this process may read, while the context is open: what the
     settings name is on another machine. The client has read it when it is made.
+
+    The files have no name on a disk, so a kill leaves no key there. Elsewhere than on Linux the name is
+    gone at once.
     """
-    with tempfile.TemporaryDirectory(prefix="kafkaops-flow-") as directory:
-        places = {key: os.path.join(directory, key) for key in texts}
-        for key, path in places.items():
-            with open(path, "w", encoding="utf-8", opener=_private) as file:
-                file.write(texts[key])
+    with ExitStack() as made:
+        places = {}
+        for key, text in texts.items():
+            if hasattr(os, "memfd_create"):
+                file = os.fdopen(os.memfd_create("kafkaops"), "w", encoding="utf-8")
+            else:
+                file = tempfile.TemporaryFile("w", encoding="utf-8")
+            made.enter_context(file)
+            file.write(text)
+            file.seek(0)
+            places[key] = f"/dev/fd/{file.fileno()}"
         yield places
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

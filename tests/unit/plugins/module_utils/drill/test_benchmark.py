@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -553,6 +554,32 @@ def test_records_of_the_tools_that_are_not_there_fail_the_run():
     rows = rows_of([1000, 3000, 900])
     assert not benchmark_verdict.good(rows, witness)
     assert benchmark_verdict.good(rows, {**witness, "there": 50000})
+
+
+TOOL = """#!/bin/bash
+[ -d "$LOG_DIR" ] || mkdir -p "$LOG_DIR"
+while [ $# -gt 0 ]; do
+    case $1 in --producer.config|--consumer.config) grep -q 'password="s3cret"' "$2" || exit 3; esac
+    shift
+done
+find "$LOG_DIR" -type f | grep . && exit 4
+cat "$(dirname "$0")/said-$(basename "$0")"
+"""
+
+
+def test_the_tools_get_passwords_that_are_on_no_disk(tmp_path, monkeypatch):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    for name, said in ((perf_tools.PRODUCER, PRODUCED), (perf_tools.CONSUMER, CONSUMED)):
+        (tmp_path / "bin" / name).write_text(TOOL)
+        (tmp_path / "bin" / name).chmod(0o755)
+        (tmp_path / "bin" / f"said-{name}").write_text(said)
+    login = {"sasl.jaas.config": 'Plain required username="u" password="s3cret";'}
+    tools = perf_tools.Tools(str(tmp_path), "", login)
+    found = perf_tools.run_tools(tools, Setup(), "topic", "127.0.0.1:9", 50000, lambda: True)
+    assert found["producer"]["records"] == found["consumer"]["records"] == 50000
+    assert os.listdir(tmp_path / "tmp") == []
 
 
 def test_the_tools_are_those_of_a_broker_that_runs_here(tmp_path):

@@ -88,9 +88,8 @@ def test_secrets_of_the_second_client_leave_no_file(certificate_files, tmp_path,
     connection = Connection(HERE, "SSL", ssl_certificate=certificate, ssl_key=key)
     with kafka_python_settings(connection) as settings:
         assert isinstance(settings["ssl_context"], ssl.SSLContext)
-        (directory,) = tmp_path.iterdir()
-        assert directory.stat().st_mode & 0o077 == 0
-    assert list(tmp_path.iterdir()) == []
+        # a kill at this moment leaves none either
+        assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture
