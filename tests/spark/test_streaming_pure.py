@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the streaming proof makes of rows, and when it raises an alarm; without Spark."""
 
+import argparse
 import json
 import re
+import threading
+from types import SimpleNamespace
 
 import pytest
 from flow.messages.failure import CannotRun
-from flow.watch import alarm, tell, topic
+from flow.watch import alarm, service, tell, topic
 from flow.watch.account import POINTS, Account, Row, added, quantiles, state_of
 from flow.watch.canary import acknowledged_before
 
@@ -153,6 +156,65 @@ def facts(**more):
 )
 def test_alarms(more, expected):
     assert set(alarm.alarms(facts(**more), BOUNDS)) == expected
+
+
+class Query:
+    """A query of Spark that dies 8 s after its start, as one does whose topic has a batch that nobody can read."""
+
+    lastProgress = None
+
+    def __init__(self, time):
+        self._time, self._born = time, time.time()
+
+    @property
+    def isActive(self):
+        return self._time.time() - self._born < 8
+
+    def exception(self):
+        return "org.apache.kafka.common.errors.CorruptRecordException: record is corrupt"
+
+
+class Clock(threading.Event):
+    """Time that passes while somebody waits for this event; it is set when there was enough of it."""
+
+    def __init__(self, seconds):
+        super().__init__()
+        self._now, self._end = NOW, NOW + seconds
+
+    def time(self):
+        return self._now
+
+    monotonic = time
+
+    def wait(self, timeout=None):
+        self._now += timeout
+        if self._now >= self._end:
+            self.set()
+        return self.is_set()
+
+
+def test_who_watches_with_a_query_that_dies_again_and_again_is_blind(monkeypatch, tmp_path):
+    clock = Clock(300)
+    monkeypatch.setattr(service, "time", clock)
+    monkeypatch.setattr(service.join, "start", lambda *_: Query(clock))
+    bounds = {"latency_bound": 30, "silence_bound": 120, "alarm_hold": 3600}
+    places = {"state": str(tmp_path), "output": str(tmp_path), "metrics": ""}
+    given = {**bounds, **places, "bootstrap_servers": "", "within": 60, "every": 5}
+    options = argparse.Namespace(**given)
+    plan = {"topic": "kafkaops-watch", "generation": 1, "cluster_id": "x", "since": NOW}
+    watch = service.Watch(options, None, None, (None, None), plan, clock)
+    # to the canary all is well
+    watch._canary = SimpleNamespace(
+        trouble=None, acknowledged=9, unknown=0, attempt=1, last_acknowledged={0: NOW + 300}
+    )
+    watch._start_query()
+    watch._until(lambda: False)
+    status = json.loads((tmp_path / "status.json").read_text())
+    assert status["restarts"] > 10 and list(status["alarms"]) == [alarm.BLINDNESS]
+    # a batch that is counted ends it
+    watch._take(1, [row(0, 10, 10)])
+    watch._tell()
+    assert json.loads((tmp_path / "status.json").read_text())["alarms"] == {}
 
 
 def test_an_alarm_names_what_it_is_about():

@@ -129,7 +129,7 @@ class Watch:
         self._canary.start()
 
     def _start_query(self) -> None:
-        self._last_counted = time.time()
+        # It has compared nothing yet: one that dies again and again is as blind as one that hangs.
         self._progress_batch = -1
         self._query = join.start(
             self._spark,
