@@ -92,6 +92,8 @@ def carry_out(
         manager = guarded.manager if guarded is not None and stays_away else None
         result.update(changed=True, at_ms=_kill(name, state_dir, manager))
     if state == "forgotten":
+        if _noted(path):
+            _go_on(state_dir)
         remove(path)
     return {**result, "note": _noted(path), "running": recorded(state_dir) is not None}
 
@@ -121,6 +123,7 @@ def keep_guard(
         with exclusive(os.path.join(guarded.config_dir, LOCK), mode=0o640):
             if _token(path) != token or guarded.replaced():
                 return True
+            _go_on(guarded.state_dir)
             if not _runs(guarded):
                 since = None
                 return False
@@ -146,6 +149,14 @@ def _runs(guarded: Guarded) -> bool:
     if not guarded.manager.wants_running(guarded.name):
         guarded.manager.start(guarded.name)
     return recorded(guarded.state_dir) is not None
+
+
+def _go_on(state_dir: str) -> None:
+    """Have a process go on that stands still: whoever was about to kill it, died between SIGSTOP and SIGKILL."""
+    process = recorded(state_dir)
+    if process is not None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGCONT)
 
 
 def _kill(name: str, state_dir: str, manager: Optional[ServiceManager]) -> int:

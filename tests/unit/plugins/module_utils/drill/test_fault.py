@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -172,3 +174,30 @@ def test_who_is_killed_and_shall_stay_away_is_not_started_again(bench):  # noqa:
     carry_out("forgotten", "one", layout.state_dir, "")
     bench.turn(bench.instance.in_effect())
     assert bench.pid not in (None, pid)
+
+
+def state_of(pid):
+    """The letter by which the kernel tells what a process does; T: it stands still."""
+    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+
+
+@pytest.mark.parametrize("by", ["the guard", "the next drill"])
+def test_a_process_that_stands_still_goes_on_when_nobody_kills_it_any_more(bench, by):  # noqa: F811
+    """The module died when it had stopped the process, before its service manager was told."""
+    bench.stage()
+    bench.turn()
+    layout, pid = bench.layout, bench.pid
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: state_of(pid) == "T", 30, "it stands still")
+    note(Path(layout.state_dir))
+    if by == "the guard":
+        what = Guarded(
+            *("one", layout.state_dir, layout.config_dir, bench.service),
+            *(lambda: True, lambda: False, 300),
+        )
+        time = Time()
+        keep_guard(what, "mine", time.clock, time.sleep)
+    else:
+        carry_out("forgotten", "one", layout.state_dir, "")
+    wait_until(lambda: state_of(pid) != "T", 30, "it goes on")
+    assert bench.pid == pid and not os.path.exists(os.path.join(layout.state_dir, NOTE))
