@@ -48,6 +48,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_ther
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
+    LATE_SECONDS,
     failed,
     own_topics,
 )
@@ -74,6 +75,8 @@ QUORUM_LOOK_SECONDS, QUORUM_SECONDS = 0.2, 2.0
 # Lines of the example that writes, too: how often, and what their numbers begin with.
 BESIDE_SECONDS, BESIDE = 0.2, "example-"
 LEFT_SECONDS = 3600.0
+# What was measured has it where topic and groups are still there: why.
+LEFT = "left"
 
 
 @dataclass(frozen=True)
@@ -103,11 +106,24 @@ class Watched:
 def observe(connection: Connection, asked: Watched, alive: Callable[[int], bool]) -> Dict[str, Any]:
     """Watch until the playbook says that it is over, or is gone; returns what was seen.
 
-    `alive(pid)` tells whether a process runs. AdminError where no record flows. The directory goes with a
-    playbook that was killed: otherwise the playbook removes it.
+    `alive(pid)` tells whether a process runs. AdminError where no record flows; the playbook, which waits for
+    records, hears of any error at once. Where topic and groups cannot be removed afterwards, what was seen is
+    returned nevertheless, with the reason as `left` among what was measured. The directory goes with a playbook
+    that was killed: otherwise the playbook removes it.
     """
+    found: List[Seen] = []
     try:
-        return _observed(connection, asked, alive)
+        _watch(connection, asked, alive, found.append)
+    except Exception as error:
+        if isinstance(error, AdminError) and found:
+            # a cluster that the fault has made ill is what shall be judged
+            measured = {**found[0].measured, LEFT: error.message}
+            return replace(found[0], measured=measured).to_dict()
+        with contextlib.suppress(OSError):
+            _write_progress(asked, {"failed": True})
+        raise
+    else:
+        return found[0].to_dict()
     finally:
         if asked.beside and not alive(asked.beside):
             remove_meeting(asked.directory)
@@ -136,11 +152,15 @@ def remove_left_meetings(parent: str, now: float) -> List[str]:
     return removed
 
 
-def _observed(
-    connection: Connection, asked: Watched, alive: Callable[[int], bool]
-) -> Dict[str, Any]:
+def _watch(
+    connection: Connection,
+    asked: Watched,
+    alive: Callable[[int], bool],
+    keep: Callable[[Seen], None],
+) -> None:
     settings = librdkafka_settings(connection)
-    with own_topics(connection, {asked.topic: asked.assignment}, asked.config):
+    topics, late = {asked.topic: asked.assignment}, LATE_SECONDS if asked.changes else 0.0
+    with own_topics(connection, topics, asked.config, late_seconds=late):
         quorum = QuorumWatch(connection) if asked.quorum else None
         watch = Watch(settings, asked.topic, asked.groups[0], quorum.leader if quorum else None)
         readers = [Reader(settings, asked.topic, group) for group in asked.groups]
@@ -186,7 +206,7 @@ def _observed(
             more = {**more, "example": beside.told(readers)}
         if meanwhile is not None:
             more = {**more, "below": meanwhile.told(ticker, watch)}
-        return replace(seen, measured={**seen.measured, **more}).to_dict()
+        keep(replace(seen, measured={**seen.measured, **more}))
 
 
 class Meanwhile:
@@ -361,8 +381,11 @@ def _say(
     }
     if asked.changes:
         told.update(changes.look())
-    text = json_text({"answered": len(ticker.acknowledged), **told})
-    write_atomically(os.path.join(asked.directory, PROGRESS), text, 0o644)
+    _write_progress(asked, {"answered": len(ticker.acknowledged), **told})
+
+
+def _write_progress(asked: Watched, told: Mapping[str, Any]) -> None:
+    write_atomically(os.path.join(asked.directory, PROGRESS), json_text(dict(told)), 0o644)
 
 
 def seen_by(

@@ -37,6 +37,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wa
 
 ANSWER_SECONDS = 30.0
 POLL_SECONDS = 0.5
+# When a controller can make changes again, it makes in this time what it was asked for before.
+LATE_SECONDS = 5.0
 GROUPS_TOPIC = "__consumer_offsets"
 ALREADY = "TOPIC_ALREADY_EXISTS"
 
@@ -84,12 +86,26 @@ class DrillClient(GroupsClient):
             raise failed(f"topic {topic} could not be grown", each.error)
         self._settle(change, "not every broker knows its new partitions in time")
 
-    def remove_topics(self, topics: Optional[Sequence[str]] = None) -> List[str]:
+    def remove_topics(
+        self, topics: Optional[Sequence[str]] = None, late_seconds: float = 0.0
+    ) -> List[str]:
         """Remove these topics of drills with those named after them, or all; returns their names.
 
-        It returns when no broker knows them.
+        It returns when no broker knows them. `late_seconds`: and none has appeared for so long. A topic that was
+        asked for while the controller could make none is made when it can remove others again.
         """
-        there = [name for name in self.fetch_metadata().topics if _ours(name, topics)]
+        removed = self._remove_topics(topics)
+        while late_seconds and wait_until(
+            lambda: self._there(topics), late_seconds, poll_seconds=POLL_SECONDS
+        ):
+            removed += self._remove_topics(topics)
+        return list(dict.fromkeys(removed))
+
+    def _there(self, topics: Optional[Sequence[str]]) -> List[str]:
+        return [name for name in self.fetch_metadata().topics if _ours(name, topics)]
+
+    def _remove_topics(self, topics: Optional[Sequence[str]]) -> List[str]:
+        there = self._there(topics)
         changes = [Change(DELETE, name) for name in there]
         for each in self.apply(changes, self._deadline()) if changes else ():
             if not each.moot:
@@ -121,9 +137,9 @@ class DrillClient(GroupsClient):
             raise failed(f"groups {', '.join(left())}", "they could not be removed")
         return list(gone)
 
-    def clean(self, topics: Optional[Sequence[str]] = None) -> List[str]:
+    def clean(self, topics: Optional[Sequence[str]] = None, late_seconds: float = 0.0) -> List[str]:
         """Remove drills' topics and groups: these topics with their groups, or all; returns their names."""
-        return [*self.remove_topics(topics), *self.remove_groups(topics)]
+        return [*self.remove_topics(topics, late_seconds), *self.remove_groups(topics)]
 
     def coordinators(self, make: bool) -> Dict[int, Optional[int]]:
         """For each partition of the internal topic of groups the broker that leads it; empty if it is absent.
@@ -196,10 +212,12 @@ def own_topics(
     topics: Mapping[str, Sequence[Sequence[int]]],
     config: Mapping[str, str],
     keep: bool = False,
+    late_seconds: float = 0.0,
 ) -> Iterator[DrillClient]:
     """Topics of a drill while the context is open; they and their groups are removed at the end.
 
-    `keep`: they stay where the context ends well, for somebody who reads them.
+    `keep`: they stay where the context ends well, for somebody who reads them. `late_seconds`: as of
+    `remove_topics`. What ends the context is what is raised, also where nothing can be removed then.
     """
     client = drill_client(connection)
     try:
@@ -207,7 +225,8 @@ def own_topics(
             client.make(topic, assignment, config)
         yield client
     except BaseException:
-        client.clean(list(topics))
+        with contextlib.suppress(AdminError):
+            client.clean(list(topics), late_seconds)
         raise
     if not keep:
-        client.clean(list(topics))
+        client.clean(list(topics), late_seconds)

@@ -11,23 +11,28 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Callable, Iterator
+import time
+from typing import Any, Callable, Iterator
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import in_background
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 LOOK_SECONDS = 1.0
+# A cluster that takes no changes is tried so long, and so often.
+TRY_SECONDS, TRY_AGAIN_SECONDS = 900.0, 2.0
 DONE, KEPT = b"d", b"k"
 
 
 @contextlib.contextmanager
 def removed_by_another(
     remove: Callable[[], None], kept: bool, playbook_is_there: Callable[[], bool]
-) -> Iterator[None]:
-    """While the context is open, have a process beside this one that calls `remove` if this one dies.
+) -> Iterator[Callable[[], None]]:
+    """While the context is open, have a process beside this one that calls `remove` unless it ends well.
 
-    To be entered before there is any client: their threads do not survive a fork. `kept`: what was made
-    outlives the context; it is removed when the playbook has ended, too.
+    Yields what says that something is left although it ends well. A drill that fails removes what it can; what
+    kept it from its work may keep it from that, too. To be entered before there is any client: their threads do
+    not survive a fork. `kept`: what was made outlives the context; it is removed when the playbook has ended, too.
     """
     reading, writing = os.pipe()
 
@@ -42,12 +47,41 @@ def removed_by_another(
 
     in_background(listen)
     os.close(reading)
+    left = []
     try:
-        yield
-        os.write(writing, KEPT if kept else DONE)
-    except Exception:
-        # a drill that fails has removed it itself
-        os.write(writing, DONE)
-        raise
+        yield lambda: left.append(True)
+        if not left:
+            os.write(writing, KEPT if kept else DONE)
     finally:
         os.close(writing)
+
+
+def removed_in_the_end(
+    topics: Callable[[], Any],
+    groups: Callable[[], Any],
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> bool:
+    """Remove topics, then groups, as soon as the cluster lets it be done; whether it has.
+
+    What was removed is not removed again: another run may begin in a cluster that takes changes, and has the
+    same names. So groups that cannot be removed because they have members are left to it, too.
+    """
+
+    def tried(work: Callable[[], Any], left_by_others: Callable[[AdminError], bool]) -> str:
+        try:
+            work()
+        except AdminError as error:
+            return STAYS if left_by_others(error) else ""
+        return GONE
+
+    def until(work: Callable[[], Any], left_by_others: Callable[[AdminError], bool]) -> bool:
+        last = wait_until(
+            lambda: tried(work, left_by_others), TRY_SECONDS, clock, sleep, TRY_AGAIN_SECONDS
+        )
+        return last == GONE
+
+    return until(topics, lambda _error: False) and until(groups, lambda error: error.reachable)
+
+
+GONE, STAYS = "gone", "stays"

@@ -8,10 +8,9 @@ Private to this collection.
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
 import time
-from typing import Any, ContextManager, Dict, Mapping
+from typing import Any, Callable, ContextManager, Dict, Mapping
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
@@ -26,6 +25,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_memb
     hand_over,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_observe import (
+    LEFT,
     Watched,
     observe,
     remove_left_meetings,
@@ -38,6 +38,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_recr
     recreate,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
+    LATE_SECONDS,
     drill_client,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_transactions import (
@@ -45,6 +46,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_tran
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.left_behind import (
     removed_by_another,
+    removed_in_the_end,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import refusal
@@ -126,17 +128,25 @@ def play_part(
         return {"removed": removed, "changed": bool(removed)}
     if params["part"] == "coordinators":
         return {"coordinators": drill_client(connection).coordinators(make=not check)}
-    with _guarded(connection, params):
-        return {"seen": _seen(connection, params)}
+    with _guarded(connection, params) as something_is_left:
+        seen = _seen(connection, params)
+        if LEFT in (seen.get("measured") or {}):
+            something_is_left()
+        return {"seen": seen}
 
 
-def _guarded(connection: Connection, params: Mapping[str, Any]) -> ContextManager[None]:
-    """Topic and groups go, too, where this process is killed."""
+def _guarded(
+    connection: Connection, params: Mapping[str, Any]
+) -> ContextManager[Callable[[], None]]:
+    """Topic and groups go, too, where this process is killed, or fails."""
+    topics = [params["topic"]]
 
     def remove() -> None:
-        # nobody would hear of it; the next drill removes what is left
-        with contextlib.suppress(AdminError):
-            drill_client(connection).clean([params["topic"]])
+        # nobody would hear of an error; the next drill removes what is left
+        removed_in_the_end(
+            lambda: drill_client(connection).remove_topics(topics, LATE_SECONDS),
+            lambda: drill_client(connection).remove_groups(topics),
+        )
 
     beside = params["beside"]
     ticks = start_ticks(beside) if beside else None

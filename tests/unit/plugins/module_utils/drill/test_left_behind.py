@@ -9,11 +9,23 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 
 import pytest
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
+    drill_client,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.left_behind import (
+    removed_in_the_end,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from tests.support import collection_finder
 from tests.support.outside import wait_until
+from tests.support.still_time import Time
+from tests.support.wire_broker import WireBroker
 
 CHECKOUT = os.path.dirname(os.path.dirname(collection_finder.__file__)).rpartition("/")[0]
 DRILL = textwrap.dedent("""
@@ -25,12 +37,14 @@ DRILL = textwrap.dedent("""
     removed, playbook, end, kept = sys.argv[1:]
     def remove():
         open(removed, "w").close()
-    with removed_by_another(remove, kept == "kept", lambda: os.path.exists(playbook)):
+    with removed_by_another(remove, kept == "kept", lambda: os.path.exists(playbook)) as left:
         print("made", flush=True)
         if end == "killed":
             time.sleep(600)
         if end == "failed":
             raise ValueError
+        if end == "left":
+            left()
     """)
 
 
@@ -72,11 +86,77 @@ def test_what_a_killed_drill_has_made_is_removed(tmp_path):
     wait_until(lambda: not watchers(tmp_path), 30, "nobody watches any more")
 
 
-@pytest.mark.parametrize("end", ["good", "failed"])
-def test_a_drill_that_has_ended_itself_leaves_nobody(tmp_path, end):
-    removed, _playbook = drill(tmp_path, end)
+def test_a_drill_that_has_ended_well_leaves_nobody(tmp_path):
+    removed, _playbook = drill(tmp_path, "good")
     wait_until(lambda: not watchers(tmp_path), 30, "nobody watches any more")
     assert not removed.exists()
+
+
+@pytest.mark.parametrize("end", ["failed", "left"])
+def test_what_a_drill_could_not_remove_itself_is_removed(tmp_path, end):
+    removed, _playbook = drill(tmp_path, end)
+    wait_until(removed.exists, 30, "it is removed")
+    wait_until(lambda: not watchers(tmp_path), 30, "nobody watches any more")
+
+
+NO_ANSWER = {"reachable": False}
+
+
+def removing(*results):
+    """A removal with these results, one after the other: the details of an error, or None for success."""
+    left = list(results)
+
+    def remove():
+        details = left.pop(0)
+        if details is not None:
+            raise AdminError(Problem("drill.failed", "topic x: timed out", "wait"), **details)
+
+    return remove, left
+
+
+@pytest.mark.parametrize(
+    "topics, groups, gone",
+    [
+        ([None], [None], True),
+        # no quorum: the controller answers, and changes nothing
+        ([{}, NO_ANSWER, {}, None], [None], True),
+        ([{}, None], [NO_ANSWER, None], True),
+        # somebody reads with them again, who has begun since
+        ([None], [{}], False),
+    ],
+)
+def test_what_cannot_be_removed_yet_is_tried_again(topics, groups, gone):
+    (of_topics, topics_left), (of_groups, groups_left) = removing(*topics), removing(*groups)
+    time = Time()
+    assert removed_in_the_end(of_topics, of_groups, time.clock, time.sleep) is gone
+    assert topics_left == groups_left == []
+
+
+def test_it_is_tried_for_a_quarter_of_an_hour():
+    time, (of_topics, left) = Time(), removing(*[{}] * 1000)
+    assert not removed_in_the_end(of_topics, lambda: None, time.clock, time.sleep)
+    assert left and 900 <= time.now < 930
+
+
+class Late(WireBroker):
+    """A broker that makes a topic a second after it has removed others: it was asked for before."""
+
+    def _DeleteTopics(self, asked):
+        if "kafkaops-drill-x" in self.topics:
+            late = lambda: self.topics.update({"kafkaops-drill-x-2": [1, {}]})  # noqa: E731
+            threading.Timer(1, late).start()
+        return super()._DeleteTopics(asked)
+
+
+@pytest.mark.parametrize("seconds, left", [(0.0, ["kafkaops-drill-x-2"]), (2.0, [])])
+def test_a_topic_that_is_made_late_is_removed_too(seconds, left):
+    with Late() as broker:
+        broker.topics.update({"kafkaops-drill-x": [1, {}], "mine": [1, {}]})
+        host, _colon, port = broker.address.partition(":")
+        client = drill_client(Connection(((host, int(port)),), timeout=5))
+        client.remove_topics(["kafkaops-drill-x"], seconds)
+        wait_until(lambda: broker.requests["DeleteTopics"] > 1 or left, 10, "it is removed")
+        wait_until(lambda: sorted(broker.topics) == [*left, "mine"], 10, "all is as it was")
 
 
 def test_what_is_kept_for_the_judge_goes_with_the_playbook(tmp_path):

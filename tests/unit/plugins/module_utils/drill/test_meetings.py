@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import os
+import re
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_observe import (
     LEFT_SECONDS,
+    PROGRESS,
     Watched,
     observe,
     remove_left_meetings,
@@ -34,6 +37,19 @@ def test_an_observer_removes_it_when_its_playbook_is_gone(tmp_path, name, alive,
     with pytest.raises(AdminError):
         observe(nowhere, asked, lambda pid: alive)
     assert place.exists() is (there or name == "mine")
+
+
+def test_a_playbook_that_waits_for_records_hears_at_once_that_none_will_come(tmp_path):
+    nowhere = Connection((("127.0.0.1", 1),), timeout=0.2)
+    asked = Watched("kafkaops-drill-t", [[1]], {}, [], str(tmp_path))
+    with pytest.raises(AdminError):
+        observe(nowhere, asked, lambda pid: True)
+    text = (tmp_path / PROGRESS).read_text()
+    # the very words that roles/kafka/tasks/drill_watch.yml looks for
+    tasks = Path(__file__).resolve().parents[5] / "roles/kafka/tasks/drill_watch.yml"
+    (looked_for,) = re.findall(r"search_regex: '(.*)'", tasks.read_text())
+    found = re.search(looked_for, text)
+    assert found and found["state"] == "failed"
 
 
 def test_the_next_drill_removes_those_that_nobody_writes_to(tmp_path):
