@@ -98,13 +98,14 @@ def drill_row(
     fault_ms: int = 0,
     proof: Optional[Mapping[str, Any]] = None,
     error: str = "",
+    amiss: Sequence[str] = (),
 ) -> Dict[str, Any]:
     """Return the row of a drill's table; see the documentation."""
     if "brokers" not in plan:
         return not_begun(drill_of(plan["name"]), error or plan["problem"]).to_dict()
     play = _cast(plan)
     what = Seen.from_dict(seen) if seen else None
-    row = judged(play, plan["host"], what, int(fault_ms or 0), proof, error)
+    row = judged(play, plan["host"], what, int(fault_ms or 0), proof, error, amiss)
     return {**row.to_dict(), "fault": fault_of(row, what)}
 
 

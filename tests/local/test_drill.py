@@ -7,12 +7,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import NewTopic
 
 from tests.local.drilling import drilled, kept
 from tests.local.support import LocalCluster
@@ -140,6 +142,101 @@ def test_drills_that_are_killed_at_random_moments_leave_the_cluster_as_it_was(cl
             process.wait(60)
         comes_back(cluster)
     wait_until(lambda: topics_of_users(cluster) == topics, 300, "the judge's topics are gone, too")
+
+
+def who_loads(cluster):
+    """Command lines of the judges, and of the observers, that run for drills of this cluster."""
+    home, found = os.fsencode(f"KAFKAOPS_HOME={cluster.home}"), []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (place / "cmdline").read_bytes()
+            ours = home in (place / "environ").read_bytes().split(b"\0")
+            if ours and (b"AnsiballZ_kafka_drill" in words or b"job.py" in words):
+                found.append(words.replace(b"\0", b" ").decode(errors="replace"))
+    return found
+
+
+@pytest.mark.soak
+def test_a_drill_that_is_refused_under_its_load_ends_it_before_the_next_one(cluster):
+    """Somebody makes a topic with one replica when the load has begun: the gate lets the broker not go."""
+    before, topic = len(kept(cluster)), "somebodys-with-one-replica"
+    names = "leader_stopped,coordinator_lost,broadcast"
+    with cluster.playing("drill.yml", "-e", f"drill={names}") as (process, log):
+
+        def until(condition, what):
+            wait_until(lambda: condition() or process.poll() is not None, 240, what)
+            assert process.poll() is None, log.read_text()[-5000:]
+
+        def loads():
+            found = "".join(who_loads(cluster))
+            return "job.py" in found and "AnsiballZ_kafka_drill" in found
+
+        def rows():
+            return kept(cluster)[-1]["drills"] if len(kept(cluster)) > before else []
+
+        until(loads, "judge and observer have begun")
+        future = cluster.admin().create_topics([NewTopic(topic, 3, 1)])[topic]
+        future.result(30)
+        try:
+            for count in (1, 2):
+                until(lambda count=count: len(rows()) == count, f"{count} rows are kept")
+                # as soon as the row is there: the next drill begins
+                assert "job.py" not in "".join(who_loads(cluster)), "the judge has ended"
+                assert "async_wrapper" not in "".join(who_loads(cluster)), "the observer has ended"
+            process.wait(240)
+            text = log.read_text()
+        finally:
+            cluster.admin().delete_topics([topic])[topic].result(30)
+    found = {row["case"]: row for row in kept(cluster)[-1]["drills"]}
+    assert process.returncode == 2 and "VERDICT" in text and kept(cluster)[-1]["over"]
+    for name in ("leader_stopped", "coordinator_lost"):
+        assert found[name]["verdict"] == "open" and found[name]["done"] == "nothing"
+        assert "gate.cannot_pass" in found[name]["open"][0] and topic in found[name]["open"][0]
+    # the second was refused before any load
+    assert not found["coordinator_lost"]["seen"]
+    assert found["broadcast"]["verdict"] == "as expected"
+    wait_until(lambda: leftovers(cluster) == [], 60, "topics and groups are gone")
+
+
+@pytest.fixture(name="mended")
+def _mended(next_offset):
+    """A cluster of its own, in which a broker is made ill."""
+    with LocalCluster(next_offset()) as running:
+        running.deploy()
+        yield running
+
+
+@pytest.mark.soak
+def test_a_broker_that_does_not_come_back_is_a_row_of_the_table(mended):
+    """Somebody has broken its data directory while it was away; it may be the cluster's first host."""
+    patience = ("-e", "kafka_wait_timeout_seconds=60", "-e", "kafka_drill_patience_seconds=10")
+    names, hurt = ["leader_stopped", "broadcast"], []
+    with mended.playing("drill.yml", "-e", f"drill={','.join(names)}", *patience) as (run, log):
+
+        def away():
+            hurt[:] = [each for each, process in mended.processes().items() if process is None]
+            return hurt or run.poll() is not None
+
+        wait_until(away, 240, "a broker is away")
+        assert run.poll() is None, log.read_text()[-5000:]
+        (place,) = (mended.instance(hurt[0]) / "data").rglob("meta.properties")
+        whole = place.read_text()
+        place.write_text(re.sub(r"(broker|node)\.id=\d+", r"\1.id=99", whole))
+        try:
+            run.wait(600)
+            text = log.read_text()
+        finally:
+            place.write_text(whole)
+    newest = kept(mended)[-1]
+    assert run.returncode == 2 and newest["over"], text[-5000:]
+    assert [row["case"] for row in newest["drills"]] == names and "VERDICT" in text
+    stopped, broadcast = newest["drills"]
+    assert stopped["verdict"] == "NOT as expected" and stopped["seen"]["acknowledged"]
+    assert any(f"not as before: {hurt[0]}: " in each for each in stopped["wrong"]), stopped["wrong"]
+    assert broadcast["verdict"] == "open" and "drill.not_whole" in broadcast["open"][0]
+    assert who_loads(mended) == []
+    comes_back(mended)
+    drilled(mended, "broadcast")
 
 
 @pytest.mark.soak

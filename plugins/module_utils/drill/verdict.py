@@ -92,16 +92,21 @@ def judged(
     fault_ms: int = 0,
     proof: Optional[Mapping[str, Any]] = None,
     error: str = "",
+    amiss: Sequence[str] = (),
 ) -> Row:
     """The row of a drill. `seen` is None where nothing was; `proof`: verdict.json of the PySpark judge.
 
-    `error`: what ended the drill before its time.
+    `fault_ms`: when a broker was hit, 0: none was. `error`: what ended the drill before its time. `amiss`: what
+    the playbook itself has found that is not as expected, such as a broker that is not back.
     """
     drill = chosen.drill
-    done = _done(chosen, host)
-    if seen is None:
+    untouched = drill.hits_broker and not fault_ms
+    done = "nothing" if untouched else _done(chosen, host)
+    if seen is None or untouched:
         why = error or "the drill did not come to its end"
-        return Row(drill.name, drill.row, done, drill.expected, "nothing", None, (), (why,))
+        return Row(
+            drill.name, drill.row, done, drill.expected, "nothing", None, tuple(amiss), (why,)
+        )
     went = course(seen.moments, chosen.assignment[0], fault_ms)
     wrong = [
         *_records(chosen, seen),
@@ -109,8 +114,11 @@ def judged(
         *_coordinators(chosen, seen, fault_ms),
         *expectations.broken(drill.fault, seen, len(chosen.servers), bool(error)),
         *_pause(chosen, seen, fault_ms),
+        *amiss,
     ]
     unclear = [error] if error else []
+    if seen.measured.get("left"):
+        unclear.append(f"its topic and groups are removed later: {seen.measured['left']}")
     if drill.proven or drill.inspected:
         verdict = (proof or {}).get("verdict")
         summary = str((proof or {}).get("summary") or "")

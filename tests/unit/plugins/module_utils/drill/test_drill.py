@@ -837,6 +837,42 @@ def test_what_did_not_come_to_its_end_is_never_as_expected(name):
     assert row.verdict == OPEN and row.open == ("the host was gone",)
 
 
+def test_a_drill_that_leaves_something_is_not_as_expected():
+    play, seen = good("below_min_isr")
+    row = judged(play, "kafka-1", numbers(left="nobody answers")(seen), 100)
+    assert row.verdict == OPEN and "removed later: nobody answers" in row.open[0]
+
+
+@pytest.mark.parametrize("name", BROKER)
+def test_a_broker_that_was_not_hit_is_not_judged_by_what_was_seen_meanwhile(name):
+    play, seen = good(name)
+    row = judged(play, "kafka-1", without(seen, 0), 0, PASSED, "the gate has refused it")
+    assert (row.verdict, row.wrong) == (OPEN, ()) and row.open == ("the gate has refused it",)
+    assert (row.done, row.observed, row.pause_ms) == ("nothing", "nothing", None)
+
+
+@pytest.mark.parametrize("name", BROKER)
+def test_a_broker_that_is_not_back_is_not_as_expected(name):
+    play, seen = good(name)
+    amiss = ["the cluster is not as before: kafka-1: it did not start"]
+    # also where nothing else was seen, and where all that was seen is good
+    for told, error in ((None, "it could not be watched"), (seen, "")):
+        row = judged(play, "kafka-1", told, 100, PASSED, error, amiss)
+        assert row.verdict == NOT_EXPECTED and row.wrong == tuple(amiss)
+        assert row.done != "nothing" and row.open == ((error,) if error else ())
+    plan = drill_plan("leader_stopped", {"brokers": [{"id": 1}, {"id": 2}], "controller": 1}, {})
+    assert drill_row(plan, None, 100, {}, "x", amiss)["wrong"] == amiss
+
+
+def test_a_leader_without_a_successor_is_told_with_its_pause():
+    play, seen = good("leader_stopped")
+    nobody = moments((0, 1, {1, 2, 3}, 3), (200, None, {1, 2, 3}, 3), (300_000, 1, {1, 2, 3}, 3))
+    seen = replace(seen, moments=nobody, pause_ms=299_000)
+    row = judged(play, "kafka-1", seen, 100, PASSED, "", ["the others did not go on without it"])
+    assert row.verdict == NOT_EXPECTED and row.pause_ms == 299_000
+    assert "nobody else has led" in row.wrong and "did not go on" in " ".join(row.wrong)
+
+
 def test_the_table():
     rows = []
     for name in ("leader_killed", "consumer_closed"):
