@@ -11,6 +11,8 @@ What matters here:
   processes some records again, which `process` has to bear; none is left out.
 * Before partitions go to another member of the group, what was processed is committed, so that it begins behind it.
 * Members hand partitions over one by one (cooperative-sticky): the others go on reading meanwhile.
+* A commit that fails since the broker that coordinates the group has died is no reason to end: another broker
+  coordinates soon, and the next commit has all that was processed.
 * At SIGTERM and SIGINT it commits, and leaves the group: the others take over at once, not after session.timeout.ms.
 """
 
@@ -27,6 +29,28 @@ from pathlib import Path
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
 COMMIT_SECONDS = 1.0
+# How long it tries to commit before it leaves.
+LAST_SECONDS = 15.0
+# Of a commit. Nothing new, or the partitions are another member's by now, which processes these records again.
+SETTLED = (
+    KafkaError._NO_OFFSET,
+    KafkaError.REBALANCE_IN_PROGRESS,
+    KafkaError.ILLEGAL_GENERATION,
+    KafkaError.UNKNOWN_MEMBER_ID,
+    KafkaError._ASSIGNMENT_LOST,
+)
+# The group's coordinator has died, or another one has not yet read its offsets.
+PASSING = (
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TRANSPORT,
+    KafkaError._TIMED_OUT,
+    KafkaError._WAIT_COORD,
+)
 CAREFUL = {
     # only what store_offsets has been told is committed, and only by commit()
     "enable.auto.commit": False,
@@ -45,16 +69,25 @@ def process(message: Message) -> None:
     print(f"{message.partition()}\t{message.offset()}\t{key}\t{value}", flush=True)
 
 
-def commit(consumer: Consumer) -> None:
-    """Commit what was processed, and wait for the answer."""
+def commit(consumer: Consumer) -> bool:
+    """Commit what was processed, and wait for the answer; False where it has to be tried again later."""
     try:
         consumer.commit(asynchronous=False)
     except KafkaException as error:
-        # Nothing new, or the partitions are another member's by now, which processes these records again.
-        passing = (KafkaError._NO_OFFSET, KafkaError.REBALANCE_IN_PROGRESS)
-        lost = (KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID)
-        if error.args[0].code() not in (*passing, *lost):
+        code = error.args[0].code()
+        if code in PASSING:
+            print(f"not committed yet: {error.args[0].str()}", file=sys.stderr)
+            return False
+        if code not in SETTLED:
             raise
+    return True
+
+
+def commit_at_last(consumer: Consumer, seconds: float = LAST_SECONDS) -> None:
+    """Commit before it leaves; what it cannot, the next member processes again."""
+    deadline = time.monotonic() + seconds
+    while not commit(consumer) and time.monotonic() < deadline:
+        time.sleep(0.5)
 
 
 def run(consumer: Consumer, stopped: threading.Event) -> int:
@@ -95,7 +128,7 @@ def main() -> int:
     consumer.subscribe([arguments.topic], on_revoke=lambda one, _partitions: commit(one))
     try:
         count = run(consumer, stopped)
-        commit(consumer)
+        commit_at_last(consumer)
     finally:
         consumer.close()
     print(f"{count} records processed", file=sys.stderr)

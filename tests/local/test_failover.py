@@ -9,17 +9,25 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import time
 
 import pytest
+from confluent_kafka.admin import NewTopic
 from kazoo.security import READ_ACL_UNSAFE, make_acl
 
 from tests.local.support import CHECKOUT, start_ticks
 from tests.local.watching import registered_at, zookeeper, zookeeper_port
-from tests.support import verdict_schema
+from tests.support import collection_finder, verdict_schema
 from tests.support.outside import wait_until
 from tests.support.traffic import Traffic
 from tests.support.watching import cluster_is_whole
+
+collection_finder.install()
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.cast import (  # noqa: E402
+    partition_of,
+)
 
 FILE = CHECKOUT / "roles" / "kafka" / "files" / "registration.py"
 spec = importlib.util.spec_from_file_location("registration", FILE)
@@ -61,6 +69,66 @@ def test_a_killed_broker_pauses_nobody_for_a_session(cluster, victim):
     assert traffic.longest_pause < SESSION_SECONDS / 2, "the session timeout decided"
     console = (cluster.instance(name) / "logs" / "console.log").read_text()
     assert "released /brokers/ids/%d" % number in console
+
+
+@pytest.mark.soak
+def test_the_example_that_reads_goes_on_when_its_coordinator_dies(cluster, tmp_path):
+    """examples/consumer.py commits each second; three times the broker dies that takes its commits."""
+    topic, group = "read-by-the-example", "kafkaops-example"
+    whole(cluster)
+    cluster.admin().create_topics([NewTopic(topic, 3, 3)])[topic].result(30)
+    settings, output = tmp_path / "librdkafka.json", tmp_path / "read"
+    settings.write_text(json.dumps(cluster.client()))
+    program = [cluster.python, cluster.checkout / "examples/consumer.py", settings, topic, group]
+    with Traffic(cluster, topic) as traffic, output.open("w") as stream:
+        reading = subprocess.Popen(
+            list(map(str, program)), stdout=stream, stderr=subprocess.PIPE, text=True
+        )
+        try:
+            wait_until(lambda: output.read_text().count("\n") > 200, 60, "records come")
+            for _each in range(3):
+                killed_by_coordinating(cluster, group)
+                enough = output.read_text().count("\n") + 1000
+                wait_until(
+                    lambda enough=enough: output.read_text().count("\n") > enough
+                    or reading.poll() is not None,
+                    60,
+                    "it reads on",
+                )
+                assert reading.poll() is None, reading.stderr.read()
+        finally:
+            reading.send_signal(signal.SIGTERM)
+            _out, said = reading.communicate(timeout=60)
+        assert reading.returncode == 0 and "records processed" in said, said
+        print(said)
+    # with what was written after it had left
+    with output.open("a") as stream:
+        again = subprocess.Popen(list(map(str, program)), stdout=stream, stderr=subprocess.PIPE)
+        try:
+            wait_until(
+                lambda: traffic.acknowledged <= values_of(output), 60, "all that was acknowledged"
+            )
+        finally:
+            again.terminate()
+            again.communicate(timeout=60)
+    cluster.admin().delete_topics([topic])[topic].result(30)
+
+
+def killed_by_coordinating(cluster, group):
+    """Kill the broker that has the offsets of a group; returns when it is back and all replicas are in sync."""
+    parts, killed_at = cluster.partitions("__consumer_offsets"), time.time()
+    number = parts[partition_of(group, len(parts))][0]
+    name = cluster.name_of(number)
+    os.kill(cluster.process(name).pid, signal.SIGKILL)
+    wait_until(
+        lambda: registered_at(cluster).get(number, 0) > killed_at, 120, f"{name} is registered"
+    )
+    whole(cluster)
+
+
+def values_of(output):
+    """The values that examples/consumer.py has printed; the last line may not be whole."""
+    return {line.split("\t")[3] for line in output.read_text().split("\n")[:-1]}
 
 
 @pytest.mark.smoke
