@@ -69,6 +69,19 @@ options:
     description: After so many seconds the instance is started again, although the run seems to be there.
     type: int
     default: 300
+  clock:
+    description:
+      - What this host's and another one's clock have said, in ms since 1970, to be compared with what this host's says now.
+    type: dict
+    suboptions:
+      before_ms:
+        description: This host's, before the other one was asked.
+        type: int
+        required: true
+      there_ms:
+        description: The other one's.
+        type: int
+        required: true
 attributes:
   check_mode:
     description: Does nothing but look.
@@ -97,6 +110,16 @@ running:
   description: Whether the instance's process runs.
   returned: always
   type: bool
+now_ms:
+  description: What the host's clock says at the end, in ms since 1970.
+  returned: always
+  type: int
+  sample: 1763884800120
+ahead_ms:
+  description: By how many ms the other host's clock is ahead of this one's, negative if it is behind; V(0) if it may be right.
+  returned: with O(clock)
+  type: int
+  sample: 60250
 at_ms:
   description: When the process was killed, by the host's clock, in ms since 1970.
   returned: with O(state=killed)
@@ -112,6 +135,9 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.fault import (
     Guarded,
     carry_out,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
+    clock_ahead_ms,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.managers import MANAGERS
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
@@ -185,6 +211,13 @@ def main() -> None:
             },
             "away_seconds": {"type": "int", "default": 300},
             "stays_away": {"type": "bool", "default": False},
+            "clock": {
+                "type": "dict",
+                "options": {
+                    "before_ms": {"type": "int", "required": True},
+                    "there_ms": {"type": "int", "required": True},
+                },
+            },
         },
         required_if=[
             ("manager", "supervisor", ("supervisor_dir", "config_dir")),
@@ -209,6 +242,9 @@ def main() -> None:
         module.fail_json(msg=str(error))
     except OSError as error:
         module.fail_json(msg=f"{params['name']}: the drill's note: {error}")
+    clock = params["clock"]
+    if clock:
+        result["ahead_ms"] = clock_ahead_ms(clock["before_ms"], clock["there_ms"], result["now_ms"])
     module.exit_json(**result)
 
 

@@ -95,7 +95,17 @@ def carry_out(
         if _noted(path):
             _go_on(state_dir)
         remove(path)
-    return {**result, "note": _noted(path), "running": recorded(state_dir) is not None}
+    return {
+        **result,
+        "note": _noted(path),
+        "running": recorded(state_dir) is not None,
+        "now_ms": _now_ms(),
+    }
+
+
+def _now_ms() -> int:
+    """Milliseconds since 1970, by the clock of this host."""
+    return int(time.time() * 1000)
 
 
 def keep_guard(
@@ -167,7 +177,7 @@ def _kill(name: str, state_dir: str, manager: Optional[ServiceManager]) -> int:
             "drill.no_process", f"drill={name}", f"{name} does not run", "run playbooks/start.yml"
         )
     ticks = start_ticks(process.pid)
-    at_ms = int(time.time() * 1000)
+    at_ms = _now_ms()
     try:
         if manager is not None:
             # what is stopped so cannot end in order, whatever its manager sends first

@@ -362,6 +362,17 @@ def _by_number(record: str) -> Tuple[int, str]:
     return (int(record), "") if record.isdigit() else (0, record)
 
 
+def clock_ahead_ms(before_ms: int, there_ms: int, after_ms: int) -> int:
+    """By how much another host's clock is ahead of ours, in ms; negative: behind.
+
+    It said `there_ms` when ours had said `before_ms` and had not yet said `after_ms`. 0 where it may be right;
+    else the middle of what is possible, which is wrong by half of the time between at most.
+    """
+    if before_ms <= there_ms <= after_ms:
+        return 0
+    return there_ms - (before_ms + after_ms) // 2
+
+
 # ---------------------------------------------------------------- what follows from moments
 
 

@@ -34,6 +34,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed im
     Moment,
     Seen,
     below_min_isr,
+    clock_ahead_ms,
     course,
     group_seen,
     growth,
@@ -468,6 +469,14 @@ def test_what_goes_on_below_min_isr(acknowledged, refused, unknown, came, told):
     seen = moments((0, 1, {1, 2}, 3), (200, 1, {1}, 3), (600, 1, {1, 2}, 3))
     found = below_min_isr(acknowledged, refused, unknown, list(came.items()), seen, {1, 2})
     assert tuple(found[name] for name in ("there", "read", "again", "unknown")) == told
+
+
+@pytest.mark.parametrize(
+    "there, ahead",
+    [(1000, 0), (1400, 0), (2000, 0), (61_500, 60_000), (500, -1000), (2001, 501), (999, -501)],
+)
+def test_a_clock_is_corrected_only_where_it_cannot_be_right(there, ahead):
+    assert clock_ahead_ms(1000, there, 2000) == ahead
 
 
 def test_how_it_went():
