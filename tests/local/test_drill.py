@@ -164,7 +164,7 @@ def test_a_drill_that_is_refused_under_its_load_ends_it_before_the_next_one(clus
     with cluster.playing("drill.yml", "-e", f"drill={names}") as (process, log):
 
         def until(condition, what):
-            wait_until(lambda: condition() or process.poll() is not None, 240, what)
+            wait_until(lambda: condition() or process.poll() is not None, 400, what)
             assert process.poll() is None, log.read_text()[-5000:]
 
         def loads():
@@ -175,18 +175,18 @@ def test_a_drill_that_is_refused_under_its_load_ends_it_before_the_next_one(clus
             return kept(cluster)[-1]["drills"] if len(kept(cluster)) > before else []
 
         until(loads, "judge and observer have begun")
-        future = cluster.admin().create_topics([NewTopic(topic, 3, 1)])[topic]
-        future.result(30)
+        admin = cluster.admin()
+        admin.create_topics([NewTopic(topic, 3, 1)])[topic].result(30)
         try:
             for count in (1, 2):
                 until(lambda count=count: len(rows()) == count, f"{count} rows are kept")
                 # as soon as the row is there: the next drill begins
                 assert "job.py" not in "".join(who_loads(cluster)), "the judge has ended"
                 assert "async_wrapper" not in "".join(who_loads(cluster)), "the observer has ended"
-            process.wait(240)
+            process.wait(400)
             text = log.read_text()
         finally:
-            cluster.admin().delete_topics([topic])[topic].result(30)
+            admin.delete_topics([topic])[topic].result(30)
     found = {row["case"]: row for row in kept(cluster)[-1]["drills"]}
     assert process.returncode == 2 and "VERDICT" in text and kept(cluster)[-1]["over"]
     for name in ("leader_stopped", "coordinator_lost"):
@@ -217,7 +217,7 @@ def test_a_broker_that_does_not_come_back_is_a_row_of_the_table(mended):
             hurt[:] = [each for each, process in mended.processes().items() if process is None]
             return hurt or run.poll() is not None
 
-        wait_until(away, 240, "a broker is away")
+        wait_until(away, 400, "a broker is away")
         assert run.poll() is None, log.read_text()[-5000:]
         (place,) = (mended.instance(hurt[0]) / "data").rglob("meta.properties")
         whole = place.read_text()

@@ -76,7 +76,8 @@ def test_the_example_that_reads_goes_on_when_its_coordinator_dies(cluster, tmp_p
     """examples/consumer.py commits each second; three times the broker dies that takes its commits."""
     topic, group = "read-by-the-example", "kafkaops-example"
     whole(cluster)
-    cluster.admin().create_topics([NewTopic(topic, 3, 3)])[topic].result(30)
+    admin = cluster.admin()
+    admin.create_topics([NewTopic(topic, 3, 3)])[topic].result(30)
     settings, output = tmp_path / "librdkafka.json", tmp_path / "read"
     settings.write_text(json.dumps(cluster.client()))
     program = [cluster.python, cluster.checkout / "examples/consumer.py", settings, topic, group]
@@ -111,7 +112,7 @@ def test_the_example_that_reads_goes_on_when_its_coordinator_dies(cluster, tmp_p
         finally:
             again.terminate()
             again.communicate(timeout=60)
-    cluster.admin().delete_topics([topic])[topic].result(30)
+    admin.delete_topics([topic])[topic].result(30)
 
 
 def killed_by_coordinating(cluster, group):
