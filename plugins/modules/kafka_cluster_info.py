@@ -73,6 +73,11 @@ options:
       - Brokers that do not answer are left out.
     type: bool
     default: false
+  last_copies:
+    description:
+      - Id of a broker that is down. Return RV(last_copies), the partitions whose last copy may be on it.
+      - Where nobody is in sync any more, a broker is asked for the eligible leader replicas (Kafka 3.7 or newer).
+    type: int
   zookeeper:
     description:
       - Connect string of the ensemble, with the chroot, as in C(zookeeper.connect). Its contents are
@@ -374,6 +379,17 @@ under_min_isr:
 offline:
   description: Partitions without a leader.
   returned: always
+  type: list
+  elements: dict
+  contains: *partition
+  sample: []
+last_copies:
+  description:
+    - Partitions without a leader whose last copy may be on the broker that O(last_copies) names. If it starts empty, it leads
+      them, and the other replicas are cut to what it has.
+    - It is the only one in sync; or nobody is, and it is the only one that is eligible, or that led last where nobody is
+      eligible. Without an answer about that, all count that the broker has a replica of.
+  returned: with O(last_copies), when a broker answered
   type: list
   elements: dict
   contains: *partition

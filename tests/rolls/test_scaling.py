@@ -23,7 +23,7 @@ from tests.local.proof import labels, proven
 from tests.local.support import LocalCluster
 from tests.local.watching import zookeeper
 from tests.support.load import Load
-from tests.support.outside import wait_until
+from tests.support.outside import create_topics, wait_until
 from tests.support.processes import kill_run
 from tests.support.traffic import Traffic
 from tests.support.watching import cluster_is_whole
@@ -155,6 +155,38 @@ def test_a_broker_whose_disk_was_deleted_is_replaced(cluster):
     assert leaders == {1, 2, 3}, "leadership was given back"
     admin = cluster.admin()  # the first one may still ask the controller that was
     admin.delete_topics(["alone"])["alone"].result(30)
+
+
+@pytest.mark.soak
+def test_the_last_copy_is_kept_where_the_isr_is_empty(next_offset):
+    """Without ZooKeeper the last one of an ISR leaves it, too; another replica that is eligible is enough."""
+    with LocalCluster(next_offset(), inventory="inventories/local-kraft-3x3") as cluster:
+        cluster.configure("all", kafka_version="4.3.1")
+        cluster.deploy()
+        alone = NewTopic("alone", 2, replica_assignment=[[3], [1]])
+        minimum = {"min.insync.replicas": "2"}
+        both = NewTopic("both", 1, replica_assignment=[[2, 3]], config=minimum)
+        create_topics(cluster.client(), [alone, both])
+        producer = Producer({**cluster.client(), "acks": "all"})
+        producer.produce("both", b"acknowledged")
+        assert producer.flush(60) == 0
+        for broker, left in ((2, {1, 3}), (3, {1})):
+            cluster.supervisorctl("stop", f"kafka-{broker}")
+            wait_until(
+                lambda left=left: registered(cluster) == left, 60, f"broker {broker} is gone"
+            )
+        assert cluster.partitions("alone")[0][2] == [] == cluster.partitions("both")[0][2]
+        shutil.rmtree(cluster.instance("kafka-3") / "data")
+        replace = ("replace_broker.yml", "-e", "broker=3")
+        refused = cluster.play(*replace, code=2).text
+        assert "broker.last_copy" in refused and "alone-0" in refused, refused
+        assert "both-0" not in refused and cluster.process("kafka-3") is None
+
+        accepted = '{"kafkaops_preflight_accept": ["directories.emptied"]}'
+        cluster.play(*replace, "-e", accepted)
+        cluster.play("start.yml")
+        wait_until(lambda: cluster.partitions("both")[0][0] == 2, 60, "broker 2 leads again")
+        assert b"acknowledged" in cluster.log("both", 0)
 
 
 @pytest.mark.soak

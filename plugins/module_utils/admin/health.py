@@ -48,6 +48,15 @@ class Goal:
     timeout: float = 120.0
 
 
+@dataclass(frozen=True)
+class Eligible:
+    """Ids of brokers that have all records of a partition although they are in no ISR; `led_last`: of those
+    that led it last, where no one is eligible any more."""
+
+    replicas: Tuple[int, ...] = ()
+    led_last: Tuple[int, ...] = ()
+
+
 def partitions_where(
     snapshot: Snapshot, condition: Callable[[Topic, Partition], bool]
 ) -> List[Named]:
@@ -139,6 +148,22 @@ def stranded(snapshot: Snapshot) -> List[Named]:
     """
     alive = {broker.id for broker in snapshot.brokers}
     return [(name, part) for name, part in offline(snapshot) if not alive & set(part.isr)]
+
+
+def may_be_last_copy(broker: int, isr: Collection[int], eligible: Optional[Eligible]) -> bool:
+    """Whether a partition without a leader, of which `broker` holds a replica, may have its last copy there.
+
+    KRaft empties the ISR when the last one that is in it goes, where it keeps eligible leaders. One of those,
+    and without any who led last, leads next, and the others cut their logs to that one's. `eligible`: None
+    where that is not known; then a replica that could be the last one counts as one.
+    """
+    if isr:
+        return set(isr) == {broker}
+    if eligible is None:
+        return True
+    if eligible.replicas:
+        return set(eligible.replicas) == {broker}
+    return not eligible.led_last or broker in eligible.led_last
 
 
 def isolated(snapshot: Snapshot) -> Set[int]:

@@ -8,6 +8,7 @@ Private to this collection. Clock and sleep are handed in. Nothing here changes 
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
@@ -170,6 +171,29 @@ def described_moves(
             problem = error.problem.reason
     partitions = [{"topic": topic, "partition": number} for topic, number in moving]
     return {"partitions": partitions, "problem": problem}
+
+
+def described_last_copies(
+    client: KafkaClient, described: Mapping[str, Any], broker: int
+) -> List[Dict[str, Any]]:
+    """The offline partitions, of a cluster that is `described`, whose last copy may be on this broker.
+
+    Where an ISR is empty, a broker is asked who is eligible; where none tells, what may be lost counts.
+    """
+    held = [each for each in described["offline"] if broker in each["replicas"]]
+    unclear = sorted({each["topic"] for each in held if not each["isr"]})
+    places = [(each["host"], each["port"]) for each in described["brokers"]]
+    eligible: Mapping[Tuple[str, int], health.Eligible] = {}
+    if unclear:
+        with contextlib.suppress(AdminError):
+            eligible = client.fetch_eligible(unclear, places)
+    return [
+        each
+        for each in held
+        if health.may_be_last_copy(
+            broker, each["isr"], eligible.get((each["topic"], each["partition"]))
+        )
+    ]
 
 
 def described_directories(
@@ -341,6 +365,8 @@ def gather(
             results["features"] = described_features(client, places, lenient)
         if params["directories"]:
             results["directories"] = described_directories(client, results)
+        if params["last_copies"] is not None:
+            results["last_copies"] = described_last_copies(client, results, params["last_copies"])
         if params["reassignments"]:
             results["reassignments"] = described_moves(client, results, lenient)
     except AdminError as error:
@@ -384,6 +410,7 @@ OPTIONS = dict(
     features=dict(type="bool", default=False),
     reassignments=dict(type="bool", default=False),
     directories=dict(type="bool", default=False),
+    last_copies=dict(type="int"),
     zookeeper=dict(type="str"),
     zookeeper_timeout=dict(type="float"),
     progress=dict(type="path"),

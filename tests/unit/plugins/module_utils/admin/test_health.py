@@ -60,6 +60,28 @@ def test_lists():
     assert found(health.under_min_isr(snapshot((1,)))) == []
 
 
+@pytest.mark.parametrize(
+    "isr, eligible, last",
+    [
+        ((3,), None, True),
+        ((2, 3), None, False),
+        ((2,), None, False),
+        # nobody said who is eligible, or nobody is
+        ((), None, True),
+        ((), health.Eligible(), True),
+        ((), health.Eligible((3,), (3,)), True),
+        ((), health.Eligible((3,)), True),
+        ((), health.Eligible((2, 3), (3,)), False),
+        ((), health.Eligible((2,), (3,)), False),
+        ((), health.Eligible((), (3,)), True),
+        ((), health.Eligible((), (2, 3)), True),
+        ((), health.Eligible((), (2,)), False),
+    ],
+)
+def test_whether_a_broker_may_have_the_last_copy(isr, eligible, last):
+    assert health.may_be_last_copy(3, isr, eligible) is last
+
+
 def test_topics_on_the_default_min_isr_by_their_replicas():
     def topic(name, *replicas, source="default"):
         config = {"min.insync.replicas": ConfigEntry("min.insync.replicas", "1", source)}

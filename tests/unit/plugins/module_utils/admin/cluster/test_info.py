@@ -9,8 +9,10 @@ import pytest
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.info import (
     describe_cluster,
     described_directories,
+    described_last_copies,
     described_moves,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import Eligible
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
     ConfigEntry,
@@ -146,3 +148,42 @@ def test_without_leave_a_silent_controller_is_an_error():
     described = {"under_replicated": ["t-0"], "brokers": BROKERS, "controller": 2}
     with pytest.raises(AdminError, match="it does not answer"):
         described_moves(Controller(SILENT), described)
+
+
+class Eligibles:
+    """Answers who is eligible: what it is told, or an error."""
+
+    def __init__(self, answer):
+        self.answer, self.asked = answer, []
+
+    def fetch_eligible(self, topics, places):
+        self.asked.append((list(topics), places))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def offline(topic, replicas, isr):
+    """A partition without a leader."""
+    return {"topic": topic, "partition": 0, "leader": None, "replicas": replicas, "isr": isr}
+
+
+@pytest.mark.parametrize(
+    "parts, answer, asked, last",
+    [
+        ([offline("alone", [3], [3]), offline("other", [1], [])], {}, [], ["alone"]),
+        (
+            [offline("empty", [1, 3], []), offline("led", [1, 3], []), offline("gone", [3], [])],
+            {("empty", 0): Eligible((3,)), ("led", 0): Eligible((1,), (3,))},
+            ["empty", "gone", "led"],
+            ["empty", "gone"],
+        ),
+        ([offline("empty", [1, 3], [])], SILENT, ["empty"], ["empty"]),
+    ],
+    ids=["an ISR tells", "who is eligible tells", "silent"],
+)
+def test_the_last_copies_that_a_broker_may_have(parts, answer, asked, last):
+    client = Eligibles(answer)
+    told = described_last_copies(client, {"offline": parts, "brokers": BROKERS}, 3)
+    assert [each["topic"] for each in told] == last
+    assert client.asked == ([(asked, [("k1", 1), ("k2", 2)])] if asked else [])
