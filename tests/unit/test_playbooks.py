@@ -121,6 +121,47 @@ def test_what_starts_or_stops_something_does_it_between_lock_and_unlock():
     assert {"site", "start", "stop", "teardown", "rolling_restart", "rolling_upgrade"} <= acting
 
 
+def plays_of(path, around=frozenset()):
+    """Yield (file and name, tags) of each play of a playbook, phases included, with the tags of their imports."""
+    for play in yaml.safe_load(path.read_text(encoding="utf-8")):
+        tags = around | frozenset(play.get("tags") or ())
+        imported = play.get("ansible.builtin.import_playbook")
+        if imported:
+            yield from plays_of(path.parent / imported, tags)
+        else:
+            yield f"{path.name}: {play['name']}", tags
+
+
+# What only puts files on hosts, so that a run that starts what they stage may do without.
+STAGING = {"install", "configure"}
+
+
+def test_no_tag_leaves_out_what_restricts_a_run_that_starts_or_stops_something():
+    """A play without tags is skipped with --tags run: one that refuses or narrows down must not be."""
+    looked_at = set()
+    for path in sorted(ROOT.glob("playbooks/*.yml")):
+        locks = {tags for what, tags in parts_of(path) if what == "lock"}
+        if not any("run" in tags for tags in locks):
+            continue
+        looked_at.add(path.stem)
+        plays = list(plays_of(path))
+        ends = [name.startswith("unlock.yml: ") for name, _tags in plays].index(True)
+        assert [
+            name
+            for name, tags in plays[:ends]
+            if not tags & {"run", "always"} and not (tags and tags <= STAGING)
+        ] == [], path
+    assert {"site", "replace_broker", "rolling_restart", "rollback"} <= looked_at
+
+
+def test_who_narrows_a_run_down_looks_up_what_is_staged():
+    """With --tags run nothing was staged in this run, and phases/run.yml would start all that is pending."""
+    for name in ("replace_broker", "rolling_restart"):
+        names = [each for each, _tags in plays_of(ROOT / "playbooks" / f"{name}.yml")]
+        (choice,) = [each for each in names if each.startswith(f"{name}.yml: Choose")]
+        assert names[names.index(choice) - 1] == "staged.yml: Look up what is staged for Kafka"
+
+
 # Made by the preflight (or phases/members.yml), before every other play.
 MEMBERS = {"kafkaops_members", "kafkaops_run", "kafkaops_kafka", "kafkaops_zookeeper"}
 
