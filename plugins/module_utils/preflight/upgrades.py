@@ -16,7 +16,10 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration import protocol
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import feature_levels
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight import (
+    feature_levels,
+    identity,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids import natural_key
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
@@ -24,6 +27,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
     Member,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    DEPLOY,
     KEEP,
     ROLLBACK,
     UPGRADE,
@@ -108,9 +112,10 @@ def check_paths(world: World) -> Iterator[Problem]:
         for product in ("kafka", "zookeeper"):
             members = cluster.nodes if product == "kafka" else cluster.servers
             for member in members:
-                yield from _path(world.purpose, cluster, member, product)
+                yield from _path(world, cluster, member, product)
             if world.purpose in (UPGRADE, ROLLBACK):
                 yield from _nothing_there(members, product)
+        yield from _joining(world, cluster)
         if world.purpose == UPGRADE:
             yield from _zookeeper_first(cluster)
             yield from _old_clients(cluster)
@@ -118,8 +123,8 @@ def check_paths(world: World) -> Iterator[Problem]:
         yield from _by_hand(world.purpose, cluster)
 
 
-def _path(purpose: str, cluster: Cluster, member: Member, product: str) -> Iterator[Problem]:
-    variable = f"{product}_version"
+def _path(world: World, cluster: Cluster, member: Member, product: str) -> Iterator[Problem]:
+    purpose, variable = world.purpose, f"{product}_version"
     running, wanted = running_version(member, product), member.text(variable)
     if not running or running == wanted or not VERSION.match(wanted):
         return
@@ -130,17 +135,22 @@ def _path(purpose: str, cluster: Cluster, member: Member, product: str) -> Itera
     )
     forwards = parts(wanted) > parts(running)
     barred = _barred(cluster, product, running, wanted)
+    silent = "" if barred or forwards else _silent(purpose, cluster, product, running, wanted)
     back = f"set {variable}: {running}"
-    if not barred and purpose == (UPGRADE if forwards else ROLLBACK):
+    if not barred and not silent and purpose == (UPGRADE if forwards else ROLLBACK):
         return
-    # Where no version changes, another one in the inventory does no harm.
-    level = WARNING if purpose == KEEP else ERROR
+    # Where no version changes, another one in the inventory does no harm: but to a node that starts with it.
+    starts = product == "kafka" and bool(barred) and member.name in _replaced(world, cluster)
+    level = WARNING if purpose == KEEP and not starts else ERROR
     if forwards and not barred:
         check = "version.illegal_path" if purpose == ROLLBACK else "version.needs_upgrade"
         reason = f"an upgrade: {state}" if purpose == ROLLBACK else state
         remedy = f"run {ROLLING_UPGRADE}, which upgrades one host at a time; or {back}"
     elif forwards:
         check, reason, remedy = "version.illegal_path", f"{state}, and {barred}", back
+    elif silent:
+        check, reason = "version.illegal_path", f"a downgrade: {state}, and {silent}"
+        remedy = f"bring that host back, so that it can be asked, and run this again; or {back}"
     else:
         check = "version.illegal_path"
         reason = f"a downgrade: {state}, and {barred or 'only a rollback takes it back'}"
@@ -170,6 +180,64 @@ def _barred(cluster: Cluster, product: str, running: str, wanted: str) -> str:
         f"{', '.join(newer)} speak{'s' if len(newer) == 1 else ''} protocol version {spoken}, which"
         f" is finalised and which {wanted} does not know: there is no way back"
     )
+
+
+def _silent(purpose: str, cluster: Cluster, product: str, running: str, wanted: str) -> str:
+    """Which brokers may speak a protocol that a rollback to `wanted` would not know, as they cannot be asked.
+
+    "" where there are none, or in KRaft mode, where the cluster tells. A broker that is known to be down harms nobody.
+    """
+    if purpose != ROLLBACK or product != "kafka" or cluster.kraft:
+        return ""
+    if protocol.line(running) == protocol.line(wanted):
+        return ""
+    registered = cluster.snapshot.brokers if cluster.snapshot else None
+    hosts = [
+        each.name
+        for each in cluster.brokers
+        if each.unreachable
+        and (registered is None or each.broker_id is None or each.broker_id in registered)
+    ]
+    if not hosts:
+        return ""
+    return (
+        f"{', '.join(hosts)} cannot be asked which protocol version {'it speaks' if len(hosts) == 1 else 'they speak'}:"
+        f" a broker that speaks a newer one than {wanted} knows could not follow any more"
+    )
+
+
+def _replaced(world: World, cluster: Cluster) -> List[str]:
+    """The host of the node whose disks were replaced by empty ones."""
+    if world.replaced is None:
+        return []
+    ids = identity.identities(cluster)[0]
+    return [host for host, number in ids.items() if number == world.replaced]
+
+
+def _joining(world: World, cluster: Cluster) -> Iterator[Problem]:
+    """Nodes that were never installed and start in this run, among others that run a newer line."""
+    running = [each for each in (running_version(node, "kafka") for node in cluster.nodes) if each]
+    newest = max(running, key=parts, default="")
+    replaced = _replaced(world, cluster)
+    for member in cluster.nodes:
+        wanted = member.text("kafka_version")
+        starts = world.purpose == DEPLOY or member.name in replaced
+        if not newest or not starts or not member.in_play or member.unreachable:
+            continue
+        if running_version(member, "kafka") or not VERSION.match(wanted):
+            continue
+        if not of_mode(member, wanted) or parts(wanted) > parts(newest):
+            continue
+        barred = _barred(cluster, "kafka", newest, wanted)
+        if barred:
+            yield found(
+                "version.illegal_path",
+                member.name,
+                "kafka_version",
+                wanted,
+                f"it would join nodes that run {newest}, and {barred}",
+                f"set kafka_version: {newest}",
+            )
 
 
 def _nothing_there(members: Sequence[Member], product: str) -> Iterator[Problem]:

@@ -167,6 +167,68 @@ def test_after_finalising_a_rollback_is_refused(tmp_path_factory, facts):
     assert {host for each in refused for host in each.subjects} == newer
 
 
+SILENT = {"facts": None, "unreachable": "it was not asked", "in_play": False}
+
+
+@pytest.mark.parametrize(
+    "purpose, registered, wanted, checks",
+    [
+        ("rollback", {1: []}, "3.8.1", {"version.illegal_path"}),
+        # nobody tells who is registered
+        ("rollback", None, "3.8.1", {"version.illegal_path"}),
+        # it is down, and so keeps nobody waiting
+        ("rollback", {2: []}, "3.8.1", set()),
+        # every release of a line speaks the same
+        ("rollback", {1: []}, "3.9.1", set()),
+    ],
+)
+def test_a_rollback_waits_for_who_may_speak_what_is_finalised(
+    tmp_path, purpose, registered, wanted, checks
+):
+    """Finalising was killed after kafka-1, and its host does not answer."""
+    source = {"distribution_source": {"kafka": "archive"}, "kafka_version": wanted}
+    found = ground.verdict_of(
+        spoilt(brokers=source, hosts={"kafka-1": {"kafka_broker_id": 1}}),
+        tmp_path,
+        facts={"kafka-2": PINNED, "kafka-3": PINNED},
+        raw={"kafka-1": SILENT},
+        snapshot=None if registered is None else {"brokers": registered},
+        purpose=purpose,
+    )
+    refused = [each for each in found.errors if each.check.startswith("version.")]
+    assert {each.check for each in refused} == checks, said(found)
+    assert all("kafka-1 cannot be asked" in each.reason for each in refused)
+    assert all("bring that host back" in each.remedy for each in refused)
+
+
+@pytest.mark.parametrize(
+    "others, own, wanted, refused",
+    [
+        (FINAL, {}, "3.8.1", True),
+        (UNPINNED, {}, "3.8.1", True),
+        # its configuration outlived its disk
+        (FINAL, FINAL, "3.8.1", True),
+        # before finalising, an older one may join; a newer one is pinned
+        (PINNED, {}, "3.8.1", False),
+        (OLD, {}, "3.9.2", False),
+        (FINAL, {}, "3.9.2", False),
+    ],
+)
+def test_a_replaced_broker_gets_no_release_that_cannot_follow(
+    tmp_path, others, own, wanted, refused
+):
+    found = ground.verdict_of(
+        spoilt(brokers={"kafka_version": wanted}, hosts={"kafka-3": {"kafka_broker_id": 3}}),
+        tmp_path,
+        facts={"kafka-1": others, "kafka-2": others, "kafka-3": own},
+        purpose="keep",
+        replaced=3,
+    )
+    errors = {host for each in found.errors for host in each.subjects}
+    assert errors == ({"kafka-3"} if refused else set()), said(found)
+    assert {each.check for each in found.errors} <= {"version.illegal_path"}
+
+
 TOLD = """
 upgrade:
   facts: [OLD, OLD, OLD]
