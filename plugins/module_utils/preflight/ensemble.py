@@ -50,6 +50,7 @@ def check_ensemble(world: World) -> Iterator[Problem]:
             yield _moved(taken, only_brokers=world.replaced is not None)
         else:
             yield from _running_list(cluster)
+        yield from _client_ports(cluster)
         yield from _leavers(cluster)
         yield from _addresses(cluster)
         yield from _session_timeout(cluster)
@@ -199,6 +200,29 @@ def _running_list(cluster: Cluster) -> Iterator[Problem]:
             f"the inventory gives {', '.join(new) or 'nothing else'}",
             remedy,
         )
+
+
+def _client_ports(cluster: Cluster) -> Iterator[Problem]:
+    """Servers that run with another client port than the inventory has.
+
+    A server listens at one, and a broker learns of another only when it restarts, after the servers: by then
+    none of those that it knows would answer.
+    """
+    for member in cluster.servers:
+        if not member.alive("zookeeper") or not member.client_port:
+            continue
+        current = member.product_facts("zookeeper").get("current") or {}
+        running = current.get("clientPort", "")
+        if running and running != str(member.client_port):
+            yield found(
+                "ensemble.client_port",
+                member.name,
+                "zookeeper_client_port",
+                member.client_port,
+                f"the server runs, and brokers know it, at port {running}",
+                f"set zookeeper_client_port: {running}; or, if the clusters may be down meanwhile, run"
+                " playbooks/stop.yml and then playbooks/site.yml, which starts all of it with the other port",
+            )
 
 
 def _leavers(cluster: Cluster) -> Iterator[Problem]:

@@ -86,6 +86,32 @@ def test_a_list_that_changes(hosts, of, leaving, expected, tmp_path):
     assert said(verdict) == expected, "\n".join(each.line() for each in verdict.findings)
 
 
+@pytest.mark.parametrize(
+    ("port", "alive", "refused"),
+    [
+        (2181, SERVERS, []),
+        (2182, SERVERS, SERVERS),
+        (2182, SERVERS[:1], SERVERS[:1]),
+        (2182, [], []),
+    ],
+)
+def test_the_client_port_of_what_runs_stays(port, alive, refused, tmp_path):
+    """A broker would know no server that answers, before it restarts itself."""
+    found = ground.verdict_of(
+        spoilt(servers={"zookeeper_client_port": port}),
+        tmp_path,
+        facts={
+            **THREE,
+            **{host: {**THREE[host], "zookeeper/started/alive": host in alive} for host in SERVERS},
+        },
+    )
+    refusals = {
+        each.subjects: each.remedy for each in found.errors if each.check == "ensemble.client_port"
+    }
+    assert sorted(host for hosts in refusals for host in hosts) == refused, said(found)
+    assert all("zookeeper_client_port: 2181" in remedy for remedy in refusals.values())
+
+
 def test_what_leaves_is_known_to_later_plays_and_not_to_brokers(tmp_path):
     verdict = ground.verdict_of(spoilt(hosts=MORE), tmp_path, facts=FIVE, leaving=set(MORE))
     (stays,) = verdict.result["servers"].values()
