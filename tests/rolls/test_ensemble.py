@@ -14,6 +14,7 @@ import subprocess
 
 import pytest
 import yaml
+from confluent_kafka.admin import NewTopic
 
 from tests.local.proof import labels, proven
 from tests.local.support import LocalCluster
@@ -26,7 +27,7 @@ from tests.local.watching import (
     zookeeper_port,
     zookeeper_says,
 )
-from tests.support.outside import ask_zookeeper, mode_of, wait_until
+from tests.support.outside import ask_zookeeper, create_topics, mode_of, wait_until
 from tests.support.traffic import Traffic
 from tests.support.watching import Watch, cluster_is_whole
 
@@ -80,7 +81,33 @@ def test_more_servers_are_planned_and_nothing_but_the_playbook_for_it_adds_them(
         planned = cluster.play("scale_zookeeper.yml", "--check").text
         assert "start server 4 with the list {1, 2, 3, 4}" in planned, planned
         assert "start server 5 with the list {1, 2, 3, 4, 5}" in planned, planned
+        # the brokers restart last, and what keeps them from it is known before
+        create_topics(cluster.client(), [NewTopic("alone", 1, replica_assignment=[[3]])])
+        refused = cluster.play("scale_zookeeper.yml", code=2).text
+        assert "[gate.cannot_pass]" in refused and "alone" in refused, refused
+        assert have_one_list(cluster, [1, 2, 3])
+        assert {**before, **dict.fromkeys(NEW)} == cluster.processes()
+    cluster.admin().delete_topics(["alone"])["alone"].result(30)
+    cluster.deploy()
     assert cluster.processes() == before
+
+
+@pytest.mark.soak
+def test_the_client_port_changes_only_while_nothing_runs(next_offset):
+    """Brokers would know no server that answers; refused while all is as it was, and the way round works."""
+    with LocalCluster(next_offset()) as cluster:
+        cluster.deploy()
+        before, known = cluster.processes(), connect_strings(cluster)
+        port = "{{ 2240 + local_index | int + local_port_offset | int }}"
+        cluster.configure("zookeeper", zookeeper_client_port=port)
+        refused = cluster.play("site.yml", *NEVER, code=2).text
+        assert "[ensemble.client_port]" in refused and "playbooks/stop.yml" in refused, refused
+        assert cluster.processes() == before and connect_strings(cluster) == known
+        cluster.play("stop.yml")
+        cluster.play("site.yml", *NEVER)
+        assert connect_strings(cluster).isdisjoint(known)
+        assert cluster.play("site.yml", *NEVER).changed() == 0
+        assert cluster_is_whole(cluster)
 
 
 @pytest.mark.soak

@@ -235,6 +235,7 @@ def test_a_service_is_removed_only_when_its_stopped_broker_holds_nothing():
         ("playbooks/dynamic_quorum.yml", "start_as_before.yml", "dynamic.yml"),
         ("roles/kafka/tasks/dynamic.yml", "gate_plan.yml", "finalise.yml"),
         ("playbooks/scale_controllers.yml", "gate_early.yml", "voters.yml"),
+        ("playbooks/scale_zookeeper.yml", "gate_early.yml", "resize.yml"),
     ],
 )
 def test_what_may_be_in_the_way_is_seen_before_the_quorum_changes(path, first, change):
