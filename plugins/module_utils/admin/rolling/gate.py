@@ -63,6 +63,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 GO, WAIT, CANNOT_PASS = "go", "wait", "cannot_pass"
 MIN_INSYNC = "min.insync.replicas"
 EVERYTHING = "all"
+OPTION = "-e kafka_accept_unavailable="
+# No name of a topic has a colon.
+ONE_TOPIC = "topic:"
 OFFLINE = " offline: "
 MOVED = " being reassigned: "
 PASSING = " without a spare replica, not for long yet: "
@@ -131,9 +134,13 @@ class Verdict:
 
 
 def parse_accepted(values: Optional[Iterable[str]]) -> Accepted:
-    """The consent of an option: names of topics or `all`, each text one or several with commas."""
-    names = {name.strip() for text in values or () for name in str(text).split(",")} - {""}
-    return Accepted(frozenset(names - {EVERYTHING}), EVERYTHING in names)
+    """The consent of an option: names of topics or `all`, each text one or several with commas.
+
+    A topic that is itself called `all` is `topic:all`, as `option` writes it; any other may be, too.
+    """
+    texts = {name.strip() for text in values or () for name in str(text).split(",")} - {""}
+    names = frozenset(text.removeprefix(ONE_TOPIC) for text in texts - {EVERYTHING})
+    return Accepted(names, EVERYTHING in texts)
 
 
 def minimums_of(
@@ -457,7 +464,7 @@ def waited_in_vain(verdict: Verdict, seconds: float, reasons: Sequence[str]) -> 
     if any(PASSING in reason for reason in reasons):
         remedy += (
             "; if topics with too few replicas are made all the time, accept that they may be"
-            f" unavailable: add `{option([EVERYTHING])}`"
+            f" unavailable: add `{OPTION}{EVERYTHING}`"
         )
     if verdict.consent:
         remedy += (
@@ -474,9 +481,11 @@ def waited_in_vain(verdict: Verdict, seconds: float, reasons: Sequence[str]) -> 
 
 def option(topics: Collection[str], accepted: Accepted = NOTHING) -> str:
     """The option that accepts these topics, beside what is accepted already; to be copied."""
-    names = sorted(set(topics) | accepted.names)
+    names = sorted(
+        f"{ONE_TOPIC}{name}" if name == EVERYTHING else name for name in {*topics, *accepted.names}
+    )
     value = ",".join(names) if len(names) <= SHOWN_TOPICS else EVERYTHING
-    return f"-e kafka_accept_unavailable={value}"
+    return f"{OPTION}{value}"
 
 
 def summary(verdict: Verdict) -> str:

@@ -52,7 +52,7 @@ def with_way_out(error: AdminError) -> AdminError:
     if error.problem.check.startswith("connection."):
         remedy = (
             f"{error.problem.remedy}; if the restart itself is the cure, and no broker lets"
-            f" anybody in: add `{gate.option([gate.EVERYTHING])}`"
+            f" anybody in: add `{gate.OPTION}{gate.EVERYTHING}`"
         )
         error.problem = replace(error.problem, remedy=remedy)
     return error

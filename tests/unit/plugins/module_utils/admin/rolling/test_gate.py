@@ -228,6 +228,12 @@ def test_a_refusal_of_very_many_topics_says_all():
     assert gate.option(topics) == "-e kafka_accept_unavailable=all"
 
 
+@pytest.mark.parametrize("topics", [["all"], ["a", "all"], ["a", "b"]])
+def test_the_option_to_copy_accepts_these_topics_and_no_other(topics):
+    value = gate.option(topics).rpartition("=")[2]
+    assert parse_accepted([value]) == Accepted(frozenset(topics))
+
+
 @pytest.mark.parametrize(
     "values, names, everything",
     [
@@ -236,6 +242,8 @@ def test_a_refusal_of_very_many_topics_says_all():
         (["all"], set(), True),
         (["a,b", " c "], {"a", "b", "c"}, False),
         (["a", "all"], {"a"}, True),
+        # a topic may have that name
+        (["topic:all,a", "topic:b"], {"all", "a", "b"}, False),
         ([","], set(), False),
     ],
 )
