@@ -1,14 +1,22 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the module kafka_reassignment, and say meanwhile how far it is: moves take hours."""
+"""Run the module kafka_reassignment, and say meanwhile how far it is: moves take hours.
+
+The module is told which run it belongs to, where it can see that process: it can outlive it.
+"""
 
 from __future__ import annotations
 
 from typing import Any, Dict
 
+from ansible.errors import AnsibleActionFail
 from ansible.plugins.action.normal import ActionModule as ModuleAction
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
 from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import shown_of_module
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import (
+    process_of_this_run,
+)
 
 
 class ActionModule(ModuleAction):
@@ -16,5 +24,9 @@ class ActionModule(ModuleAction):
 
     def run(self, tmp: Any = None, task_vars: Any = None) -> Dict[str, Any]:
         """Return what the module returns."""
-        with shown_of_module(self):
+        pid = process_of_this_run()
+        ticks = None if pid is None else start_ticks(pid)
+        if ticks is None:
+            raise AnsibleActionFail("the run that this task belongs to has ended")
+        with shown_of_module(self, run={"pid": pid, "start_ticks": ticks}):
             return super().run(tmp, task_vars)

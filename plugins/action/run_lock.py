@@ -8,7 +8,6 @@ only on the controller can be seen whether the process that left a lock still ru
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import time
 from dataclasses import replace
@@ -46,6 +45,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner im
     Owner,
     is_gone,
     owner_of,
+    process_of_this_run,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
@@ -271,18 +271,15 @@ def _told(found: Any) -> Dict[str, Any]:
 
 
 def _this_run(cluster: str) -> Owner:
-    """The Owner that this run is: the process that Ansible's workers are forked from.
-
-    A worker that has outlived its run has another parent by now, and must not take a lock in its name.
-    """
-    parent = multiprocessing.parent_process()
-    pid = (parent and parent.pid) or os.getppid()
+    """The Owner that this run is. A worker that has outlived it must not take a lock in its name."""
+    pid = process_of_this_run()
     arguments = context.CLIARGS
     words = [os.path.basename(str(each)) for each in arguments.get("args") or ()]
     if arguments.get("subset"):
         words += ["--limit", str(arguments["subset"])]
-    owner = owner_of(pid, " ".join(words) or "a playbook", cluster, time.time())
-    if owner is None or pid != os.getppid():
+    what = " ".join(words) or "a playbook"
+    owner = None if pid is None else owner_of(pid, what, cluster, time.time())
+    if owner is None:
         raise AnsibleActionFail("the run that this task belongs to has ended")
     return owner
 

@@ -22,6 +22,8 @@ description:
     to another broker. Evens the directories out in bytes, or empties some of them.
   - A second run goes on with what a killed one has left, its throttles included. It refuses while a
     reassignment of somebody else is under way that goes elsewhere.
+  - Begins nothing more once the playbook that it belongs to has ended, once somebody has cancelled what it has
+    begun, or once somebody has taken its throttles away. Then it fails, and what is under way goes on.
 options:
   state:
     description:
@@ -117,6 +119,36 @@ options:
         on, under its throttle.
     type: float
     default: 86400.0
+  lock:
+    description:
+      - The lock of the cluster that this run holds on the host where the module runs, as
+        P(kafkaops.cluster.run_lock#module) has told it; empty for none.
+      - Once another run holds it, nothing more is begun, and the module fails.
+    type: dict
+    default: {}
+    suboptions:
+      directory:
+        description: Directory of the locks.
+        type: path
+      cluster:
+        description: Name of the cluster.
+        type: str
+      owner:
+        description: The run.
+        type: str
+  run:
+    description:
+      - The process that the module belongs to, on the same machine. Once it has ended, nothing more is begun.
+      - Set by the action of the same name, except for a task with C(async).
+    type: dict
+    default: {}
+    suboptions:
+      pid:
+        description: Its number.
+        type: int
+      start_ticks:
+        description: When it began, in clock ticks since the machine was started.
+        type: int
 extends_documentation_fragment:
   - kafkaops.cluster.kafka
   - kafkaops.cluster.progress
@@ -269,6 +301,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.reass
     Reassignment,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import told_into
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import why_over
 
 # Between brokers and between disks: one at a time.
 BETWEEN_BROKERS = ("drain", "spread", "onto", "replication_factor", "topics")
@@ -276,10 +309,15 @@ BETWEEN_BROKERS = ("drain", "spread", "onto", "replication_factor", "topics")
 
 def reassignment(connection: Connection, module: AnsibleModule) -> Moving:
     """The moves between brokers, or with O(disks) those between the disks of some."""
-    tell = told_into(module.params["progress"], module.log)
-    if module.params["disks"] is None:
-        return Reassignment(MovesClient(connection), module.params, tell)
-    return DiskReassignment(DisksClient(connection), module.params, tell)
+    params = module.params
+    tell = told_into(params["progress"], module.log)
+
+    def over() -> str:
+        return why_over(params["run"], params["lock"])
+
+    if params["disks"] is None:
+        return Reassignment(MovesClient(connection), params, tell, over=over)
+    return DiskReassignment(DisksClient(connection), params, tell, over=over)
 
 
 def main() -> None:

@@ -87,6 +87,9 @@ Place = Tuple[int, Key]
 # A disk that is full takes its directory down: so much of it stays free, but not more than a twentieth.
 RESERVE_BYTES = 2**30
 RESERVE_SHARE = 20
+# Two directories whose disks have as many bytes in all and free are on one. So many bytes may be written
+# between two answers.
+SAME_DISK_BYTES = 16 * 2**20
 
 
 def topic_default(key: str, settings: Mapping[str, str]) -> Optional[str]:
@@ -184,6 +187,18 @@ class Directory:
         if self.usable is None:
             return None
         return self.usable - min(RESERVE_BYTES, (self.total or self.usable) // RESERVE_SHARE)
+
+
+def one_disk(
+    one: Tuple[int, Directory], other: Tuple[int, Directory], hosts: Mapping[int, str]
+) -> bool:
+    """Whether two directories seem to be on one disk, which counts once."""
+    if hosts.get(one[0]) != hosts.get(other[0]):
+        return False
+    first, second = one[1], other[1]
+    if first.total is None or first.total != second.total:
+        return False
+    return abs((first.usable or 0) - (second.usable or 0)) <= SAME_DISK_BYTES
 
 
 @dataclass(frozen=True)

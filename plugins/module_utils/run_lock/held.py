@@ -18,7 +18,7 @@ import os
 import re
 import stat
 from dataclasses import dataclass
-from typing import FrozenSet, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     exclusive,
@@ -31,6 +31,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import (
     UNREADABLE,
     Owner,
+    has_ended,
     is_gone,
     owner_of,
 )
@@ -185,6 +186,24 @@ def check_held(directory: str, cluster: str, owner: str) -> None:
             (path_of(directory, cluster),),
         )
     )
+
+
+def why_over(run: Mapping[str, Any], lock: Mapping[str, Any]) -> str:
+    """Return why the work of a run must not go on, in words; "" if it may.
+
+    `run`: its process on this machine, as `pid` and `start_ticks`; `lock`: what it holds here, as `directory`,
+    `cluster` and `owner`. Either may be empty: then it is not looked at. Nor is a lock that cannot be read.
+    """
+    if run.get("pid") and has_ended(int(run["pid"]), int(run["start_ticks"])):
+        return f"the run that has begun this (process {run['pid']}) has ended"
+    if lock.get("owner"):
+        try:
+            check_held(lock["directory"], lock["cluster"], lock["owner"])
+        except ProblemError as error:
+            return error.problem.reason
+        except OSError:
+            return ""
+    return ""
 
 
 def run_is(directory: str, cluster: str, owner: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import getpass
 import hashlib
+import multiprocessing
 import os
 import re
 import socket
@@ -146,6 +147,16 @@ def owner_of(
         taken_at=int(taken_at),
         machine=machine_of(proc),
     )
+
+
+def process_of_this_run() -> Optional[int]:
+    """Return the process of ansible-playbook that this worker of it was forked from; None once that has ended.
+
+    A worker can outlive its run, and has another parent then.
+    """
+    parent = multiprocessing.parent_process()
+    pid = (parent and parent.pid) or os.getppid()
+    return pid if pid == os.getppid() else None
 
 
 def can_be_seen(holder: Owner, viewer: Owner) -> bool:

@@ -151,6 +151,16 @@ def test_leaders_and_replicas_of_the_dead_one_stay(hurt):
     admin = AdminClient(hurt.client_settings())
     _leader, replicas, _isr = replicas_of(admin.list_topics("pair", timeout=10), "pair")[0]
     assert set(replicas) == {1, DOWN}, "a move would wait for the dead one"
+    beside = {"drain": [1], "topics": ["pair"], "operation_timeout": 60}
+    looked = hurt.run("kafka_reassignment", True, **beside)
+    if hurt.bare.kraft:
+        assert looked.changed and looked.checks == [], "there only the new one has to be in sync"
+        moved = hurt.run("kafka_reassignment", **beside)
+        assert not moved.failed, moved.msg
+    else:
+        for told in (looked, hurt.run("kafka_reassignment", **beside)):
+            assert refused(told) == [("reassignment.dead_replica", "broker 3")]
+            assert "playbooks/scale_in.yml -e broker=3" in told.msg
 
 
 def test_a_topic_is_deleted_as_far_as_brokers_live(hurt):

@@ -5,6 +5,10 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -15,6 +19,7 @@ from kafka import KafkaAdminClient, TopicPartition
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 from tests.support.by_hand import THROTTLED as KEYS
 from tests.support.by_hand import throttles
+from tests.support.processes import command_line, descendants, kill_run
 from tests.support.run_module import Background, run_module
 
 
@@ -110,6 +115,7 @@ def test_drain_then_again(reassign, place, admin, cluster):
     plan = reassign(check=True, drain=[3])
     assert plan.changed and plan.copies == 3
     assert plan.bytes > 3 * 390_000
+    assert "how much room" not in str(plan.warnings), "these brokers tell it"
     assert now(admin, name)[0] == [1, 3]  # check mode
     done = reassign(drain=[3])
     assert not done.failed, done.msg
@@ -251,6 +257,94 @@ def test_cancelled(reassign, slow, background, admin, other):
     }
     assert throttles(admin) == {}
     assert reassign(state="cancelled").changed is False
+
+
+PLAY = """
+- hosts: localhost
+  gather_facts: false
+  connection: local
+  tasks:
+    - name: Move
+      kafkaops.cluster.kafka_reassignment:
+        bootstrap_servers: {servers}
+        topics: [{name}]
+        drain: [2]
+        throttle: 512KiB
+        batch: 1
+"""
+
+
+@pytest.fixture
+def playing(slow, modules, tmp_path):
+    """A playbook that drains broker 2 of the slow topic, one partition after the other; its process."""
+    book = tmp_path / "drain.yml"
+    book.write_text(PLAY.format(servers=modules.bootstrap_servers, name=slow[0]))
+    program = Path(sys.executable).with_name("ansible-playbook")
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen(
+            [
+                program,
+                "-i",
+                "localhost,",
+                "-e",
+                f"ansible_python_interpreter={sys.executable}",
+                book,
+            ],
+            cwd=Path(__file__).resolve().parents[3],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    yield process
+    if process.poll() is None:
+        kill_run(process, "tree")
+
+
+@pytest.mark.parametrize("sent", [signal.SIGHUP, signal.SIGKILL])
+def test_a_module_that_outlives_its_playbook_begins_nothing_more(
+    reassign, slow, playing, admin, other, sent
+):
+    """The terminal is closed, or memory is short: Ansible's worker has a session of its own and lives on."""
+    name, _records = slow
+    assert wait_until(lambda: moving(other, name), 60), playing.poll()
+    begun = moving(other, name)
+    assert len(begun) == 1
+    left = descendants(playing.pid)
+    assert any("AnsiballZ" in command_line(pid) for pid in left), "the module is one of them"
+    os.killpg(playing.pid, sent)
+    playing.wait(60)
+    done = reassign(state="cancelled")
+    assert not done.failed and done.changed, done.values
+    assert wait_until(lambda: not any(map(command_line, left)), 60), "it has ended by itself"
+    assert not moving(other, name) and throttles(admin) == {}
+    assert {number: set(each) for number, each in now(admin, name).items()} == {
+        0: {1, 2},
+        1: {1, 2},
+    }
+
+
+def test_what_is_cancelled_beside_a_module_is_not_begun_anew_by_it(
+    reassign, slow, modules, admin, other
+):
+    """As by a run from another machine: the module sees it by what has become of its moves."""
+    name, _records = slow
+    arguments = {"topics": [name], "drain": [2], "throttle": "512KiB", "batch": 1}
+    running = Background(
+        "kafka_reassignment", {**arguments, "bootstrap_servers": modules.bootstrap_servers}
+    )
+    try:
+        assert wait_until(lambda: moving(other, name), 60)
+        done = reassign(state="cancelled")
+        assert not done.failed and done.changed, done.values
+        result = running.end()
+    finally:
+        running.process.kill()
+    assert result["failed"] and not result["changed"], result
+    assert "somebody else has cancelled what moved" in result["msg"]
+    assert {item["code"] for item in result["failed_items"]} == {"changed", "stopped"}
+    assert not moving(other, name) and throttles(admin) == {}
+    assert all(set(each) == {1, 2} for each in now(admin, name).values())
 
 
 def test_too_late_says_how_to_go_on(reassign, slow, admin, other):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PythonClient, and what moving replicas needs: reassignments, sizes, throttles.
+"""LogDirsClient, and what moving replicas needs: reassignments, sizes, throttles.
 
 Private to this collection. librdkafka has no call for reassignments and log directories, so these go
 through kafka-python; the rest through confluent-kafka.
@@ -10,17 +10,19 @@ through kafka-python; the rest through confluent-kafka.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import BATCH
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.python import (
-    PythonClient,
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.log_dirs import (
+    LogDirsClient,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Key
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.throttles import (
     RATES,
     REPLICAS,
     Throttles,
+    broker_name,
+    topic_name,
 )
 
 try:
@@ -51,7 +53,7 @@ class Running:
         return tuple(broker for broker in self.replicas if broker not in self.adding)
 
 
-class MovesClient(PythonClient):
+class MovesClient(LogDirsClient):
     """One cluster, for one module that moves replicas."""
 
     # ------------------------------------------------------------ reassignments
@@ -108,24 +110,38 @@ class MovesClient(PythonClient):
             return {}
         return sizes
 
+    def fetch_in_kraft_mode(self, broker: int) -> Optional[bool]:
+        """Whether this broker is one of a KRaft cluster, None if it does not tell; one request."""
+        told, _silent = self.fetch_broker_configs([broker])
+        if broker not in told:
+            return None
+        roles = told[broker].get("process.roles")
+        return bool(roles is not None and roles.value)
+
     # ------------------------------------------------------------ throttles
 
     def fetch_throttles(self, brokers: Sequence[int], names: Sequence[str]) -> Throttles:
         """The throttles of these live brokers and topics: one request a broker, one for all topics."""
-        rates = {}
-        for broker in brokers:
-            entries = self.fetch_broker_config(broker) or {}
-            found = _own(entries, RATES, "broker")
-            if found:
-                rates[broker] = found
-        lists = {}
+        rates = {broker: self.fetch_broker_config(broker) or {} for broker in brokers}
+        return _throttles(rates, self._fetch_topic_configs(names))
+
+    def look_at_throttles(
+        self, brokers: Sequence[int], names: Sequence[str]
+    ) -> Tuple[Throttles, Set[str]]:
+        """The same, once, and whose are not told: of a broker that does not answer, or of a topic that is gone."""
+        told, _silent = self.fetch_broker_configs(brokers)
+        topics = self._fetch_topic_configs(names)
+        silent = {
+            *(broker_name(broker) for broker in brokers if broker not in told),
+            *(topic_name(name) for name in names if name not in topics),
+        }
+        return _throttles(told, topics), silent
+
+    def _fetch_topic_configs(self, names: Sequence[str]) -> Dict[str, Mapping[str, Any]]:
+        found: Dict[str, Mapping[str, Any]] = {}
         for start in range(0, len(names), BATCH):
-            configs = self.fetch_configs(names[start : start + BATCH])
-            for name, entries in configs.items():
-                found = _own(entries, REPLICAS, "topic")
-                if found:
-                    lists[name] = found
-        return Throttles(rates, lists)
+            found.update(self.fetch_configs(names[start : start + BATCH]))
+        return found
 
     def set_throttles(
         self,
@@ -178,6 +194,18 @@ class MovesClient(PythonClient):
 
 _GONE = ("NoReassignmentInProgressError", "UnknownTopicOrPartitionError")
 _PARTS = ("replicas", "adding_replicas", "removing_replicas")
+
+
+def _throttles(
+    brokers: Mapping[int, Mapping[str, Any]], topics: Mapping[str, Mapping[str, Any]]
+) -> Throttles:
+    """The throttles in the settings of brokers and topics."""
+    rates = {broker: _own(entries, RATES, "broker") for broker, entries in brokers.items()}
+    lists = {name: _own(entries, REPLICAS, "topic") for name, entries in topics.items()}
+    return Throttles(
+        {broker: keys for broker, keys in rates.items() if keys},
+        {name: keys for name, keys in lists.items() if keys},
+    )
 
 
 def _own(entries: Mapping[str, Any], keys: Sequence[str], source: str) -> Dict[str, str]:

@@ -35,6 +35,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layou
     some_keys,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import (
+    KNOWN_SECONDS,
     TELL_SECONDS,
     Moving,
     lift,
@@ -60,6 +61,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     UNLIMITED,
     approximate_size,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 
 @dataclass(frozen=True)
@@ -200,6 +202,8 @@ class DiskReassignment(Moving):
         self.wish = disk_wish_from(params)
         self.moves = DiskMoves()
         self._limited: Set[int] = set()
+        # Those that have told their limit since.
+        self._told: Set[int] = set()
         self._found = FoundDisks(Snapshot())
 
     # ------------------------------------------------------------ the runner's questions
@@ -253,6 +257,11 @@ class DiskReassignment(Moving):
         kinds = {**dict.fromkeys(waiting, FINISH), **{move.place: MOVE for move in pending}}
         while True:
             chosen = [pending.popleft() for each in range(min(len(pending), self._room(waiting)))]
+            stopped = self._over() or (self._unlimited(chosen) if chosen else "")
+            if stopped:
+                started = [(place, kinds[place]) for place in sorted(waiting)]
+                rest = [(each.place, MOVE) for each in [*chosen, *pending]]
+                return failures + self.late(started, rest, stopped)
             refused = self.client.move_between_disks({move.place: move.target for move in chosen})
             for move in chosen:
                 if move.place in refused:
@@ -331,6 +340,24 @@ class DiskReassignment(Moving):
         rate = str(self.rate)
         self._limited = {broker for broker in brokers if self._found.rates.get(broker) != rate}
         self.client.set_disk_rates(dict.fromkeys(self._limited, rate))
+
+    def _unlimited(self, moves: Sequence[DiskMove]) -> str:
+        """Words about brokers whose limit somebody has taken away since they have told it."""
+        brokers = sorted({move.broker for move in moves})
+        if self.rate == UNLIMITED:
+            return ""
+        gone: List[int] = []
+
+        def there() -> bool:
+            nonlocal gone
+            rates = self.client.look_at_disk_rates(brokers)
+            self._told.update(broker for broker, rate in rates.items() if rate is not None)
+            gone = sorted(b for b, rate in rates.items() if rate is None and b in self._told)
+            return not gone
+
+        wait_until(there, KNOWN_SECONDS, self._clock, self._sleep, self.POLL_SECONDS)
+        named = ", ".join(map(str, gone))
+        return f"somebody else has taken the limit away: broker {named}" if gone else ""
 
     def limits_off(self) -> None:
         """Remove the limits, and see that they are gone."""

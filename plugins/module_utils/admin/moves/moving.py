@@ -49,12 +49,17 @@ APPLIED, CANCELLED = "applied", "cancelled"
 OPERATION_MAX_SECONDS = 30 * 86400
 # Between two looks at sizes and two lines about progress.
 TELL_SECONDS = 5.0
+# How long a broker may need to learn of what was there before; a name that is asked for may be wrong.
+KNOWN_SECONDS = 5.0
 # How long brokers may need to learn of a change that is made.
 SETTLE_SECONDS = 30.0
 LIFT_POLL_SECONDS = 0.5
 LEAST_RATE = 1024
 L = TypeVar("L", bound=Tuple[Mapping[Any, Any], ...])
 AGAIN = "run the task again to go on, or with state: cancelled to go back"
+# Codes of failures of a run that leaves moves under way, with their limits: out of time, or not to go on.
+TIMEOUT, STOPPED = "timeout", "stopped"
+LEFT_UNDER_WAY = (TIMEOUT, STOPPED)
 # The module's own options; their documentation is in the module.
 OPTIONS = dict(
     state=dict(type="str", choices=[APPLIED, CANCELLED], default=APPLIED),
@@ -72,6 +77,16 @@ OPTIONS = dict(
     batch=dict(type="int", default=20),
     operation_timeout=dict(type="float", default=86400.0),
     progress=dict(type="path"),
+    lock=dict(
+        type="dict",
+        default={},
+        options=dict(directory=dict(type="path"), cluster=dict(type="str"), owner=dict(type="str")),
+    ),
+    run=dict(
+        type="dict",
+        default={},
+        options=dict(pid=dict(type="int"), start_ticks=dict(type="int")),
+    ),
 )
 
 
@@ -129,7 +144,10 @@ def _now_ms() -> int:
 
 
 class Moving(Resource):
-    """The moves of one task. `tell` gets a line now and then."""
+    """The moves of one task. `tell` gets a line now and then; `over` says why this run must not go on, "" if it may.
+
+    A module can outlive the playbook that it belongs to. So `over` is asked before anything is begun, and at each look.
+    """
 
     # One move that is under way, several, the limit, and where it holds; and between two looks.
     ONE, SEVERAL, LIMIT, WHERE = "", "", "", ""
@@ -145,6 +163,7 @@ class Moving(Resource):
         tell: Callable[[str], None] = lambda line: None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
+        over: Callable[[], str] = lambda: "",
     ):
         checked_seconds("operation_timeout", params["operation_timeout"], OPERATION_MAX_SECONDS)
         self.client = client
@@ -153,7 +172,7 @@ class Moving(Resource):
         self.batch = checked_batch(params["batch"])
         self.allow = frozenset(params["allow"])
         self._took: Dict[str, Dict[str, int]] = {}
-        self._tell, self._clock, self._sleep = tell, clock, sleep
+        self._tell, self._clock, self._sleep, self._over = tell, clock, sleep, over
         self.prepare(params)
 
     # ------------------------------------------------------------ what a subclass fills in
@@ -200,8 +219,11 @@ class Moving(Resource):
         """Move in small batches under the limit, or cancel; wait; remove the limit."""
         began = _now_ms()
         try:
+            self._check_not_over()
             failures = self._cancel(deadline) if self.cancelling else self.carry_out(deadline)
-            if not any(failure.code == "timeout" for failure in failures):
+            if not any(failure.code in LEFT_UNDER_WAY for failure in failures):
+                # The limits may be another run's by now.
+                self._check_not_over()
                 self.limits_off()
                 failures += self.differences(failures)
         except AdminError as error:
@@ -234,14 +256,29 @@ class Moving(Resource):
             told += f", at most {approximate_size(self.rate)} a second {self.WHERE}"
         return told
 
+    def _check_not_over(self) -> None:
+        """AdminError if this run must not go on."""
+        why = self._over()
+        if why:
+            raise AdminError(Problem("reassignment.run_over", why, AGAIN))
+
     def late(
-        self, waiting: Iterable[Tuple[Any, str]], pending: Iterable[Tuple[Any, str]]
+        self,
+        waiting: Iterable[Tuple[Any, str]],
+        pending: Iterable[Tuple[Any, str]],
+        stopped: str = "",
     ) -> List[Failure]:
-        """The failures of a run that is out of time: (key, kind) of what was started, and of the rest."""
-        under_way = f"still under way, under its {self.LIMIT}; {AGAIN}"
+        """The failures of a run that is out of time: (key, kind) of what was started, and of the rest.
+
+        Or of one that is `stopped`, for this reason; whether what it has started is still limited is not known then.
+        """
+        under_way = "still under way" if stopped else f"still under way, under its {self.LIMIT}"
+        reason = f"{stopped}; " if stopped else ""
         return [
-            Failure(self.name_of(key), why, kind, "timeout")
-            for moves, why in ((waiting, under_way), (pending, f"not started; {AGAIN}"))
+            Failure(
+                self.name_of(key), f"{reason}{why}; {AGAIN}", kind, STOPPED if stopped else TIMEOUT
+            )
+            for moves, why in ((waiting, under_way), (pending, "not started"))
             for key, kind in moves
         ]
 
@@ -260,6 +297,6 @@ class Moving(Resource):
             Failure(self.name_of(key), why, CANCEL, "refused")
             for key, why in sorted(refused.items())
         ] + [
-            Failure(self.name_of(key), f"still under way; {AGAIN}", CANCEL, "timeout")
+            Failure(self.name_of(key), f"still under way; {AGAIN}", CANCEL, TIMEOUT)
             for key in sorted(left)
         ]

@@ -10,9 +10,24 @@ its refusals.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Collection, Dict, FrozenSet, List, Mapping, Optional, Tuple
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    FrozenSet,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Key, Snapshot
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Directory,
+    Key,
+    Snapshot,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_replicas import (
     Running,
 )
@@ -34,6 +49,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layou
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.plan_replicas import (
     plan_moves,
     useful,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.room import (
+    unknown_room,
+    without_room,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.throttles import (
     Throttles,
@@ -65,6 +84,35 @@ class Found:
     minimums: Mapping[str, int] = field(default_factory=dict)
     # What this very user may do with the cluster, by the protocol's names; none where that is not told.
     rights: FrozenSet[str] = frozenset()
+    # Whether the cluster is in KRaft mode; None where that is not known.
+    kraft: Optional[bool] = None
+    # Broker to its log directories; one that has not told them is missing.
+    directories: Mapping[int, Sequence[Directory]] = field(default_factory=dict)
+
+    def coming(self, moves: Moves) -> Dict[int, int]:
+        """Broker to the bytes that it gets, by these moves and by what is under way."""
+        there: Dict[Tuple[int, Key], int] = {
+            (broker, key): size
+            for broker, directories in self.directories.items()
+            for each in directories
+            for key, size in each.replicas.items()
+        }
+        coming: Dict[int, int] = {}
+        for key, running in self.running.items():
+            for broker in running.adding:
+                left = max(0, self.sizes.get(key, 0) - there.get((broker, key), 0))
+                coming[broker] = coming.get(broker, 0) + left
+        for move in moves.moves:
+            for broker in move.adding:
+                coming[broker] = coming.get(broker, 0) + (move.size or 0)
+        return coming
+
+    @property
+    def dead(self) -> FrozenSet[int]:
+        """Brokers that hold replicas, or are to get one, and are not alive."""
+        parts = self.snapshot.partitions.values()
+        holders = {broker for part in parts for broker in part.replicas}
+        return frozenset(holders - {broker.id for broker in self.snapshot.brokers})
 
     @property
     def taken(self) -> Throttles:
@@ -133,9 +181,12 @@ def plan_reassignment(
             )
         )
     refusals += _unable(found, moves)
+    coming = found.coming(moves) if moves.moves else {}
+    hosts = {broker.id: broker.host for broker in found.snapshot.brokers}
+    refusals += without_room(coming, found.directories, hosts)
     if FEWER_REPLICAS not in allow:
         refusals += _fewer(moves)
-    warnings = [*moves.warnings, *_foreign(found)]
+    warnings = [*moves.warnings, *_foreign(found), *unknown_room(coming, found.directories)]
     changes = [
         Change(
             FINISH,
@@ -218,6 +269,8 @@ def _unable(found: Found, moves: Moves) -> List[Problem]:
                 "bring the brokers with the last in-sync replicas back, see playbooks/status.yml",
             )
         )
+    if not found.kraft:
+        problems += _beside_the_dead(found.dead, moves)
     low: Dict[str, int] = {}
     for move in moves.moves:
         minimum = found.minimums.get(move.key[0], 1)
@@ -236,6 +289,34 @@ def _unable(found: Found, moves: Moves) -> List[Problem]:
             )
         )
     return problems
+
+
+def _beside_the_dead(dead: Collection[int], moves: Moves) -> List[Problem]:
+    """Moves that wait for a broker that is not alive: with ZooKeeper all replicas have to be in sync at the end.
+
+    In KRaft mode only those that are added have to be.
+    """
+    waiting = {
+        move.key: set(move.after) & set(dead)
+        for move in moves.moves
+        if (move.adding or move.removing) and not set(dead).isdisjoint(move.after)
+    }
+    if not waiting:
+        return []
+    brokers = sorted(set().union(*waiting.values()))
+    if len(brokers) == 1:
+        away = f"playbooks/scale_in.yml -e broker={brokers[0]}"
+    else:
+        away = f"all of them at once, kafka_reassignment with drain: {brokers}"
+    return [
+        Problem(
+            "reassignment.dead_replica",
+            f"{counted(len(waiting), 'partition')} would move and keep a replica on it, and it is not alive: no such "
+            f"move ends before it is back: {some_keys(sorted(waiting))}",
+            f"start it, see playbooks/status.yml; if it is gone for good, empty it first ({away})",
+            (f"broker {', '.join(map(str, brokers))}",),
+        )
+    ]
 
 
 def fewer(move: Move) -> bool:

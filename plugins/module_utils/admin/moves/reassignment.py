@@ -11,10 +11,11 @@ what is under way is waited for, what is missing is started, throttles that are 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Deque, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.log_dirs import Disks
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Key,
     Partition,
@@ -26,6 +27,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.clien
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import (
     CANCEL,
+    EXAMPLES,
     FINISH,
     MOVE,
     UNTHROTTLE,
@@ -34,6 +36,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layou
     Wish,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import (
+    KNOWN_SECONDS,
+    LEFT_UNDER_WAY,
     SETTLE_SECONDS,
     TELL_SECONDS,
     Moving,
@@ -64,12 +68,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     approximate_size,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import some
 
-# How long a topic that is asked for by name may be unknown; far less than SETTLE_SECONDS, since a name
-# may be wrong.
-KNOWN_SECONDS = 5.0
 # Reorderings in one request; they are done at once.
 REORDERINGS = 500
+_CANCELLED = "somebody else has cancelled what moved"
 
 
 def _given_up(move: Move, where: str) -> Failure:
@@ -102,7 +105,12 @@ class Reassignment(Moving):
         self._found = Found(Snapshot())
         self._throttling = Throttling(self.client, self._begun_since, self._clock, self._sleep)
         # Reassignments that were over, or others, when they were to be cancelled.
-        self._over: Set[Key] = set()
+        self._ended: Set[Key] = set()
+        # Of what has ended since the last batch: kind of the change, and the replicas if it has been cancelled.
+        self._origins: Dict[Key, Tuple[str, Tuple[int, ...]]] = {}
+        # The cluster as it was at the last look before a batch.
+        self._seen = Snapshot()
+        self._kraft: Optional[bool] = None
 
     # ------------------------------------------------------------ the runner's questions
 
@@ -114,15 +122,17 @@ class Reassignment(Moving):
         alive = [broker.id for broker in snapshot.brokers]
         sizes: Dict[Key, int] = {}
         minimums: Dict[str, int] = {}
+        disks = Disks()
         if not self.cancelling:
-            for (_broker, key), size in self.client.fetch_replica_sizes(names).items():
+            disks = self.client.look_at_disks(alive, names)
+            for (_broker, key), size in disks.sizes.items():
                 sizes[key] = max(size, sizes.get(key, 0))
             if self.wish.replication_factor is not None:
                 chosen = [n for n in names if self.wish.topics is None or n in self.wish.topics]
                 for name, entries in self.client.fetch_configs(chosen).items():
                     value = entries["min.insync.replicas"].value
                     minimums[name] = int(value) if value else 1
-        return Found(
+        found = Found(
             snapshot,
             self.client.fetch_racks(),
             running,
@@ -130,7 +140,15 @@ class Reassignment(Moving):
             self.client.fetch_throttles(alive, names),
             minimums,
             self.client.fetch_own_rights(),
+            directories=disks.directories,
         )
+        return replace(found, kraft=self._in_kraft_mode(alive)) if found.dead else found
+
+    def _in_kraft_mode(self, alive: Sequence[int]) -> Optional[bool]:
+        """Whether the cluster is, None where its brokers do not tell; asked once, where it matters."""
+        if self._kraft is None and alive:
+            self._kraft = self.client.fetch_in_kraft_mode(alive[0])
+        return self._kraft
 
     def _fetch_snapshot(self) -> Snapshot:
         """Brokers and topics; the topics asked for are waited for a little.
@@ -179,7 +197,7 @@ class Reassignment(Moving):
         waiting: Dict[Key, Optional[Move]] = dict.fromkeys(self._found.running)
         failures = self._move(deque(copies), waiting, self.batch, deadline)
         # Reordered by now or refused: a few hundred at once cost nothing.
-        if not any(failure.code == "timeout" for failure in failures):
+        if not any(failure.code in LEFT_UNDER_WAY for failure in failures):
             failures += self._move(deque(reorderings), {}, REORDERINGS, deadline)
         return failures
 
@@ -197,8 +215,9 @@ class Reassignment(Moving):
         while pending or waiting:
             running = self.client.fetch_running()
             for key in [key for key in waiting if key not in running]:
-                del waiting[key]
-            room = max(0, batch - len(waiting))
+                self._note_ended(key, waiting.pop(key))
+            stopped = self._over()
+            room = 0 if stopped else max(0, batch - len(waiting))
             chosen = []
             for move in [pending.popleft() for each in range(min(room, len(pending)))]:
                 theirs = running.get(move.key)
@@ -209,9 +228,13 @@ class Reassignment(Moving):
                     pending.append(move)
                 else:
                     failures.append(_given_up(move, f"moves to {list(theirs.target)}"))
-            chosen, others = self._as_planned(chosen) if chosen else (chosen, [])
-            failures += others
             if chosen:
+                chosen, others = self._as_planned(chosen)
+                cancelled = self._cancelled()
+                failures += others + cancelled
+                # Who cancels what this run has begun, or takes its throttles away, does not want it to go on.
+                stopped = _CANCELLED if cancelled else self._unthrottled(chosen) or self._over()
+            if chosen and not stopped:
                 refused = self.client.alter({move.key: move.after for move in chosen})
                 for move in chosen:
                     if move.key in refused:
@@ -222,6 +245,19 @@ class Reassignment(Moving):
                         )
                     else:
                         waiting[move.key] = move
+                # An answer can take long, and whoever has cancelled meanwhile did not see these.
+                stopped = self._over()
+                chosen = [move for move in chosen if move.key in waiting] if stopped else chosen
+                if stopped:
+                    self.client.alter(dict.fromkeys(move.key for move in chosen))
+                    waiting = {k: move for k, move in waiting.items() if move not in chosen}
+            if stopped:
+                if self._origins:
+                    self._seen = self.client.fetch_metadata()
+                    failures += self._cancelled()
+                started = [(key, MOVE if waiting[key] else FINISH) for key in sorted(waiting)]
+                rest = [(each.key, kind_of(each)) for each in [*chosen, *pending]]
+                return failures + self.late(started, rest, stopped)
             if not (pending or waiting):
                 break
             if self._clock() >= deadline:
@@ -234,6 +270,41 @@ class Reassignment(Moving):
             # What is done at once need not be waited for; the first look comes soon.
             self._sleep(self.POLL_SECONDS)
         return failures
+
+    def _note_ended(self, key: Key, move: Optional[Move]) -> None:
+        """Note where a partition that does not move any more was, if it can be told from where it was to go."""
+        found = self._found.running.get(key)
+        origin = move.before if move else found.origin if found else ()
+        target = move.after if move else found.target if found else ()
+        if set(origin) != set(target):
+            self._origins[key] = (MOVE if move else FINISH, origin)
+
+    def _cancelled(self) -> List[Failure]:
+        """What somebody has cancelled, of what has ended since this was asked for the last time."""
+        ended, self._origins = self._origins, {}
+
+        def back() -> List[Key]:
+            now = self._seen.partitions
+            there = [key for key in sorted(ended) if key in now]
+            return [key for key in there if set(now[key].replicas) == set(ended[key][1])]
+
+        def arrived() -> bool:
+            # What has arrived is told a little later by some brokers.
+            self._seen = self.client.fetch_metadata()
+            return not back()
+
+        if back():
+            wait_until(arrived, SETTLE_SECONDS, self._clock, self._sleep, self.POLL_SECONDS)
+        return [Failure(subject_of(key), _CANCELLED, ended[key][0], CHANGED) for key in back()]
+
+    def _unthrottled(self, moves: Sequence[Move]) -> str:
+        """Words about throttles that somebody has taken away, of those that these moves need."""
+        copies = {move.key: (move.before, move.adding) for move in moves if move.adding}
+        if self.rate == UNLIMITED or not copies:
+            return ""
+        alive = [broker.id for broker in self._seen.brokers]
+        gone = self._throttling.gone(alive, copies)
+        return f"somebody else has taken the throttle away: {some(gone, EXAMPLES)}" if gone else ""
 
     def _as_planned(self, moves: Sequence[Move]) -> Tuple[List[Move], List[Failure]]:
         """(moves of partitions that are where they were, what became of the others).
@@ -249,7 +320,8 @@ class Reassignment(Moving):
 
         def seen() -> bool:
             nonlocal now
-            now = self.client.fetch_metadata().partitions
+            self._seen = self.client.fetch_metadata()
+            now = self._seen.partitions
             return all(map(is_as_planned, moves))
 
         wait_until(seen, KNOWN_SECONDS, self._clock, self._sleep, self.POLL_SECONDS)
@@ -281,7 +353,11 @@ class Reassignment(Moving):
             left += sum(max(0, size - on_disk.get((broker, key), 0)) for broker in entry.adding)
         line = f"{done} of {total} partitions moved, {approximate_size(left)} left"
         alive = {broker.id for broker in self.client.fetch_metadata().brokers}
-        lost = sorted({broker for entry in running.values() for broker in entry.adding} - alive)
+        # With ZooKeeper, a move ends when all replicas are in sync; in KRaft mode, when those are that it adds.
+        away = {broker for entry in running.values() for broker in entry.target} - alive
+        if away and self._in_kraft_mode(sorted(alive)):
+            away &= {broker for entry in running.values() for broker in entry.adding}
+        lost = sorted(away)
         if lost:
             line += f"; waiting for broker {', '.join(map(str, lost))}, which is not alive"
         return line
@@ -351,7 +427,7 @@ class Reassignment(Moving):
             for key, each in planned.items()
             if key in running and running[key].target == each.target
         }
-        self._over = set(planned) - own
+        self._ended = set(planned) - own
         refused = self.client.alter(dict.fromkeys(own)) if own else {}
         return refused, own - set(refused)
 
@@ -361,7 +437,7 @@ class Reassignment(Moving):
         cancelled = {
             key: set(each.origin)
             for key, each in self._found.running.items()
-            if key not in self._over and subject_of(key) not in known
+            if key not in self._ended and subject_of(key) not in known
         }
         now: Dict[Key, Partition] = {}
 
@@ -376,7 +452,7 @@ class Reassignment(Moving):
 
         if cancelled:
             wait_until(seen, SETTLE_SECONDS, self._clock, self._sleep, self.POLL_SECONDS)
-        over = self._over.union(key for key in cancelled if not is_back(key))
+        over = self._ended.union(key for key in cancelled if not is_back(key))
         return [
             Failure(subject_of(key), "it was over already", CANCEL, CHANGED, moot=True)
             for key in sorted(over)

@@ -163,6 +163,38 @@ def missing(found: Throttles, wanted: Throttles) -> Throttles:
     return Throttles(_missing(found.brokers, wanted.brokers), _missing(found.topics, wanted.topics))
 
 
+def lacking(
+    found: Throttles,
+    brokers: Iterable[int],
+    moves: Mapping[Key, Tuple[Sequence[int], Sequence[int]]],
+) -> Set[str]:
+    """Brokers without a rate, and topics whose lists lack a replica of these partitions; whose the throttle is does
+    not matter. `moves`: partitions with (who may send, who receives), as of `throttled_lists`."""
+    subjects = {
+        broker_name(broker)
+        for broker in brokers
+        if not set(RATES) <= set(found.brokers.get(broker, {}))
+    }
+    for (topic, partition), sides in moves.items():
+        texts = [found.topics.get(topic, {}).get(key, "") for key in REPLICAS]
+        for text, side in zip(texts, sides):
+            listed = {(key, broker) for _entry, key, broker in _replicas(topic, text)}
+            wanted = {((topic, partition), broker) for broker in side}
+            if ALL not in text.split(",") and not wanted <= listed:
+                subjects.add(topic_name(topic))
+    return subjects
+
+
+def broker_name(broker: int) -> str:
+    """The subject of a broker's throttle, for people."""
+    return f"broker {broker}"
+
+
+def topic_name(topic: str) -> str:
+    """The subject of a topic's throttle, for people."""
+    return f"topic {topic}"
+
+
 def before(found: Throttles, taken: Throttles, set_now: Throttles) -> Removals:
     """What brings back what was there before these were set, but for what is taken over."""
     stays = of_others(found, taken)

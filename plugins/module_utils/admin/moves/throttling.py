@@ -9,19 +9,29 @@ Private to this collection. What is whose is decided in `throttles`.
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Collection, Dict, Mapping, Sequence, Set
+from typing import Any, Callable, Collection, Dict, List, Mapping, Sequence, Set, Tuple
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import lift
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Key
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import (
+    KNOWN_SECONDS,
+    LIFT_POLL_SECONDS,
+    SETTLE_SECONDS,
+    lift,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.throttles import (
     Removals,
     Throttles,
     additions,
     before,
+    broker_name,
+    lacking,
     missing,
     removals,
+    topic_name,
     unseen,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 
 class Throttling:
@@ -42,6 +52,9 @@ class Throttling:
         self._set = Throttles()
         self._own: Removals = ({}, {})
         self._left: Removals = ({}, {})
+        # Subjects that brokers have told to be throttled since, and those that they have not told in time.
+        self._told: Set[str] = set()
+        self._untold: Set[str] = set()
 
     def on(
         self,
@@ -65,6 +78,37 @@ class Throttling:
                 with contextlib.suppress(AdminError):
                     self._client.set_throttles(brokers_now, topics_now)
             raise
+
+    def gone(
+        self, alive: Collection[int], moves: Mapping[Key, Tuple[Sequence[int], Sequence[int]]]
+    ) -> List[str]:
+        """Brokers and topics whose throttle has been taken away since, of what these moves need; sorted.
+
+        `moves`: partitions with (who may send, who receives). A throttle that brokers have not told yet is no such
+        one; it is waited for a little.
+        """
+        concerned = {broker for sides in moves.values() for side in sides for broker in side}
+        brokers = sorted(concerned & set(alive) & set(self._set.brokers))
+        topics = sorted({topic for topic, _partition in moves})
+        wanted = {*map(broker_name, brokers), *map(topic_name, topics)}
+        missed: Set[str] = set()
+
+        def look() -> Set[str]:
+            nonlocal missed
+            throttles, silent = self._client.look_at_throttles(brokers, topics)
+            missed = lacking(throttles, brokers, moves) - silent
+            self._told |= wanted - missed - silent
+            return missed
+
+        def wait(told: Callable[[], bool], seconds: float) -> None:
+            wait_until(told, seconds, self._clock, self._sleep, LIFT_POLL_SECONDS)
+
+        wait(lambda: look() <= self._untold, KNOWN_SECONDS)
+        self._untold |= missed - self._told
+        if missed & self._told:
+            # Not every broker tells the same at once.
+            wait(lambda: not look() & self._told, SETTLE_SECONDS)
+        return sorted(missed & self._told)
 
     def off(self, names: Sequence[str]) -> None:
         """Remove every throttle of ours from the live brokers and these topics, and see that it is gone."""
@@ -92,8 +136,8 @@ class Throttling:
         """The subjects of throttles that were to be removed, and hold for what somebody has begun since."""
         brokers, topics = self._left
         return {
-            *(f"broker {broker}" for broker in brokers),
-            *(f"topic {topic}" for topic in topics),
+            *map(broker_name, brokers),
+            *map(topic_name, topics),
         }
 
     def _ours(self, throttles: Throttles) -> Removals:

@@ -17,6 +17,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Key,
     Snapshot,
     Topic,
+    one_disk,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
@@ -25,9 +26,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
     whole_number,
 )
 
-# Two directories whose disks have as many bytes in all and free are on one. So many bytes may be written
-# between two answers.
-SAME_DISK_BYTES = 16 * 2**20
 LARGEST = 3
 Directories = Mapping[int, Sequence[Directory]]
 
@@ -87,7 +85,7 @@ def disks_of_topics(
     for broker, found in sorted(directories.items()):
         for each in found:
             for group in groups:
-                if _one_disk(group[0], (broker, each), hosts):
+                if one_disk(group[0], (broker, each), hosts):
                     group.append((broker, each))
                     break
             else:
@@ -113,18 +111,6 @@ def disks_of_topics(
         places = tuple(f"broker {broker} {each.path}" for broker, each in group)
         disks.append(Disk(places, total, usable, max(0, total - usable - held), worst))
     return disks, sorted(unbounded)
-
-
-def _one_disk(
-    one: Tuple[int, Directory], other: Tuple[int, Directory], hosts: Mapping[int, str]
-) -> bool:
-    """Whether two directories seem to be on one disk, which counts once."""
-    if hosts.get(one[0]) != hosts.get(other[0]):
-        return False
-    first, second = one[1], other[1]
-    if first.total is None or first.total != second.total:
-        return False
-    return abs((first.usable or 0) - (second.usable or 0)) <= SAME_DISK_BYTES
 
 
 def unknown_disks(snapshot: Snapshot, directories: Directories, budget: float) -> List[Problem]:

@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.log_dirs import Disks
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
+    Directory,
     Partition,
     Snapshot,
     Topic,
@@ -96,6 +98,18 @@ class Model:
     def fetch_replica_sizes(self, _names):
         return {(broker, key): 5 for key, each in self.replicas.items() for broker in each}
 
+    def look_at_disks(self, brokers, _topics):
+        return Disks(
+            {
+                broker: (
+                    Directory(
+                        "/d", {key: 5 for key, each in self.replicas.items() if broker in each}
+                    ),
+                )
+                for broker in brokers
+            }
+        )
+
     def fetch_configs(self, _names):
         return {}
 
@@ -107,6 +121,9 @@ class Model:
             {broker: keys for broker, keys in self.rates.items() if keys},
             {topic: keys for topic, keys in self.lists.items() if keys},
         )
+
+    def look_at_throttles(self, brokers, names):
+        return self.fetch_throttles(brokers, names), set()
 
     def set_throttles(self, brokers, topics):
         self._request()
@@ -146,9 +163,9 @@ def parameters(**options):
     return {**{name: option.get("default") for name, option in OPTIONS.items()}, **options}
 
 
-def run(model, seconds=1000.0, lines=None, **options):
+def run(model, seconds=1000.0, lines=None, over=str, **options):
     tell = (lines if lines is not None else []).append
-    resource = Reassignment(model, parameters(**options), tell, model.clock, model.sleep)
+    resource = Reassignment(model, parameters(**options), tell, model.clock, model.sleep, over)
     return reconcile(resource, False, seconds, model.clock, model.sleep)
 
 
@@ -216,6 +233,29 @@ def test_it_says_now_and_then_how_far_it_is():
     lines = []
     assert not run(Model(MOVING, seconds=20.0), lines=lines, spread=True, batch=2).failures
     assert lines[0].startswith("0 of ") and "left" in lines[0] and len(lines) > 3
+
+
+@pytest.mark.parametrize(
+    "kraft, dead, waited_for",
+    [
+        (False, 2, "broker 2, which"),
+        (True, 2, ""),
+        (False, 4, "broker 4, which"),
+        (True, 4, "broker 4, which"),
+        (None, 2, "broker 2, which"),
+    ],
+)
+def test_it_names_the_dead_broker_that_is_waited_for(kraft, dead, waited_for):
+    """One that dies while it moves: with ZooKeeper each replica is waited for, in KRaft mode each new one."""
+    lines = []
+    model = Model([(1, 2, 3)], seconds=60.0)
+    model.fetch_in_kraft_mode = lambda broker: {1: kraft}[broker]
+
+    def die():
+        model.brokers = tuple(broker for broker in model.brokers if broker != dead)
+
+    assert not run(interrupting(model, 2.0, die), lines=lines, drain=[3]).failures
+    assert bool(waited_for) == ("waiting for" in lines[-1]) and waited_for in lines[-1]
 
 
 def test_at_the_deadline_what_moves_goes_on_under_its_throttle():
@@ -483,6 +523,121 @@ def test_a_throttle_that_somebody_else_has_set_over_ours_stays_and_ours_go():
     assert 2 not in model.replicas[("t", 0)] and set(model.running) == {("t", 1)}
     assert {key: keys for key, keys in model.rates.items() if keys} == {3: theirs}
     assert not any(model.lists.values())
+
+
+def interrupting(model, at, act):
+    """The model, whose first request from the second `at` on makes somebody `act`."""
+    really, done = model._request, []
+
+    def request():
+        if model.now >= at and not done:
+            done.append("once")
+            act()
+        really()
+
+    model._request = request
+    return model
+
+
+@pytest.mark.parametrize("second", [0.5, 2.0, 3.0, 3.5])
+@pytest.mark.parametrize("batch", [1, 2, 5])
+def test_who_is_cancelled_by_another_run_begins_nothing_more(second, batch):
+    """As the module does that has outlived its killed playbook and cannot see that."""
+    model = Model([(1, 3)] * 9, brokers=(1, 2, 3), seconds=2.0)
+    begun = []
+
+    def cancel():
+        assert not run(model, state="cancelled").failures
+        begun.append(dict(model.replicas))
+        assert not model.running and no_throttle(model)
+
+    outcome = run(interrupting(model, second, cancel), drain=[3], batch=batch, throttle="1MiB")
+    assert model.replicas == begun[0] and not model.running
+    assert model.unthrottled == [] and no_throttle(model)
+    changed, failed = subjects(outcome)
+    kept = {f"t-{key[1]}" for key, each in model.replicas.items() if 3 in each}
+    assert kept and set(failed) == kept and len(changed | kept) == 9 and not changed & kept
+    assert set(failed.values()) <= {"changed", "stopped"}
+
+
+@pytest.mark.parametrize("gone", ["rates", "lists", "both"])
+def test_whose_throttles_are_taken_away_begins_nothing_more(gone):
+    """Such as by kafka-reassign-partitions.sh --verify, which takes all away."""
+    model = Model([(1, 3)] * 9, brokers=(1, 2, 3), seconds=2.0)
+
+    def take():
+        model.rates = {} if gone != "lists" else model.rates
+        model.lists = {} if gone != "rates" else model.lists
+
+    outcome = run(interrupting(model, 5.0, take), drain=[3], batch=2, throttle="1MiB")
+    assert model.unthrottled == []
+    assert {each.code for each in outcome.failures} == {"stopped"}
+    words = "topic t" if gone == "lists" else "broker 1, broker 2, broker 3"
+    assert f"somebody else has taken the throttle away: {words}" in outcome.failures[0].error
+    assert not run(model, drain=[3], batch=2, throttle="1MiB").failures
+    assert not any(3 in replicas for replicas in model.replicas.values()) and no_throttle(model)
+
+
+def test_who_does_not_tell_for_a_moment_has_lost_no_throttle():
+    """A broker that restarts is silent, and another one tells what it has heard of so far."""
+    model = Model([(1, 3)] * 9, brokers=(1, 2, 3), seconds=2.0)
+
+    def look(brokers, names):
+        if 2 <= model.now < 4:
+            return Throttles({}, model.lists), {f"broker {broker}" for broker in brokers}
+        if 6 <= model.now < 14:
+            return Throttles(), set()
+        return model.fetch_throttles(brokers, names), set()
+
+    model.look_at_throttles = look
+    assert not run(model, drain=[3], batch=2, throttle="1MiB").failures
+    assert model.unthrottled == [] and no_throttle(model) and model.now > 14
+
+
+def test_whose_run_has_ended_begins_nothing_more_and_leaves_what_is_under_way():
+    model = Model([(1, 3)] * 9, brokers=(1, 2, 3), seconds=2.0)
+
+    def over():
+        return "the run has ended" if model.now >= 3 else ""
+
+    outcome = run(model, over=over, drain=[3], batch=2, throttle="1MiB")
+    assert {each.code for each in outcome.failures} == {"stopped"}
+    assert "the run has ended; still under way" in outcome.failures[0].error
+    assert "the run has ended; not started" in outcome.failures[-1].error
+    assert len(model.running) == 2 and not no_throttle(model) and model.now < 4
+    nothing = Model([(1, 3)] * 9, brokers=(1, 2, 3))
+    outcome = run(nothing, over=lambda: "the run has ended", drain=[3])
+    assert {each.code for each in outcome.failures} == {"interrupted"}
+    assert nothing.most == 0 and nothing.rates == {}
+
+
+def test_what_is_begun_by_a_late_answer_is_taken_back():
+    """The request stood still while the run was killed, and another one cancelled."""
+    model = Model([(1, 3)] * 9, brokers=(1, 2, 3), seconds=20.0)
+    really = model.alter
+
+    def late(wanted):
+        if model.now > 15 and any(wanted.values()):
+            model.now += 30
+        return really(wanted)
+
+    model.alter = late
+
+    def over():
+        return "the run has ended" if model.now > 40 else ""
+
+    outcome = run(model, over=over, drain=[3], batch=2)
+    moved = [key for key, each in model.replicas.items() if 3 not in each]
+    assert len(moved) == 2 and not model.running
+    assert len(outcome.changed) == 2 and len(outcome.failures) == 7
+
+
+def test_the_throttles_of_the_next_run_are_not_removed_by_the_one_before():
+    """It ends by itself, and the rates look like its own."""
+    model = Model([(1, 3)] * 2, brokers=(1, 2, 3), seconds=5.0)
+    outcome = run(model, over=lambda: "over" if model.now > 4.9 else "", drain=[3])
+    assert {each.code for each in outcome.failures} <= {"stopped", "interrupted"}
+    assert not no_throttle(model)
 
 
 def test_a_topic_that_is_deleted_meanwhile_is_not_moved():

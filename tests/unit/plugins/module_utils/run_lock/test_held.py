@@ -24,6 +24,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held imp
     path_of,
     run_is,
     take,
+    why_over,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import (
     Owner,
@@ -265,6 +266,38 @@ def test_processes_that_take_and_give_back_at_once(directory):
         each.join(120)
     assert [each.exitcode for each in processes] == [0, 0, 0, 0]
     assert wins.value > 0 and not os.path.exists(directory)
+
+
+def test_who_is_told_of_no_run_and_of_no_lock_may_go_on(directory):
+    nothing = {"pid": None, "start_ticks": None}
+    no_lock = {"directory": None, "cluster": None, "owner": None}
+    assert why_over({}, {}) == why_over(nothing, no_lock) == ""
+
+
+def test_what_a_run_has_begun_is_over_when_its_process_has_ended():
+    process = multiprocessing.get_context("spawn").Process(target=int)
+    process.start()
+    begun = owner_of(process.pid, "", "c", 0)
+    run = {"pid": process.pid, "start_ticks": begun.start_ticks}
+    assert why_over(run, {}) == ""
+    assert "has ended" in why_over({**run, "start_ticks": begun.start_ticks + 1}, {}), "another one"
+    process.join()
+    assert why_over(run, {}) == f"the run that has begun this (process {run['pid']}) has ended"
+
+
+def test_what_a_run_has_begun_is_over_when_another_one_has_its_lock(directory):
+    lock = {"directory": directory, "cluster": "c", "owner": A.id}
+    assert "nobody has it" in why_over({}, lock)
+    take(directory, "c", A)
+    assert why_over({}, lock) == ""
+    take(directory, "c", B, instead_of=A)
+    assert "no longer holds the lock" in why_over({}, lock) and "process 2 " in why_over({}, lock)
+
+
+def test_a_lock_that_cannot_be_read_says_nothing(tmp_path):
+    folder = tmp_path / "locks"
+    (folder / "c.json").mkdir(parents=True)
+    assert why_over({}, {"directory": str(folder), "cluster": "c", "owner": A.id}) == ""
 
 
 def test_what_has_become_of_a_run(directory):

@@ -120,16 +120,20 @@ class Model:
         told = {} if self.shy else self.rates
         return {broker: rate for broker, rate in told.items() if broker in brokers}
 
+    def look_at_disk_rates(self, brokers):
+        rates = self.fetch_disk_rates(brokers)
+        return {broker: rates.get(broker) for broker in brokers if broker not in self.silent}
+
     def set_disk_rates(self, rates):
         self._request()
         self.rates = {b: rate for b, rate in {**self.rates, **rates}.items() if rate is not None}
 
 
-def run(model, seconds=1000.0, lines=None, check=False, **options):
+def run(model, seconds=1000.0, lines=None, check=False, over=str, **options):
     defaults = {name: option.get("default") for name, option in OPTIONS.items()}
     params = {**defaults, "disks": [1, 2], **options}
     tell = (lines if lines is not None else []).append
-    resource = DiskReassignment(model, params, tell, model.clock, model.sleep)
+    resource = DiskReassignment(model, params, tell, model.clock, model.sleep, over)
     return reconcile(resource, check, seconds, model.clock, model.sleep), resource
 
 
@@ -222,6 +226,33 @@ def test_a_move_that_somebody_has_ended_is_said_and_the_others_go_on():
     assert [failure.subject for failure in outcome.failures] == ["broker 1: t-0"]
     assert "it stays in /d1" in outcome.failures[0].error
     assert len(outcome.changed) == 11 and model.rates == {}
+
+
+@pytest.mark.parametrize("second", [1.0, 3.0])
+def test_who_is_cancelled_by_another_run_begins_nothing_more(second):
+    model = Model(seconds=2.0)
+    really, kept = model._request, []
+
+    def request():
+        if model.now >= second and not kept:
+            kept.append({})
+            assert not run(model, state="cancelled")[0].failures
+            kept[0] = dict(model.where)
+        really()
+
+    model._request = request
+    outcome, _resource = run(model, batch=2)
+    assert model.where == kept[0] and model.targets == {} and model.rates == {}
+    assert {each.code for each in outcome.failures} <= {"changed", "stopped"}
+    assert any("somebody else has taken the limit away" in e.error for e in outcome.failures)
+    assert model.unlimited == []
+
+
+def test_whose_run_has_ended_begins_nothing_more_and_leaves_what_is_under_way():
+    model = Model(seconds=2.0)
+    outcome, _resource = run(model, batch=2, over=lambda: "it is over" if model.now > 3 else "")
+    assert {each.code for each in outcome.failures} == {"stopped"}
+    assert len(outcome.changed) == 2 and len(model.targets) == 2 and set(model.rates) == {1, 2}
 
 
 @given(st.integers(0, 40), st.booleans())

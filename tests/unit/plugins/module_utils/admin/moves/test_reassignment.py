@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
+    Directory,
     Partition,
     Snapshot,
     Topic,
@@ -148,6 +151,106 @@ def test_cancelling_goes_back_to_where_it_came_from():
 )
 def test_refusals(read, wish, check):
     assert checks(plan_reassignment(read, wish, CONSENTS)[0]) == [check]
+
+
+@pytest.mark.parametrize(
+    "replicas, alive, wish, refused",
+    [
+        # (3, 4, 1) becomes (3, 5, 1), and with ZooKeeper 3 would have to be in sync.
+        ([(4, 3, 1), (1, 2, 4)], (1, 2, 4, 5), Wish(drain=frozenset({4})), "broker 3"),
+        ([(4, 3, 1)], (1, 2, 4, 5), Wish(replication_factor=4), "broker 3"),
+        ([(4, 3, 1)], (1, 4, 5), Wish(replication_factor=2), None),  # it is what goes first
+        ([(4, 3, 6)], (1, 2, 4), Wish(replication_factor=2), "broker 3"),
+        ([(4, 3, 6), (4, 1, 3)], (1, 2, 4, 5), Wish(drain=frozenset({4})), "broker 3, 6"),
+        ([(4, 3, 1)], (1, 2, 4, 5), Wish(drain=frozenset({3})), None),
+        ([(1, 3), (1, 2)], (1, 2, 4), Wish(spread=True), None),  # stays as it is
+        ([(1, 2), (3, 1)], (1, 2, 4), Wish(drain=frozenset({2})), None),
+    ],
+)
+def test_a_move_beside_a_dead_broker_would_never_end_with_zookeeper(replicas, alive, wish, refused):
+    read = found(replicas, alive=alive)
+    plan, _moves = plan_reassignment(read, wish, CONSENTS)
+    assert checks(plan) == (["reassignment.dead_replica"] if refused else [])
+    if refused:
+        assert plan.refusals[0].subjects == (refused,)
+        assert "t-0" in plan.refusals[0].reason
+        away = "scale_in.yml -e broker=" if "," not in refused else "drain: [3, 6]"
+        assert away in plan.refusals[0].remedy
+    in_kraft, _moves = plan_reassignment(dataclasses.replace(read, kraft=True), wish, CONSENTS)
+    assert not in_kraft.refusals, "there only what is added has to be in sync"
+
+
+GIB = 2**30
+
+
+def disk(usable, path="/d", total=100 * GIB, online=True, **replicas):
+    """A log directory whose disk has so many GiB left; `replicas`: p0=bytes of partition 0."""
+    held = {("t", int(name[1:])): size for name, size in replicas.items()}
+    left = None if usable is None else usable * GIB
+    return Directory(path, held, online, None if usable is None else total, left)
+
+
+@pytest.mark.parametrize(
+    "on_two, on_three, refused, unknown",
+    [
+        # Partitions of 2 GiB leave broker 4: one for broker 2, one for broker 3. A GiB stays free.
+        ([disk(3)], [disk(3)], [], None),
+        ([disk(2)], [disk(3)], ["broker 2"], None),
+        ([disk(2)], [disk(0)], ["broker 2", "broker 3"], None),
+        ([disk(2), disk(3, "/e", 70 * GIB)], [disk(3)], [], None),
+        # One disk with two directories; one that is offline.
+        ([disk(2), disk(2, "/e")], [disk(3)], ["broker 2"], None),
+        ([disk(2), disk(9, "/e", 70 * GIB, False)], [disk(3)], ["broker 2"], None),
+        # What has arrived of a move that is under way is there already.
+        ([disk(4, p2=GIB)], [disk(3)], [], None),
+        ([disk(4)], [disk(3)], ["broker 2"], None),
+        ([disk(None)], [disk(3)], [], "broker 2: how much room"),
+        ([disk(9), disk(None, "/e")], [disk(0)], ["broker 3"], "broker 2: how much room"),
+        (None, None, [], "broker 2, 3: how much room"),
+    ],
+)
+def test_brokers_have_room_for_what_they_get(on_two, on_three, refused, unknown):
+    running = {}
+    if on_two and (on_two[0].usable or 0) == 4 * GIB:
+        running = {("t", 2): Running((2, 4), (2,), (4,))}
+    directories = {2: on_two, 3: on_three} if on_two else {}
+    read = found(
+        [(4, 1), (4, 1), (2, 4) if running else (1,)],
+        alive=(1, 2, 3, 4),
+        running=running,
+        sizes={("t", 0): 2 * GIB, ("t", 1): 2 * GIB, ("t", 2): 2 * GIB},
+        directories=directories,
+    )
+    brokers = tuple(Broker(broker, f"h{broker}", 1) for broker in (1, 2, 3, 4))
+    read = dataclasses.replace(read, snapshot=dataclasses.replace(read.snapshot, brokers=brokers))
+    plan, moves = plan_reassignment(read, Wish(drain=frozenset({4}), onto=frozenset({2, 3})))
+    assert [each.subjects[0] for each in plan.refusals] == refused
+    assert set(checks(plan)) <= {"reassignment.no_room"} and moves.bytes == 4 * GIB
+    if refused and on_two == [disk(2)]:
+        assert "2.0 GiB would be copied to it" in plan.refusals[0].reason
+        assert "2.0 GiB left, of which some must stay free" in plan.refusals[0].reason
+    assert [unknown in each for each in plan.warnings] == ([True] if unknown else [])
+
+
+@pytest.mark.parametrize("left, refused", [(4, ["broker 2, 3"]), (5, [])])
+def test_brokers_on_one_disk_share_its_room(left, refused):
+    """As those of a local cluster do."""
+    read = found(
+        [(4,), (4,)],
+        alive=(1, 2, 3, 4),
+        sizes={("t", 0): 2 * GIB, ("t", 1): 2 * GIB},
+        directories={broker: [disk(left)] for broker in (1, 2, 3, 4)},
+    )
+    plan, _moves = plan_reassignment(read, Wish(drain=frozenset({4}), onto=frozenset({2, 3})))
+    assert [each.subjects[0] for each in plan.refusals] == refused
+
+
+def test_who_gets_nothing_needs_no_room_and_tells_nothing():
+    read = found([(4,), (3,)], alive=(1, 2, 3, 4), directories={2: [disk(3)], 3: [disk(0)]})
+    plan, moves = plan_reassignment(read, Wish(drain=frozenset({4}), onto=frozenset({2})))
+    assert moves.moves and not plan.refusals and not plan.warnings
+    nothing, _moves = plan_reassignment(read, Wish(drain=frozenset({1})))
+    assert not nothing.refusals and not nothing.warnings
 
 
 def test_one_replica_is_enough_for_a_minimum_of_one():
