@@ -115,7 +115,7 @@ def test_drain_then_again(reassign, place, admin, cluster):
     plan = reassign(check=True, drain=[3])
     assert plan.changed and plan.copies == 3
     assert plan.bytes > 3 * 390_000
-    assert "how much room" not in str(plan.warnings), "these brokers tell it"
+    assert not plan.values.get("warnings"), "these brokers tell how much room they have"
     assert now(admin, name)[0] == [1, 3]  # check mode
     done = reassign(drain=[3])
     assert not done.failed, done.msg
@@ -311,7 +311,7 @@ def test_a_module_that_outlives_its_playbook_begins_nothing_more(
     begun = moving(other, name)
     assert len(begun) == 1
     left = descendants(playing.pid)
-    assert any("AnsiballZ" in command_line(pid) for pid in left), "the module is one of them"
+    assert any("ansible-playbook" not in command_line(pid) for pid in left), "one is the module"
     os.killpg(playing.pid, sent)
     playing.wait(60)
     done = reassign(state="cancelled")
