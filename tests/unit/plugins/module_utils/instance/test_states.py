@@ -249,12 +249,13 @@ def test_check_mode_tells_the_same_and_touches_nothing(module):
 
 
 @pytest.mark.parametrize(
-    "configuration, check", [("staged", "nothing_staged"), ("in_effect", "not_deployed")]
+    "configuration, check",
+    [("staged", "instance.nothing_staged"), ("in_effect", "instance.not_deployed")],
 )
 def test_nothing_to_start_is_an_error_with_a_remedy(module, configuration, check):
     with pytest.raises(ProblemError) as failed:
         module.run("started", configuration=configuration)
-    assert str(failed.value).startswith(f"[instance.{check}] one: ")
+    assert str(failed.value).startswith(f"[{check}] one: ")
     assert "Remedy: run playbooks/site.yml" in str(failed.value)
 
 

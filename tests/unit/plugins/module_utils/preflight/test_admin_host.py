@@ -47,5 +47,23 @@ def test_spark_is_missed_only_where_the_flow_is_validated(tmp_path):
     assert told(tmp_path, "never", missing=("pyspark",)) == []
 
 
+@pytest.mark.parametrize(
+    "wish, java, level",
+    [
+        ("auto", {"version": "11.0.2"}, "warning"),
+        ("always", {"version": "11.0.2"}, "error"),
+        ("always", {"seen": ["11", "8"]}, "error"),
+        ("always", {"version": "21.0.1"}, None),
+        ("never", {"version": "11.0.2"}, None),
+    ],
+)
+def test_a_java_that_spark_does_not_take(tmp_path, wish, java, level):
+    document = spoilt(brokers={"flow_validation": wish})
+    verdict = ground.verdict_of(document, tmp_path, controller=Controller(java=java))
+    findings = [each for each in verdict.findings if each.check == "java.spark"]
+    assert [each.level for each in findings] == ([level] if level else [])
+    assert all("11" in each.reason for each in findings)
+
+
 def test_what_this_python_has():
     assert missing_packages(["json", "no_such_package"]) == ["no_such_package"]

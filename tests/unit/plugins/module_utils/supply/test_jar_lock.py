@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Locks, the list given to Ivy, proxies and Java: what decides before any network is used."""
 
+import importlib.util
 import json
 from xml.etree import ElementTree
 
@@ -11,6 +12,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
 from ansible_collections.kafkaops.cluster.plugins.module_utils.supply import distribution
 from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.ivy import (
+    find_ivy,
     find_java,
     ivy_module,
     ivy_settings,
@@ -26,6 +28,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.truststore
 )
 
 DIGEST = "a" * 128
+
+
+def test_without_pyspark_there_is_no_ivy(monkeypatch):
+    """As where ansible-playbook runs with another Python than requirements.txt was installed for."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ProblemError, match=r"^\[ivy.missing\] distribution_source=maven: PySpark"):
+        find_ivy()
 
 
 def entry(**changes):

@@ -29,7 +29,10 @@ WELL = {"cluster_id": "abc", "brokers": {1: "b1:9092", 2: "b2:9092"}, "answered_
         ({"failed": "certificate", "detail": "it is for b2"}, "[reach.certificate] "),
         ({"failed": "protocol", "detail": "no"}, "[reach.protocol] "),
         ({"failed": "login", "detail": "no"}, "[reach.login] "),
-        ({"cluster_id": "xyz"}, "another cluster answers, xyz, not abc"),
+        (
+            {"cluster_id": "xyz"},
+            "[reach.cluster] app-1: listener CLIENTS of kafka-1=b1:9092: another cluster answers, xyz, not abc.",
+        ),
         (
             {"answered_by": 2},
             "[reach.broker] app-1: listener CLIENTS of kafka-1=b1:9092: broker 2 answers, not broker 1.",

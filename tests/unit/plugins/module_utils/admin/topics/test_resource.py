@@ -32,6 +32,16 @@ def nobody():
         yield f"127.0.0.1:{bound.getsockname()[1]}"
 
 
+@pytest.mark.parametrize("text, reason", [(None, "No such file"), ("a: b", "must be a list")])
+def test_a_file_that_holds_no_topics_is_refused(tmp_path, nobody, text, reason):
+    path = tmp_path / "topics.yml"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+    result = run_module("kafka_topics", {"src": str(path), "bootstrap_servers": [nobody]})
+    assert result.failed and result.msg.startswith(f"[topics.src] src={path}: ")
+    assert reason in result.msg
+
+
 def test_consents_reach_the_policy():
     assert policy_from(parameters(allow=["delete"])).allow == {"delete"}
     assert policy_from(parameters()).allow == frozenset()
