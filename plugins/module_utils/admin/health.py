@@ -153,16 +153,17 @@ def stranded(snapshot: Snapshot) -> List[Named]:
 def may_be_last_copy(broker: int, isr: Collection[int], eligible: Optional[Eligible]) -> bool:
     """Whether a partition without a leader, of which `broker` holds a replica, may have its last copy there.
 
-    KRaft empties the ISR when the last one that is in it goes, where it keeps eligible leaders. One of those,
-    and without any who led last, leads next, and the others cut their logs to that one's. `eligible`: None
-    where that is not known; then a replica that could be the last one counts as one.
+    KRaft empties the ISR when the last one that is in it goes, where it keeps eligible leaders. The first of
+    those that is back, and without any who led last, leads next, and the others cut their logs to that one's: so
+    one of several is enough while none of them runs. That it comes back with nothing, Kafka did not see in a trial
+    (4.3.1). `eligible`: None where that is not known; then a replica that could be the last one counts as one.
     """
     if isr:
         return set(isr) == {broker}
     if eligible is None:
         return True
     if eligible.replicas:
-        return set(eligible.replicas) == {broker}
+        return broker in eligible.replicas
     return not eligible.led_last or broker in eligible.led_last
 
 
