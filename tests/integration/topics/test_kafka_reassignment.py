@@ -314,8 +314,9 @@ def test_a_module_that_outlives_its_playbook_begins_nothing_more(
     assert any("ansible-playbook" not in command_line(pid) for pid in left), "one is the module"
     os.killpg(playing.pid, sent)
     playing.wait(60)
+    # the module may have taken its move back by itself by now
     done = reassign(state="cancelled")
-    assert not done.failed and done.changed, done.values
+    assert not done.failed, done.values
     assert wait_until(lambda: not any(map(command_line, left)), 60), "it has ended by itself"
     assert not moving(other, name) and throttles(admin) == {}
     assert {number: set(each) for number, each in now(admin, name).items()} == {
