@@ -32,6 +32,23 @@ def test_holder_of_a_real_port(listener):
     assert ours[0]["ours"] is True
 
 
+def test_a_socket_that_is_closed_during_the_look_is_nobody_s(listener, monkeypatch):
+    """A ZooKeeper that loses its quorum closes the port that a leader has; it was taken for a stranger's."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        port = server.getsockname()[1]
+        look = network.socket_owners
+
+        def closed_first(inodes, proc):
+            server.close()
+            return look(inodes, proc)
+
+        monkeypatch.setattr(network, "socket_owners", closed_first)
+        ports = {each["port"] for each in network.held_sockets()}
+    assert listener in ports and port not in ports
+
+
 def test_a_process_is_ours_by_its_command_line_too(listener):
     word = next(part for part in network.command_line(os.getpid()).split() if "/" in part)
     found = [
