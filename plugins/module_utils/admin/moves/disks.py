@@ -257,7 +257,7 @@ class DiskReassignment(Moving):
         kinds = {**dict.fromkeys(waiting, FINISH), **{move.place: MOVE for move in pending}}
         while True:
             chosen = [pending.popleft() for each in range(min(len(pending), self._room(waiting)))]
-            stopped = self._over() or (self._unlimited(chosen) if chosen else "")
+            stopped = self.stopped() or (self._unlimited(chosen) if chosen else "")
             if stopped:
                 started = [(place, kinds[place]) for place in sorted(waiting)]
                 rest = [(each.place, MOVE) for each in [*chosen, *pending]]

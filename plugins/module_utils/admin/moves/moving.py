@@ -59,6 +59,7 @@ L = TypeVar("L", bound=Tuple[Mapping[Any, Any], ...])
 AGAIN = "run the task again to go on, or with state: cancelled to go back"
 # Codes of failures of a run that leaves moves under way, with their limits: out of time, or not to go on.
 TIMEOUT, STOPPED = "timeout", "stopped"
+RUN_OVER = "reassignment.run_over"
 LEFT_UNDER_WAY = (TIMEOUT, STOPPED)
 # The module's own options; their documentation is in the module.
 OPTIONS = dict(
@@ -228,7 +229,8 @@ class Moving(Resource):
                 failures += self.differences(failures)
         except AdminError as error:
             # Something may have been started: what was not is found by the next run.
-            why = f"{error.problem.reason}; {error.problem.remedy if error.final else AGAIN}"
+            problem = error.problem
+            why = f"[{problem.check}] {problem.reason}; {problem.remedy if error.final else AGAIN}"
             return [Failure(each.subject, why, each.kind, "interrupted") for each in changes]
         self._took = {"took": {"from_ms": began, "to_ms": _now_ms()}}
         return failures
@@ -256,11 +258,16 @@ class Moving(Resource):
             told += f", at most {approximate_size(self.rate)} a second {self.WHERE}"
         return told
 
+    def stopped(self) -> str:
+        """Why this run must begin nothing more, with the id of that; empty where it may go on."""
+        why = self._over()
+        return f"[{RUN_OVER}] {why}" if why else ""
+
     def _check_not_over(self) -> None:
         """AdminError if this run must not go on."""
         why = self._over()
         if why:
-            raise AdminError(Problem("reassignment.run_over", why, AGAIN))
+            raise AdminError(Problem(RUN_OVER, why, AGAIN))
 
     def late(
         self,

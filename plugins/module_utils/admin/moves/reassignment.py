@@ -216,7 +216,7 @@ class Reassignment(Moving):
             running = self.client.fetch_running()
             for key in [key for key in waiting if key not in running]:
                 self._note_ended(key, waiting.pop(key))
-            stopped = self._over()
+            stopped = self.stopped()
             room = 0 if stopped else max(0, batch - len(waiting))
             chosen = []
             for move in [pending.popleft() for each in range(min(room, len(pending)))]:
@@ -233,7 +233,7 @@ class Reassignment(Moving):
                 cancelled = self._cancelled()
                 failures += others + cancelled
                 # Who cancels what this run has begun, or takes its throttles away, does not want it to go on.
-                stopped = _CANCELLED if cancelled else self._unthrottled(chosen) or self._over()
+                stopped = _CANCELLED if cancelled else self._unthrottled(chosen) or self.stopped()
             if chosen and not stopped:
                 refused = self.client.alter({move.key: move.after for move in chosen})
                 for move in chosen:
@@ -246,7 +246,7 @@ class Reassignment(Moving):
                     else:
                         waiting[move.key] = move
                 # An answer can take long, and whoever has cancelled meanwhile did not see these.
-                stopped = self._over()
+                stopped = self.stopped()
                 chosen = [move for move in chosen if move.key in waiting] if stopped else chosen
                 if stopped:
                     self.client.alter(dict.fromkeys(move.key for move in chosen))

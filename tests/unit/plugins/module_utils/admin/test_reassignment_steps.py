@@ -602,12 +602,13 @@ def test_whose_run_has_ended_begins_nothing_more_and_leaves_what_is_under_way():
 
     outcome = run(model, over=over, drain=[3], batch=2, throttle="1MiB")
     assert {each.code for each in outcome.failures} == {"stopped"}
-    assert "the run has ended; still under way" in outcome.failures[0].error
+    assert "[reassignment.run_over] the run has ended; still under way" in outcome.failures[0].error
     assert "the run has ended; not started" in outcome.failures[-1].error
     assert len(model.running) == 2 and not no_throttle(model) and model.now < 4
     nothing = Model([(1, 3)] * 9, brokers=(1, 2, 3))
     outcome = run(nothing, over=lambda: "the run has ended", drain=[3])
     assert {each.code for each in outcome.failures} == {"interrupted"}
+    assert outcome.failures[0].error.startswith("[reassignment.run_over] the run has ended")
     assert nothing.most == 0 and nothing.rates == {}
 
 

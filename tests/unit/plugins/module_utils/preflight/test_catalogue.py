@@ -65,7 +65,6 @@ NOT_MET = {
     "connection.settings",
     "drill.no_ports",
     "drill.no_process",
-    "drill.not_whole",
     "drill.throwaway_alive",
     "ensemble.absent",
     "ensemble.no_copy",
