@@ -94,6 +94,12 @@ def what_went_wrong(text):
     return told if len(told) <= 20000 else f"{told[:15000]}\n[...]\n{told[-5000:]}"
 
 
+def in_one_line(text):
+    """Return of a playbook's output what its last failure says: a summary of tests shows the first line alone."""
+    said = re.findall(r"^ +msg: (.*(?:\n {8,}.*)*)", text, re.MULTILINE) or [text]
+    return " ".join(said[-1].split())[-600:]
+
+
 def files_below(folder):
     """Yield the paths of all files below a folder, and of links to them; brokers may delete some meanwhile."""
     for directory, _names, files in os.walk(folder):
@@ -255,7 +261,7 @@ class LocalCluster:
             text = output.read()
         if code is not None and done.returncode != code:
             raise AssertionError(
-                f"exit code {done.returncode}, not {code}: {command}\n{what_went_wrong(text)}"
+                f"exit code {done.returncode}, not {code}: {in_one_line(text)}\n{command}\n{what_went_wrong(text)}"
             )
         return Run.of(done.returncode, text)
 
