@@ -193,20 +193,25 @@ class Clock(threading.Event):
         return self.is_set()
 
 
-def test_who_watches_with_a_query_that_dies_again_and_again_is_blind(monkeypatch, tmp_path):
-    clock = Clock(300)
-    monkeypatch.setattr(service, "time", clock)
-    monkeypatch.setattr(service.join, "start", lambda *_: Query(clock))
+def watching(tmp_path, clock):
+    """A watch to whose canary all is well."""
     bounds = {"latency_bound": 30, "silence_bound": 120, "alarm_hold": 3600}
     places = {"state": str(tmp_path), "output": str(tmp_path), "metrics": ""}
     given = {**bounds, **places, "bootstrap_servers": "", "within": 60, "every": 5}
     options = argparse.Namespace(**given)
     plan = {"topic": "kafkaops-watch", "generation": 1, "cluster_id": "x", "since": NOW}
     watch = service.Watch(options, None, None, (None, None), plan, clock)
-    # to the canary all is well
     watch._canary = SimpleNamespace(
         trouble=None, acknowledged=9, unknown=0, attempt=1, last_acknowledged={0: NOW + 300}
     )
+    return watch
+
+
+def test_who_watches_with_a_query_that_dies_again_and_again_is_blind(monkeypatch, tmp_path):
+    clock = Clock(300)
+    monkeypatch.setattr(service, "time", clock)
+    monkeypatch.setattr(service.join, "start", lambda *_: Query(clock))
+    watch = watching(tmp_path, clock)
     watch._start_query()
     watch._until(lambda: False)
     status = json.loads((tmp_path / "status.json").read_text())
@@ -215,6 +220,30 @@ def test_who_watches_with_a_query_that_dies_again_and_again_is_blind(monkeypatch
     watch._take(1, [row(0, 10, 10)])
     watch._tell()
     assert json.loads((tmp_path / "status.json").read_text())["alarms"] == {}
+
+
+def test_who_is_killed_again_and_again_is_blind_as_well(monkeypatch, tmp_path):
+    """Each process lives for less than the two minutes after which it would say that it sees nothing."""
+    monkeypatch.setattr(service.join, "start", lambda *_: Query(clock))
+    clock = Clock(300)
+    monkeypatch.setattr(service, "time", clock)
+    watching(tmp_path, clock)._take(1, [row(0, 10, 10)])
+    for seconds in (70, 70):
+        clock._end = clock._now + seconds
+        watch = watching(tmp_path, clock)
+        watch._start_query()
+        clock.clear()
+        watch._until(lambda: False)
+    status = json.loads((tmp_path / "status.json").read_text())
+    assert list(status["alarms"]) == [alarm.BLINDNESS]
+    # a watch that was ended in order has not been blind meanwhile
+    watch._options.duration, watch._options.renew = 0, 3600
+    monkeypatch.setattr(watch, "_begin", lambda: None)
+    watch._canary.end = lambda: None
+    watch._query.stop = lambda: None
+    watch.run()
+    clock._now += 1000
+    assert watching(tmp_path, clock)._now()[1].get(alarm.BLINDNESS) is None
 
 
 def test_an_alarm_names_what_it_is_about():

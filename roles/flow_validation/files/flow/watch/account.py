@@ -65,6 +65,8 @@ class Account:
     )
     last_lost: float = 0.0  # seconds since 1970
     last_arrived: float = 0.0
+    # when a batch was counted last; 0.0 where none was, and once a watch has ended in order
+    last_counted: float = 0.0
     seen: dict = field(default_factory=dict)  # "attempt:partition" -> ranges of sequences that came
     course: list = field(default_factory=list)
 
@@ -79,7 +81,7 @@ class Account:
         """Add a batch; None if it was added before."""
         if (generation, batch) <= (self.generation, self.batch):
             return None
-        self.generation, self.batch = generation, batch
+        self.generation, self.batch, self.last_counted = generation, batch, now
         found = self._judge([row for row in rows if row.producer == CANARY])
         for kind, count in found.counts.items():
             self.counts[kind] += count

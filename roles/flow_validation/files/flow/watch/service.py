@@ -50,7 +50,8 @@ class Watch:
         self._account = Account.from_json(read_json(os.path.join(options.state, _ACCOUNT)))
         self._lock = threading.Lock()  # Spark counts batches in a thread of its own
         self._found: Optional[Found] = None
-        self._last_counted = time.time()
+        # A process that dies again and again, and is started again, is as blind as a query that does.
+        self._last_counted = self._account.last_counted or time.time()
         self._alarms: dict = {}
         self._restarts = 0
         self._progress_batch = -1
@@ -70,6 +71,7 @@ class Watch:
                 "it did not run for so long that its records may be gone by age; begin anew",
             )
             self._renew()
+            self._last_counted = time.time()
         while True:
             until = min(ends, time.monotonic() + options.renew)
             self._begin()
@@ -86,6 +88,9 @@ class Watch:
             self._renew()
         self._end_query()
         self._tell()
+        with self._lock:
+            self._account.last_counted = 0.0  # until the next start nobody was to look
+            self._keep()
         return LOSS if self._account.counts[LOST] and options.duration else PASS
 
     def _places(self) -> dict:
@@ -150,7 +155,10 @@ class Watch:
             if found is None:
                 return
             self._found, self._last_counted = found, now
-            write_json(os.path.join(self._options.state, _ACCOUNT), self._account.to_json())
+            self._keep()
+
+    def _keep(self) -> None:
+        write_json(os.path.join(self._options.state, _ACCOUNT), self._account.to_json())
 
     def _until(self, over) -> None:
         """Look and tell until it is over, or the service is to stop."""
