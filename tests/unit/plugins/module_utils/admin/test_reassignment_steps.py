@@ -24,7 +24,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_replicas import (
     Running,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import OPTIONS
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import (
+    OPTIONS,
+    lift,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.reassignment import (
     Reassignment,
 )
@@ -227,6 +230,24 @@ def test_a_throttle_that_is_refused_half_way_leaves_nothing_and_nothing_moves():
     outcome = run(model, spread=True, throttle="1MiB")
     assert outcome.failures and {each.code for each in outcome.failures} == {"interrupted"}
     assert not outcome.changed and not model.running and no_throttle(model)
+
+
+def test_a_throttle_that_stays_whatever_is_done_is_told():
+    """Somebody, or something, sets it again each time."""
+    model = Model(MOVING)
+    removed = []
+    with pytest.raises(
+        AdminError, match=r"\[reassignment.throttle_left\] brokers 1, 2 .*run the task"
+    ):
+        lift(
+            ["1", "2"],
+            lambda: ["1", "2"],
+            removed.append,
+            lambda left: f"brokers {', '.join(left)} keep a throttle",
+            lambda: model.now,
+            model.sleep,
+        )
+    assert len(removed) > 2
 
 
 def test_it_says_now_and_then_how_far_it_is():

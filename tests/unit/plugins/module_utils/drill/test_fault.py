@@ -26,6 +26,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
     ServiceError,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 from tests.support.outside import wait_until
 from tests.support.still_time import Time
 from tests.unit.plugins.module_utils.instance.test_service_manager import (  # noqa: F401
@@ -116,6 +117,13 @@ def test_a_run_that_cannot_be_seen_has_its_time(tmp_path):
     time = Time()
     keep_guard(what, "mine", time.clock, time.sleep)
     assert manager.started == 1 and 77 <= time.now < 300
+
+
+def test_what_does_not_run_cannot_be_killed(tmp_path):
+    with pytest.raises(
+        ProblemError, match=r"\[drill.no_process\] drill=kafka-1: kafka-1 does not run"
+    ):
+        carry_out("killed", "kafka-1", str(tmp_path), "leader_killed")
 
 
 def test_a_run_that_ends_leaves_a_process_that_starts_it_again(bench):  # noqa: F811

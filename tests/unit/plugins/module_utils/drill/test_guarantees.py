@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill import throwaway
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_guarantees import (
     measured_row,
 )
@@ -357,6 +358,25 @@ def guards():
                 ) != os.getsid(0):
                     found.add(int(folder.name))
     return found
+
+
+def test_a_cluster_without_ports_or_with_a_process_that_does_not_end_is_refused(
+    tmp_path, monkeypatch
+):
+    home = str(tmp_path / "throwaway")
+    with monkeypatch.context() as patched:
+        patched.setattr(throwaway, "port_is_free", lambda _port: False)
+        with pytest.raises(ProblemError, match=r"\[drill.no_ports\]"):
+            prepare(home, os.getpid(), str(tmp_path))
+    assert not os.path.exists(home)
+    prepare(home, os.getpid(), str(tmp_path))
+    # as a process that waits for a disk: the signal is taken, and nothing ends
+    monkeypatch.setattr(throwaway, "_running", lambda _home: [os.getpid()])
+    monkeypatch.setattr(throwaway.os, "kill", lambda _pid, _signal: None)
+    monkeypatch.setattr(throwaway, "END_SECONDS", 0.2)
+    with pytest.raises(ProblemError, match=rf"\[drill.throwaway_alive\].*{os.getpid()}"):
+        removed(home, os.getpid())
+    assert os.path.exists(home)
 
 
 @pytest.mark.parametrize("name", ["", ".partial-throwaway.json.x1", MARKER])

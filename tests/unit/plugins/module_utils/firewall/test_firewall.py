@@ -374,6 +374,16 @@ def test_a_firewall_that_is_not_there_is_refused_before_anything_is_changed():
     assert "nftables" in nftables.Nftables(NAME, "x", Run(), None).unusable().line()
 
 
+def test_what_the_firewall_refuses_is_told_in_its_own_words():
+    def run(words):
+        """firewalld takes no change: its files are on a disk that is read only."""
+        return (0, "", "") if "--state" in words else (13, "", "Error: Read-only file system\n")
+
+    daemon = fwd.Firewalld(NAME, "x", run, "/usr/bin/firewall-cmd")
+    with pytest.raises(ProblemError, match=r"\[host.firewall_failed\].*Read-only file system"):
+        daemon.apply(WANTED)
+
+
 def test_lines_of_a_state_that_somebody_changed():
     told = state_lines(State(OPEN, OPEN, intact=False), {9092: "listener INTERNAL"})
     assert told[:2] == [

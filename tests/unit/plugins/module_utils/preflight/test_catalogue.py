@@ -60,23 +60,12 @@ MADE_OF_OPTIONS = {"bootstrap_servers.form", "zookeeper.form"}
 # Ids that no test meets by their whole name. What has found a test goes from here; nothing comes here without a
 # reason that a test would have to break a host, or a disk, for it.
 NOT_MET = {
-    "cluster.unreadable",
-    "connection.listener",
-    "connection.settings",
-    "drill.no_ports",
-    "drill.no_process",
-    "drill.throwaway_alive",
     "ensemble.absent",
-    "ensemble.no_copy",
     "ensemble.refused",
     "ensemble.unfinished",
-    "host.firewall_failed",
-    "hosts.left",
-    "migration.alive",
     "migration.not_reached",
     "quorum.others_behind",
     "quorum.voters_down",
-    "reassignment.throttle_left",
     "validation.duration",
     "validation.leftovers",
     "version.not_reached",

@@ -20,6 +20,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client impo
     kafka as client_kafka,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.connection import (
+    ClusterConnection,
     attempts,
     passing,
 )
@@ -228,6 +229,7 @@ def test_a_controller_is_known_by_the_answer():
             "detail. Remedy:",
         ),
         ("certificate", "[connection.certificate] h:9092: certificate not trusted: detail. Rem"),
+        ("controller", "[connection.listener] h:9092: wrong listener: it is a KRaft controller"),
         ("nobody_behind", "[connection.unreachable] h:9092: unreachable: it accepts connections"),
     ],
 )
@@ -235,6 +237,19 @@ def test_problems_name_the_address(verdict, words):
     connection = Connection((("h", 9092),), "SASL_SSL", "PLAIN", "u", "secret")
     text = connection_problem(connection, verdict, "detail.").line()
     assert words in text and "secret" not in text and text.endswith(".") and "\n" not in text
+
+
+def test_settings_that_the_library_refuses_are_told_without_their_secrets(tmp_path):
+    broken = tmp_path / "ca.pem"
+    broken.write_text("no certificate")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()
+        connection = Connection((address,), "SASL_SSL", "PLAIN", "u", "secret", str(broken))
+        with pytest.raises(AdminError, match=r"\[connection.settings\] 127.0.0.1:") as caught:
+            ClusterConnection(connection).connect()
+    assert "secret" not in str(caught.value) and "correct the connection options" in str(
+        caught.value
+    )
 
 
 def test_who_closes_at_once_is_asked_for_its_language():
