@@ -93,7 +93,9 @@ def test_rows_are_measured_and_compared_with_the_run_before(either):
         assert words in first.text, first.text
     assert "3 of 3 rows done, first row again" in first.text and " left" in first.text
     assert told["cluster_id"] and rows["first row"]["ratio"] == 1
-    second = either.play("benchmark.yml", *NARROW, "-e", "benchmark_tools=false")
+    second = either.play(
+        "benchmark.yml", *NARROW, "-e", "benchmark=first", "-e", "benchmark_tools=false"
+    )
     assert "No earlier run" not in second.text and "the run of " in second.text, second.text
     assert "Second witness: none. not asked for" in second.text
     for row in kept(either)[-1][1]["drills"]:

@@ -369,9 +369,11 @@ def test_a_roll_with_and_without_the_guard(next_offset):
                 assert not any(waits.values()), waits
 
 
+@pytest.mark.soak
 def test_a_drill_kills_the_controller_that_leads(kraft):
     """Not the broker that metadata name as the controller; another one is elected, and nothing is lost."""
     kraft.deploy()
+    whole(kraft)
     leader = quorum(kraft)["leader"]
     rows = drilled(kraft, "controller_killed")
     row = rows["controller_killed"]

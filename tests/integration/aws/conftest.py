@@ -66,14 +66,27 @@ def ec2(server):
     return boto3.client("ec2", region_name=REGION)
 
 
-@pytest.fixture
-def image(ec2):
-    """The id of an image that moto has; its root volume needs 15 GiB."""
-    return next(
-        each["ImageId"]
-        for each in ec2.describe_images()["Images"]
-        if each["RootDeviceName"] == "/dev/sda1"
+@pytest.fixture(scope="session")
+def images(running):
+    """The ids of the images that moto has, from its own files, whose root volume needs 15 GiB.
+
+    To tell all of them takes it more than a second, so it is asked once.
+    """
+    client = boto3.client(
+        "ec2",
+        region_name=REGION,
+        endpoint_url=running.endpoint,
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
     )
+    found = client.describe_images()["Images"]
+    return [each["ImageId"] for each in found if each["RootDeviceName"] == "/dev/sda1"]
+
+
+@pytest.fixture
+def image(server, images):
+    """One of them."""
+    return images[0]
 
 
 class Checkout:
