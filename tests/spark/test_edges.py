@@ -311,6 +311,16 @@ def test_a_topic_that_the_cluster_was_asked_for_and_that_is_not_there_yet_is_tol
     assert not (tmp_path / "ledger").exists()
 
 
+def test_a_topic_that_somebody_makes_meanwhile_is_never_taken_back(main, admin, monkeypatch):
+    """It came after the look whether there is one, or this user may not see it."""
+    topic = "of-somebody-else"
+    monkeypatch.setattr(Cluster, "has_topic", lambda *_: False)
+    admin.create_topics([NewTopic(topic, 3, 3)])[topic].result(30)
+    code, said = main("run", f"--topic={topic}", "--records=600")
+    assert code == 3 and "already exists" in said and "lacks Describe" in said
+    assert admin.list_topics(timeout=30).topics[topic].error is None, "it is somebody else's"
+
+
 def test_an_output_that_cannot_be_written_is_said_before_anything_is_done(main, topics, tmp_path):
     before = topics()
     code, said = main("run", "--records=600", "--output=/proc/nope")

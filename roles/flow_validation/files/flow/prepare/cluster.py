@@ -62,6 +62,10 @@ def addresses_of(metadata) -> dict:
     return addresses
 
 
+class AlreadyThere(CannotRun):
+    """A topic of this name exists: somebody else's, unless only this run can have thought of the name."""
+
+
 class Cluster:
     """One connection; every call has a deadline and raises CannotRun with a sentence."""
 
@@ -130,8 +134,10 @@ class Cluster:
         self, topic: str, assignment: list, config: dict, absent: Sequence = ()
     ) -> None:
         """Create the topic with these replicas (partition -> broker ids, preferred leader first)
-        and settings, and wait for its leaders. Brokers that are `absent` lead nothing.
+        and settings, and wait for its leaders. Brokers that are `absent` lead nothing. AlreadyThere
+        where there is one of this name.
         """
+        from confluent_kafka import KafkaError
         from confluent_kafka.admin import NewTopic
 
         new = NewTopic(
@@ -144,7 +150,11 @@ class Cluster:
         try:
             future.result(self._timeout + 5)
         except Exception as error:
-            raise self._failure(f"topic {topic} could not be created", error) from error
+            failure = self._failure(f"topic {topic} could not be created", error)
+            code = getattr(error.args[0], "code", None) if error.args else None
+            if code is not None and code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                raise AlreadyThere(str(failure)) from error
+            raise failure from error
         deadline = time.monotonic() + self._timeout
         wanted = [next(b for b in replicas if b not in absent) for replicas in assignment]
         while True:

@@ -21,6 +21,7 @@ from flow.prepare.cluster import (
     MOST_BYTES,
     SEGMENT_BYTES,
     TIMESTAMP_TYPE,
+    AlreadyThere,
     Cluster,
     spread,
 )
@@ -73,7 +74,17 @@ def prepare(
         partitions = _partitions(options, homes)
         stopping.check()  # nobody would take it back
         traces.topic, traces.pending = topic, True
-        cluster.create_topic(topic, spread(homes, partitions, replication), OWN_TOPIC, absent)
+        try:
+            cluster.create_topic(topic, spread(homes, partitions, replication), OWN_TOPIC, absent)
+        except AlreadyThere as error:
+            if not options.topic:
+                raise  # nobody else has made one with the name of this run
+            # Made since the look, or hidden from this user: never taken back, whatever is in it.
+            traces.topic = ""
+            raise CannotRun(
+                f"{error}; it was not to be seen before: somebody has made it since, so run again, or this user lacks"
+                " Describe on it"
+            ) from error
         traces.pending = False
     tried = []
     if others:
