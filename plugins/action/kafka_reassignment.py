@@ -12,11 +12,8 @@ from typing import Any, Dict
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action.normal import ActionModule as ModuleAction
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
 from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import shown_of_module
-from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import (
-    process_of_this_run,
-)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import this_run
 
 
 class ActionModule(ModuleAction):
@@ -24,9 +21,9 @@ class ActionModule(ModuleAction):
 
     def run(self, tmp: Any = None, task_vars: Any = None) -> Dict[str, Any]:
         """Return what the module returns."""
-        pid = process_of_this_run()
-        ticks = None if pid is None else start_ticks(pid)
-        if ticks is None:
-            raise AnsibleActionFail("the run that this task belongs to has ended")
+        try:
+            pid, ticks = this_run()
+        except LookupError as error:
+            raise AnsibleActionFail(str(error)) from error
         with shown_of_module(self, run={"pid": pid, "start_ticks": ticks}):
             return super().run(tmp, task_vars)

@@ -42,10 +42,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held imp
     take,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import (
+    RUN_ENDED,
     Owner,
     is_gone,
     owner_of,
-    process_of_this_run,
+    this_run,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
@@ -272,15 +273,18 @@ def _told(found: Any) -> Dict[str, Any]:
 
 def _this_run(cluster: str) -> Owner:
     """The Owner that this run is. A worker that has outlived it must not take a lock in its name."""
-    pid = process_of_this_run()
+    try:
+        pid, _ticks = this_run()
+    except LookupError as error:
+        raise AnsibleActionFail(str(error)) from error
     arguments = context.CLIARGS
     words = [os.path.basename(str(each)) for each in arguments.get("args") or ()]
     if arguments.get("subset"):
         words += ["--limit", str(arguments["subset"])]
     what = " ".join(words) or "a playbook"
-    owner = None if pid is None else owner_of(pid, what, cluster, time.time())
-    if owner is None:
-        raise AnsibleActionFail("the run that this task belongs to has ended")
+    owner = owner_of(pid, what, cluster, time.time())
+    if owner is None:  # since that look
+        raise AnsibleActionFail(RUN_ENDED)
     return owner
 
 

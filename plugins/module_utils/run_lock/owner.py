@@ -17,7 +17,7 @@ import re
 import socket
 import time
 from dataclasses import asdict, dataclass
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import read_text
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
@@ -26,6 +26,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process 
 UNREADABLE = "unreadable"
 # The kernel's number of the first process name space: that of no container (PROC_PID_INIT_INO).
 FIRST_PID_SPACE = 4026531836
+RUN_ENDED = "the run that this task belongs to has ended"
 
 
 @dataclass(frozen=True)
@@ -149,14 +150,22 @@ def owner_of(
     )
 
 
-def process_of_this_run() -> Optional[int]:
-    """Return the process of ansible-playbook that this worker of it was forked from; None once that has ended.
+def this_run(proc: str = "/proc") -> Tuple[int, int]:
+    """Return (pid, start in clock ticks since boot) of the ansible-playbook that this worker of it was forked from.
 
-    A worker can outlive its run, and has another parent then.
+    A worker can outlive its run, and has another parent then. LookupError, with words for people, once the run has
+    ended, and on a machine that does not tell.
     """
     parent = multiprocessing.parent_process()
     pid = (parent and parent.pid) or os.getppid()
-    return pid if pid == os.getppid() else None
+    ticks = start_ticks(pid, proc) if pid == os.getppid() else None
+    if ticks is None and not os.path.exists(f"{proc}/self/stat"):
+        raise LookupError(
+            "the machine that runs Ansible shows no processes in /proc, as Linux does"
+        )
+    if ticks is None:
+        raise LookupError(RUN_ENDED)
+    return pid, ticks
 
 
 def can_be_seen(holder: Owner, viewer: Owner) -> bool:

@@ -23,6 +23,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner im
     is_gone,
     machine_of,
     owner_of,
+    this_run,
 )
 from tests.support.outside import wait_until
 
@@ -40,6 +41,17 @@ def here(pid):
     found = owner_of(pid, "site.yml", "local", 1795256400)
     assert found is not None
     return found
+
+
+def test_a_machine_that_shows_no_processes_is_not_told_that_its_run_has_ended(tmp_path):
+    """As macOS: what the lock rests on is not there."""
+    assert this_run()[0] == os.getppid()
+    with pytest.raises(LookupError, match="shows no processes in /proc"):
+        this_run(str(tmp_path))
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self" / "stat").touch()
+    with pytest.raises(LookupError, match="has ended"):
+        this_run(str(tmp_path))
 
 
 def test_a_process_is_gone_when_it_has_ended_and_not_before(child):
