@@ -33,13 +33,28 @@ def _load():
 
 fencing, wire, registration = _load()
 OF_3, OF_4 = (0, 17), (4, 18)  # versions of Fetch
+ELIGIBLE = fencing.ELIGIBLE
+
+
+def features_told(levels):
+    """The body of an answer to ApiVersions in version 3, as kafka-clients 4.3.1 writes it; None: of no known epoch."""
+    epoch = -1 if levels is None else 7
+    names = [(name.encode(), level) for name, level in (levels or {}).items()]
+    keys = b"".join(
+        bytes([len(name) + 1]) + name + struct.pack(">hhb", level, 1, 0) for name, level in names
+    )
+    fields = [(0, b"\1"), (1, struct.pack(">q", epoch)), (2, bytes([len(names) + 1]) + keys)]
+    tags = b"".join(bytes([tag, len(data)]) + data for tag, data in fields)
+    api = struct.pack(">hhhb", 18, 0, 4, 0)
+    return b"\0\0\2" + api + struct.pack(">i", 0) + bytes([len(fields)]) + tags
 
 
 class ToldController(threading.Thread):
     """A controller that gives the errors it was told, in their order; `asked`: (key, values) of requests.
 
     `tls`: the context of a server, or None; `users`: user -> password of those who may log in by PLAIN, None
-    where nobody is asked. `attempts`: how many have tried to log in; `refused`: how many handshakes failed.
+    where nobody is asked. `features`: name -> finalised level, None where it does not know any. `attempts`: how many
+    have tried to log in; `refused`: how many handshakes failed.
     """
 
     APIS = {
@@ -59,6 +74,7 @@ class ToldController(threading.Thread):
         self._fetch, self._newest = fetch, newest
         self._tls, self._users = door.get("tls"), door.get("users")
         self._mechanisms = door.get("mechanisms", ["PLAIN"])
+        self._features = door.get("features", {ELIGIBLE: 1})
         self.asked, self.attempts, self.refused = [], 0, 0
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
@@ -102,6 +118,7 @@ class ToldController(threading.Thread):
             data = self._exactly(connection, struct.unpack(">i", head)[0])
             key, version, correlation, size = struct.unpack(">hhih", data[:10])
             api, at = self.APIS[key], 10 + size
+            api = wire.FEATURES if (key, version) == (18, wire.FEATURES.version) else api
             assert version == api.version
             if api.flexible:
                 at += 1
@@ -109,11 +126,20 @@ class ToldController(threading.Thread):
             assert end == len(data)
             if not known and key not in (17, 18, 36):
                 return  # as Kafka does with whoever has not logged in
+            if api is wire.FEATURES:
+                self._send(
+                    connection, struct.pack(">i", correlation) + features_told(self._features)
+                )
+                continue
             answer = struct.pack(">i", correlation) + (b"\0" if api.flexible else b"")
             told = self._logged_in(key, values) or self._answer(key, values)
             known = known or (key == 36 and not told["error"])
             answer += api.answer.encode(told)
-            connection.sendall(struct.pack(">i", len(answer)) + answer)
+            self._send(connection, answer)
+
+    @staticmethod
+    def _send(connection, answer):
+        connection.sendall(struct.pack(">i", len(answer)) + answer)
 
     def _logged_in(self, key, values):
         if key == 17:
@@ -131,6 +157,7 @@ class ToldController(threading.Thread):
         if key == 18:
             lowest = 0 if self._newest >= 0 else 9
             apis = [{"key": each, "min": lowest, "max": 9} for each in (17, 36, 54, 63, 64)]
+            apis.append({"key": 18, "min": 0, "max": 4})
             apis.append({"key": 1, "min": self._fetch[0], "max": self._fetch[1]})
             return {"error": 0, "apis": apis}
         self.asked.append((key, values))

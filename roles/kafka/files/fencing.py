@@ -25,10 +25,13 @@ needs a proof of death:
 Requests go to the controllers themselves, and never through a broker, which would keep one for a leader
 to come and could hand it over after a new process has registered.
 
-A clean exit has moved the leaders already. Only the next start needs help then, and only where Kafka 4
-leads: there it waits for the old session all the same, and with 3.9 it does not (both measured). So it
-is unregistered right before the start, and not when it stops: it may stay away for long, and the
-controllers remember of a registered broker that its replicas are complete.
+A clean exit has moved the leaders already. Only the next start could need help then, and only where Kafka 4
+leads: there it waits for the old session all the same, and with 3.9 it does not (both measured). But of a
+broker that is not registered a controller cannot tell that its exit was clean: where the cluster has eligible
+leader replicas (KIP-966), it takes those of this broker out, and with them perhaps the last ones that have
+every acknowledged record (measured: they were lost when the last leader came back with an empty disk). So
+there the session decides. Elsewhere it is unregistered right before the start, and not when it stops: it may
+stay away for long.
 
 `leave` is run when a node has stopped for good: it is unregistered then, however it has ended, and whatever
 --keep says.
@@ -81,6 +84,8 @@ from registration import (  # noqa: E402
 REGISTERED = re.compile(rb"Successfully registered broker (\d+) with broker epoch (\d+)")
 MARK = b" with broker epoch "
 METADATA = "__cluster_metadata"
+# The feature by whose level, above 0, controllers remember which replicas outside of an ISR are complete.
+ELIGIBLE = "eligible.leader.replicas.version"
 # An election takes less than one; a session would be over after nine.
 PATIENCE_SECONDS = 6
 PAUSE_SECONDS = 0.05
@@ -134,6 +139,17 @@ def clean_epoch(log_dirs):
         except (OSError, ValueError, KeyError, TypeError):
             return None
     return epochs.pop() if len(epochs) == 1 else None
+
+
+def costs_nothing(controller):
+    """Whether a broker that has ended cleanly is to be unregistered before its next start.
+
+    Kafka 4 alone would turn it away, and with eligible leader replicas its own would be taken out of them.
+    """
+    if not controller.is_of_kafka_4:
+        return False
+    levels = controller.finalised_features()
+    return levels is not None and levels.get(ELIGIBLE, 0) == 0
 
 
 def led_epoch(metadata_dir, node_id):
@@ -192,7 +208,8 @@ class Node(Instance):
     def release(self, record, starts=False, leaves=False):
         """Tell the controllers that the process of `record` is dead; return a line for the log, or "".
 
-        `starts`: a start follows; `leaves`: none ever will. Only then a process that has ended cleanly is unregistered.
+        `starts`: a start follows; `leaves`: none ever will. Only then a process that has ended cleanly is unregistered,
+        and before a start only where that costs nothing (see `costs_nothing`).
         """
         if not record:
             return ""
@@ -295,9 +312,9 @@ class Node(Instance):
                 election.tell_next()
             for controller in self.reach(asked):
                 reached += 1
-                if clean and not controller.is_of_kafka_4:
-                    return ""
                 try:
+                    if clean and not costs_nothing(controller):
+                        return ""
                     said = self._fence_at(controller, epoch, what, lives)
                 except OSError:
                     continue

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What fencing.py says to the controllers of a KRaft cluster, and how it gets through their door.
 
-A few requests, each in the one version that Kafka 3.9 and 4.3 speak; any other is refused. Each step has
+A few requests, each in a version that Kafka 3.9 and 4.3 speak; any other is refused. Each step has
 a deadline. The door is that of the controllers' listener: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL,
 with the login PLAIN. Kafka knows no other one there: users of SCRAM stand in the metadata, which need the
 quorum first.
@@ -141,6 +141,44 @@ class Tags:
         return None, at
 
 
+class TaggedFields:
+    """The tagged fields at the end of an answer, by their numbers; those that are not known are skipped."""
+
+    def __init__(self, known):
+        self._known = known
+
+    def decode(self, data, at):
+        """Return (dict with the fields that are there, where the next field begins)."""
+        count, at = read_varint(data, at)
+        found = {}
+        while count:
+            tag, at = read_varint(data, at)
+            size, at = read_varint(data, at)
+            if at + size > len(data):
+                raise WireError("an answer ends early")
+            if tag in self._known:
+                name, kind = self._known[tag]
+                found[name] = kind.decode(data[at : at + size], 0)[0]
+            at, count = at + size, count - 1
+        return found, at
+
+
+class CompactArray:
+    """A list with its length and one more before it as a varint; of answers only."""
+
+    def __init__(self, item):
+        self._item = item
+
+    def decode(self, data, at):
+        """Return (list, where the next field begins)."""
+        count, at = read_varint(data, at)
+        found = []
+        while len(found) + 1 < count:
+            value, at = self._item.decode(data, at)
+            found.append(value)
+        return found, at
+
+
 class Array:
     """A list of fields of one kind, or of structures."""
 
@@ -207,14 +245,15 @@ def _text(data, at, size):
 
 
 class Api:
-    """One kind of request in the one version that is known here."""
+    """One kind of request in a version that is known here; `tagged`: whether tags follow the number of an answer."""
 
-    def __init__(self, name, key, version, flexible, request, answer):
+    def __init__(self, name, key, version, flexible, request, answer, tagged=None):
         self.name, self.key, self.version, self.flexible = name, key, version, flexible
         self.request, self.answer = request, answer
+        self.tagged = flexible if tagged is None else tagged
 
 
-# Version 0 of each: all that Kafka 3.9 and 4.3 speak at the controllers' port.
+# Version 0 of each, but for what tells of features: all that Kafka 3.9 and 4.3 speak at the controllers' port.
 API_VERSIONS = Api(
     "ApiVersions",
     *(18, 0, False),
@@ -223,6 +262,40 @@ API_VERSIONS = Api(
         ("error", INT16),
         ("apis", Array(Schema(("key", INT16), ("min", INT16), ("max", INT16)))),
     ),
+)
+# The finalised features are in it; whoever asks may be of any version, so that its answer begins as in version 0.
+FEATURES = Api(
+    "ApiVersions",
+    *(18, 3, True),
+    Schema(("software", CompactString), ("release", CompactString), ("tags", Tags)),
+    Schema(
+        ("error", INT16),
+        (
+            "apis",
+            CompactArray(Schema(("key", INT16), ("min", INT16), ("max", INT16), ("tags", Tags))),
+        ),
+        ("throttle_ms", INT32),
+        (
+            "told",
+            TaggedFields(
+                {
+                    1: ("epoch", INT64),
+                    2: (
+                        "finalised",
+                        CompactArray(
+                            Schema(
+                                ("name", CompactString),
+                                ("max", INT16),
+                                ("min", INT16),
+                                ("tags", Tags),
+                            )
+                        ),
+                    ),
+                }
+            ),
+        ),
+    ),
+    tagged=False,
 )
 BROKER_HEARTBEAT = Api(
     "BrokerHeartbeat",
@@ -445,6 +518,13 @@ class Controller:
         """Whether the node runs Kafka 4."""
         return self.versions.get(FETCH, (0, 0))[0] >= FETCH_OF_4
 
+    def finalised_features(self):
+        """Return {name: level} of the cluster's finalised features, or None where it does not tell."""
+        found = self.call(FEATURES, {"software": "kafkaops-guard", "release": "1"})
+        if found["error"] or found["told"].get("epoch", -1) < 0:
+            return None
+        return {each["name"]: each["max"] for each in found["told"].get("finalised", [])}
+
     def _log_in(self, user, password):
         found = self.call(SASL_HANDSHAKE, {"mechanism": PLAIN})
         if found["error"]:
@@ -484,6 +564,6 @@ class Controller:
         correlation, at = INT32.decode(data, 0)
         if correlation != self._correlation:
             raise WireError("an answer to another request")
-        if api.flexible:
+        if api.tagged:
             dummy, at = Tags.decode(data, at)
         return api.answer.decode(data, at)[0]

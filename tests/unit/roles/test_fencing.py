@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.told_controller import FILES, OF_3, OF_4, fencing, told_controllers
+from tests.support.told_controller import ELIGIBLE, FILES, OF_3, OF_4, fencing, told_controllers
 
 DEAD = {"pid": 2**22 + 1, "start_ticks": 1}
 LINE = (
@@ -206,18 +206,42 @@ def test_a_controller_alone_has_no_registration(tmp_path, controllers):
     node.wait_until_registered([].append, patience=0)  # returns although nothing is started
 
 
+OFF, ON = {ELIGIBLE: 0, "metadata.version": 29}, {"metadata.version": 29, ELIGIBLE: 1}
+
+
 @pytest.mark.parametrize(
-    "fetch, starts, keys",
-    [(OF_4, False, []), (OF_3, False, []), (OF_3, True, []), (OF_4, True, [63, 64])],
-    ids=["4 stops", "3.9 stops", "3.9 starts", "4 starts"],
+    "fetch, features, starts, keys",
+    [
+        (OF_4, OFF, False, []),
+        (OF_3, OFF, False, []),
+        (OF_3, OFF, True, []),
+        (OF_4, OFF, True, [63, 64]),
+        # the feature was never finalised
+        (OF_4, {"metadata.version": 20}, True, [63, 64]),
+        (OF_4, {}, True, [63, 64]),
+        # it would be taken out of the replicas that may lead, although it has all that they have
+        (OF_4, ON, True, []),
+        # it does not know, since it has just begun
+        (OF_4, None, True, []),
+    ],
 )
-def test_a_clean_exit_needs_help_at_a_start_under_kafka_4_alone(
-    tmp_path, controllers, fetch, starts, keys
+def test_a_clean_exit_is_helped_at_a_start_where_kafka_4_does_not_remember_it(
+    tmp_path, controllers, fetch, features, starts, keys
 ):
-    leader, other = controllers(fetch=fetch), controllers(fetch=fetch, heartbeat=[41])
+    leader, other = (
+        controllers(fetch=fetch, features=features, heartbeat=[error]) for error in (0, 41)
+    )
     node = make_node(tmp_path, [leader.port, other.port, NOBODY], clean=EPOCH, leads=3)
     said = node.release(DEAD, starts=starts)
     assert leader.keys == keys and bool(said) == bool(keys)
+
+
+def test_who_was_killed_is_unregistered_though_others_are_eligible(tmp_path, controllers):
+    """It loses nothing by that: without the proof of a clean exit Kafka takes it out all the same."""
+    leader, other = controllers(features=ON), controllers(features=ON, heartbeat=[41])
+    node = make_node(tmp_path, [leader.port, other.port, NOBODY])
+    assert "fenced and unregistered" in node.release(DEAD, starts=True)
+    assert leader.keys == [63, 64]
 
 
 @pytest.mark.parametrize("fetch", [OF_3, OF_4], ids=["3.9", "4"])
