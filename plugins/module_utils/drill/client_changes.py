@@ -1,15 +1,18 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Changes that need ZooKeeper, asked for while servers of it are away: a new topic, and another leader.
+"""Changes that need a quorum, asked for while members of it are away: a new topic, and another leader.
 
-Private to this collection. Each is asked for once: a broker's thread waits with it, and brokers have few.
+Private to this collection. The quorum is that of ZooKeeper, or of the controllers of a KRaft cluster. Each is
+asked for once until it is answered: in ZooKeeper mode a broker's thread waits with it, and brokers have few. A
+KRaft broker has no controller to hand it on to, and says so after a minute (REQUEST_TIMED_OUT): it is asked again.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
@@ -30,21 +33,24 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
-# The playbook asks by such files, with the number of servers that are away, and says when one is back.
+# The playbook asks by such files, with the number of members that are away, and says when one is back.
 ASK, BACK = "drill-ask-", "drill-back"
-# A change may wait for as long as the servers are away.
+# A change may wait for as long as the members are away.
 WAIT_SECONDS = 900.0
+# So long after its answer a change that was made is known to the broker that is asked.
+KNOWN_SECONDS = 5.0
 # So many answered sends since it was asked say that data flow and that the change waits.
 FLOWING = 100
 
 
 class Stage:
-    """What was asked for with `away` servers stopped, and when it was done; each in a thread of its own."""
+    """What was asked for with `away` members stopped, and when it was done; each in a thread of its own."""
 
     def __init__(self, connection: Connection, topic: str, away: int, replicas: Sequence[int]):
         self.away, self.asked_ms = away, now_ms()
         self.topic_ms: Optional[int] = None
         self.leader_ms: Optional[int] = None
+        self._asked: Dict[str, int] = {}
         self.trouble = ""
         self._connection, self._topic, self._replicas = connection, topic, list(replicas)
         for work in (self._make, self._elect):
@@ -54,6 +60,11 @@ class Stage:
     def done(self) -> bool:
         """Whether both have happened."""
         return self.topic_ms is not None and self.leader_ms is not None
+
+    @property
+    def asked_again(self) -> int:
+        """How often one of them was asked for once more, since the answer came without it."""
+        return max(dict(self._asked).values(), default=1) - 1
 
     def _guarded(self, work: Callable[[DrillClient], None]) -> None:
         try:
@@ -69,21 +80,51 @@ class Stage:
             "assignment": [self._replicas],
             "config": {},
         }
-        deadline = client._clock() + WAIT_SECONDS
-        for each in client.apply([Change(CREATE, name, after=after)], deadline):
-            self.trouble = each.error
-        if wait_until(lambda: _leader(client, name, 0) is not None, WAIT_SECONDS):
+
+        def ask(deadline: float) -> None:
+            self._count("topic")
+            for each in client.apply([Change(CREATE, name, after=after)], deadline):
+                self.trouble = each.error
+
+        if asked_until(ask, lambda: _leader(client, name, 0) is not None):
             self.topic_ms = now_ms()
 
     def _elect(self, client: DrillClient) -> None:
         wanted = swapped(self._replicas)[0]
-        client.elect_leaders([(self._topic, self.away)], client._clock() + WAIT_SECONDS)
-        if wait_until(lambda: _leader(client, self._topic, self.away) == wanted, WAIT_SECONDS):
+
+        def ask(deadline: float) -> None:
+            self._count("leader")
+            client.elect_leaders([(self._topic, self.away)], deadline)
+
+        if asked_until(ask, lambda: _leader(client, self._topic, self.away) == wanted):
             self.leader_ms = now_ms()
+
+    def _count(self, change: str) -> None:
+        self._asked[change] = self._asked.get(change, 0) + 1
+
+
+def asked_until(
+    ask: Callable[[float], None],
+    done: Callable[[], bool],
+    seconds: float = WAIT_SECONDS,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> bool:
+    """Ask, and ask again once that is answered and not done; returns whether it was done in the end.
+
+    `ask(deadline)` returns with the answer, `done()` tells whether it is so. `seconds`: for all of it.
+    """
+    deadline = clock() + seconds
+
+    def answered() -> bool:
+        ask(deadline)
+        return wait_until(done, KNOWN_SECONDS, clock, sleep)
+
+    return wait_until(answered, seconds, clock, sleep, poll_seconds=0)
 
 
 class Changes:
-    """What is asked for while servers are away. `answered()`: how many sends were answered so far."""
+    """What is asked for while members are away. `answered()`: how many sends were answered so far."""
 
     def __init__(
         self,
@@ -102,7 +143,7 @@ class Changes:
     def look(self) -> Dict[str, int]:
         """Do what the playbook asks for; returns how far it is, for the playbook.
 
-        `changed`: with how many servers away all was done that was asked for; `flowing`: with how many data
+        `changed`: with how many members away all was done that was asked for; `flowing`: with how many data
         have flowed since it was asked.
         """
         number = len(self._stages) + 1
@@ -122,7 +163,7 @@ class Changes:
         return os.path.exists(os.path.join(self._directory, name))
 
     def told(self) -> Dict[str, Any]:
-        """What was measured: for each stage, how long each change took, and when a server was back."""
+        """What was measured: for each stage, how long each change took, and when a member was back."""
         return {
             "stages": [
                 {
@@ -130,6 +171,7 @@ class Changes:
                     "topic_ms": _since(each.asked_ms, each.topic_ms),
                     "leader_ms": _since(each.asked_ms, each.leader_ms),
                     "back_ms": _since(each.asked_ms, self.back_ms),
+                    "asked_again": each.asked_again,
                     "trouble": each.trouble,
                 }
                 for each in self._stages

@@ -85,7 +85,7 @@ class Watched:
 
     `retry`: whether the producer tries again what is refused; without, refusals are what is looked for, and a group
     begins to read once a replica is away. `changes`: whether the playbook asks for changes
-    while ZooKeeper servers are away; then each partition but the first has a leader that can change.
+    while members of a quorum are away; then each partition but the first has a leader that can change.
     `program`: the text of examples/producer.py, which then writes, too. `quorum`: whether the cluster is in KRaft
     mode, so that its controllers tell who leads them.
     """

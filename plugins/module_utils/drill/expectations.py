@@ -28,8 +28,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed im
     GroupSeen,
     Seen,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
 
-# A change that has a quorum of ZooKeeper happens within: it may wait for the election of the servers' leader.
+# A change that has a quorum happens within: it may wait for the election of the leader of its members.
 AT_ONCE_MS = 10000
 
 
@@ -171,7 +172,7 @@ def _grow_told(seen: Seen) -> Iterator[str]:
     yield f"{split} of {measured['keys']} keys moved, {disordered} were worked at out of order"
 
 
-# ---------------------------------------------------------------- without ZooKeeper
+# ---------------------------------------------------------------- without a quorum
 
 
 def _quorum_broken(seen: Seen, servers: int, ended_early: bool) -> Iterator[str]:
@@ -207,6 +208,8 @@ def _quorum_told(seen: Seen, servers: int) -> Iterator[str]:
                 f"{stage['away']} away: both waited {_seconds(stage['back_ms'])}; once one was back"
                 f" new topic {after[0]}, leader {after[1]}"
             )
+        if stage.get("asked_again"):
+            yield f"{stage['away']} away: asked again {counted(stage['asked_again'], 'time')}"
 
 
 def _seconds(milliseconds: Optional[int]) -> str:
