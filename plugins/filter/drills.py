@@ -31,15 +31,15 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict imp
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 
 
-def drill_names(text: str, kraft: bool = False) -> Dict[str, Any]:
-    """Return {names, zookeeper, progress, problem} of what -e drill=... names; see the documentation."""
+def drill_names(text: str, kraft: bool = False, apart: bool = False) -> Dict[str, Any]:
+    """Return {names, quorum, progress, problem} of what -e drill=... names; see the documentation."""
     try:
-        drills = chosen(text, kraft)
+        drills = chosen(text, kraft, apart)
     except ProblemError as error:
-        return {"names": [], "zookeeper": [], "progress": {}, "problem": str(error)}
+        return {"names": [], "quorum": [], "progress": {}, "problem": str(error)}
     return {
         "names": [each.name for each in drills],
-        "zookeeper": [each.name for each in drills if each.hits_zookeeper],
+        "quorum": [each.name for each in drills if each.hits_quorum],
         "progress": progress_lines(drills),
         "problem": "",
     }
@@ -68,10 +68,12 @@ def drill_plan(
     try:
         play = _cast(plan)
     except ProblemError as error:
-        none = {"hits_broker": False, "hits_zookeeper": False, "host": "", "server_hosts": []}
+        none = {"hits_broker": False, "hits_quorum": False, "host": "", "server_hosts": []}
         return {"name": name, **none, "problem": str(error)}
-    host = {int(number): each for number, each in hosts.items()}.get(play.victim or 0, "")
-    names = {int(number): each for number, each in (servers or {}).items()}
+    nodes = {int(number): each for number, each in hosts.items()}
+    host = nodes.get(play.victim or 0, "")
+    ensemble = {int(number): each for number, each in (servers or {}).items()}
+    names = ensemble if play.drill.hits_zookeeper else nodes
     told = {"host": host, "lines": announced(play, host, settings), "problem": ""}
     return {
         **play.to_dict(),

@@ -27,9 +27,12 @@ collection_finder.install()
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (  # noqa: E402
     DRILLS,
+    chosen,
 )
 
-NAMES = [each.name for each in DRILLS]
+# of a cluster with ZooKeeper
+ALL = chosen("all")
+NAMES = [each.name for each in ALL]
 
 
 def test_guards_refuse_before_anything_is_touched(cluster):
@@ -43,6 +46,8 @@ def test_guards_refuse_before_anything_is_touched(cluster):
     assert "[drill.not_allowed]" in cluster.play("drill.yml", *strict, code=2).text
     other = cluster.play("drill.yml", *strict, "-e", "confirm=other", code=2)
     assert "[drill.confirm]" in other.text
+    run = cluster.play("drill.yml", "-e", "drill=controllers_kill", code=2)
+    assert "[drill.no_controllers]" in run.text and "run zookeeper_quorum" in run.text
     assert cluster.processes() == before and leftovers(cluster) == []
 
 
@@ -67,8 +72,28 @@ def meetings():
     return set(Path(tempfile.gettempdir()).glob("kafkaops-drill-*"))
 
 
-def killed_when_away(cluster, name, count):
-    """Kill a drill when so many processes are stopped; return which, and where it met its observer."""
+def guards(cluster):
+    """The processes on hosts that wait for the end of a drill: of modules that came by a pipe, whose task is over."""
+    home, found = os.fsencode(f"KAFKAOPS_HOME={cluster.home}"), []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (place / "cmdline").read_bytes().strip(b"\0").split(b"\0")
+            ours = home in (place / "environ").read_bytes().split(b"\0")
+            if (
+                ours
+                and len(words) == 1
+                and b"python" in words[0]
+                and os.readlink(place / "cwd") == "/"
+            ):
+                found.append(int(place.name))
+    return found
+
+
+def killed_when_away(cluster, name, count, rebooted=False):
+    """Kill a drill when so many processes are stopped; return which, and where it met its observer.
+
+    `rebooted`: the processes that wait beside it are killed, too, so that they stay stopped.
+    """
     stopped, others = [], meetings()
 
     def away():
@@ -78,6 +103,10 @@ def killed_when_away(cluster, name, count):
     with cluster.playing("drill.yml", "-e", f"drill={name}") as (process, log):
         wait_until(lambda: away() or process.poll() is not None, 240, f"{count} are stopped")
         assert process.poll() is None, log.read_text()[-5000:]
+        if rebooted:
+            assert len(guards(cluster)) == count
+            for each in guards(cluster):
+                os.kill(each, signal.SIGKILL)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(30)
     assert all((cluster.instance(each) / "run" / "drill.json").is_file() for each in stopped)
@@ -242,13 +271,13 @@ def test_a_broker_that_does_not_come_back_is_a_row_of_the_table(mended):
 @pytest.mark.soak
 def test_all_drills(cluster):
     rows = drilled(cluster, "all")
-    assert list(rows) == [each.name for each in DRILLS]
+    assert list(rows) == NAMES
     for name, row in rows.items():
         print(f"{name:<18} pause {row['pause_ms']} ms: {row['observed']}")
     assert rows["consumer_killed"]["pause_ms"] > rows["consumer_closed"]["pause_ms"]
     assert rows["below_min_isr"]["seen"]["refused"]["NOT_ENOUGH_REPLICAS"] > 0
     proven = [row for row in rows.values() if "judge" in row["observed"]]
-    assert len(proven) == sum(each.proven or bool(each.inspected) for each in DRILLS)
+    assert len(proven) == sum(each.proven or bool(each.inspected) for each in ALL)
 
 
 @pytest.mark.soak

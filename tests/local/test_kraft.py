@@ -383,13 +383,15 @@ def test_a_drill_kills_the_controller_that_leads(kraft):
     assert leader in led and led[-1] is not None and len(set(led) - {None}) > 1, led
     run = kraft.play("drill.yml", "-e", "drill=zookeeper_kill", code=2)
     assert "[drill.no_zookeeper]" in run.text
+    run = kraft.play("drill.yml", "-e", "drill=controllers_kill", code=2)
+    assert "[drill.no_controllers]" in run.text and "replicas would be away" in run.text
 
 
 @pytest.mark.soak
 def test_all_drills_of_a_cluster_without_zookeeper(kraft):
     kraft.deploy()
     rows = drilled(kraft, "all")
-    assert "zookeeper_quorum" not in rows and len(rows) > 10
+    assert not {"zookeeper_quorum", "controllers_quorum"} & set(rows) and len(rows) > 10
     for name, row in rows.items():
         print(f"{name:<18} pause {row['pause_ms']} ms: {row['observed']}")
 

@@ -13,11 +13,28 @@ import pytest
 
 from tests.local.drilling import drilled
 from tests.local.support import LocalCluster
+from tests.local.test_drill import comes_back, killed_when_away, tells_of_it
 from tests.local.test_kraft import KEY, TOPIC, metas, quorum
+from tests.support import collection_finder
 from tests.support.load import Load
+from tests.support.outside import wait_until
+
+collection_finder.install()
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import (  # noqa: E402
+    Connection,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_changes import (  # noqa: E402
+    Stage,
+    prepare_leaders,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (  # noqa: E402
+    own_topics,
+)
 
 INVENTORY = "inventories/local-kraft-3x3"
 CONTROLLERS = ["controller-1", "controller-2", "controller-3"]
+ASKED = "kafkaops-drill-asked"
 
 
 @pytest.mark.soak
@@ -73,6 +90,80 @@ def test_controllers_on_nodes_of_their_own(next_offset, version):
 
         cluster.play("teardown.yml", "-e", f"confirm={cluster.name}")
         assert not cluster.directory.exists() and not cluster.stray()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("version", ["4.3.1", "3.9.2"])
+def test_drills_take_the_quorum_of_controllers_away(next_offset, version):
+    """A follower is stopped and the leader killed, and all are back; also where the drill is killed meanwhile."""
+    with LocalCluster(next_offset(), inventory=INVENTORY) as cluster:
+        cluster.configure("all", kafka_version=version)
+        cluster.deploy()
+        leader, before = quorum(cluster)["leader"], cluster.processes()
+        stopped = [max({101, 102, 103} - {leader}), leader]
+        run = cluster.play("drill.yml", "-e", "drill=controllers_kill", "--check")
+        assert f"stops controllers {stopped[0]}, {stopped[1]}, one after the other" in run.text
+        assert run.changed() == 0 and cluster.processes() == before
+
+        row = drilled(cluster, "controllers_kill")["controllers_quorum"]
+        print(f"pause {row['pause_ms']} ms: {row['observed']}")
+        assert row["done"] == "2 of 3 controllers gone, the last killed"
+        assert row["seen"]["lost"] == 0 and not row["seen"]["refused"]
+        first, last = row["seen"]["measured"]["stages"]
+        assert max(first["topic_ms"], first["leader_ms"]) < first["back_ms"]
+        assert min(last["topic_ms"], last["leader_ms"]) > last["back_ms"] > 0
+        # brokers stay in sync and lead as before; no broker was restarted
+        assert len({(each["leader"], *each["isr"]) for each in row["seen"]["moments"]}) == 1
+        changed = {name for name, each in cluster.processes().items() if each != before[name]}
+        assert changed == {cluster.name_of(each) for each in stopped}
+        assert quorum(cluster)["voters"] == [101, 102, 103]
+
+        away, met = killed_when_away(cluster, "controllers_quorum", 2)
+        assert all(name in CONTROLLERS for name in away)
+        comes_back(cluster)
+        tells_of_it(cluster, "controllers_quorum", met)
+
+        _asks_again(cluster)
+
+        run = cluster.play("drill.yml", "-e", "drill=zookeeper_kill", code=2)
+        assert "[drill.no_zookeeper]" in run.text and "run controllers_quorum" in run.text
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("version", ["4.3.1", "3.9.2"])
+def test_the_next_run_starts_controllers_that_a_killed_drill_has_left(next_offset, version):
+    """Nobody on the hosts does: the machine has died meanwhile. The brokers have no controller until then."""
+    with LocalCluster(next_offset(), inventory=INVENTORY) as cluster:
+        cluster.configure("all", kafka_version=version)
+        cluster.deploy()
+        before = cluster.processes()
+        away, met = killed_when_away(cluster, "controllers_quorum", 2, rebooted=True)
+        assert set(away) < set(CONTROLLERS)
+        assert [name for name, each in cluster.processes().items() if each is None] == away
+        tells_of_it(cluster, "controllers_quorum", met)
+        after = cluster.processes()
+        assert None not in after.values()
+        assert {name for name in after if after[name] != before[name]} == set(away)
+        assert not list(cluster.directory.glob("*/run/drill.json"))
+
+
+def _asks_again(cluster):
+    """A broker that has no controller for a minute refuses a topic: it is asked for again, and made in the end."""
+    addresses = [each.rpartition(":") for each in cluster.bootstrap_servers.split(",")]
+    connection = Connection(tuple((host, int(port)) for host, _colon, port in addresses))
+    with own_topics(connection, {ASKED: [[1, 2, 3], [1, 2, 3]]}, {}):
+        prepare_leaders(connection, ASKED, [[1, 2, 3], [1, 2, 3]])
+        leader = quorum(cluster)["leader"]
+        away = [cluster.name_of(each) for each in (max({101, 102, 103} - {leader}), leader)]
+        for name in away:
+            cluster.supervisorctl("stop", name)
+        stage = Stage(connection, ASKED, 1, [1, 2, 3])
+        wait_until(lambda: stage.asked_again or stage.topic_ms, 180, "the topic is refused")
+        assert stage.asked_again == 1 and not stage.done
+        for name in away:
+            cluster.supervisorctl("start", name)
+        wait_until(lambda: stage.done, 120, "both are done")
+        print(f"asked again {stage.asked_again} times; {stage.trouble}")
 
 
 def _rolls_in_order(cluster, leader):

@@ -44,8 +44,8 @@ class Cast:
     """A drill on one cluster. `victim` is the id of the broker that is hit, None if none is.
 
     `assignment` is the topic's: for each partition its replicas, the preferred leader first. `groups` are
-    those of the drill on this cluster. `servers`: ids of the ZooKeeper servers that are stopped, in their
-    order; before the last one the others have a quorum. In KRaft mode the victim may be a controller that is
+    those of the drill on this cluster. `servers`: ids of the ZooKeeper servers, or controllers, that are stopped,
+    in their order; before the last one the others have a quorum. In KRaft mode the victim may be a controller that is
     no broker, and so has no replica of the topic.
     """
 
@@ -70,6 +70,7 @@ class Cast:
             "assignment": [list(replicas) for replicas in self.assignment],
             "groups": list(self.groups or self.drill.groups),
             "servers": list(self.servers),
+            "members": _OF_QUORUM[self.drill.part][0] if self.drill.hits_quorum else "",
             "config": {"min.insync.replicas": str(self.min_isr)},
         }
 
@@ -98,8 +99,14 @@ def cast(
             "run it on a larger cluster",
         )
     count = min(REPLICAS, len(ids))
-    if drill.hits_zookeeper:
-        stopped = _without_quorum(drill, servers)
+    if drill.hits_quorum:
+        members, last = sorted(set(servers)), None
+        if drill.hits_controllers:
+            # The active one dies, and with it the quorum at once: without followers it would lead on for seconds, and
+            # take what it cannot keep. An election that has a quorum is what controller_killed shows.
+            members, last = sorted(set(voters)), controller
+        _enough(drill, members)
+        stopped = _without_quorum(members, last)
         # one partition for records, and one whose leader changes with each server that is away
         rows = tuple(_rotated(ids, 0, count) for _each in range(len(stopped) + 1))
         return Cast(drill, None, rows, _min_isr(count), servers=stopped)
@@ -112,8 +119,9 @@ def cast(
         group, victim = _coordinated(drill, ids, controller, coordinators or {})
         groups = (group, *drill.groups[1:])
     elif drill.part == CONTROLLER:
-        victim = _active_controller(drill, controller, voters) if voters else controller
-        victim = victim if victim in (*ids, *voters) else ids[0]
+        if voters:
+            _enough(drill, voters)
+        victim = controller if controller in (*ids, *voters) else ids[0]
     else:
         victim = next((each for each in ids if each != controller), ids[0])
     others = [each for each in ids if each != victim]
@@ -128,31 +136,27 @@ def cast(
     return Cast(drill, victim, (replicas,), _min_isr(count), groups)
 
 
-def _active_controller(
-    drill: Drill, controller: Optional[int], voters: Sequence[int]
-) -> Optional[int]:
-    """The leader of a quorum that outlives it."""
-    if len(voters) < LEAST_SERVERS:
+def _enough(drill: Drill, members: Sequence[int]) -> None:
+    """Refuse a quorum that does not outlive the loss of one."""
+    if len(members) < LEAST_SERVERS:
+        who, together = _OF_QUORUM[drill.part]
         raise refusal(
             "drill.too_few_servers",
             f"drill={drill.name}",
-            f"it needs {LEAST_SERVERS} controllers, and {len(voters)} are there",
-            "run it on a larger quorum",
+            f"it needs {LEAST_SERVERS} {who}, and {len(members)} are there",
+            f"run it on a larger {together}",
         )
-    return controller
 
 
-def _without_quorum(drill: Drill, servers: Sequence[int]) -> Tuple[int, ...]:
-    """The servers to stop until the others have no quorum, the last ones first."""
-    if len(servers) < LEAST_SERVERS:
-        raise refusal(
-            "drill.too_few_servers",
-            f"drill={drill.name}",
-            f"it needs {LEAST_SERVERS} ZooKeeper servers, and {len(servers)} are there",
-            "run it on a larger ensemble",
-        )
-    quorum = len(servers) // 2 + 1
-    return tuple(sorted(servers, reverse=True)[: len(servers) - quorum + 1])
+# By the part of who is hit: members of a quorum, and what they are together.
+_OF_QUORUM = {"": ("ZooKeeper servers", "ensemble"), CONTROLLER: ("controllers", "quorum")}
+
+
+def _without_quorum(members: Sequence[int], last: Optional[int]) -> Tuple[int, ...]:
+    """Members of a quorum whose loss is its loss, as few as that takes: the highest ids first, `last` as the last."""
+    ends = [each for each in members if each == last]
+    others = sorted(set(members) - {last}, reverse=True)
+    return (*others[: len(members) - len(members) // 2 - len(ends)], *ends)
 
 
 def partition_of(group: str, partitions: int) -> int:
@@ -198,7 +202,7 @@ def _rotated(ids: Sequence[int], start: int, count: int) -> Tuple[int, ...]:
 
 
 _DOES = {
-    QUORUM: "stops ZooKeeper servers {servers}, one after the other, the last with SIGKILL, and starts them again;"
+    QUORUM: "stops {who} {servers}, one after the other, the last with SIGKILL, and starts them again;"
     " touches no broker",
     KILL: "kills broker {victim} ({host}) with SIGKILL; its service manager starts it again",
     STOP: "stops broker {victim} ({host}), and starts it again",
@@ -255,17 +259,18 @@ def announced(
 ) -> List[str]:
     """What is said before a drill begins: what is done to whom, under which load, and what is expected.
 
-    `host` is the victim's; of ZooKeeper servers their names stand in the inventory. `settings`: those of brokers
-    that `DEFAULTS` names, each with name and value; None: unknown.
+    `host` is the victim's; of ZooKeeper servers and controllers their names stand in the inventory. `settings`: those
+    of brokers that `DEFAULTS` names, each with name and value; None: unknown.
     """
     drill = chosen.drill
     does = _KILLS_CONTROLLER if chosen.apart else _DOES[drill.fault]
     servers = ", ".join(map(str, chosen.servers))
+    who = _OF_QUORUM[drill.part][0] if drill.hits_quorum else ""
     load = ", ".join(chosen.groups or drill.groups)
     durability, unlike = _durability(chosen, settings or ())
     lines = [
         f"{drill.name} ({drill.row}): {drill.case}",
-        f"does: {does.format(victim=chosen.victim, host=host, servers=servers)}",
+        f"does: {does.format(victim=chosen.victim, host=host, servers=servers, who=who)}",
         f"load: topic {drill.topic} ({durability}), groups {load}"
         + (f", {drill.topic}-{MEANWHILE} while it is away" if drill.below_min_isr else "")
         + ("; the PySpark judge writes to a topic of its own" if drill.proven else "")

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.names import did_you_mean
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import refusal
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
+    ProblemError,
+    refusal,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import approximate_duration
 
 ALL = "all"
@@ -21,8 +24,8 @@ PREFIX = "kafkaops-drill-"
 # The group that begins to read while a replica is away that min ISR needs: the topic with this behind.
 MEANWHILE = "meanwhile"
 # What is done: a broker is killed or stopped, a member of a group is killed or closed, a topic is made anew,
-# ZooKeeper servers are stopped; several groups read, more and more consumers work, consumers are killed
-# between work and commit, processes between writing and commit, partitions grow.
+# members of the quorum that keeps the metadata are stopped; several groups read, more and more consumers work,
+# consumers are killed between work and commit, processes between writing and commit, partitions grow.
 KILL, STOP, MEMBER_KILL, MEMBER_CLOSE, RECREATE = (
     "kill",
     "stop",
@@ -103,9 +106,23 @@ class Drill:
         return "producer.py" if self.part == LEADER else ""
 
     @property
+    def hits_quorum(self) -> bool:
+        """Whether the drill takes the quorum away that keeps the metadata."""
+        return self.fault == QUORUM
+
+    @property
     def hits_zookeeper(self) -> bool:
         """Whether the drill stops ZooKeeper servers."""
-        return self.fault == QUORUM
+        return self.hits_quorum and self.part != CONTROLLER
+
+    @property
+    def hits_controllers(self) -> bool:
+        """Whether the drill stops controllers that are no brokers."""
+        return self.hits_quorum and self.part == CONTROLLER
+
+    def fits(self, kraft: bool, apart: bool) -> bool:
+        """Whether a cluster has whom it hits. `apart`: none of its controllers is a broker."""
+        return not (self.hits_zookeeper and kraft or self.hits_controllers and not apart)
 
     def to_dict(self) -> Dict[str, Any]:
         """As the playbook takes it."""
@@ -118,7 +135,9 @@ class Drill:
             "expected": self.expected,
             "proven": self.proven,
             "hits_broker": self.hits_broker,
-            "hits_zookeeper": self.hits_zookeeper,
+            "hits_quorum": self.hits_quorum,
+            # whose tasks stop and start a member of the quorum
+            "member_role": "zookeeper" if self.hits_zookeeper else "kafka",
             "seconds": self.seconds,
             "example": self.example,
             "inspected": f"{self.topic}-{self.inspected}" if self.inspected else "",
@@ -307,6 +326,18 @@ DRILLS: Tuple[Drill, ...] = (
         min_brokers=2,
         seconds=85.0,
     ),
+    Drill(
+        "controllers_quorum",
+        "S25",
+        "controllers are away, one more after the other, until there is no quorum",
+        QUORUM,
+        CONTROLLER,
+        "nothing lost; without a quorum a new topic and a leader change wait, and happen when one is back",
+        10.0,
+        proven=True,
+        min_brokers=2,
+        seconds=85.0,
+    ),
 )
 _BY_NAME = {each.name: each for each in DRILLS}
 # What results (drill.json) call drills, by which they are chosen, too.
@@ -319,6 +350,7 @@ SHORT = {
     "consumer_kill": "consumer_killed",
     "consumer_close": "consumer_closed",
     "zookeeper_kill": "zookeeper_quorum",
+    "controllers_kill": "controllers_quorum",
     "coordinator_kill": "coordinator_lost",
     "task_queue": "task_queue",
     "groups": "task_queue",
@@ -344,11 +376,12 @@ def short_names(name: str) -> List[str]:
     return found or [name]
 
 
-def chosen(text: str, kraft: bool = False) -> List[Drill]:
-    """The drills that `name`, `a,b` or `all` names, in this order, each once; ZooKeeper's are the last.
+def chosen(text: str, kraft: bool = False, apart: bool = False) -> List[Drill]:
+    """The drills that `name`, `a,b` or `all` names, in this order, each once; those of a quorum are the last.
 
-    Each may have its short name. With `kraft`, `all` is without those of ZooKeeper. Raises ProblemError, with all
-    names that exist, for an unknown one or none, and for one of ZooKeeper where there is none.
+    Each may have its short name. `kraft`: the cluster has no ZooKeeper; `apart`: it has controllers, none of which
+    is a broker. `all` is without those that hit what is not there. Raises ProblemError, with all names that exist,
+    for an unknown one or none, and for one that hits what is not there.
     """
     given = [part.strip() for part in str(text).split(",") if part.strip()]
     elsewhere = next((name for name in given if name in THROWN_AWAY), "")
@@ -361,7 +394,7 @@ def chosen(text: str, kraft: bool = False) -> List[Drill]:
         )
     names = list(dict.fromkeys(SHORT.get(name, name) for name in given))
     if ALL in names:
-        names = [each.name for each in DRILLS if not (kraft and each.hits_zookeeper)]
+        names = [each.name for each in DRILLS if each.fits(kraft, apart)]
     unknown = [name for name in names if name not in _BY_NAME]
     if unknown or not names:
         hint = did_you_mean(unknown[0], [*_BY_NAME, *SHORT]) if unknown else ""
@@ -371,16 +404,35 @@ def chosen(text: str, kraft: bool = False) -> List[Drill]:
             f"there is no such drill{hint}" if unknown else "no drill is named",
             f"choose of {', '.join(_BY_NAME)}; several with commas, or {ALL}",
         )
-    nobody = [name for name in names if kraft and _BY_NAME[name].hits_zookeeper]
-    if nobody:
-        raise refusal(
+    drills = [_BY_NAME[name] for name in names]
+    for each in drills:
+        if not each.fits(kraft, apart):
+            raise _nobody(each, f"drill={text}", kraft, apart)
+    # those of a quorum in a play of their own, which is the last
+    return sorted(drills, key=lambda each: each.hits_quorum)
+
+
+def _nobody(drill: Drill, setting: str, kraft: bool, apart: bool) -> ProblemError:
+    """Why a cluster has nobody whom a drill of a quorum hits, and what can be run instead."""
+    of_one = "leave it out; controller_killed kills the leader of the controllers"
+    if drill.hits_zookeeper:
+        return refusal(
             "drill.no_zookeeper",
-            f"drill={text}",
-            f"{nobody[0]} stops ZooKeeper servers, and the cluster is in KRaft mode",
-            "leave it out; controller_killed kills the leader of the controllers",
+            setting,
+            f"{drill.name} stops ZooKeeper servers, and the cluster is in KRaft mode",
+            "run controllers_quorum instead" if apart else of_one,
         )
-    # those of ZooKeeper in a play of their own, which is the last
-    return sorted((_BY_NAME[name] for name in names), key=lambda each: each.hits_zookeeper)
+    where = (
+        "here controllers are brokers, whose replicas would be away, too"
+        if kraft
+        else "the cluster has its metadata in ZooKeeper"
+    )
+    return refusal(
+        "drill.no_controllers",
+        setting,
+        f"{drill.name} stops controllers that are no brokers, and {where}",
+        of_one if kraft else "run zookeeper_quorum instead",
+    )
 
 
 def progress_lines(drills: Sequence[Drill]) -> Dict[str, str]:

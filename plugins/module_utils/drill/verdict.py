@@ -164,7 +164,8 @@ def _done(chosen: Cast, host: str) -> str:
     if chosen.victim is None:
         # the least number whose loss is the quorum's: 2 of 3, 3 of 5
         count = len(chosen.servers)
-        return _DONE[chosen.drill.fault].format(count=count, all=2 * count - 1)
+        who = "ZooKeepers" if chosen.drill.hits_zookeeper else "controllers"
+        return _DONE[chosen.drill.fault].format(count=count, all=2 * count - 1, who=who)
     return f"{host} {'killed' if chosen.drill.fault == KILL else 'stopped'}"
 
 
@@ -177,7 +178,7 @@ _DONE = {
     COMMITS: "consumers killed",
     ONCE: "processes killed",
     GROW: "partitions doubled",
-    QUORUM: "{count} of {all} ZooKeepers gone, the last killed",
+    QUORUM: "{count} of {all} {who} gone, the last killed",
 }
 
 
@@ -300,7 +301,7 @@ def _observed(
     """What was seen, in a few words each."""
     if chosen.drill.part == LEADER and went.led_by:
         yield f"{went.led_by[0]} led after {_seconds(went.led_ms)}"
-    if chosen.drill.part == CONTROLLER and went.controlled_by:
+    if chosen.drill.part == CONTROLLER and chosen.drill.hits_broker and went.controlled_by:
         yield f"controller {went.controlled_by[0]} after {_seconds(went.elected_ms)}"
     if chosen.drill.part == COORDINATOR:
         yield f"no commit for {_seconds(_pause_ms(chosen, seen, fault_ms))}"

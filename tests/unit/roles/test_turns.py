@@ -103,6 +103,7 @@ def test_between_the_last_look_and_the_stop_nothing_runs_on_any_host():
     [
         ("kafka", "turn.yml", "__kafka_gate_again"),
         ("kafka", "drill_broker.yml", "__kafka_gate_again"),
+        ("kafka", "drill_stop.yml", "__kafka_gate_again"),
         ("zookeeper", "turn.yml", "__zookeeper_gate_again"),
         ("zookeeper", "drill_stop.yml", "__zookeeper_gate_again"),
     ],

@@ -13,7 +13,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.kafkaops.cluster.plugins.filter.drills import drill_plan, drill_row
+from ansible_collections.kafkaops.cluster.plugins.filter.drills import (
+    drill_names,
+    drill_plan,
+    drill_row,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.cast import (
     announced,
     cast,
@@ -68,12 +72,15 @@ SCHEMA = (
 )
 NAMES = [each.name for each in DRILLS]
 SERVERS = (1, 2, 3)
+VOTERS = (101, 102, 103)
 
 
 def cast_of(name, ids=(1, 2, 3), controller=3):
     """The drill on a cluster in which nothing is missing."""
     ids = sorted(ids)
     leaders = {number: ids[number % len(ids)] for number in range(50)}
+    if name == "controllers_quorum":
+        return cast(drill_of(name), ids, 102, leaders, (), VOTERS)
     return cast(drill_of(name), ids, controller, leaders, SERVERS)
 
 
@@ -89,8 +96,8 @@ PASSED = {"verdict": "pass", "summary": "all there", "counts": {"acked": 1000}}
     [
         ("leader_killed", ["leader_killed"]),
         ("consumer_closed, leader_killed,consumer_closed", ["consumer_closed", "leader_killed"]),
-        ("all", NAMES),
-        ("leader_killed,all", NAMES),
+        ("all", [name for name in NAMES if name != "controllers_quorum"]),
+        ("leader_killed,all", [name for name in NAMES if name != "controllers_quorum"]),
         # as results call them
         ("leader_stop,groups,leader_stopped", ["leader_stopped", "task_queue"]),
         ("zookeeper_kill,min_isr", ["below_min_isr", "zookeeper_quorum"]),
@@ -111,14 +118,14 @@ def test_an_unknown_name_is_refused_with_all_that_there_are(text):
 PROMISED = (
     "broadcast, leader_stop, leader_kill, follower_kill, controller_kill, consumer_kill, consumer_close,"
     " zookeeper_kill, coordinator_kill, task_queue, groups, commits, exactly_once, acks, recreate, flap,"
-    " growth, min_isr"
+    " growth, min_isr, controllers_kill"
 ).split(", ")
 
 
 @pytest.mark.parametrize("name", PROMISED)
 def test_each_promised_name_is_a_drill_or_says_which_playbook_shows_it(name):
     if name not in THROWN_AWAY:
-        (drill,) = chosen(name)
+        (drill,) = chosen(name, kraft=name == "controllers_kill", apart=True)
         assert name in short_names(drill.name)
         return
     with pytest.raises(ProblemError, match="drill.elsewhere") as refused:
@@ -211,9 +218,48 @@ def test_servers_stop_until_there_is_no_quorum(servers, stopped):
     assert play.servers == stopped and len(play.assignment) == len(stopped) + 1
 
 
-def test_too_few_servers_are_refused():
-    with pytest.raises(ProblemError, match="drill.too_few_servers"):
-        cast(drill_of("zookeeper_quorum"), [1, 2, 3], 1, {}, [1])
+@pytest.mark.parametrize("members", [(), (1,), (1, 2)])
+def test_too_few_servers_are_refused(members):
+    count = rf"drill.too_few_servers.* it needs 3 {{}}, and {len(members)} are there"
+    with pytest.raises(ProblemError, match=count.format("ZooKeeper servers")):
+        cast(drill_of("zookeeper_quorum"), [1, 2, 3], 1, {}, members, VOTERS)
+    with pytest.raises(ProblemError, match=count.format("controllers")):
+        cast(drill_of("controllers_quorum"), [1, 2, 3], 1, {}, SERVERS, members)
+
+
+@pytest.mark.parametrize(
+    "voters, active, stopped",
+    [
+        ((101, 102, 103), 101, (103, 101)),
+        ((101, 102, 103), 103, (102, 103)),
+        ((104, 101, 102, 105, 103), 105, (104, 103, 105)),
+        ((104, 101, 102, 105, 103), 101, (105, 104, 101)),
+        # nobody knows who leads
+        ((101, 102, 103), None, (103, 102)),
+    ],
+)
+def test_controllers_stop_until_there_is_no_quorum_the_active_one_last(voters, active, stopped):
+    cluster = {
+        "brokers": [{"id": 1}, {"id": 2}, {"id": 3}],
+        "controller": 2,
+        "quorum": {"leader": active, "voters": [{"id": each} for each in voters]},
+    }
+    hosts = {each: f"node-{each}" for each in (1, 2, 3, *voters)}
+    # ZooKeeper servers of such an id are others
+    plan = drill_plan("controllers_quorum", cluster, hosts, {}, {101: "z-1"})
+    assert plan["problem"] == "" and plan["victim"] is None and plan["member_role"] == "kafka"
+    assert tuple(plan["servers"]) == stopped
+    assert plan["server_hosts"] == [f"node-{each}" for each in stopped]
+    assert len(plan["assignment"]) == len(stopped) + 1
+    assert {each for replicas in plan["assignment"] for each in replicas} == {1, 2, 3}
+    said = "\n".join(plan["lines"])
+    assert f"stops controllers {', '.join(map(str, stopped))}, one after the other" in said
+    seen, gone = good("controllers_quorum")[1], len(stopped)
+    first, last = seen.measured["stages"]
+    stages = [*({**first, "away": each} for each in range(1, gone)), {**last, "away": gone}]
+    row = drill_row(plan, numbers(stages=stages)(seen).to_dict(), 100, PASSED)
+    assert row["done"] == f"{gone} of {len(voters)} controllers gone, the last killed"
+    assert row["verdict"] == AS_EXPECTED
 
 
 # -- KRaft: a quorum of controllers, some of which are brokers
@@ -270,16 +316,41 @@ def test_a_controller_apart_is_judged_by_the_election_alone():
     )
 
 
-@pytest.mark.parametrize("text", ["zookeeper_quorum", "leader_killed,zookeeper_kill"])
-def test_without_zookeeper_nobody_stops_its_servers(text):
-    with pytest.raises(ProblemError, match="drill.no_zookeeper"):
-        chosen(text, kraft=True)
-    assert chosen(text)[-1].hits_zookeeper
+@pytest.mark.parametrize(
+    "kraft, apart, text, check, instead",
+    [
+        (True, True, "zookeeper_quorum", "no_zookeeper", "run controllers_quorum"),
+        (True, False, "leader_killed,zookeeper_kill", "no_zookeeper", "leave it out; controller_k"),
+        (True, False, "all,controllers_kill", "", ""),
+        (True, False, "leader_killed,controllers_kill", "no_controllers", "controller_killed"),
+        (False, False, "controllers_quorum", "no_controllers", "run zookeeper_quorum"),
+    ],
+)
+def test_who_is_not_there_is_not_hit(kraft, apart, text, check, instead):
+    if not check:
+        # what `all` leaves out nobody has asked for
+        assert not any(each.hits_quorum for each in chosen(text, kraft, apart))
+        return
+    with pytest.raises(ProblemError, match=rf"\[drill.{check}\] drill={text}: .*{instead}"):
+        chosen(text, kraft, apart)
 
 
-def test_all_of_a_cluster_without_zookeeper():
-    names = [each.name for each in chosen("all", kraft=True)]
-    assert names == [each.name for each in DRILLS if not each.hits_zookeeper]
+@pytest.mark.parametrize(
+    "kraft, apart, left_out",
+    [
+        (False, False, {"controllers_quorum"}),
+        (True, False, {"zookeeper_quorum", "controllers_quorum"}),
+        (True, True, {"zookeeper_quorum"}),
+    ],
+)
+def test_all_are_those_that_hit_what_is_there(kraft, apart, left_out):
+    found = chosen("all", kraft, apart)
+    assert [each.name for each in found] == [name for name in NAMES if name not in left_out]
+    # in a play of their own
+    assert [each.hits_quorum for each in found] == sorted(each.hits_quorum for each in found)
+    told = drill_names("leader_killed,all", kraft, apart)
+    assert told["problem"] == "" and set(told["progress"]) == set(told["names"])
+    assert told["quorum"] == [each.name for each in found if each.hits_quorum]
 
 
 def test_who_and_what_is_said_beforehand():
@@ -544,15 +615,18 @@ MEASURED = {
         },
     ),
     "below_min_isr": (GROUPS, {"below": {"there": 20, "read": 20, "again": 9, "unknown": 0}}),
-    "zookeeper_quorum": (
-        GROUPS,
-        {
-            "stages": [
-                {"away": 1, "topic_ms": 300, "leader_ms": 200, "back_ms": 30000, "trouble": ""},
-                {"away": 2, "topic_ms": 15500, "leader_ms": 16000, "back_ms": 15000, "trouble": ""},
-            ]
-        },
-    ),
+    **{
+        name: (
+            GROUPS,
+            {
+                "stages": [
+                    {"away": 1, "topic_ms": 300, "leader_ms": 200, "back_ms": 30000, "trouble": ""},
+                    {"away": 2, "topic_ms": 15500, "leader_ms": 16000, "back_ms": 15000, "trouble": ""},
+                ]
+            },
+        )
+        for name in ("zookeeper_quorum", "controllers_quorum")
+    },
     "partitions_grown": (
         GROUPS,
         {
@@ -631,7 +705,7 @@ def numbers(**spoiled):
 
 
 def stage(number, **spoiled):
-    """Spoil what happened while so many and one more ZooKeeper servers were away."""
+    """Spoil what happened while so many and one more members of a quorum were away."""
 
     def spoil(seen):
         stages = [dict(each) for each in seen.measured["stages"]]
@@ -745,15 +819,21 @@ WRONG = [
     ("partitions_grown", lambda seen: replace(seen, pause_ms=None), "were not worked at"),
     ("partitions_grown", numbers(growth_after=7.0), "did not go better"),
     ("partitions_grown", numbers(growth_after=1.0), "did not drain"),
-    ("zookeeper_quorum", stage(0, topic_ms=31000), "a topic took 31.0 s although a quorum was"),
-    # whatever came later, and however long the server was away
-    ("zookeeper_quorum", stage(0, leader_ms=11000), "a leader change took 11.0 s although"),
-    ("zookeeper_quorum", stage(0, topic_ms=110000, back_ms=200000), "a topic took 110.0 s"),
-    ("zookeeper_quorum", stage(0, leader_ms=None), "a leader change never happened"),
-    ("zookeeper_quorum", stage(1, leader_ms=400), "a leader change happened with 2 away"),
-    ("zookeeper_quorum", stage(1, topic_ms=None), "a topic never happened"),
-    ("zookeeper_quorum", stage(1, back_ms=None), "so there was a quorum"),
-    ("zookeeper_quorum", numbers(stages=[]), "nothing was tried"),
+    *(
+        (name, spoil, told)
+        for name in ("zookeeper_quorum", "controllers_quorum")
+        for spoil, told in (
+            (stage(0, topic_ms=31000), "a topic took 31.0 s although a quorum was"),
+            # whatever came later, and however long the member was away
+            (stage(0, leader_ms=11000), "a leader change took 11.0 s although"),
+            (stage(0, topic_ms=110000, back_ms=200000), "a topic took 110.0 s"),
+            (stage(0, leader_ms=None), "a leader change never happened"),
+            (stage(1, leader_ms=400), "a leader change happened with 2 away"),
+            (stage(1, topic_ms=None), "a topic never happened"),
+            (stage(1, back_ms=None), "so there was a quorum"),
+            (numbers(stages=[]), "nothing was tried"),
+        )
+    ),
 ]
 
 
@@ -808,6 +888,14 @@ def test_keys_that_lay_apart_are_told_so():
     assert "12 keys, each in one partition" in judged(play, "", seen).observed
     told = judged(play, "", numbers(keys_split=7)(seen)).observed
     assert "12 keys, 7 of them in several partitions" in told and "each in one" not in told
+
+
+def test_a_change_that_had_to_be_asked_for_again_is_told():
+    play, seen = good("controllers_quorum")
+    for times, told in ((0, False), (2, True)):
+        row = judged(play, "", stage(1, asked_again=times)(seen), 100, PASSED)
+        assert row.verdict == AS_EXPECTED
+        assert ("2 away: asked again 2 times" in row.observed) is told
 
 
 def test_leadership_that_moves_from_a_follower_that_dies_is_named():
