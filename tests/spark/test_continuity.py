@@ -5,6 +5,7 @@
 import pytest
 from flow.judge import continuity
 from flow.judge.continuity import Delivery
+from flow.messages.failure import CannotRun
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -270,3 +271,11 @@ def test_what_a_group_is_not_handed_for_want_of_time_or_of_rights_is_no_violatio
     assert "continuity" not in [check["id"] for check in verdict["checks"]]
     assert all(name in verdict["summary"] for name in plan.groups)
     assert "allow the job's principal to read groups kafkaops-flow-*" in verdict["summary"].lower()
+
+    hidden = kafka.AclBinding(
+        kafka.ResourceType.TOPIC, plan.topic, kafka.ResourcePatternType.LITERAL,
+        "User:ANONYMOUS", "*", kafka.AclOperation.DESCRIBE, kafka.AclPermissionType.DENY,
+    )  # fmt: skip
+    admin.create_acls([hidden])[hidden].result(30)
+    with pytest.raises(CannotRun, match=f"may not see the topic {plan.topic} "):
+        judged("verify")

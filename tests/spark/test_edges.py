@@ -506,6 +506,13 @@ def test_a_topic_of_its_own_keeps_everything_whatever_the_defaults(main, admin, 
     assert not any(config[name].is_default for name in wanted), "they are the topic's own"
 
 
+def test_a_topic_that_somebody_has_deleted_since_accuses_nobody(main, admin, tmp_path):
+    assert main("produce", "--topic=deleted-since", "--records=600", "--partitions=3")[0] == 0
+    Cluster({"bootstrap.servers": admin_servers(admin)}, 30).remove_topic("deleted-since")
+    code, said = main("verify")
+    assert code == 3 and "the topic deleted-since is not there any more" in said
+
+
 def test_a_topic_that_was_created_again_is_named(main, admin, tmp_path):
     assert main("produce", "--topic=created-again", "--records=600", "--partitions=3")[0] == 0
     plan = files.load_plan(str(tmp_path / "ledger"))

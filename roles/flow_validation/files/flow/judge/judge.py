@@ -15,7 +15,7 @@ from flow.judge import checks, continuity, expiry, naming, reading, verdict
 from flow.messages import progress, stack_trace, stopping
 from flow.messages.failure import CannotRun, spark_disk_is_full
 from flow.prepare import java_admin, leadership, listeners, room
-from flow.prepare.cluster import MIN_ISR
+from flow.prepare.cluster import GONE, HIDDEN, MIN_ISR
 from flow.record import files, ledger, schema, timing, transactions
 
 # Seconds beyond transaction.timeout.ms, until a transaction must have been aborted by the cluster.
@@ -163,7 +163,29 @@ class Judge:
     def _now(self) -> dict:
         """partition -> Partition of this moment."""
         wait = min(_ABSENT_SECONDS, self.options.timeout)
-        return self.cluster.positions(self.plan.topic, wait=wait, known=self.plan.after)
+        found = self.cluster.positions(self.plan.topic, wait=wait, known=self.plan.after)
+        if not found and (why := self._why_absent()):
+            raise CannotRun(why)
+        return found
+
+    def _why_absent(self) -> str:
+        """Why a topic of which brokers tell nothing cannot be judged; "" where that is held against the
+        cluster: it went while the run itself went on, and neither its user nor `leftovers` did it.
+        """
+        topic, why = self.plan.topic, self.cluster.why_unseen(self.plan.topic)
+        if why == HIDDEN:
+            return (
+                f"this user may not see the topic {topic} (TOPIC_AUTHORIZATION_FAILED), so nothing is judged; allow it"
+                " Describe and Read on the topic, or give the --command-config and the listener by which it was written"
+            )
+        if self.options.mode == "run" and why == GONE:
+            return ""
+        if why == GONE:
+            return (
+                f"the topic {topic} is not there any more: somebody has deleted it since it was written, so"
+                " there is nothing left to judge; begin a new run"
+            )
+        return f"no broker told of the topic {topic}; wait until the brokers answer again, then judge again"
 
     def _results(self, now: dict, hanging: list, expired: set) -> Results:
         """`results` as of this moment; expired: partitions whose first records went by the topic's settings."""

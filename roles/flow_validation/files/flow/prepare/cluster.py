@@ -25,6 +25,9 @@ _LEADER_ANSWERS = 3
 # Seconds in which a partition gets another leader, once it is known to have none.
 _LEADER_MOVES = 5
 
+# Answers of why_unseen.
+HIDDEN, GONE = "hidden", "gone"
+
 # Errors by which the controller refuses a topic, although its name is not taken.
 _NOT_TAKEN = ("POLICY_VIOLATION", "INVALID_REPLICATION_FACTOR")
 
@@ -118,6 +121,27 @@ class Cluster:
     def has_topic(self, topic: str) -> bool:
         """Whether the topic exists."""
         return topic in self._metadata().topics
+
+    def why_unseen(self, topic: str) -> str:
+        """Why brokers leave a topic out where they are asked for all: HIDDEN, GONE, or "" where it is there
+        after all, or nobody could say.
+
+        Metadata of all topics has nothing of those that the principal may not see; asked by name, a broker
+        says which of both it is.
+        """
+        from confluent_kafka import KafkaError
+
+        collection = self._kafka.TopicCollection([topic])
+        try:
+            self._admin.describe_topics(collection)[topic].result(self._timeout)
+        except Exception as error:
+            code = getattr(error.args[0], "code", None) if error.args else None
+            number = code() if code is not None else KafkaError._FAIL
+            return {
+                KafkaError.TOPIC_AUTHORIZATION_FAILED: HIDDEN,
+                KafkaError.UNKNOWN_TOPIC_OR_PART: GONE,
+            }.get(number, "")
+        return ""
 
     def absent_holders(self) -> list:
         """Ids of brokers that hold replicas and are not registered: they are down."""

@@ -178,6 +178,10 @@ def _time(name: str) -> float:
     return datetime.strptime(name, "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc).timestamp()
 
 
+def _iso(moment: float) -> str:
+    return datetime.fromtimestamp(moment, timezone.utc).isoformat(timespec="seconds")
+
+
 def _touched(path: str) -> float:
     """When anything in the run's directory changed last."""
     return max(
@@ -206,14 +210,29 @@ def ages_of(
     return ages, unread
 
 
-def remove(cluster: Cluster, found: Iterable[Leftover]) -> Set[str]:
-    """Remove what may go; sentences about what could not be removed."""
-    troubles = set()
+def _note(reports: Iterable[Report], topic: str, when: str) -> None:
+    """Say in the plans of that topic's runs that it was deleted `when`, "" for not at all: else to judge
+    them again would accuse the cluster. What cannot be written says it when it is judged.
+    """
+    for each in reports:
+        if each.topic == topic:
+            with contextlib.suppress(CannotRun, OSError):
+                ledger = os.path.join(each.path, "ledger")
+                plan = files.load_plan(ledger)
+                plan.cleared = when
+                files.save_plan(ledger, plan)
+
+
+def remove(cluster: Cluster, found: Iterable[Leftover], reports: Iterable[Report] = ()) -> Set[str]:
+    """Remove what may go; sentences about what could not be removed. reports: whose ledgers are told."""
+    troubles, reports = set(), list(reports)
     for each in found:
         if each.kept:
             continue
         try:
             if each.kind == TOPIC:
+                # first: who is killed between both has nothing to judge
+                _note(reports, each.name, _iso(time.time()))
                 cluster.delete_topic(each.name)
             elif each.name.endswith(_JSON):
                 os.unlink(each.name)
@@ -222,6 +241,8 @@ def remove(cluster: Cluster, found: Iterable[Leftover]) -> Set[str]:
             else:
                 shutil.rmtree(each.name)
         except (CannotRun, OSError) as error:
+            if each.kind == TOPIC:
+                _note(reports, each.name, "")
             troubles.add(f"{each.kind} {each.name} could not be removed: {error}")
     return troubles
 

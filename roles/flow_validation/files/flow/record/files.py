@@ -66,6 +66,7 @@ class Plan:
     batch_bytes: int = 0  # the longest batch that the topic takes; 0: as long as clients make them
     topic_id: str = ""  # "" where the cluster gives none
     removed: str = ""  # when the run deleted its topic, after a pass
+    cleared: str = ""  # when `leftovers --remove` deleted its topic
     settings: dict = field(default_factory=dict)  # the job's own; `settings` of verdict.json
     cluster: dict = field(default_factory=dict)  # what kind it is; `cluster` of verdict.json
     leadership: dict = field(default_factory=dict)  # leadership.Watch.told, while it produced

@@ -21,7 +21,7 @@ from flow.messages.failure import CannotRun
 from flow.messages.output import write, write_json
 from flow.prepare import history, java_admin
 from flow.prepare import leftovers as left
-from flow.prepare.cluster import Cluster
+from flow.prepare.cluster import HIDDEN, Cluster
 from flow.present import conclusion, report
 from flow.present.benchmarked import benchmarked_page
 from flow.present.drilled import drilled_page
@@ -145,7 +145,7 @@ def leftovers(options: argparse.Namespace) -> int:
     ages, unread = left.ages_of(cluster, filter(left.is_ours, cluster.topics()))
     reports = left.reports_below(options.output)
     found = left.decide(ages, reports, time.time(), options.older_than, unread)
-    troubles = left.remove(cluster, found) if options.remove else set()
+    troubles = left.remove(cluster, found, reports) if options.remove else set()
     if options.remove and os.path.exists(_index_of(options.output)):
         # its links lead to what is gone
         _write_index(options.output)
@@ -191,6 +191,10 @@ def inspect(options: argparse.Namespace) -> int:
     cluster = Cluster(settings, options.timeout)
     positions = cluster.positions(options.topic, committed=options.transactional)
     if not positions:
+        if cluster.why_unseen(options.topic) == HIDDEN:
+            raise CannotRun(
+                f"this user may not see the topic {options.topic}; allow it Describe and Read on it"
+            )
         raise CannotRun(f"there is no topic {options.topic} at {options.bootstrap_servers}")
     records = sum(place.end - place.start for place in positions.values())
     with session.work_directory() as work:

@@ -113,6 +113,11 @@ def _refuse_foreign(options: argparse.Namespace, plan: files.Plan, cluster_id: s
             f"the ledger is of cluster {plan.cluster_id},"
             f" but {options.bootstrap_servers} is {cluster_id}"
         )
+    if plan.cleared:
+        raise CannotRun(
+            f"`leftovers --remove` deleted the run's topic {plan.topic} at {plan.cleared}, so there is nothing left to"
+            " judge; begin a new run"
+        )
     if plan.removed:
         raise CannotRun(
             f"the run has passed, and deleted its topic {plan.topic} at {plan.removed}, so there is"

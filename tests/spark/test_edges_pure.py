@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The edges of the job's word that show without Kafka and Spark: what is no violation is never told as one."""
+
+import dataclasses
+from types import SimpleNamespace
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+from flow.judge import judge
+from flow.messages.failure import CannotRun
+from flow.prepare import cluster, leftovers
+from flow.record import files
+from flow.record.partition import Partition
+from flow.steps import starting
+
+TOPIC = "kafkaops-flow-019a00000000"
+
+
+def partitions(end, **more):
+    return {n: Partition(n, 1, (1, 2, 3), (1, 2, 3), 0, end, 1, **more) for n in range(2)}
+
+
+def plan_of(**more):
+    """The plan of a run that has ended."""
+    known = {
+        "run_id": "ab" * 16,
+        "cluster_id": "c",
+        "topic": TOPIC,
+        "created": True,
+        "records": 20,
+        "record_size": 100,
+        "partitions": 2,
+        "producers": 1,
+        "brokers": {1: "h:1", 2: "h:2", 3: "h:3"},
+        "replication": 3,
+        "min_isr": 2,
+        "planned_replication": 3,
+        "planned_min_isr": 1,
+        "started": "2026-01-01T00:00:00+00:00",
+        "before": partitions(0),
+        "after": partitions(10),
+        "ledger_rows": 0,
+    }
+    return files.Plan(**{**known, **more})
+
+
+def judging(asked, plan=None, **options):
+    """A Judge of a cluster that is `asked`, without Spark."""
+    chosen = SimpleNamespace(
+        **{"mode": "verify", "timeout": 1, "ledger": "l", "bootstrap_servers": "h:1", **options}
+    )
+    return judge.Judge(None, chosen, plan or plan_of(), asked, None, {}, [], [], None)
+
+
+# -- a topic that is not to be seen
+
+
+class Asked(cluster.Cluster):
+    """Its brokers have nothing of the topic in the metadata of all; asked by name they answer `error`."""
+
+    def __init__(self, error):
+        import confluent_kafka
+
+        self._kafka, self._timeout, self._servers = confluent_kafka, 1, "h:1"
+        answer = SimpleNamespace(result=self._answer)
+        self._error = error
+        self._admin = SimpleNamespace(describe_topics=lambda _names: {TOPIC: answer})
+
+    def _answer(self, _seconds):
+        raise KafkaException(KafkaError(self._error))
+
+    def positions(self, topic, wait=0, committed=False, known=()):
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("error", "mode", "said"),
+    [
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, "verify", "may not see the topic"),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, "run", "may not see the topic"),
+        (KafkaError.UNKNOWN_TOPIC_OR_PART, "verify", "somebody has deleted it"),
+        (KafkaError._TIMED_OUT, "verify", "wait until the brokers answer"),
+    ],
+)
+def test_a_topic_that_is_hidden_or_was_deleted_accuses_nobody(error, mode, said):
+    with pytest.raises(CannotRun, match=said):
+        judging(Asked(error), mode=mode).results()
+
+
+def test_a_topic_that_goes_while_its_run_goes_on_is_held_against_the_cluster():
+    assert judging(Asked(KafkaError.UNKNOWN_TOPIC_OR_PART), mode="run")._now() == {}
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_who_removes_a_topic_of_a_run_tells_its_ledger(tmp_path, stays):
+    path = tmp_path / "20260101T000000Z"
+    files.save_plan(str(path / "ledger"), plan_of())
+    reports = leftovers.reports_below(str(tmp_path))
+    assert [each.topic for each in reports] == [TOPIC]
+
+    def delete(topic):
+        if stays:
+            raise CannotRun("no answer")
+
+    found = [leftovers.Leftover(leftovers.TOPIC, TOPIC, 99)]
+    troubles = leftovers.remove(SimpleNamespace(delete_topic=delete), found, reports)
+    assert bool(troubles) is stays
+    plan = files.load_plan(str(path / "ledger"))
+    options = SimpleNamespace(bootstrap_servers="h:1")
+    if stays:
+        starting._refuse_foreign(options, plan, "c")
+        assert plan == dataclasses.replace(plan_of(), cleared="")
+    else:
+        with pytest.raises(CannotRun, match=r"`leftovers --remove` deleted the run's topic"):
+            starting._refuse_foreign(options, plan, "c")
