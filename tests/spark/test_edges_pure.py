@@ -3,8 +3,13 @@
 """The edges of the job's word that show without Kafka and Spark: what is no violation is never told as one."""
 
 import dataclasses
+import os
+import pty
+import subprocess
+import sys
 from types import SimpleNamespace
 
+import job
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from flow.judge import judge
@@ -114,3 +119,50 @@ def test_who_removes_a_topic_of_a_run_tells_its_ledger(tmp_path, stays):
     else:
         with pytest.raises(CannotRun, match=r"`leftovers --remove` deleted the run's topic"):
             starting._refuse_foreign(options, plan, "c")
+
+
+# -- what nobody hears
+
+
+def ended(stdout, stderr, *options):
+    """The exit code of the job, whose standard output and standard error go there."""
+    command = [sys.executable, job.__file__, *options]
+    return subprocess.run(command, stdout=stdout, stderr=stderr, check=False).returncode
+
+
+JUDGED = ["verify", "--bootstrap-servers=h:1", "--ledger=/nowhere/l", "--output=/nowhere/o"]
+
+
+@pytest.mark.parametrize("options", [JUDGED, ["verify"]], ids=["refused", "mistaken"])
+def test_an_error_that_cannot_be_written_is_no_violation(options):
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        assert ended(subprocess.DEVNULL, full, *options) == 3
+        assert ended(full, full, *options) == 3
+
+
+def test_a_terminal_that_is_gone_changes_no_exit_code():
+    master, slave = pty.openpty()
+    os.close(master)
+    try:
+        assert ended(subprocess.DEVNULL, slave, *JUDGED) == 3
+    finally:
+        os.close(slave)
+
+
+def test_a_result_that_cannot_be_written_changes_no_exit_code(tmp_path):
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        assert ended(full, subprocess.PIPE, "index", f"--output={tmp_path}") == 0
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        assert ended(writer, subprocess.PIPE, "index", f"--output={tmp_path}") == 0
+    finally:
+        os.close(writer)
+
+
+@pytest.mark.parametrize("text", ["\u00b2=3", "=3", "1=", "1", "9" * 5000 + "=3", "-1=3"])
+def test_a_release_of_no_broker_is_a_sentence(capsys, text):
+    with pytest.raises(SystemExit) as end:
+        job.main([*JUDGED, f"--broker-version={text}"])
+    assert end.value.code == 3
+    assert "--broker-version must be ID=RELEASE" in capsys.readouterr().err

@@ -30,6 +30,7 @@ from flow.engine import session
 from flow.judge.verdict import COULD_NOT_RUN
 from flow.messages import failure, stopping
 from flow.messages.failure import Stopped
+from flow.messages.output import give_up_unsaid, note
 from flow.probe import probes
 from flow.write import client_settings, pacing
 
@@ -308,7 +309,7 @@ def _versions(parser: argparse.ArgumentParser, texts: list) -> dict:
     found = {}
     for text in texts:
         number, sign, release = text.partition("=")
-        if not (sign and number.isdigit() and release):
+        if not (sign and re.fullmatch(r"[0-9]{1,10}", number) and release):
             parser.error(f"--broker-version must be ID=RELEASE, such as 1=3.9.2, not {text!r}")
         found[int(number)] = release
     return found
@@ -344,9 +345,10 @@ def main(argv: list) -> int:
     """Run one mode; returns the exit code. Only a verdict makes it 1: whatever else goes wrong is
     COULD_NOT_RUN, with one sentence.
     """
-    options, code, whole = arguments(argv), COULD_NOT_RUN, False
-    output = options.output or ""
+    code, whole, output = COULD_NOT_RUN, False, ""
     try:
+        options = arguments(argv)
+        output = options.output or ""
         stopping.listen(session.halt)
         code = getattr(steps, options.mode)(options)
         whole = True
@@ -356,15 +358,16 @@ def main(argv: list) -> int:
         if not whole:  # else a signal came when all was said
             code = COULD_NOT_RUN
             cause = stopping.stopped() or error  # whatever others have made of it
-            print(f"could not run: {failure.sentence(cause, output)}", file=sys.stderr)
+            note(f"could not run: {failure.sentence(cause, output)}")
     session.stop(whole, output)
     return code
 
 
 if __name__ == "__main__":
-    ended = main(sys.argv[1:])
+    try:
+        ended = main(sys.argv[1:])
+    finally:  # of a mistake in the command line, too
+        give_up_unsaid()
     if stopping.requested.is_set():  # threads that still wait for a broker would be waited for
-        sys.stdout.flush()
-        sys.stderr.flush()
         os._exit(ended)
     sys.exit(ended)

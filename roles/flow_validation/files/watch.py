@@ -29,6 +29,7 @@ from flow.engine import session
 from flow.judge.verdict import COULD_NOT_RUN
 from flow.messages import failure
 from flow.messages.failure import CannotRun
+from flow.messages.output import note
 from flow.prepare.cluster import Cluster
 from flow.steps.options import clients_settings, spark_settings
 from flow.steps.starting import refuse_unwritable
@@ -183,7 +184,7 @@ def main(argv: list) -> int:
     except Exception as error:
         if stop.is_set():  # Spark's Java may have had the same signal
             return 0
-        print(f"could not run: {failure.sentence(error, options.output)}", file=sys.stderr)
+        note(f"could not run: {failure.sentence(error, options.output)}")
         return COULD_NOT_RUN
     finally:
         session.stop()

@@ -21,13 +21,13 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Iterable, Optional
 
 from flow.engine import connector
 from flow.messages import progress
+from flow.messages.output import note
 
 USE, WRITE, MARK, LEAVE = "use", "write", "mark", "leave"
 MOST_ARCHIVES = 3  # of different Javas and Sparks; the one used longest ago goes first
@@ -84,7 +84,7 @@ class ClassArchive:
                 with progress.waiting(output, "keep", lambda: _WHAT):
                     self._keep(java)
         except (OSError, subprocess.TimeoutExpired) as error:
-            print(f"note: the classes could not be kept: {error}", file=sys.stderr)
+            note(f"note: the classes could not be kept: {error}")
         finally:  # also of a run that is interrupted meanwhile
             if java is not None and java.poll() is None:
                 java.kill()
@@ -93,7 +93,7 @@ class ClassArchive:
                 os.remove(self._draft)
 
     def _keep(self, java: subprocess.Popen) -> None:
-        print(f"note: {_WHAT}", file=sys.stderr, flush=True)
+        note(f"note: {_WHAT}")
         if java.stdin is not None:
             java.stdin.close()  # at which PySpark's JVM ends
         if java.wait(_DEADLINE_SECONDS) == 0 and os.path.getsize(self._draft):

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,6 +13,7 @@ from typing import Any, Collection, Optional
 from flow.judge import checks, continuity, expiry, naming, reading, verdict
 from flow.messages import progress, stack_trace, stopping
 from flow.messages.failure import CannotRun, spark_disk_is_full
+from flow.messages.output import note
 from flow.prepare import java_admin, leadership, listeners, room
 from flow.prepare.cluster import GONE, HIDDEN, MIN_ISR
 from flow.record import files, ledger, schema, timing, transactions
@@ -417,7 +417,7 @@ class Judge:
         try:
             return reading.holes(self.spark, topic, partition, span, self.for_java, servers)
         except CannotRun as error:
-            print(f"note: partition {partition} is left out as a whole: {error}", file=sys.stderr)
+            note(f"note: partition {partition} is left out as a whole: {error}")
             return None
 
     @property

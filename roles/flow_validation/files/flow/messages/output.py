@@ -1,13 +1,46 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""Files that somebody else reads: whole ones or none."""
+"""Files that somebody else reads, whole ones or none; and what is said on the way, if anybody can hear it."""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 from contextlib import suppress
-from typing import Mapping
+from typing import Mapping, Optional, TextIO
+
+
+def say(text: str) -> None:
+    """A line on standard output, for whoever started the job."""
+    _line(sys.stdout, text)
+
+
+def note(text: str) -> None:
+    """A line on standard error: what is no result."""
+    _line(sys.stderr, text)
+
+
+def _line(stream: Optional[TextIO], text: str) -> None:
+    """A full disk, a reader or a terminal that is gone: none of them changes what was found."""
+    if stream is not None:
+        with suppress(OSError, ValueError):  # the latter of a stream that was closed
+            stream.write(f"{text}\n")
+            stream.flush()
+
+
+def give_up_unsaid() -> None:
+    """Before the process ends: what could not be said is forgotten, else Python makes it the exit code 120."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is None:
+            continue
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with suppress(OSError, ValueError):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, stream.fileno())
+                os.close(nowhere)
 
 
 def write(path: str, text: str) -> None:

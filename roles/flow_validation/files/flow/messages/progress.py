@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Callable, Iterator
 
-from flow.messages.output import write_json
+from flow.messages.output import note, write_json
 
 NAME = "progress.json"
 EVERY_SECONDS = 1.0
@@ -94,9 +94,9 @@ def _told(directory: str, moment: Callable[[float], dict]) -> Iterator[None]:
                     write_json(path, found)
             except Exception:  # perhaps the next moment can be told
                 continue
-            if sys.stderr.isatty() and now - told >= LINES_SECONDS:
+            if sys.stderr is not None and sys.stderr.isatty() and now - told >= LINES_SECONDS:
                 told = now
-                print(found["line"], file=sys.stderr)
+                note(found["line"])
 
     watcher = threading.Thread(target=watch, name="progress", daemon=True)
     watcher.start()

@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Optional
 
 from flow.messages import stopping
 from flow.messages.failure import CannotRun
+from flow.messages.output import note
 from flow.prepare.cluster import Cluster
 from flow.record import files
 
@@ -34,19 +34,17 @@ class Traces:
                     self.topic, _HURRY_SECONDS if stopping.requested.is_set() else None
                 )
                 if self.pending and not deleted:
-                    print(
+                    note(
                         f"note: topic {self.topic} may still come to be, empty: the cluster was asked for"
-                        " it, and had not answered; `job.py leftovers --remove` removes it",
-                        file=sys.stderr,
+                        " it, and had not answered; `job.py leftovers --remove` removes it"
                     )
             except CannotRun as error:
-                print(f"note: topic {self.topic} stays, and is empty: {error}", file=sys.stderr)
+                note(f"note: topic {self.topic} stays, and is empty: {error}")
         elif self.written:
             kept = f"topic {self.topic} stays with them; " if self.topic else ""
-            print(
+            note(
                 f"note: records were written; {kept}`job.py verify --ledger {self._ledger} ...`"
-                " judges what the ledger knows",
-                file=sys.stderr,
+                " judges what the ledger knows"
             )
         if self.made is not None and not self.written:
             files.take_back(self._ledger, self.made)

@@ -15,7 +15,7 @@ from typing import Any, Iterable
 from flow.engine.connector import spark_versions
 from flow.judge import verdict
 from flow.judge.judge import Judge, Results
-from flow.messages.output import as_json, write_all
+from flow.messages.output import as_json, say, write_all
 from flow.prepare import leadership
 from flow.present import exports, report, sentence
 from flow.probe import probes
@@ -203,9 +203,9 @@ def publish(output: str, name: str, document: dict, page_name: str, page: str) -
         f"{name}.json": as_json(document),
     }
     write_all({os.path.join(output, file): text for file, text in texts.items()})
-    print(f"{document['verdict'].upper()}: {document['summary']}")
+    say(f"{document['verdict'].upper()}: {document['summary']}")
     for each in document["what_now"]:
-        print(f"what now: {each}")
+        say(f"what now: {each}")
     return verdict.EXIT_CODE[document["verdict"]]
 
 

@@ -8,7 +8,6 @@ probe is over, and stays as evidence where the probe found a violation.
 
 from __future__ import annotations
 
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import Callable, Iterator, Optional
 from flow.judge import verdict
 from flow.messages import progress
 from flow.messages.failure import CannotRun
+from flow.messages.output import note
 from flow.probe import compaction, refusal, retention
 from flow.probe.trial import Bench, Debris, Finding
 from flow.record import own_names
@@ -144,7 +144,7 @@ def _run(name: str, topic: str, bench: Bench) -> Outcome:
     except CannotRun as error:
         why = str(error)
     if kept:
-        print(f"topic {topic} is kept as evidence" if why is None else why, file=sys.stderr)
+        note(f"topic {topic} is kept as evidence" if why is None else why)
     else:
         kept = not _gone(bench, topic)
     return Outcome(name, topic, finding, why, kept, round(time.monotonic() - began, 3))
@@ -155,5 +155,5 @@ def _gone(bench: Bench, topic: str) -> bool:
         bench.cluster.remove_topic(topic)
         return True
     except CannotRun as error:  # what was found stands all the same
-        print(f"note: {error}", file=sys.stderr)
+        note(f"note: {error}")
         return False

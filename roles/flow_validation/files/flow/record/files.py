@@ -13,12 +13,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import sys
 from dataclasses import asdict, dataclass, field
 from typing import Optional
 
 from flow.messages import stack_trace
 from flow.messages.failure import CannotRun
+from flow.messages.output import note
 from flow.record import place
 from flow.record.ledger import Attempt, Row
 from flow.record.partition import Partition
@@ -254,7 +254,7 @@ def load_ledger(spark, ledger: str, plan: Plan) -> list:
     rows = [row for attempt in attempts for row in attempt.rows()]
     if plan.ledger_rows is not None and digest(rows) != plan.ledger_digest:
         raise CannotRun(_damaged(ledger, f"{trouble}, and its _attempts do not tell the rest"))
-    print(f"note: of the ledger {ledger} {trouble}: judged by its _attempts", file=sys.stderr)
+    note(f"note: of the ledger {ledger} {trouble}: judged by its _attempts")
     return rows
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import time
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -18,7 +17,7 @@ from flow.judge import judge
 from flow.judge.verdict import EXIT_CODE, INCONCLUSIVE, PASS
 from flow.messages import stopping
 from flow.messages.failure import CannotRun
-from flow.messages.output import write, write_json
+from flow.messages.output import note, say, write, write_json
 from flow.prepare import history, java_admin
 from flow.prepare import leftovers as left
 from flow.prepare.cluster import HIDDEN, Cluster
@@ -64,7 +63,7 @@ def produce(options: argparse.Namespace) -> int:
         result = {"run_id": plan.run_id, "topic": plan.topic, "producers": plan.producers}
         path = os.path.join(options.output, "produced.json")
         write_json(path, {**result, "counts": counts, "timings": watch.total()})
-    print(f"produced to {plan.topic}: " + ", ".join(f"{v:,} {k}" for k, v in counts.items()))
+    say(f"produced to {plan.topic}: " + ", ".join(f"{v:,} {k}" for k, v in counts.items()))
     open_producers = ledger.unfinished(rows, plan.partitions, plan.producers, plan.records)
     return EXIT_CODE[INCONCLUSIVE if open_producers else PASS]
 
@@ -126,7 +125,7 @@ def _deleted(cluster: Cluster, topic: str) -> bool:
         cluster.delete_topic(topic)
         return True
     except CannotRun as error:  # the verdict stands all the same
-        print(f"note: {error}", file=sys.stderr)
+        note(f"note: {error}")
         return False
 
 
@@ -134,7 +133,7 @@ def fetch(options: argparse.Namespace) -> int:
     """Bring the connector's jars into the cache, so that the other modes need no network."""
     jars, fetched = connector.provide_jars(connector.find_java(), options.jars)
     said = "fetched" if fetched else "complete"
-    print(f"{said}: {', '.join(os.path.basename(path) for path in jars)}")
+    say(f"{said}: {', '.join(os.path.basename(path) for path in jars)}")
     return 0
 
 
@@ -149,7 +148,7 @@ def leftovers(options: argparse.Namespace) -> int:
     if options.remove and os.path.exists(_index_of(options.output)):
         # its links lead to what is gone
         _write_index(options.output)
-    print(json.dumps(left.told(found, options.remove)))
+    say(json.dumps(left.told(found, options.remove)))
     if troubles:
         raise CannotRun("; ".join(sorted(troubles)))
     return 0
@@ -160,7 +159,7 @@ def index(options: argparse.Namespace) -> int:
 
     It names the directory, which is the cluster's.
     """
-    print(f"{_index_of(options.output)}: {_write_index(options.output)} runs")
+    say(f"{_index_of(options.output)}: {_write_index(options.output)} runs")
     return 0
 
 

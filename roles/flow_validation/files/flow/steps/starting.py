@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Iterator
@@ -14,7 +13,7 @@ from typing import Any, Iterator
 from flow.engine import executors, session
 from flow.messages import stopping
 from flow.messages.failure import CannotRun
-from flow.messages.output import write
+from flow.messages.output import note, write
 from flow.prepare import client, leadership, room
 from flow.prepare.cluster import Cluster
 from flow.prepare.traces import Traces
@@ -91,7 +90,7 @@ def started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool) -> I
                 _find_room(spark, options, made, cluster, for_java)
             if options.mode != "produce" and (short := room.short_for_naming(spark, made.records)):
                 # not refused: a run in which everything is in order never does that
-                print(f"note: should records be in doubt: {short}", file=sys.stderr)
+                note(f"note: should records be in doubt: {short}")
             leaders = leadership.Watch(cluster, made.topic, made.before)
             yield Run(spark, cluster, made, settings, for_java, traces, leaders)
         except BaseException:
@@ -149,7 +148,7 @@ def _find_room(spark, options, plan: files.Plan, cluster: Cluster, for_java: dic
             spark, options.bootstrap_servers, for_java, plan.topic, replicas, options.timeout
         )
     except CannotRun as error:
-        print(f"note: whether the disks have room is not known: {error}", file=sys.stderr)
+        note(f"note: whether the disks have room is not known: {error}")
         return
     short = room.shortage(disks, plan.records, plan.record_size, plan.partitions)
     if short:

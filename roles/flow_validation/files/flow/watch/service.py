@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -20,7 +19,7 @@ from datetime import datetime, timezone
 from typing import Any, List, Optional
 
 from flow.messages import stack_trace
-from flow.messages.output import as_json, read_json, write_all, write_json
+from flow.messages.output import as_json, note, read_json, write_all, write_json
 from flow.prepare.cluster import Cluster
 from flow.watch import alarm, join, tell, topic
 from flow.watch.account import LOST, Account, Found, Row, quantiles, state_of
@@ -299,4 +298,4 @@ class Watch:
 
     def _say(self, severity: str, kind: str, said: str) -> None:
         when = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        print(f"{when} {severity.upper()} {kind}: {said}", file=sys.stderr, flush=True)
+        note(f"{when} {severity.upper()} {kind}: {said}")
