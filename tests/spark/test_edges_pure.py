@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import job
 import pytest
 from confluent_kafka import KafkaError, KafkaException
-from flow.judge import judge
+from flow.judge import expiry, judge, verdict
 from flow.messages.failure import CannotRun
 from flow.prepare import cluster, leftovers
 from flow.record import files
@@ -166,3 +166,82 @@ def test_a_release_of_no_broker_is_a_sentence(capsys, text):
         job.main([*JUDGED, f"--broker-version={text}"])
     assert end.value.code == 3
     assert "--broker-version must be ID=RELEASE" in capsys.readouterr().err
+
+
+# -- settings that somebody has changed since
+
+
+def standing(moment, min_isr):
+    return verdict.Standing(moment, partitions(10), min_isr)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "planned", "shared", "reasons", "unclear"),
+    [
+        (2, 2, 0, False, [], []),
+        (1, 2, 0, False, [], []),
+        (2, None, 0, False, [], []),
+        (2, 1, 1, False, [], []),  # as it was planned
+        (2, 1, 0, False, ["now: effective min.insync.replicas is 1, and was 2 then"], []),
+        (2, 1, 0, True, [], ["the topic's effective min.insync.replicas is 1, and was 2 then"]),
+        (2, 1, 2, True, ["now: effective min.insync.replicas is 1, planned is 2"], []),
+    ],
+)
+def test_fewer_replicas_that_must_be_in_sync_are_told(was, now, planned, shared, reasons, unclear):
+    moments = [standing("then", was), standing("now", now)]
+    found = verdict.durability(moments, 3, planned, [1, 2, 3], set(), [1, 2, 3], shared)
+    assert [each["reason"] for each in found.check.witnesses] == reasons
+    assert found.check.count == len(reasons) and found.unclear == unclear
+
+
+KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "why"),
+    [
+        (KEPT, KEPT, {}),
+        ({}, KEPT, {}),
+        ({}, {**KEPT, "retention.ms": "1000"}, {0: "retention.ms=1000"}),
+        (
+            {**KEPT, "retention.ms": "60000000"},  # lowered for a while, perhaps
+            KEPT,
+            {0: "retention.ms=-1, which was 60000000 when they were written,"},
+        ),
+    ],
+)
+def test_a_limit_that_was_changed_since_may_have_deleted(was, now, why):
+    assert expiry.reasons(now, 3600, [0], {0: 5}, was) == why
+
+
+def results_of(monkeypatch, settings, plan, failed):
+    """What judging finds where these checks fail, and the topic has these settings by now."""
+    asked = SimpleNamespace(
+        positions=lambda *_more, **_options: partitions(10),
+        effective_config=lambda _topic, names: {name: settings[name] for name in names},
+    )
+    checks = [verdict.Check(name, int(name in failed)) for name in verdict.MEANING]
+    made = judge.Results(checks, partitions(10), {}, set(), None)
+    monkeypatch.setattr(judge.Judge, "_results", lambda *_more: made)
+    return judging(asked, plan).results()
+
+
+@pytest.mark.parametrize("created", [True, False])
+@pytest.mark.parametrize("policy", ["compact", "compact,delete"])
+def test_a_topic_that_is_compacted_since_has_lost_nothing(monkeypatch, policy, created):
+    plan, settings = plan_of(created=created, keeps=KEPT), {**KEPT, "cleanup.policy": policy}
+    found = results_of(monkeypatch, settings, plan, {"loss", "gap", "continuity"})
+    assert [each.id for each in found.checks if each.count] == []
+    assert "loss" not in [each.id for each in found.checks], "it is not proven either"
+    (said,) = found.unclear
+    assert f"cleanup.policy={policy}, which was delete when it was written" in said
+    assert "loss, gap, continuity cannot be judged" in said
+    changed = results_of(monkeypatch, settings, plan, {"corrupt", "loss"})
+    assert [each.id for each in changed.checks if each.count] == ["corrupt"]
+    whole = results_of(monkeypatch, settings, plan, set())
+    assert len(whole.checks) == len(verdict.MEANING) and not whole.unclear
+
+
+def test_a_topic_that_keeps_everything_has_lost_what_is_missing(monkeypatch):
+    found = results_of(monkeypatch, KEPT, plan_of(keeps=KEPT), {"loss"})
+    assert [each.id for each in found.checks if each.count] == ["loss"]

@@ -9,14 +9,18 @@ because they are older than its retention, or because it has grown. Pure.
 from __future__ import annotations
 
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Dict, Iterable, List, Mapping, Optional
 
 from flow.record.ledger import Row
 from flow.record.partition import Partition
 from flow.record.schema import ACKED
 
-RETENTION_MS, RETENTION_BYTES = "retention.ms", "retention.bytes"
+RETENTION_MS, RETENTION_BYTES, POLICY = "retention.ms", "retention.bytes", "cleanup.policy"
 SETTINGS = (RETENTION_MS, RETENTION_BYTES)
+LETTING_GO = (POLICY, *SETTINGS)  # by which a topic lets go of records
+# Checks that fail where a topic forgets, by its settings, records that stand between others.
+OF_FORGETTING = ("loss", "gap", "atomicity", "continuity", "emptiness")
 LONGEST_TRANSACTION = "transaction.max.timeout.ms"
 OFFSETS_MINUTES = "offsets.retention.minutes"
 _DEFAULT_OFFSETS_MINUTES = 7 * 1440
@@ -29,13 +33,17 @@ def reasons(
     age_seconds: float,
     partitions: Iterable[int],
     sizes: Optional[Mapping[int, int]],
+    was: Mapping[str, str] = MappingProxyType({}),
 ) -> Dict[int, str]:
     """partition -> setting by which it may have deleted records of this age, as `name=value`, of those of
     which there is one.
 
     sizes: partition -> bytes that it has now, None where nobody could say. A partition that has deleted by
-    its size is left with at least as much as it may have.
+    its size is left with at least as much as it may have. was: the settings when the run wrote; where they
+    have been others since, nobody knows what they were meanwhile.
     """
+    if told := changed(was, settings):
+        return dict.fromkeys(partitions, told)
     limit = int(settings.get(RETENTION_MS) or -1)
     if 0 <= limit <= (age_seconds + _CLOCKS_SECONDS) * 1000:
         return dict.fromkeys(partitions, f"{RETENTION_MS}={limit}")
@@ -48,6 +56,23 @@ def reasons(
         for number in partitions
         if sizes is None or sizes.get(number, most) >= most * _NEARLY
     }
+
+
+def changed(was: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """The settings of SETTINGS that are not as they were when the run wrote, in words; "" if all are. `was`
+    may lack them: a ledger of an older version does not know.
+    """
+    told = [
+        f"{name}={now[name]}, which was {was[name]} when they were written,"
+        for name in SETTINGS
+        if name in was and name in now and was[name] != now[name]
+    ]
+    return " and ".join(told)
+
+
+def forgets(settings: Mapping[str, str]) -> bool:
+    """Whether a topic with these settings throws away records that stand between others."""
+    return "compact" in settings.get(POLICY, "")
 
 
 def begins_later(first: Mapping[int, int], now: Mapping[int, Partition]) -> Dict[int, int]:

@@ -87,14 +87,19 @@ class Judge:
         return self.plan.transactions()
 
     def results(self) -> Results:
-        """Read the topic and apply every check; anew, where somebody else's topic has deleted by its
-        settings what was being read.
+        """Read the topic and apply every check; anew, where the topic has deleted by its settings what was
+        being read.
         """
         hanging = self._hanging() if self._layout else []
         now = self._now()
         for _round in range(_ROUNDS):
             found = self._of_what_is_left(now, hanging)
-            if not self._shared or all(each.status == verdict.PASS for each in found.checks):
+            if not now or all(each.status == verdict.PASS for each in found.checks):
+                return found
+            settings = self.cluster.effective_config(self.plan.topic, expiry.LETTING_GO)
+            if expiry.forgets(settings):
+                return self._without_the_forgotten(found, settings)
+            if not self._shared and not expiry.changed(self.plan.keeps, settings):
                 return found
             first = {n: max(at, now[n].start) for n, at in self._first.items() if n in now}
             now = self._now()
@@ -104,8 +109,10 @@ class Judge:
         raise self._too_late(why)
 
     def _of_what_is_left(self, now: dict, hanging: list) -> Results:
-        """`results` as of this moment, without what a topic of others has deleted by its settings."""
-        begins = expiry.begins_later(self._first, now) if self._shared else {}
+        """`results` as of this moment, without what the topic has deleted by its settings: those of a topic of
+        others, or of the run's own that somebody has changed.
+        """
+        begins = expiry.begins_later(self._first, now)
         why = self._deleted_by(begins, now)
         begins = {n: at for n, at in begins.items() if n in why}
         if not why:
@@ -120,6 +127,21 @@ class Judge:
             " judge sooner, or give a topic that keeps them longer"
         )
         return found
+
+    def _without_the_forgotten(self, found: Results, settings: dict) -> Results:
+        """What was found without those checks that fail where the topic throws records away, which it does."""
+        kept = [
+            each
+            for each in found.checks
+            if each.status == verdict.PASS or each.id not in expiry.OF_FORGETTING
+        ]
+        dropped = [each.id for each in found.checks if each not in kept]
+        was = self.plan.keeps.get(expiry.POLICY, "another")
+        said = (
+            f"the topic has {expiry.POLICY}={settings[expiry.POLICY]}, which was {was} when it was written, and throws"
+            f" records away by it, so {', '.join(dropped)} cannot be judged; begin a new run"
+        )
+        return replace(found, checks=kept, unclear=[*found.unclear, said]) if dropped else found
 
     def _too_late(self, why: dict) -> CannotRun:
         return CannotRun(
@@ -158,7 +180,7 @@ class Judge:
                 replicas,
                 options.timeout,
             )
-        return expiry.reasons(settings, self._age_seconds(), begins, sizes)
+        return expiry.reasons(settings, self._age_seconds(), begins, sizes, self.plan.keeps)
 
     def _now(self) -> dict:
         """partition -> Partition of this moment."""
@@ -581,7 +603,7 @@ class Judge:
         ]
         planned = options.min_isr or plan.planned_min_isr
         return verdict.durability(
-            standings, replication, planned, registered, moving, list(plan.brokers)
+            standings, replication, planned, registered, moving, list(plan.brokers), self._shared
         )
 
     def _in_sync(self, now: dict, min_isr: int) -> tuple:

@@ -147,10 +147,11 @@ def durability(
     registered: Optional[Collection[int]] = None,
     moving: Optional[Collection[int]] = (),
     known: Collection[int] = (),
+    shared: bool = False,
 ) -> Durability:
     """At each moment every partition has the planned number of replicas (0: nobody planned any, then it
     stays what it was), at least min.insync.replicas of them are in sync, and that is at least the planned
-    one. What is the same at two moments is told once.
+    one (0: nobody planned any, then it does not fall). What is the same at two moments is told once.
 
     registered: brokers that are there at the last moment; then each replica on one of them must be in
     sync. Replicas of brokers that are down stay open, and so do brokers that are `known` from before and
@@ -158,6 +159,7 @@ def durability(
     moving: partitions whose replicas are being reassigned at the last moment, None if nobody could say.
     Their replicas are more for a while, and the new ones not in sync: that stays open. So does what was
     only so at an earlier moment.
+    shared: the topic is somebody else's, who may lower its min.insync.replicas: that stays open, too.
     """
     found: dict = {}
     open_: dict = {}
@@ -178,6 +180,9 @@ def durability(
         if each.min_isr is not None and each.min_isr < planned_min_isr:
             reason = f"effective {_MIN_ISR} is {each.min_isr}, planned is {planned_min_isr}"
             found.setdefault((None, reason), each.moment)
+    fallen = _fallen(standings) if not planned_min_isr else ""
+    if fallen and not shared:
+        found.setdefault((None, fallen), last.moment)
     if not planned_replication:
         for number, place in last.partitions.items():
             was = standings[0].partitions.get(number, place)
@@ -199,6 +204,7 @@ def durability(
         for (n, reason), moment in found.items()
     ]
     unclear = _durability_sentences(open_, moving)
+    unclear += [f"the topic's {fallen}"] if fallen and shared else []
     gone = sorted(set(known) - set(registered)) if registered is not None else []
     unclear += [f"broker {n} was there when the run began, and is not any more" for n in gone]
     return Durability(Check("durability", len(witnesses), witnesses), unclear)
@@ -206,6 +212,14 @@ def durability(
 
 _MIN_ISR = "min.insync.replicas"
 _MORE, _WERE_MORE, _OTHERS_MOVED = "more", "were more", "others moved"
+
+
+def _fallen(standings: Sequence[Standing]) -> str:
+    """What is said of a min.insync.replicas that is lower at the last moment than at the first; else ""."""
+    was, now = standings[0].min_isr, standings[-1].min_isr
+    if was is None or now is None or now >= was:
+        return ""
+    return f"effective {_MIN_ISR} is {now}, and was {was} {standings[0].moment}"
 
 
 def _durability_sentences(open_: dict, moving: Optional[Collection[int]]) -> list:

@@ -48,7 +48,7 @@ class Plan:
     replication: int
     min_isr: int
     planned_replication: int  # 0: nobody has said
-    planned_min_isr: int
+    planned_min_isr: int  # 0: nobody has said
     started: str
     before: dict  # partition -> Partition
     after: dict = field(default_factory=dict)
@@ -66,6 +66,9 @@ class Plan:
     batch_bytes: int = 0  # the longest batch that the topic takes; 0: as long as clients make them
     topic_id: str = ""  # "" where the cluster gives none
     removed: str = ""  # when the run deleted its topic, after a pass
+    keeps: dict = field(
+        default_factory=dict
+    )  # the topic's settings that let records go: name -> value
     cleared: str = ""  # when `leftovers --remove` deleted its topic
     settings: dict = field(default_factory=dict)  # the job's own; `settings` of verdict.json
     cluster: dict = field(default_factory=dict)  # what kind it is; `cluster` of verdict.json

@@ -11,7 +11,7 @@ import uuid
 from datetime import datetime, timezone
 
 from flow.judge import continuity
-from flow.judge.expiry import LONGEST_TRANSACTION
+from flow.judge.expiry import LETTING_GO, LONGEST_TRANSACTION
 from flow.messages import stopping
 from flow.messages.failure import CannotRun
 from flow.prepare import listeners, surroundings
@@ -102,7 +102,7 @@ def prepare(
         planned_replication = (
             0  # somebody else's topic: partitions may differ, and nobody has said more
         )
-    asked = (MIN_ISR, TIMESTAMP_TYPE, CLEANUP_POLICY, MOST_BYTES, SEGMENT_BYTES)
+    asked = (MIN_ISR, TIMESTAMP_TYPE, MOST_BYTES, SEGMENT_BYTES, *LETTING_GO)
     config = cluster.effective_config(topic, asked)
     _refuse_unfit(topic, config, options.record_size)
     plan = files.Plan(
@@ -118,11 +118,12 @@ def prepare(
         replication=len(before[0].replicas),
         min_isr=int(config[MIN_ISR]),
         planned_replication=planned_replication,
-        planned_min_isr=options.min_isr or 1,
+        planned_min_isr=options.min_isr or 0,
         started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         before=before,
         timestamp_type=config[TIMESTAMP_TYPE],
         batch_bytes=longest_batch(config),
+        keeps={name: config[name] for name in LETTING_GO if name in config},
         topic_id=cluster.topic_id(topic),
         beside=True,
         groups=continuity.names(run_id, options.groups),
