@@ -506,6 +506,12 @@ def test_a_topic_of_its_own_keeps_everything_whatever_the_defaults(main, admin, 
     assert not any(config[name].is_default for name in wanted), "they are the topic's own"
 
 
+def test_a_run_that_lacks_a_broker_lacks_it_when_it_is_judged_again(main, tmp_path):
+    assert main("run", "--records=600", "--expected-brokers=4")[0] == 1
+    assert main("verify")[0] == 1
+    assert failed(verdict_of(tmp_path)) == {"coverage": 1}
+
+
 def test_a_topic_that_somebody_has_deleted_since_accuses_nobody(main, admin, tmp_path):
     assert main("produce", "--topic=deleted-since", "--records=600", "--partitions=3")[0] == 0
     Cluster({"bootstrap.servers": admin_servers(admin)}, 30).remove_topic("deleted-since")

@@ -15,9 +15,11 @@ from confluent_kafka import KafkaError, KafkaException
 from flow.judge import expiry, judge, verdict
 from flow.messages.failure import CannotRun
 from flow.prepare import cluster, leftovers
+from flow.present import sentence
+from flow.probe import probes, trial
 from flow.record import files
 from flow.record.partition import Partition
-from flow.steps import starting
+from flow.steps import modes, starting
 
 TOPIC = "kafkaops-flow-019a00000000"
 
@@ -245,3 +247,37 @@ def test_a_topic_that_is_compacted_since_has_lost_nothing(monkeypatch, policy, c
 def test_a_topic_that_keeps_everything_has_lost_what_is_missing(monkeypatch):
     found = results_of(monkeypatch, KEPT, plan_of(keeps=KEPT), {"loss"})
     assert [each.id for each in found.checks if each.count] == ["loss"]
+
+
+# -- what the run was held to
+
+
+@pytest.mark.parametrize(
+    ("promised", "said", "missing"), [(0, None, 0), (4, None, 1), (4, 3, 0), (0, 5, 2), (4, 0, 0)]
+)
+def test_brokers_that_the_run_expected_are_expected_again(promised, said, missing):
+    plan = plan_of(expected_brokers=promised)
+    after = {n: dataclasses.replace(each, leader=3) for n, each in plan.after.items()}
+    plan.after, plan.before[1] = after, dataclasses.replace(plan.before[1], leader=2)
+    found = judging(None, plan, expected_brokers=said)._of_the_whole(plan.after, {})
+    assert found["coverage"].count == missing
+
+
+def test_the_command_that_judges_again_repeats_what_was_promised():
+    options = {"ledger": "/l", "expected_brokers": 3, "replication_factor": 2, "min_isr": None}
+    told = sentence.what_now(options, "t", False, True)
+    assert told[-1].endswith("--ledger=/l --expected-brokers=3 --replication-factor=2")
+
+
+def test_what_probes_have_found_is_found_again(tmp_path):
+    witness = {"broker": 1, "reason": "took a write"}
+    bad = probes.Outcome("min-isr", "t-min-isr", trial.Finding(1, [witness], {"brokers": 3}))
+    (begun,) = probes.open_ones(["compaction"], "ab" * 16)
+    files.save_plan(str(tmp_path), plan_of(probes=probes.kept([bad, begun])))
+    again = probes.known(files.load_plan(str(tmp_path)).probes)
+    assert again == [bad, begun]
+    made = judge.Results([verdict.Check("loss")], {}, {}, set(), None)
+    found = modes._with_probes(made, again)
+    assert {each.id: each.count for each in found.checks} == {"loss": 0, "durability": 1}
+    (said,) = probes.unclear(found.probes)
+    assert said.startswith("probe compaction could not be judged: the run ended before")

@@ -568,7 +568,11 @@ class Judge:
             list(plan.brokers),
             [plan.before, plan.after, now],
             tested,
-            self.options.expected_brokers,
+            (
+                plan.expected_brokers
+                if self.options.expected_brokers is None
+                else self.options.expected_brokers
+            ),
             listeners.troubles(plan.listeners),
             # a topic of others may lie on few brokers: then it stays open what the others do
             every_broker=not self._shared,

@@ -100,7 +100,9 @@ def what_now(options: Mapping[str, object], topic: str, passed: bool, removed: b
     """
     if passed and removed:
         return []
-    again = _again(options, "verify", ("bootstrap_servers", "ledger", "output", "command_config"))
+    where = ("bootstrap_servers", "ledger", "output", "command_config")
+    promised = ("expected_brokers", "replication_factor", "min_isr")
+    again = _again(options, "verify", (*where, *promised))
     told = [f"topic {topic} is kept", f"the ledger is {options.get('ledger')}"]
     return [*told, f"to judge it again: {again}"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Callable, Iterator, Optional
 
 from flow.judge import verdict
@@ -73,6 +73,22 @@ class Outcome:
             "seconds": self.seconds,
             "measured": self.finding.measured,
         }
+
+
+def open_ones(names: list, run_id: str) -> list:
+    """Outcomes of probes that have only begun: what a run knows that breaks off."""
+    why = "the run ended before its outcome was known"
+    return [Outcome(name, topic_of(run_id, name), unclear=why) for name in names]
+
+
+def kept(outcomes: list) -> list:
+    """Outcomes as the run's plan keeps them, for who judges it again; `known` reads them."""
+    return [asdict(each) for each in outcomes]
+
+
+def known(told: list) -> list:
+    """The Outcomes of `kept`."""
+    return [Outcome(**{**each, "finding": Finding(**each["finding"])}) for each in told]
 
 
 def topic_of(run_id: str, name: str) -> str:

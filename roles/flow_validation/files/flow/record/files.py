@@ -69,6 +69,8 @@ class Plan:
     keeps: dict = field(
         default_factory=dict
     )  # the topic's settings that let records go: name -> value
+    expected_brokers: int = 0  # 0: nobody has said
+    probes: list = field(default_factory=list)  # probes.kept of the run's
     cleared: str = ""  # when `leftovers --remove` deleted its topic
     settings: dict = field(default_factory=dict)  # the job's own; `settings` of verdict.json
     cluster: dict = field(default_factory=dict)  # what kind it is; `cluster` of verdict.json

@@ -88,7 +88,15 @@ def verify(options: argparse.Namespace) -> int:
             attempts = files.load_attempts(options.ledger, broken=True, run_id=run.plan.run_id)
             attempts = files.with_lost(attempts, rows)
         judging = _judge(run, options, rows, attempts, watch)
-        return conclusion.conclude(judging, judging.results())
+        # What probes had found stays found: their topics are gone, and nobody can judge them again.
+        return conclusion.conclude(
+            judging, _with_probes(judging.results(), probes.known(run.plan.probes))
+        )
+
+
+def _with_probes(results: judge.Results, found: list) -> judge.Results:
+    """The results with what these probes.Outcomes tell."""
+    return replace(results, checks=probes.merged(results.checks, found), probes=found)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -107,8 +115,9 @@ def run(options: argparse.Namespace) -> int:
             if options.probe:
                 with watch.step("wait for probes"):
                     found = outcomes(options.output)
-                checks = probes.merged(results.checks, found)
-                results = replace(results, checks=checks, probes=found)
+                results = _with_probes(results, found)
+                plan.probes = probes.kept(found)
+                files.save_plan(options.ledger, plan)
         code = conclusion.conclude(judging, results)
         if plan.created and not options.keep and code == EXIT_CODE[PASS]:
             plan.removed = datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -27,6 +27,7 @@ from flow.prepare.cluster import (
 )
 from flow.prepare.traces import Traces
 from flow.present.settings import told as told_settings
+from flow.probe import probes
 from flow.record import files, own_names, transactions
 from flow.record.timing import APPENDED
 from flow.steps.options import other_listeners
@@ -123,6 +124,8 @@ def prepare(
         before=before,
         timestamp_type=config[TIMESTAMP_TYPE],
         batch_bytes=longest_batch(config),
+        expected_brokers=options.expected_brokers or 0,
+        probes=probes.kept(probes.open_ones(options.probe, run_id)),
         keeps={name: config[name] for name in LETTING_GO if name in config},
         topic_id=cluster.topic_id(topic),
         beside=True,
