@@ -657,7 +657,9 @@ def running(group):
         return False
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda n: n.name)
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda n: n.name
+)
 def test_a_signal_ends_it_within_seconds_and_in_order(cluster, topics, tmp_path, number):
     """To the whole group, as a terminal's Ctrl-C goes."""
     from tests.spark.disturbing import started_records

@@ -13,7 +13,7 @@ import job
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from flow.judge import expiry, judge, verdict
-from flow.messages.failure import CannotRun
+from flow.messages.failure import CannotRun, Stopped
 from flow.prepare import cluster, leftovers
 from flow.present import sentence
 from flow.probe import probes, trial
@@ -281,3 +281,115 @@ def test_what_probes_have_found_is_found_again(tmp_path):
     assert {each.id: each.count for each in found.checks} == {"loss": 0, "durability": 1}
     (said,) = probes.unclear(found.probes)
     assert said.startswith("probe compaction could not be judged: the run ended before")
+
+
+# -- signals, and a limit of time
+
+# A job whose only step does what the test says.
+PROGRAM = """
+import os, signal, sys, time
+sys.path.insert(0, {job!r})
+import job
+from types import SimpleNamespace
+from flow.engine import session
+from flow.messages import stopping
+from flow.messages.failure import CannotRun
+{before}
+def index(options):
+    {step}
+    return 0
+job.steps.index = index
+raise SystemExit(job.main(["index", "--output={output}", *{options!r}]))
+"""
+
+
+def step(tmp_path, step, *options, before=""):
+    """(exit code, standard error) of that."""
+    text = PROGRAM.format(
+        job=os.path.dirname(job.__file__),
+        output=tmp_path,
+        step=step.strip().replace("\n", "\n    "),
+        before=before,
+        options=list(options),
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, check=False, timeout=120
+    )
+    return done.returncode, done.stderr
+
+
+def test_who_reaches_the_limit_of_time_ends_in_order(tmp_path):
+    code, said = step(tmp_path, "time.sleep(100)", "--give-up-after=0.5")
+    assert code == 3 and said.startswith("could not run: it was stopped by its time limit"), said
+    assert "flow_validation_timeout_seconds" in said and not os.listdir(tmp_path)
+    assert step(tmp_path, "time.sleep(0.1)", "--give-up-after=100") == (0, "")
+
+
+def test_a_terminal_that_goes_ends_it_in_order_unless_somebody_said_otherwise(tmp_path):
+    hang_up = "os.kill(os.getpid(), signal.SIGHUP)"
+    code, said = step(tmp_path, hang_up)
+    assert code == 3 and "it was stopped by SIGHUP" in said, said
+    ignored = "signal.signal(signal.SIGHUP, signal.SIG_IGN)"
+    assert step(tmp_path, hang_up, before=ignored) == (0, ""), "as with nohup"
+
+
+def test_ctrl_c_while_spark_starts_is_no_fault_of_the_job(tmp_path):
+    """PySpark takes the signal, and makes KeyboardInterrupt of it."""
+    step_of = """
+from pyspark.sql import SparkSession
+def start():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(5)
+SparkSession.builder = SimpleNamespace(config=lambda map: SimpleNamespace(getOrCreate=start))
+with session.work_directory() as work:
+    session.start("local[1]", [], work)
+"""
+    code, said = step(tmp_path, step_of)
+    assert code == 3 and "it was stopped by SIGINT" in said, said
+    assert not os.path.exists(tmp_path / "failure.txt")
+
+
+def test_ctrl_c_is_the_jobs_again_when_spark_has_started(tmp_path):
+    """Before the session is made ready, which asks Spark for this and that."""
+    step_of = """
+from pyspark.sql import SparkSession
+def ready(_level):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(5)
+def start():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    return SimpleNamespace(sparkContext=SimpleNamespace(setLogLevel=ready))
+SparkSession.builder = SimpleNamespace(config=lambda map: SimpleNamespace(getOrCreate=start))
+stopping.check = lambda: os._exit(33)
+with session.work_directory() as work:
+    session.start("local[1]", [], work)
+"""
+    assert step(tmp_path, step_of)[0] == 33
+
+
+def test_a_signal_while_traces_are_taken_back_leaves_nothing_unsaid(tmp_path):
+    step_of = """
+from flow.prepare.traces import Traces
+def delete(topic, within):
+    os.kill(os.getpid(), signal.SIGTERM)
+    raise CannotRun("no answer")
+traces = Traces("/l")
+traces.topic = "kafkaops-flow-1"
+traces.settle(SimpleNamespace(delete_topic=delete))
+raise CannotRun("it is so")
+"""
+    code, said = step(tmp_path, step_of)
+    assert code == 3 and "note: topic kafkaops-flow-1 stays, and is empty: no answer" in said, said
+
+
+def test_a_topic_whose_deletion_was_stopped_can_be_judged_again(tmp_path):
+    def stopped(_topic):
+        raise Stopped("SIGTERM")
+
+    files.save_plan(str(tmp_path), plan_of())
+    with pytest.raises(Stopped):
+        modes._take_away(SimpleNamespace(delete_topic=stopped), str(tmp_path), plan_of())
+    assert files.load_plan(str(tmp_path)).removed == ""
+    modes._take_away(SimpleNamespace(delete_topic=lambda _topic: True), str(tmp_path), plan_of())
+    assert files.load_plan(str(tmp_path)).removed

@@ -39,7 +39,7 @@ def test_the_end_lies_ahead_of_everybody_and_within_the_plan(position, rate, par
     ("options", "word"),
     [
         (["--until=f"], "--until needs --rate"),
-        (["--rate=5", "--beside=1"], "--beside needs --until"),
+        (["--rate=5", "--beside=1"], "--beside needs --until or --duration"),
         (["--rate=-1"], "--rate must be from 0"),
         (["--rate=5", "--transactional"], "does not go with"),
     ],

@@ -107,7 +107,7 @@ def _add_records(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="PID",
-        help="end also when this process is gone; with --until",
+        help="end also when this process is gone; with --until or --duration",
     )
     parser.add_argument(
         "--events",
@@ -195,6 +195,13 @@ def _add_spark_and_time(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeout", type=float, default=60, help="seconds for each admin request")
     parser.add_argument("--delivery-timeout", type=float, default=120, help="seconds for a record")
     parser.add_argument(
+        "--give-up-after",
+        type=float,
+        default=0,
+        metavar="SECONDS",
+        help="end then, in order, as with a signal; default: no limit",
+    )
+    parser.add_argument(
         "--again",
         default="",
         metavar="COMMAND",
@@ -243,8 +250,8 @@ def _check(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> None:
     _set_pace(parser, chosen)
     if chosen.until and not chosen.rate:
         parser.error("--until needs --rate")
-    if chosen.beside and not chosen.until:
-        parser.error("--beside needs --until")
+    if chosen.beside and not (chosen.until or chosen.duration):
+        parser.error("--beside needs --until or --duration")
     if chosen.rate and chosen.transactional:
         parser.error("--rate does not go with --transactional; leave one of them out")
     if chosen.mode == "verify" and chosen.transactional:
@@ -276,6 +283,7 @@ _RANGES = {
     "expected_brokers": (0, 100_000),
     "groups": (0, 16),
     "rate": (0, 10**9),
+    "give_up_after": (0, 10**8),
     "timeout": (1, 86_400),
     "delivery_timeout": (1, 86_400),
     "probe_margin": (0.001, 86_400),
@@ -349,7 +357,7 @@ def main(argv: list) -> int:
     try:
         options = arguments(argv)
         output = options.output or ""
-        stopping.listen(session.halt)
+        stopping.listen(session.halt, options.give_up_after)
         code = getattr(steps, options.mode)(options)
         whole = True
         stopping.close()

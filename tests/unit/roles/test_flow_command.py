@@ -58,3 +58,13 @@ def test_settings_of_spark_are_written_where_the_command_looks():
     *_others, last = evaluated("flow_validation", "__flow_validation_clients", given)
     assert last == {"name": "-spark", "properties": settings}
     assert "secret" not in " ".join(command(flow_validation_spark_settings=settings))
+
+
+def test_a_steady_run_ends_with_its_playbook_and_any_other_has_a_limit():
+    (beside,) = [each for each in command(flow_validation_duration="10m") if "--beside" in each]
+    assert int(beside.partition("=")[2]) > 1
+    assert not [each for each in command() if "--beside" in each]
+    elsewhere = {"flow_validation_duration": "10m", "kafka_admin_host": "another"}
+    assert not [each for each in command(**elsewhere) if "--beside" in each]
+    given = {**RUN, "flow_validation_duration": "10m", "flow_validation_timeout_seconds": 60}
+    assert int(evaluated("flow_validation", "__flow_validation_limit", given)) == 660

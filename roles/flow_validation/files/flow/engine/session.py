@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Callable, Iterator
 
 from flow.engine import account, class_archive, connector, executors
-from flow.messages import stack_trace
+from flow.messages import stack_trace, stopping
 from flow.messages.failure import CannotRun
 
 _SETTINGS = {
@@ -183,7 +183,12 @@ def start(
         with _java_without_module(work), _directory_to_start_in(work):
             account.log_in(wanted)
             spark = builder.getOrCreate()
+        stopping.listen_again()  # PySpark has taken Ctrl-C for itself
+    except KeyboardInterrupt:
+        stopping.interrupted()
+        raise
     except Exception as error:
+        stopping.check()
         raise CannotRun(_no_master(master, _why_not(str(error)))) from error
     spark.sparkContext.setLogLevel("ERROR")
     if submitted:

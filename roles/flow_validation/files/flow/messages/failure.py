@@ -18,12 +18,15 @@ _REQUIRED = ("pyspark", "py4j", "confluent_kafka")
 TRACE = "failure.txt"  # in the output's directory: where a fault of the job itself was raised
 
 
+LIMIT = "its time limit"  # of Stopped, where no signal came from outside
+
+
 class CannotRun(Exception):
     """The validation could not be done; the message is one sentence for a person (exit code 3)."""
 
 
 class Stopped(BaseException):
-    """Somebody ended the run: the message is the signal's name. No `except Exception` may keep it."""
+    """Somebody ended the run: the message is the signal's name, or LIMIT. No `except Exception` may keep it."""
 
 
 def lacks(package: str) -> str:
@@ -51,6 +54,13 @@ def sentence(error: BaseException, directory: str) -> str:
     """
     if isinstance(error, CannotRun):
         return str(error)
+    if isinstance(error, Stopped) and str(error) == LIMIT:
+        return (
+            f"it was stopped by {LIMIT} before there was a verdict; give it more time (--give-up-after,"
+            " flow_validation_timeout_seconds), or fewer records"
+        )
+    if isinstance(error, KeyboardInterrupt):
+        error = Stopped("SIGINT")  # it came before, or behind, what makes this of it
     if isinstance(error, Stopped):
         return f"it was stopped by {error} before there was a verdict; begin it again"
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""SIGTERM and Ctrl-C: the run ends within seconds, in order.
+"""SIGTERM, Ctrl-C, a terminal that goes, and a limit of time: the run ends within seconds, in order.
 
 What waits for brokers or for Spark in another thread looks at `requested`, so that nobody waits for it.
 """
@@ -14,25 +14,32 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Callable, Iterator, Optional
 
-from flow.messages.failure import Stopped
+from flow.messages.failure import LIMIT, Stopped
 
 requested = threading.Event()
 _by: list = []  # the signal's name
 _handler: list = []
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
+_taken: list = (
+    []
+)  # those of _SIGNALS that somebody has not told this process to ignore, as nohup does SIGHUP
 _closed = threading.Event()  # all has been said
 
 
-def listen(halt: Callable[[], None]) -> None:
-    """From here on either signal calls `halt`, which ends what others would wait for, and raises
-    Stopped in the main thread, before `close`. A second one has its usual effect.
+def listen(halt: Callable[[], None], limit: float = 0) -> None:
+    """From here on each signal calls `halt`, which ends what others would wait for, and raises
+    Stopped in the main thread, before `close`. A second one has its usual effect. limit: seconds after
+    which it is the same as with a signal, 0 for none.
     """
     _closed.clear()
+    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    _taken[:] = [each for each in _SIGNALS if not (ignored and each == signal.SIGHUP)]
 
     def stop(number: int, _frame: object) -> None:
-        for each in _SIGNALS:
+        for each in _taken:
             signal.signal(each, signal.SIG_DFL)
-        _by.append(signal.Signals(number).name)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        _by.append(LIMIT if number == signal.SIGALRM else signal.Signals(number).name)
         requested.set()
         logging.disable()  # py4j logs the traceback of whatever it was waiting for
         halt()
@@ -41,18 +48,27 @@ def listen(halt: Callable[[], None]) -> None:
 
     _handler[:] = [stop]
     listen_again()
+    signal.setitimer(signal.ITIMER_REAL, limit)
 
 
 def close() -> None:
     """The outcome is known and told: from here on a signal hurries what is left to do, and raises nothing."""
     _closed.set()
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def interrupted() -> None:
+    """Whoever had taken Ctrl-C made KeyboardInterrupt of it: what `listen` makes of it happens now."""
+    if _handler and not requested.is_set():
+        _handler[0](signal.SIGINT, None)
+    check()
 
 
 def listen_again() -> None:
     """Take the signals back from whoever has taken them since `listen`, as PySpark does; without it,
     nothing happens.
     """
-    for each in _SIGNALS if _handler else ():
+    for each in _taken if _handler else ():
         signal.signal(each, _handler[0])
 
 

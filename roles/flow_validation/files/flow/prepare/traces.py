@@ -27,7 +27,10 @@ class Traces:
         self.made: Optional[bool] = None
 
     def settle(self, cluster: Cluster) -> None:
-        """Delete a topic without records; say where the others are, and what can be done with them."""
+        """Delete a topic without records; say where the others are, and what can be done with them. A signal
+        meanwhile hurries that, and keeps nothing of it unsaid.
+        """
+        stopping.close()
         if self.topic and not self.written:
             try:
                 deleted = cluster.delete_topic(

@@ -16,7 +16,7 @@ from flow.engine import connector, session
 from flow.judge import judge
 from flow.judge.verdict import EXIT_CODE, INCONCLUSIVE, PASS
 from flow.messages import stopping
-from flow.messages.failure import CannotRun
+from flow.messages.failure import CannotRun, Stopped
 from flow.messages.output import note, say, write, write_json
 from flow.prepare import history, java_admin
 from flow.prepare import leftovers as left
@@ -120,13 +120,28 @@ def run(options: argparse.Namespace) -> int:
                 files.save_plan(options.ledger, plan)
         code = conclusion.conclude(judging, results)
         if plan.created and not options.keep and code == EXIT_CODE[PASS]:
-            plan.removed = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            # first: who is killed between both has nothing to judge
-            files.save_plan(options.ledger, plan)
-            if not _deleted(run.cluster, plan.topic):
-                plan.removed = ""
-                files.save_plan(options.ledger, plan)
+            try:
+                _take_away(run.cluster, options.ledger, plan)
+            except (Exception, Stopped):
+                if not stopping.requested.is_set():
+                    raise
+                # the verdict is out, and a signal takes no word back
+                note(f"note: topic {plan.topic} may stay: a signal came while it was deleted")
     return code
+
+
+def _take_away(cluster: Cluster, ledger_of: str, plan: files.Plan) -> None:
+    """Delete the topic of a run that has passed, and say so in its ledger."""
+    plan.removed = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    # first: who is killed between both has nothing to judge
+    files.save_plan(ledger_of, plan)
+    gone = False
+    try:
+        gone = _deleted(cluster, plan.topic)
+    finally:
+        if not gone:
+            plan.removed = ""
+            files.save_plan(ledger_of, plan)
 
 
 def _deleted(cluster: Cluster, topic: str) -> bool:

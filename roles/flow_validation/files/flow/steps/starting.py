@@ -73,7 +73,6 @@ def started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool) -> I
                 records = known.records if known else options.records
                 typical = options.mode == "run"
                 spark = session.start(options.master, jars, work, records, typical, given)
-                stopping.listen_again()  # PySpark has taken Ctrl-C for itself
                 if remote and with_plan:
                     traces.made = files.new_ledger(options.ledger)
                     plan = other.submit(prepare, options, cluster, settings, traces)
