@@ -237,7 +237,7 @@ def main(spark, cluster, tmp_path, monkeypatch, capfd):
     import job
 
     monkeypatch.setattr(job.session, "stop", lambda *_arguments: None)
-    monkeypatch.setattr(job.stopping, "listen", lambda _halt: None)
+    monkeypatch.setattr(job.stopping, "listen", lambda *_arguments: None)
 
     def main(mode, *options):
         capfd.readouterr()
