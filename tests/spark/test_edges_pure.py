@@ -17,7 +17,7 @@ from flow.messages.failure import CannotRun, Stopped
 from flow.prepare import cluster, leftovers
 from flow.present import sentence
 from flow.probe import probes, trial
-from flow.record import files
+from flow.record import files, place
 from flow.record.partition import Partition
 from flow.steps import modes, starting
 
@@ -393,3 +393,50 @@ def test_a_topic_whose_deletion_was_stopped_can_be_judged_again(tmp_path):
     assert files.load_plan(str(tmp_path)).removed == ""
     modes._take_away(SimpleNamespace(delete_topic=lambda _topic: True), str(tmp_path), plan_of())
     assert files.load_plan(str(tmp_path)).removed
+
+
+# -- options
+
+
+WHERE = ["--bootstrap-servers=h:1", "--ledger=/l", "--output=/o"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "option", "said"),
+    [
+        ("run", "--producer-property=metadata.broker.list=b:1", "give --bootstrap-servers"),
+        ("run", "--producer-property= metadata.broker.list =b:1", "give --bootstrap-servers"),
+        ("run", "--producer-property=test.mock.num.brokers=3", "a real one"),
+        ("verify", "--listener=SSL=h:2", "--listener belongs to run and produce"),
+        ("verify", "--producer-property=linger.ms=5", "--producer-property belongs to"),
+        ("verify", "--keep", "--keep belongs to run and produce, verify writes nothing"),
+        ("verify", "--records=5", "--records belongs to"),
+        ("verify", "--partitions=3", "--partitions belongs to"),
+        ("verify", "--rate=3", "--rate belongs to"),
+    ],
+)
+def test_what_would_be_ignored_or_lead_elsewhere_is_refused(capsys, mode, option, said):
+    with pytest.raises(SystemExit) as end:
+        job.arguments([mode, *WHERE, option])
+    assert end.value.code == 3 and said in capsys.readouterr().err
+
+
+def test_verify_takes_what_it_heeds():
+    heeded = ["--groups=0", "--min-isr=2", "--expected-brokers=3", "--topic=t", "--timeout=9"]
+    assert job.arguments(["verify", *WHERE, *heeded]).groups == 0
+
+
+def test_a_home_is_meant_by_its_sign():
+    home = os.path.expanduser("~")
+    options = ["--ledger=~/l", "--command-config=~/c", "--spark-config=~/s", "--jars=~/j"]
+    chosen = job.arguments(["verify", *WHERE, *options])
+    found = (chosen.ledger, chosen.command_config, chosen.spark_config, chosen.jars)
+    assert found == tuple(f"{home}/{each}" for each in "lcsj")
+
+
+@pytest.mark.parametrize("ledger", ["hdfs:ledger", "s3a:bucket/x"])
+def test_a_uri_that_lacks_a_slash_is_no_directory(ledger):
+    scheme = ledger.partition(":")[0]
+    with pytest.raises(CannotRun, match=f"write {scheme}://... or"):
+        place.of(ledger)
+    assert place.of(f"./{ledger}").address.endswith(ledger)

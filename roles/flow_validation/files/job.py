@@ -65,6 +65,7 @@ def _add_what_and_where(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bootstrap-servers", default="", metavar="HOST:PORT,...")
     parser.add_argument(
         "--ledger",
+        type=os.path.expanduser,
         metavar="DIR",
         help="Parquet; run, produce: written; a path, or what Spark's Hadoop layer opens: hdfs://...",
     )
@@ -142,7 +143,10 @@ def _add_promises(parser: argparse.ArgumentParser) -> None:
         "--groups", type=int, default=2, help="consumer groups, for continuity; 0: not judged"
     )
     parser.add_argument(
-        "--command-config", metavar="FILE", help="client properties, as Kafka's tools"
+        "--command-config",
+        type=os.path.expanduser,
+        metavar="FILE",
+        help="client properties, as Kafka's tools",
     )
 
 
@@ -185,10 +189,14 @@ def _add_spark_and_time(parser: argparse.ArgumentParser) -> None:
         "--master", help=f"Spark master; default: spark-submit's, else {session.DEFAULT_MASTER}"
     )
     parser.add_argument(
-        "--spark-config", metavar="FILE", help="settings of Spark, one a line, as KEY=VALUE"
+        "--spark-config",
+        type=os.path.expanduser,
+        metavar="FILE",
+        help="settings of Spark, one a line, as KEY=VALUE",
     )
     parser.add_argument(
         "--jars",
+        type=os.path.expanduser,
         default=os.environ.get("KAFKAOPS_SPARK_JARS", ""),
         help="the connector's jars (files or a folder) instead of resolving them",
     )
@@ -254,6 +262,7 @@ def _check(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> None:
         parser.error("--beside needs --until or --duration")
     if chosen.rate and chosen.transactional:
         parser.error("--rate does not go with --transactional; leave one of them out")
+    _refuse_idle(parser, chosen)
     if chosen.mode == "verify" and chosen.transactional:
         parser.error("verify knows from the ledger whether there were transactions; leave it out")
     for option in ("listener", "listener_config"):
@@ -269,6 +278,31 @@ def _check(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> None:
     if chosen.probe and chosen.mode != "run":
         parser.error(f"--probe belongs to run, {chosen.mode} does not probe anything")
     chosen.probe = list(dict.fromkeys(chosen.probe))
+
+
+# Options by which something is written or tried; the ledger says what was.
+_OF_WRITING = (
+    "records",
+    "record_size",
+    "rate",
+    "until",
+    "beside",
+    "partitions",
+    "producers",
+    "with_absent",
+    "listener",
+    "listener_config",
+    "producer_property",
+    "keep",
+)
+
+
+def _refuse_idle(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> None:
+    """Refuse what verify would not heed: who gave it believes that it was tried."""
+    for name in _OF_WRITING if chosen.mode == "verify" else ():
+        if getattr(chosen, name) != parser.get_default(name):
+            option = name.replace("_", "-")
+            parser.error(f"--{option} belongs to run and produce, verify writes nothing")
 
 
 # option -> (least, most) of what may be meant; both are allowed
@@ -299,7 +333,8 @@ def _check_ranges(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -
             parser.error(f"--{option} must be from {least} to {most:,}, not {value}")
     for text in chosen.producer_property:
         key, sign, value = text.partition("=")
-        if not (key.strip() and sign and value.strip()):
+        key = key.strip()
+        if not (key and sign and value.strip()):
             parser.error(f"--producer-property must be KEY=VALUE, not {text!r}")
         if key in client_settings.OWN_SETTINGS:
             parser.error(

@@ -213,7 +213,8 @@ class Judge:
         """`results` as of this moment; expired: partitions whose first records went by the topic's settings."""
         unclear: list = []
         with stopping.threads(1) as other:  # groups mostly wait: for members, and for brokers
-            handed = other.submit(self._deliveries, now) if self.plan.groups else None
+            wanted = self.plan.groups and self.options.groups  # --groups=0: not judged
+            handed = other.submit(self._deliveries, now) if wanted else None
             spans = self._spans(now, hanging)
             counted = self._counted(spans)
             lost = self._lost_attempts(counted.writers)

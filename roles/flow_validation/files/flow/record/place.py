@@ -20,6 +20,9 @@ from flow.messages.output import write
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
+# One letter alone is none that Hadoop's layer knows.
+_HALF_A_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(?!/)")
+
 
 class Place(Protocol):
     """A ledger's directory. Names are relative to it, with / between; a file that is not there is
@@ -58,6 +61,11 @@ def is_remote(ledger: str) -> bool:
 def path_of(ledger: str) -> str:
     """The directory that a path or a file: URI names. CannotRun if the URI names another machine."""
     if not _SCHEME.match(ledger):
+        if found := _HALF_A_SCHEME.match(ledger):
+            raise CannotRun(
+                f"{ledger} is neither a path nor a URI; write {found[0]}//... or, if it is a directory's name,"
+                f" ./{ledger}"
+            )
         return ledger
     parts = urlsplit(ledger)
     if parts.netloc not in ("", "localhost"):

@@ -24,6 +24,8 @@ OWN_SETTINGS = {
     "transactional.id": "give --transactional",
     "transaction.timeout.ms": "it follows from --delivery-timeout",
     "bootstrap.servers": "give --bootstrap-servers",
+    "metadata.broker.list": "it is another name of bootstrap.servers; give --bootstrap-servers",
+    "test.mock.num.brokers": "the cluster shall be a real one",
 }
 # How a client logs in: secrets, which every user of the machine would see on the job's command line.
 LOGIN_BEGINNINGS = ("sasl.", "ssl.")
