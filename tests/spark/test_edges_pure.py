@@ -15,11 +15,12 @@ from confluent_kafka import KafkaError, KafkaException
 from flow.judge import expiry, judge, verdict
 from flow.messages.failure import CannotRun, Stopped
 from flow.prepare import cluster, leftovers
+from flow.prepare.traces import Traces
 from flow.present import sentence
 from flow.probe import probes, trial
 from flow.record import files, place
 from flow.record.partition import Partition
-from flow.steps import modes, starting
+from flow.steps import modes, planning, starting
 
 TOPIC = "kafkaops-flow-019a00000000"
 
@@ -96,7 +97,10 @@ def test_a_topic_that_is_hidden_or_was_deleted_accuses_nobody(error, mode, said)
 
 
 def test_a_topic_that_goes_while_its_run_goes_on_is_held_against_the_cluster():
-    assert judging(Asked(KafkaError.UNKNOWN_TOPIC_OR_PART), mode="run")._now() == {}
+    gone = Asked(KafkaError.UNKNOWN_TOPIC_OR_PART)
+    assert judging(gone, mode="run")._now() == {}
+    with pytest.raises(CannotRun, match="somebody has deleted it"):  # whose topic it is
+        judging(gone, plan_of(created=False), mode="run")._now()
 
 
 @pytest.mark.parametrize("stays", [False, True])
@@ -440,3 +444,97 @@ def test_a_uri_that_lacks_a_slash_is_no_directory(ledger):
     with pytest.raises(CannotRun, match=f"write {scheme}://... or"):
         place.of(ledger)
     assert place.of(f"./{ledger}").address.endswith(ledger)
+
+
+# -- what a refused run leaves
+
+
+class Refusing(cluster.Cluster):
+    """A controller that answers a request to create a topic with `error`, None for not at all."""
+
+    def __init__(self, error):
+        import confluent_kafka
+
+        self._kafka, self._timeout, self._servers = confluent_kafka, 1, "h:1"
+        self._error, self._heard = error, cluster.LastError()
+        self.deleted = []
+        asked = SimpleNamespace(result=self._answer)
+        self._admin = SimpleNamespace(
+            create_topics=lambda new, **_more: {new[0].topic: asked}, poll=lambda _seconds: 0
+        )
+
+    def _answer(self, _seconds):
+        raise KafkaException(KafkaError(self._error)) if self._error else TimeoutError()
+
+    def describe(self):
+        return cluster.Description("c", {1: "h:1"})
+
+    def has_topic(self, topic):
+        return False
+
+    def delete_topic(self, topic, within=None):
+        self.deleted.append(topic)
+        return False
+
+
+@pytest.mark.parametrize("topic", [[], ["--topic=orders"]])
+@pytest.mark.parametrize(
+    ("error", "said", "pending"),
+    [
+        (KafkaError.TOPIC_ALREADY_EXISTS, "run again", False),
+        (KafkaError.POLICY_VIOLATION, "could not be created", False),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, "could not be created", False),
+        (KafkaError.REQUEST_TIMED_OUT, "could not be created", True),
+        (KafkaError._TIMED_OUT, "could not be created", True),
+        (None, "could not be created", True),
+    ],
+)
+def test_what_the_controller_has_refused_is_neither_awaited_nor_deleted(
+    capsys, error, said, pending, topic
+):
+    asked, traces = Refusing(error), Traces("/l")
+    options = job.arguments(["run", *WHERE, *topic])
+    with pytest.raises(CannotRun, match=said):
+        planning.prepare(options, asked, {}, traces)
+    traces.settle(asked)
+    assert bool(asked.deleted) is pending
+    assert ("may still come to be" in capsys.readouterr().err) is pending
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_the_ledger_of_a_run_of_which_nothing_was_taken_is_taken_back(tmp_path, there):
+    ledger = tmp_path / "ledger"
+    if there:
+        ledger.mkdir()
+    traces, plan = Traces(str(ledger)), plan_of()
+    traces.made = files.new_ledger(str(ledger))
+    files.first_plan(str(ledger), plan)
+    (ledger / "_attempts" / "00000-00000.json").write_text("{}")
+    traces.settle(None)
+    assert sorted(each.name for each in ledger.iterdir()) == ["_attempts", "_plan.json"]
+    traces.refused = "cd" * 16
+    traces.settle(None)
+    assert (ledger / "_plan.json").exists(), "it is another run's"
+    traces.refused = plan.run_id
+    traces.settle(None)
+    assert ledger.exists() is there and not list(tmp_path.glob("ledger/*"))
+
+
+def test_of_two_runs_with_one_ledger_the_second_is_refused(tmp_path):
+    ledger, one = str(tmp_path / "l"), plan_of()
+    assert files.new_ledger(ledger) and not files.new_ledger(ledger), "neither has begun to write"
+    files.first_plan(ledger, one)
+    with pytest.raises(CannotRun, match="the ledger of another run meanwhile"):
+        files.first_plan(ledger, plan_of(run_id="cd" * 16))
+    assert files.load_plan(ledger) == one
+
+
+def test_a_plan_that_cannot_be_written_leaves_no_empty_one(tmp_path, monkeypatch):
+    def full(*_more):
+        raise OSError(28, "No space left on device")
+
+    files.new_ledger(str(tmp_path))
+    monkeypatch.setattr(files, "save_plan", full)
+    with pytest.raises(OSError, match="No space"):
+        files.first_plan(str(tmp_path), plan_of())
+    assert os.listdir(tmp_path) == ["_attempts"]

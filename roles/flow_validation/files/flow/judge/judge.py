@@ -192,7 +192,7 @@ class Judge:
 
     def _why_absent(self) -> str:
         """Why a topic of which brokers tell nothing cannot be judged; "" where that is held against the
-        cluster: it went while the run itself went on, and neither its user nor `leftovers` did it.
+        cluster: the run's own went while the run itself went on.
         """
         topic, why = self.plan.topic, self.cluster.why_unseen(self.plan.topic)
         if why == HIDDEN:
@@ -200,7 +200,7 @@ class Judge:
                 f"this user may not see the topic {topic} (TOPIC_AUTHORIZATION_FAILED), so nothing is judged; allow it"
                 " Describe and Read on the topic, or give the --command-config and the listener by which it was written"
             )
-        if self.options.mode == "run" and why == GONE:
+        if self.options.mode == "run" and why == GONE and not self._shared:
             return ""
         if why == GONE:
             return (

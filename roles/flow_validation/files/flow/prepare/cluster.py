@@ -65,7 +65,11 @@ def addresses_of(metadata) -> dict:
     return addresses
 
 
-class AlreadyThere(CannotRun):
+class Refused(CannotRun):
+    """The controller has answered that it does not create the topic, so none comes of it."""
+
+
+class AlreadyThere(Refused):
     """A topic of this name exists: somebody else's, unless only this run can have thought of the name."""
 
 
@@ -159,7 +163,7 @@ class Cluster:
     ) -> None:
         """Create the topic with these replicas (partition -> broker ids, preferred leader first)
         and settings, and wait for its leaders. Brokers that are `absent` lead nothing. AlreadyThere
-        where there is one of this name.
+        where there is one of this name; Refused for any other reason that the controller gives.
         """
         from confluent_kafka import KafkaError
         from confluent_kafka.admin import NewTopic
@@ -176,8 +180,13 @@ class Cluster:
         except Exception as error:
             failure = self._failure(f"topic {topic} could not be created", error)
             code = getattr(error.args[0], "code", None) if error.args else None
-            if code is not None and code() == KafkaError.TOPIC_ALREADY_EXISTS:
+            number = code() if code is not None else KafkaError._FAIL
+            if number == KafkaError.TOPIC_ALREADY_EXISTS:
                 raise AlreadyThere(str(failure)) from error
+            if (
+                number > 0 and number != KafkaError.REQUEST_TIMED_OUT
+            ):  # below it is the client's own
+                raise Refused(str(failure)) from error
             raise failure from error
         deadline = time.monotonic() + self._timeout
         wanted = [next(b for b in replicas if b not in absent) for replicas in assignment]

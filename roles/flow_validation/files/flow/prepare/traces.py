@@ -18,12 +18,14 @@ _HURRY_SECONDS = 5.0  # for taking the topic back, where somebody waits for the 
 class Traces:
     """Of one run: `topic` is the one that it creates, "" where that is somebody else's; `pending`: the
     cluster was asked for it, and has not answered; `written`: records of it may be in the log; `made`: None
-    before there is a ledger, then whether its directory is new.
+    before there is a ledger, then whether its directory is new; `refused`: the run's id, where it wrote down
+    that nothing was taken, so that its ledger is no evidence.
     """
 
     def __init__(self, ledger: str):
         self.topic, self.written, self._ledger = "", False, ledger
         self.pending = False
+        self.refused = ""
         self.made: Optional[bool] = None
 
     def settle(self, cluster: Cluster) -> None:
@@ -50,4 +52,4 @@ class Traces:
                 " judges what the ledger knows"
             )
         if self.made is not None and not self.written:
-            files.take_back(self._ledger, self.made)
+            files.take_back(self._ledger, self.made, self.refused)

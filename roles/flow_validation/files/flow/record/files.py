@@ -124,12 +124,35 @@ def new_ledger(ledger: str) -> bool:
         raise CannotRun(f"the ledger cannot be written: {error}") from error
 
 
-def take_back(ledger: str, new: bool) -> None:
-    """Remove what `new_ledger` has made, and the directory if it is `new`, unless something else is there."""
+def take_back(ledger: str, new: bool, run_id: str = "") -> None:
+    """Remove what `new_ledger` has made, and the directory if it is `new`, unless something else is there.
+    With `run_id` also what that run has written down: nothing of it was acknowledged.
+    """
     with contextlib.suppress(OSError, CannotRun):
         at = place.of(ledger)
-        if at.names() == [ATTEMPTS] and not at.names(ATTEMPTS):
-            at.remove("" if new else ATTEMPTS)
+        names = at.names()
+        empty = names == [ATTEMPTS] and not at.names(ATTEMPTS)
+        if empty or (run_id and names == [ATTEMPTS, PLAN] and load_plan(ledger).run_id == run_id):
+            for name in [""] if new else names:
+                at.remove(name)
+
+
+def first_plan(ledger: str, plan: Plan) -> None:
+    """`save_plan` of a run that begins to write. CannotRun if another run has begun with this ledger since
+    `new_ledger`.
+    """
+    at = place.of(ledger)
+    try:
+        at.claim(PLAN)
+    except FileExistsError as error:
+        raise CannotRun(
+            f"{ledger} has become the ledger of another run meanwhile; give each run one of its own"
+        ) from error
+    try:
+        save_plan(ledger, plan)
+    except BaseException:  # of an empty one nobody could tell whose it is
+        at.remove(PLAN)
+        raise
 
 
 def save_plan(ledger: str, plan: Plan) -> None:

@@ -43,6 +43,9 @@ class Place(Protocol):
     def write(self, name: str, text: str) -> None:
         """Replace the file in one step."""
 
+    def claim(self, name: str) -> None:
+        """Make an empty file; FileExistsError if one of this name is there, whoever comes first."""
+
     def make(self, folder: str) -> None:
         """A folder and those above it; one that is there already is left alone."""
 
@@ -98,6 +101,10 @@ class Directory:
 
     def write(self, name: str, text: str) -> None:
         write(os.path.join(self._path, name), text)
+
+    def claim(self, name: str) -> None:
+        with open(os.path.join(self._path, name), "x", encoding="utf-8"):
+            pass
 
     def make(self, folder: str) -> None:
         os.makedirs(os.path.join(self._path, folder), exist_ok=True)
@@ -168,6 +175,10 @@ class HadoopDirectory:
 
         self._ask("written", write_draft)
         self.move(draft, name)
+
+    def claim(self, name: str) -> None:
+        if not self._ask("written", lambda: self._system.createNewFile(self._at(name))):
+            raise FileExistsError(f"{self.address}/{name}")
 
     def make(self, folder: str) -> None:
         self._ask("written", lambda: self._system.mkdirs(self._at(folder)))

@@ -23,6 +23,7 @@ from flow.prepare.cluster import (
     TIMESTAMP_TYPE,
     AlreadyThere,
     Cluster,
+    Refused,
     spread,
 )
 from flow.prepare.traces import Traces
@@ -77,15 +78,16 @@ def prepare(
         traces.topic, traces.pending = topic, True
         try:
             cluster.create_topic(topic, spread(homes, partitions, replication), OWN_TOPIC, absent)
-        except AlreadyThere as error:
-            if not options.topic:
-                raise  # nobody else has made one with the name of this run
-            # Made since the look, or hidden from this user: never taken back, whatever is in it.
-            traces.topic = ""
-            raise CannotRun(
-                f"{error}; it was not to be seen before: somebody has made it since, so run again, or this user lacks"
-                " Describe on it"
-            ) from error
+        except Refused as error:
+            # Nothing comes of it. One that is there already was made since the look, by another run that began in
+            # the same millisecond, too, or is hidden from this user: never taken back, whatever is in it.
+            traces.topic, traces.pending = "", False
+            if isinstance(error, AlreadyThere):
+                raise CannotRun(
+                    f"{error}; it was not to be seen before: somebody has made it since, so run again, or this"
+                    " user lacks Describe on it"
+                ) from error
+            raise
         traces.pending = False
     tried = []
     if others:

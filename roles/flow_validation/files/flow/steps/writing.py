@@ -34,7 +34,7 @@ def write_records(run: Run, options, watch: Stopwatch) -> tuple:
     plan.producers = options.producers or min(
         spark.sparkContext.defaultParallelism, plan.partitions
     )
-    files.save_plan(options.ledger, plan)
+    files.first_plan(options.ledger, plan)
     task = task_of(options, plan, run.settings)
     if executors.are_elsewhere(spark):
         task["files"] = client.contents(run.settings, read_file)
@@ -72,10 +72,10 @@ def write_records(run: Run, options, watch: Stopwatch) -> tuple:
     plan.ledger_rows, plan.ledger_digest = len(rows), files.digest(rows)
     files.save_plan(options.ledger, plan)
     if not attempts:
-        run.traces.written = False
+        run.traces.written, run.traces.refused = False, plan.run_id
         raise CannotRun(f"no produce task could start: {plan.produce_error}")
     if refused := all_refused(rows):
-        run.traces.written = False
+        run.traces.written, run.traces.refused = False, plan.run_id
         raise CannotRun(
             f"every record was refused ({refused}), so nothing was proven; see the topic's settings,"
             " the principal's rights and --producer-property"
