@@ -538,3 +538,26 @@ def test_a_plan_that_cannot_be_written_leaves_no_empty_one(tmp_path, monkeypatch
     with pytest.raises(OSError, match="No space"):
         files.first_plan(str(tmp_path), plan_of())
     assert os.listdir(tmp_path) == ["_attempts"]
+
+
+# -- elections
+
+
+@pytest.mark.parametrize(
+    ("end", "leader", "seen", "suspected"),
+    [
+        (10, 3, [], set()),  # in sync again, and the preferred leader, days later
+        (12, 3, [], set()),
+        (7, 3, [], {1}),
+        (7, 2, [], set()),
+        (10, 3, [{"partition": 1, "leader": 3, "in_sync": [1, 2]}], {1}),  # while it was written
+    ],
+)
+def test_a_leader_that_was_not_in_sync_once_is_suspected_where_the_end_has_fallen(
+    end, leader, seen, suspected
+):
+    after, now = partitions(10), partitions(10)
+    after[1] = dataclasses.replace(after[1], isr=(1, 2))
+    now[1] = dataclasses.replace(now[1], leader=leader, end=end)
+    found = judging(None, plan_of(after=after, elections=seen))._elections(now, set())
+    assert set(found) == suspected

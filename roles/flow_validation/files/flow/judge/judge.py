@@ -298,10 +298,16 @@ class Judge:
         """partition -> why an election that was not clean is suspected there, or certain.
 
         Certain: at an offset of the run stands what was written under a later leader than the run's
-        last. Suspected: a leader had not been in sync, while it was written or between then and `now`.
+        last. Suspected: a leader had not been in sync, while it was written; or between then and `now`, which
+        may be days, and the end has fallen. Where the end is as far as it was, nothing was cut off.
         """
+        cut = {
+            n
+            for n, was in self.plan.after.items()
+            if n in now and (now[n].end < was.end or was.epoch is None)  # then nothing is certain
+        }
         moments = [
-            {n: (place.leader, place.isr) for n, place in moment.items()}
+            {n: (place.leader, place.isr) for n, place in moment.items() if n in cut}
             for moment in (self.plan.after, now)
         ]
         known = [
