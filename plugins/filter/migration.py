@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.migration.plan import (
+    BACK,
+    DUAL_WRITE_END,
+    ENDS,
+    NO_END,
     WISHES,
     awaited,
     plan,
@@ -17,19 +21,31 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.migration.p
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
 
-def migration_plan(situation: Mapping[str, Any], wish: str = "") -> Dict[str, Any]:
+def migration_plan(
+    situation: Mapping[str, Any], wish: str = "", until: Any = NO_END
+) -> Dict[str, Any]:
     """Return {steps, lines, refused, after} of a cluster; see the documentation."""
-    if wish not in WISHES:
-        known = ", ".join(each for each in WISHES if each and each != "back")
-        problem = Problem(
-            "migration.unknown_wish",
-            "there is no such step",
-            f"leave it out, or use one of {known}",
-            setting="migrate",
-            value=wish,
-        )
+    end = NO_END if until is None else str(until)
+    problem = _unknown(wish, end)
+    if problem:
         return {"steps": {}, "lines": [], "refused": [problem.line()], "after": []}
-    return to_dict(plan(situation_of(situation), wish))
+    return to_dict(plan(situation_of(situation), wish, end))
+
+
+def _unknown(wish: str, until: str) -> Optional[Problem]:
+    """What was asked for and is not there: a run that took it for nothing would go on past the way back."""
+    setting, value = "migrate_until", until
+    if wish not in WISHES:
+        setting, value, reason = "migrate", wish, "there is no such step"
+        known = ", ".join(each for each in WISHES if each and each != BACK)
+        remedy = f"leave it out, or use one of {known}"
+    elif until not in ENDS:
+        reason, remedy = "there is no such end", f"leave it out, or use {DUAL_WRITE_END}"
+    elif until and wish:
+        reason, remedy = f"this run is to do {wish}, which has no such end", "leave it out"
+    else:
+        return None
+    return Problem("migration.unknown_wish", reason, remedy, setting=setting, value=value)
 
 
 def migration_awaits(situation: Mapping[str, Any]) -> List[str]:

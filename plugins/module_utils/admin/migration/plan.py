@@ -9,7 +9,7 @@ runs. Private to the collection: names may change without notice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.migration import (
@@ -24,6 +24,9 @@ DUAL_WRITE, FINAL = "MIGRATION", "POST_MIGRATION"
 # What a run is to do: up to the last step that can still be thought over, to the end, or back.
 FORWARD, FINISH, BACK, REMOVE = "", "finish", "back", "remove_zookeeper"
 WISHES = (FORWARD, FINISH, BACK, REMOVE)
+# Where a run that goes forward ends: where all brokers are in KRaft, or while it can still be taken back.
+NO_END, DUAL_WRITE_END = "", "dual_write"
+ENDS = (NO_END, DUAL_WRITE_END)
 # Steps, in their order.
 CONTROLLERS, ENTER, AWAIT, KRAFT = "controllers", "enter", "await", "kraft"
 END, SERVERS = "end", "servers"
@@ -152,9 +155,25 @@ def awaited(situation: Situation) -> List[str]:
     return reasons
 
 
-def plan(situation: Situation, wish: str = FORWARD) -> MigrationPlan:
-    """What a run with this wish, one of WISHES, does."""
-    return {FORWARD: _forward, FINISH: _finish, BACK: _back, REMOVE: _remove}[wish](situation)
+def plan(situation: Situation, wish: str = FORWARD, until: str = NO_END) -> MigrationPlan:
+    """What a run with this wish, one of WISHES, does; `until`, one of ENDS, is for FORWARD alone."""
+    if wish == FORWARD:
+        planned = _forward(situation)
+        return _ended(situation, planned) if until == DUAL_WRITE_END else planned
+    return {FINISH: _finish, BACK: _back, REMOVE: _remove}[wish](situation)
+
+
+def _ended(situation: Situation, planned: MigrationPlan) -> MigrationPlan:
+    """The plan without the step by which brokers leave ZooKeeper."""
+    if planned.refusals:
+        return planned
+    in_kraft = [each for each in situation.brokers if each.phase == IN_KRAFT]
+    after = "The controllers have the metadata, and the brokers theirs in ZooKeeper still."
+    after += f" On with {_FORWARD}, back with {_BACK}."
+    if in_kraft:
+        after = f"{', '.join(_names(in_kraft))} in KRaft already, so there is no way back. On with {_FORWARD}."
+    steps = tuple(each for each in planned.steps if each.name != KRAFT)
+    return replace(planned, steps=steps, after=(after,))
 
 
 def _problem(check: str, nodes: Sequence[Node], reason: str, remedy: str) -> Problem:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.migration.plan import (
     BACK,
+    DUAL_WRITE_END,
     FINISH,
     FORWARD,
     REMOVE,
@@ -103,6 +104,27 @@ def test_forward_goes_on_where_the_cluster_is(now, steps):
     planned = to_dict(plan(now, FORWARD))
     assert planned["refused"] == [] and planned["steps"] == steps
     assert len(planned["lines"]) == len(steps)
+
+
+@pytest.mark.parametrize(
+    ("now", "steps", "after"),
+    [
+        (
+            situation(Z, NONE),
+            {"controllers": CTRL, "enter": ALL, "await": []},
+            "theirs in ZooKeeper still",
+        ),
+        (situation(M, DUAL, HELD), {"await": []}, "theirs in ZooKeeper still"),
+        # nothing of it is left, and the line above is not true any more
+        (situation("kraft migration migration", DUAL, HELD), {"await": []}, "b1 in KRaft already"),
+        (situation("kraft kraft kraft-", DUAL, HELD), {}, "b1, b2, b3 in KRaft already"),
+    ],
+)
+def test_the_plan_that_is_shown_ends_where_the_run_ends(now, steps, after):
+    planned = to_dict(plan(now, FORWARD, DUAL_WRITE_END))
+    assert planned["refused"] == [] and planned["steps"] == steps
+    assert len(planned["lines"]) == len(steps)
+    assert after in " ".join(planned["after"])
 
 
 @pytest.mark.parametrize(
