@@ -14,6 +14,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.migration.p
     NO_END,
     WISHES,
     awaited,
+    not_written,
     plan,
     situation_of,
     to_dict,
@@ -53,9 +54,18 @@ def migration_awaits(situation: Mapping[str, Any]) -> List[str]:
     return awaited(situation_of(situation))
 
 
+def migration_not_written(situation: Mapping[str, Any]) -> List[str]:
+    """Return why a cluster's controllers may not be deleted yet; see the documentation."""
+    return not_written(situation_of(situation))
+
+
 class FilterModule:
     """Filters of the migration to KRaft."""
 
     def filters(self) -> Dict[str, Callable[..., Any]]:
         """Return the filters by name."""
-        return {"migration_awaits": migration_awaits, "migration_plan": migration_plan}
+        return {
+            "migration_awaits": migration_awaits,
+            "migration_not_written": migration_not_written,
+            "migration_plan": migration_plan,
+        }

@@ -71,6 +71,13 @@ state:
   returned: with O(metadata_dir)
   type: str
   sample: MIGRATION
+last:
+  description:
+    - Offset of the last record in the controller's log that says anything, -1 where there is none. ZooKeeper has all of it once the
+      C(offset) of C(znodes) is as high.
+  returned: with O(metadata_dir)
+  type: int
+  sample: 412
 listening:
   description: Which of O(controllers) take a connection.
   returned: always
@@ -96,6 +103,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.migration.p
     znodes_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.migration.records import (
+    last_on_disk,
     state_on_disk,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
@@ -136,6 +144,7 @@ def main() -> None:
         result: Dict[str, Any] = {"listening": there, "changed": False}
         if params["metadata_dir"]:
             result["state"] = state_on_disk(params["metadata_dir"]) or ""
+            result["last"] = last_on_disk(params["metadata_dir"])
         if params["release"] and there:
             raise AdminError(
                 Problem(

@@ -40,7 +40,8 @@ class Node:
 
     `phase`: as configuration.migration tells it of the configuration in force, "" where there is none; `state`: of a
     controller, see STATES of records, "" where it has none; `formatted`: of a controller, whether its disk knows what
-    it has voted for, which it does not before its first start.
+    it has voted for, which it does not before its first start; `last`: offset of the last record in its log that says
+    anything, -1 where there is none.
     """
 
     host: str
@@ -50,6 +51,7 @@ class Node:
     running: bool = False
     state: str = ""
     formatted: bool = True
+    last: int = -1
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ _TOLD = {
     END: "Restart the controllers one at a time without ZooKeeper, the active one last: {}."
     " THERE IS NO WAY BACK from the first one on.",
     SERVERS: "Stop the ZooKeeper servers and remove their services, their data stay: {}.",
-    LEAVE_CONTROLLERS: "Stop the controllers and delete them with their metadata, which ZooKeeper has, too: {}.",
+    LEAVE_CONTROLLERS: "Stop the controllers and delete them with their metadata, once ZooKeeper has all of it: {}.",
     RELEASE: "Delete /controller and /migration in ZooKeeper, so that a broker becomes the controller again.",
     LEAVE: "Restart the brokers one at a time without the controllers: {}.",
 }
@@ -153,6 +155,41 @@ def awaited(situation: Situation) -> List[str]:
     elif znodes.offset <= 0:
         reasons.append("nothing of KRaft is written to ZooKeeper yet")
     return reasons
+
+
+def unwritten(situation: Situation) -> Dict[int, str]:
+    """Id of a controller -> what it has that is not in ZooKeeper yet, and would go with it.
+
+    Controllers write to ZooKeeper after they have answered. Before they have taken the metadata over, and once another
+    one is the controller there, ZooKeeper has what counts.
+    """
+    znodes = situation.znodes
+    if znodes is None or not znodes.held:
+        return {}
+    return {
+        each.id: f"its metadata reach to record {each.last}, and ZooKeeper has them up to {znodes.offset}"
+        for each in situation.controllers
+        if each.state == DUAL_WRITE and each.last > znodes.offset
+    }
+
+
+def not_written(situation: Situation) -> List[str]:
+    """The refusals to delete controllers that have what ZooKeeper has not; empty where there are none."""
+    return [each.line() for each in _lacking(situation)]
+
+
+def _lacking(situation: Situation) -> List[Problem]:
+    told = unwritten(situation)
+    return [
+        _problem(
+            "migration.not_written",
+            [each],
+            told[each.id],
+            f"start ZooKeeper and the controllers with playbooks/start.yml, then run {_BACK} again",
+        )
+        for each in situation.controllers
+        if each.id in told
+    ]
 
 
 def plan(situation: Situation, wish: str = FORWARD, until: str = NO_END) -> MigrationPlan:
@@ -371,6 +408,9 @@ def _back(situation: Situation) -> MigrationPlan:
                 "start it with playbooks/start.yml",
             )
         )
+    elif not any(each.running for each in situation.controllers):
+        # Those that run are waited for.
+        refusals += _lacking(situation)
     if refusals:
         return MigrationPlan(refusals=tuple(refusals))
     znodes = situation.znodes or Znodes()
@@ -414,6 +454,7 @@ def situation_of(data: Mapping[str, Any]) -> Situation:
             bool(each.get("running")),
             str(each.get("state") or ""),
             bool(each.get("formatted", True)),
+            int(each.get("last", -1)),
         )
         for each in data["nodes"]
     )

@@ -27,7 +27,7 @@ STATES: Dict[int, str] = {
     3: "POST_MIGRATION",
     4: "ZK",
 }
-_STATE, _BEGIN, _END, _ABORT = 21, 23, 24, 25
+_NOTHING, _STATE, _BEGIN, _END, _ABORT = 20, 21, 23, 24, 25
 _BATCH = struct.Struct(">qiibIhiqqqhii")
 _BEFORE_LENGTH = 12
 _COMPRESSED, _CONTROL = 0x07, 0x20
@@ -53,8 +53,8 @@ def signed(data: bytes, at: int) -> Tuple[int, int]:
     return (number >> 1) ^ -(number & 1), at
 
 
-def values_of(data: bytes, since: int = 0) -> Iterator[bytes]:
-    """The values of all records in a segment or snapshot, without control records.
+def records_of(data: bytes, since: int = 0) -> Iterator[Tuple[int, bytes]]:
+    """(offset, value) of all records in a segment or snapshot, without control records.
 
     `since`: batches that begin before this offset are left out. A batch that is being written ends it.
     """
@@ -70,11 +70,17 @@ def values_of(data: bytes, since: int = 0) -> Iterator[bytes]:
             continue
         if attributes & _COMPRESSED:
             raise ValueError("a batch of the metadata log is compressed")
-        for _each in range(count):
+        for index in range(count):
             size, place = signed(data, place)
             following = place + size
-            yield _value(data, place)
+            # nothing compacts this log, so that no record of a batch is missing
+            yield offset + index, _value(data, place)
             place = following
+
+
+def values_of(data: bytes, since: int = 0) -> Iterator[bytes]:
+    """The values of records_of."""
+    return (value for _offset, value in records_of(data, since))
 
 
 def _value(data: bytes, at: int) -> bytes:
@@ -113,15 +119,7 @@ def last_state(values: Iterator[bytes], before: Optional[str] = None) -> Optiona
 
 def state_on_disk(metadata_dir: str) -> Optional[str]:
     """The state in the log below a controller's metadata directory; None where nothing tells one."""
-    folder = os.path.join(metadata_dir, TOPIC)
-    try:
-        names = sorted(os.listdir(folder))
-    except FileNotFoundError:
-        return None
-    snapshots = [name for name in names if _SNAPSHOT.match(name)]
-    segments: List[Tuple[int, str]] = [
-        (int(match.group(1)), name) for name in names for match in [_SEGMENT.match(name)] if match
-    ]
+    folder, snapshots, segments = _files(metadata_dir)
     state, since = None, 0
     if snapshots:
         since = int(snapshots[-1].split("-")[0])
@@ -131,6 +129,37 @@ def state_on_disk(metadata_dir: str) -> Optional[str]:
         if following is None or following > since:
             state = last_state(values_of(_content(folder, name), since), state)
     return state
+
+
+def last_on_disk(metadata_dir: str) -> int:
+    """The offset of the last record in a controller's log that says anything; -1 where there is none.
+
+    Records that the active controller writes twice a second to show that it is there do not count. What a snapshot
+    has was written before its end.
+    """
+    folder, snapshots, segments = _files(metadata_dir)
+    last = int(snapshots[-1].split("-")[0]) - 1 if snapshots else -1
+    for begin, name in reversed(segments):
+        told = [
+            offset
+            for offset, value in records_of(_content(folder, name))
+            if value and unsigned(value, unsigned(value, 0)[1])[0] != _NOTHING
+        ]
+        if told or begin <= last:
+            return max([last, *told[-1:]])
+    return last
+
+
+def _files(metadata_dir: str) -> Tuple[str, List[str], List[Tuple[int, str]]]:
+    """(folder, snapshots, (first offset, segment)) of the log below a metadata directory, oldest first."""
+    folder = os.path.join(metadata_dir, TOPIC)
+    try:
+        names = sorted(os.listdir(folder))
+    except FileNotFoundError:
+        names = []
+    snapshots = [name for name in names if _SNAPSHOT.match(name)]
+    matches = [(_SEGMENT.match(name), name) for name in names]
+    return folder, snapshots, [(int(match.group(1)), name) for match, name in matches if match]
 
 
 def _content(folder: str, name: str) -> bytes:

@@ -20,6 +20,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.migration.p
     Situation,
     Znodes,
     awaited,
+    not_written,
     phases_told,
     plan,
     situation_of,
@@ -210,6 +211,44 @@ def test_what_must_not_be_done_is_refused_with_its_hosts(wish, now, check, hosts
     planned = plan(now, wish)
     assert not planned.steps
     assert [(each.check, ", ".join(each.subjects)) for each in planned.refusals] == [(check, hosts)]
+
+
+def reaching(now, *lasts):
+    """The same, with controllers whose logs end there."""
+    logs = dict(zip(CTRL, lasts))
+    return replace(
+        now, nodes=tuple(replace(each, last=logs.get(each.host, -1)) for each in now.nodes)
+    )
+
+
+DOWN = "migration/MIGRATION- " * 3
+
+
+@pytest.mark.parametrize(
+    ("now", "hosts"),
+    [
+        (reaching(situation(M, DUAL, HELD), 400, 400, 399), []),
+        (reaching(situation(M, DUAL, HELD), 400, 401, 399), ["c12"]),
+        (reaching(situation(M, DOWN, HELD), 401, 401, 401), CTRL),
+        # before they have taken the metadata over, and once a broker is the controller, ZooKeeper has what counts
+        (reaching(situation(M, PRE, replace(HELD, offset=-1)), 90, 90, 90), []),
+        (reaching(situation(M, DUAL, FREE), 400, 400, 400), []),
+        # claimed, copied and told, but not one change written
+        (reaching(situation(M, DUAL, replace(HELD, offset=-1)), 90, 90, 90), CTRL),
+        (reaching(situation(M, "migration/MIGRATION- . .", HELD), 401), ["c11"]),
+    ],
+)
+def test_controllers_are_deleted_when_zookeeper_has_all_that_they_have(now, hosts):
+    told = not_written(now)
+    assert [each.split(":")[0] for each in told] == [
+        f"[migration.not_written] {host}" for host in hosts
+    ]
+    # those that run write on, and are waited for
+    waits = any(each.running for each in now.controllers)
+    refused = [] if waits else [("migration.not_written", (host,)) for host in hosts]
+    planned = plan(now, BACK)
+    assert [(each.check, each.subjects) for each in planned.refusals] == refused
+    assert bool(planned.steps) == (not refused)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.migration.records import (
     TOPIC,
+    last_on_disk,
     last_state,
     signed,
     state_on_disk,
@@ -17,6 +18,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.migration.r
     values_of,
 )
 
+NOTHING = b"\x01\x14\x00\x00"
 BEGIN, END, ABORT = b"\x01\x17\x00", b"\x01\x18\x00\x00", b"\x01\x19\x00"
 OTHER = b"\x01\x02\x00rest"
 
@@ -133,5 +135,56 @@ def test_the_log_of_a_controller_is_read_from_its_newest_snapshot_on(tmp_path, f
     assert state_on_disk(str(tmp_path)) == expected
 
 
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, -1),
+        ({"00000000000000000000.log": batch(0, NOTHING)}, -1),
+        ({"00000000000000000000.log": batch(0, OTHER, state(2), NOTHING)}, 1),
+        # the leader's own records, and those by which it shows that it is there
+        (
+            {
+                "00000000000000000000.log": batch(0, OTHER)
+                + batch(1, b"leader", attributes=0x20)
+                + batch(2, OTHER, OTHER)
+                + batch(4, NOTHING)
+                + batch(5, NOTHING)
+                + bytes(500)
+            },
+            3,
+        ),
+        (
+            {
+                "00000000000000000000.log": batch(0, OTHER, OTHER),
+                "00000000000000000002.log": batch(2, NOTHING),
+            },
+            1,
+        ),
+        # what the snapshot has may be in no segment any more
+        (
+            {
+                "00000000000000000009-0000000001.checkpoint": batch(0, OTHER, OTHER),
+                "00000000000000000009.log": batch(9, NOTHING),
+            },
+            8,
+        ),
+        (
+            {
+                "00000000000000000009-0000000001.checkpoint": batch(0, OTHER),
+                "00000000000000000000.log": batch(0, OTHER) + batch(11, OTHER) + batch(12, NOTHING),
+            },
+            11,
+        ),
+    ],
+)
+def test_the_last_record_that_says_anything_is_found(tmp_path, files, expected):
+    folder = tmp_path / TOPIC
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    assert last_on_disk(str(tmp_path)) == expected
+
+
 def test_a_directory_without_a_log_tells_nothing(tmp_path):
     assert state_on_disk(str(tmp_path)) is None
+    assert last_on_disk(str(tmp_path)) == -1
