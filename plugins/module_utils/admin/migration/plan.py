@@ -271,7 +271,19 @@ def _forward(situation: Situation) -> MigrationPlan:
         )
     # /etc outlives a lost data disk.
     bare = [each for each in situation.controllers if not (each.phase and each.formatted)]
-    if bare and ((znodes is not None and znodes.held) or in_kraft or final):
+    entered = [each for each in behind if each.phase == MIGRATING]
+    held = znodes is not None and znodes.held
+    if entered and 2 * len(bare) > len(situation.controllers) and not (held or in_kraft or final):
+        refusals.append(
+            _problem(
+                "migration.half_back",
+                entered,
+                "it knows controllers that are deleted, and would take no answer of new ones, which begin at a lower"
+                " epoch: somebody has begun to go back",
+                f"go back to the end with {_BACK}, then begin anew",
+            )
+        )
+    elif bare and (held or in_kraft or final):
         refusals.append(
             _problem(
                 "migration.lost_controller",

@@ -79,6 +79,11 @@ ALL, CTRL, SERVERS = ["b1", "b2", "b3"], ["c11", "c12", "c13"], ["z1", "z2", "z3
             {"enter": ["b2", "b3"], "await": [], "kraft": ALL},
         ),
         (situation(M, PRE), {"await": [], "kraft": ALL}),
+        # two know in which epoch they are, and the third follows them
+        (
+            situation(M, "migration/PRE_MIGRATION migration/PRE_MIGRATION ."),
+            {"controllers": ["c13"], "await": [], "kraft": ALL},
+        ),
         (situation(M, DUAL, HELD), {"await": [], "kraft": ALL}),
         (situation("kraft migration migration", DUAL, HELD), {"await": [], "kraft": ["b2", "b3"]}),
         (situation("kraft kraft- migration", DUAL, HELD), {"await": [], "kraft": ["b2", "b3"]}),
@@ -150,6 +155,22 @@ def test_the_plan_that_is_shown_ends_where_the_run_ends(now, steps, after):
         # somebody has deleted /controller, a broker is the controller, and the controllers have old metadata
         (FORWARD, situation(M, DUAL, FREE), "migration.half_back", "c11, c12, c13"),
         (FORWARD, situation(M, DUAL, Znodes()), "migration.half_back", "c11, c12, c13"),
+        # its controllers are deleted: brokers that know them would never take new ones, which begin at a lower epoch
+        (FORWARD, situation(M, NONE, FREE), "migration.half_back", "b1, b2, b3"),
+        (
+            FORWARD,
+            situation("zookeeper migration migration", NONE),
+            "migration.half_back",
+            "b2, b3",
+        ),
+        (FORWARD, situation("zookeeper zookeeper migration-", NONE), "migration.half_back", "b3"),
+        # two new ones could begin at the lower epoch, without the one that is left
+        (
+            FORWARD,
+            situation("migration zookeeper zookeeper", "migration/PRE_MIGRATION- migration! ."),
+            "migration.half_back",
+            "b1",
+        ),
         # an empty voter of a quorum that has begun
         (
             FORWARD,
