@@ -30,6 +30,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.formats
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import identities
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    WRITING,
     Cluster,
     World,
     effective_properties,
@@ -38,7 +39,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
     roles_of,
     variable_of,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
+    ERROR,
+    WARNING,
+    Problem,
+)
 
 CONTROLLERS_MAX = 7
 # The first Kafka that makes a static quorum a dynamic one.
@@ -82,6 +87,9 @@ def check_quorum(world: World) -> Iterator[Problem]:
         yield from _left_out(cluster)
         yield from _votes_again(cluster)
         yield from _quorum_in_force(cluster)
+        # A replacement stages and starts a node, too.
+        if world.purpose in WRITING or world.replaced is not None:
+            yield from _protocol_in_force(cluster)
         yield from _static(cluster)
         yield from _voters_that_answer(cluster, world.replaced)
         yield from _settings_of_controllers(cluster)
@@ -204,6 +212,37 @@ def _quorum_in_force(cluster: Cluster) -> Iterator[Problem]:
                 f"the node is {roles} and knows the controllers {', '.join(known)}; the inventory makes"
                 f" it {role} with {', '.join(wanted) or 'none'}",
             )
+
+
+def _protocol_in_force(cluster: Cluster) -> Iterator[Problem]:
+    """The controllers have one listener, on one port: a roll to another protocol shuts out one node after the other."""
+    if not all(each.inter_broker_listener for each in cluster.brokers):
+        return  # refused as listeners.inter_broker
+    wanted, listener = cluster.controller_protocol, CONTROLLER_LISTENER
+    had = {each.name: _spoken(each) for each in cluster.nodes}
+    others = [each for each in cluster.nodes if had[each.name] not in ("", wanted)]
+    # Who speaks the former one and is down starts with the new one, as those that run have it.
+    rolled = any(each.alive("kafka") for each in others)
+    for member in others:
+        yield found(
+            "quorum.protocol_changed",
+            member.name,
+            "kafka_inter_broker_listener" if member.is_broker else "kafka_listeners",
+            wanted,
+            f"the listener {listener} follows the brokers' own and would speak {wanted}, and here it speaks"
+            f" {had[member.name]}: nodes before and after their restart could not reach each other",
+            level=ERROR if rolled else WARNING,
+        )
+
+
+def _spoken(member: Member) -> str:
+    """The protocol of the controllers' listener in force here, "" where there is none."""
+    current = member.product_facts("kafka").get("current") or {}
+    for pair in current.get("listener.security.protocol.map", "").split(","):
+        name, _colon, protocol = pair.strip().partition(":")
+        if name.upper() == CONTROLLER_LISTENER:
+            return protocol
+    return ""
 
 
 def _place(controller: Member) -> str:

@@ -303,6 +303,66 @@ def begun_apart(**more):
     return facts
 
 
+TWO_LISTENERS = {
+    "kafka_listeners": [
+        {"name": name, "port": port, "protocol": protocol, "advertised": "{{ ansible_host }}"}
+        for name, port, protocol in (
+            ("INTERNAL", 9092, "PLAINTEXT"),
+            ("SECURE", 9192, "SASL_PLAINTEXT"),
+        )
+    ],
+    "kafka_admin_listener": "INTERNAL",
+    "kafka_sasl": {
+        "mechanisms": ["PLAIN"],
+        "inter_broker_user": "broker",
+        "inter_broker_password": "x",
+    },
+}
+BOTH = "INTERNAL:PLAINTEXT,SECURE:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT"
+NOW_SECURE = "INTERNAL:PLAINTEXT,SECURE:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT"
+
+
+@pytest.mark.parametrize(
+    ("inner", "runs", "protocols", "level"),
+    [
+        ("INTERNAL", [*NODES, "c-1"], BOTH, None),
+        # one node after the other would be shut out, from the first one on
+        ("SECURE", [*NODES, "c-1", "c-2", "c-3"], BOTH, "error"),
+        ("SECURE", ["c-2"], BOTH, "error"),
+        # all start together
+        ("SECURE", [], BOTH, "warning"),
+        ("SECURE", [*NODES, "c-1"], NOW_SECURE, None),
+    ],
+)
+def test_the_protocol_of_the_controllers_changes_while_none_of_them_runs(
+    inner, runs, protocols, level, tmp_path
+):
+    facts = begun_apart()
+    for name, each in facts.items():
+        each["kafka/current"]["listener.security.protocol.map"] = protocols
+        each["kafka/started"] = {"alive": name in runs, "port": 1}
+    document = apart(variables(**TWO_LISTENERS, kafka_inter_broker_listener=inner))
+    verdict = verdict_of(document, tmp_path, facts=facts)
+    found = [each for each in verdict.findings if each.check == "quorum.protocol_changed"]
+    assert {each.level for each in found} == ({level} if level else set())
+    if level:
+        assert {name for each in found for name in each.subjects} == {*NODES, *APART}
+        assert "CONTROLLER" in found[0].reason and "playbooks/stop.yml" in found[0].remedy
+
+
+def test_a_run_that_was_killed_between_two_starts_with_the_new_protocol_goes_on(tmp_path):
+    """What runs has it, and what is down starts with it."""
+    facts = begun_apart()
+    for name, each in facts.items():
+        here = name in NODES
+        each["kafka/current"]["listener.security.protocol.map"] = NOW_SECURE if here else BOTH
+        each["kafka/started"] = {"alive": here, "port": 1}
+    document = apart(variables(**TWO_LISTENERS, kafka_inter_broker_listener="SECURE"))
+    verdict = verdict_of(document, tmp_path, facts=facts)
+    levels = {each.level for each in verdict.findings if each.check == "quorum.protocol_changed"}
+    assert levels == {"warning"}
+
+
 def test_controllers_of_their_own(tmp_path):
     """Their ids and the brokers' are of one kind; each has its part, and the directory id of a voter."""
     verdict = verdict_of(apart(), tmp_path)
@@ -389,7 +449,7 @@ LOGIN = {
     "users": {"admin": "a"},
 }
 SECURED = {
-    "kafka_listeners": [
+    "=kafka_listeners": [
         {
             "name": "A",
             "port": 9092,
