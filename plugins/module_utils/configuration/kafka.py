@@ -205,21 +205,36 @@ def _sasl_properties(
     return properties
 
 
-def _controller_login(protocol: str, sasl: Mapping[str, Any]) -> Dict[str, Any]:
-    """How nodes prove to the controllers who they are, as the controllers take it."""
+def _controller_login(
+    protocol: str, sasl: Mapping[str, Any], super_users: Sequence[str] = ()
+) -> Dict[str, Any]:
+    """How nodes prove to the controllers who they are, as the controllers take it.
+
+    Super users are known there, too: one after the other may become the nodes' own, and the one before may still be
+    that of nodes that have not restarted. Who is none has no business there.
+    """
     listener = f"listener.name.{CONTROLLER_LISTENER.lower()}"
     if protocol == "SSL":
         return {f"{listener}.ssl.client.auth": "required"}
     if not protocol.startswith("SASL_"):
         return {}
     user, password = sasl.get("inter_broker_user") or "", sasl.get("inter_broker_password") or ""
+    mighty = {_principal(each) for each in super_users}
+    others = {
+        name: each for name, each in (sasl.get("users") or {}).items() if _principal(name) in mighty
+    }
     return {
         "sasl.mechanism.controller.protocol": CONTROLLER_MECHANISM,
         f"{listener}.sasl.enabled.mechanisms": CONTROLLER_MECHANISM,
         f"{listener}.{CONTROLLER_MECHANISM.lower()}.sasl.jaas.config": _plain_jaas(
-            user, password, {user: password}
+            user, password, {user: password, **others}
         ),
     }
+
+
+def _principal(user: str) -> str:
+    """A user as Kafka's authorizer names him: of a plain name, and of what has its kind already."""
+    return user if ":" in user else f"User:{user}"
 
 
 def _plain_jaas(user: str, password: str, users: Mapping[str, Any]) -> str:
@@ -238,7 +253,11 @@ def _known_controllers(quorum: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _quorum_properties(
-    node_id: Any, broker: Mapping[str, Any], quorum: Mapping[str, Any], sasl: Mapping[str, Any]
+    node_id: Any,
+    broker: Mapping[str, Any],
+    quorum: Mapping[str, Any],
+    sasl: Mapping[str, Any],
+    super_users: Sequence[str],
 ) -> Dict[str, Any]:
     """Return what KRaft mode adds to or changes in the properties of a `broker`.
 
@@ -257,7 +276,7 @@ def _quorum_properties(
             *broker["listener.security.protocol.map"],
             f"{CONTROLLER_LISTENER}:{protocol}",
         ],
-        **_controller_login(protocol, sasl),
+        **_controller_login(protocol, sasl, super_users),
     }
     if "controller" in quorum["roles"]:
         beside = broker if "broker" in quorum["roles"] else {}
@@ -270,7 +289,10 @@ def _quorum_properties(
 
 
 def _migrating_broker(
-    broker: Mapping[str, Any], quorum: Mapping[str, Any], sasl: Mapping[str, Any]
+    broker: Mapping[str, Any],
+    quorum: Mapping[str, Any],
+    sasl: Mapping[str, Any],
+    super_users: Sequence[str],
 ) -> Dict[str, Any]:
     """What a broker that has its metadata in ZooKeeper gets for the controllers to take them over."""
     protocol = quorum.get("protocol") or "PLAINTEXT"
@@ -282,7 +304,7 @@ def _migrating_broker(
             *broker["listener.security.protocol.map"],
             f"{CONTROLLER_LISTENER}:{protocol}",
         ],
-        **_controller_login(protocol, sasl),
+        **_controller_login(protocol, sasl, super_users),
     }
 
 
@@ -377,7 +399,9 @@ def broker_properties(
     if quorum:
         for key in ZOOKEEPER_MODE_KEYS:
             del properties[key]
-        properties.update(_quorum_properties(broker_id, properties, quorum, sasl or {}))
+        properties.update(
+            _quorum_properties(broker_id, properties, quorum, sasl or {}, super_users or ())
+        )
         if "broker" not in quorum["roles"]:
             if quorum.get("static"):
                 del properties["advertised.listeners"]
@@ -390,7 +414,9 @@ def broker_properties(
             inner = (migration or {})["inner"]
             properties.update(_migrating_controller(zookeeper_connect, inner, quorum))
         else:
-            properties.update(_migrating_broker(properties, whole_quorum, sasl or {}))
+            properties.update(
+                _migrating_broker(properties, whole_quorum, sasl or {}, super_users or ())
+            )
     if rack:
         properties["broker.rack"] = rack
     if ssl:
@@ -413,9 +439,7 @@ def broker_properties(
         properties["authorizer.class.name"] = (
             STANDARD_AUTHORIZER_CLASS if quorum else AUTHORIZER_CLASS
         )
-        properties["super.users"] = ";".join(
-            user if ":" in user else f"User:{user}" for user in super_users or ()
-        )
+        properties["super.users"] = ";".join(_principal(user) for user in super_users or ())
         properties["allow.everyone.if.no.acl.found"] = False
     properties.update(config or {})
     properties.update(host_config or {})

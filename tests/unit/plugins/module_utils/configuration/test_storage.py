@@ -118,6 +118,31 @@ def test_nodes_log_in_at_the_controllers_by_plain(roles):
     assert found["super.users"] == "User:broker"
 
 
+@pytest.mark.parametrize(
+    ("own", "super_users", "known"),
+    [
+        # added, used, and the former one removed: each run's nodes know the user of the run before and of the next
+        ({"inter_broker_user": "broker"}, ["broker", "new"], ["broker", "new"]),
+        ({"inter_broker_user": "new"}, ["User:broker", "User:new"], ["broker", "new"]),
+        ({"inter_broker_user": "new"}, ["new"], ["new"]),
+        # a client's login is none at the controllers
+        ({"inter_broker_user": "broker"}, ["broker", "Group:app"], ["broker"]),
+        ({"inter_broker_user": "broker"}, [], ["broker"]),
+    ],
+)
+def test_super_users_are_known_to_the_controllers_so_that_the_nodes_may_get_another(
+    own, super_users, known
+):
+    users = {"broker": "old", "new": "n", "app": "a"}
+    sasl = {**SASL, "users": users, "inter_broker_password": users[own["inter_broker_user"]], **own}
+    quorum = {**QUORUM, "protocol": "SASL_SSL"}
+    found = properties(quorum=quorum, sasl=sasl, super_users=super_users)
+    login = found["listener.name.controller.plain.sasl.jaas.config"]
+    for name in known:
+        assert f' user_{name}="{users[name]}"' in login
+    assert login.count(" user_") == len(known)
+
+
 def test_nodes_show_a_certificate_where_they_do_not_log_in():
     found = properties(quorum={**QUORUM, "protocol": "SSL"})
     assert found["listener.name.controller.ssl.client.auth"] == "required"
