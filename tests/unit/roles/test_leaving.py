@@ -15,6 +15,7 @@ def about(node, quorum=None):
     known = {
         **FACTS["kafkaops_preflight"],
         "ids": {"one": {"broker_id": node, "myid": None}},
+        "running": {"kafka": []},
         "quorums": {"one": quorum},
         "brokers": {"kafka": [{"host": "one", "id": node, "listeners": [listener]}]},
     }
@@ -37,8 +38,8 @@ BROKER = {"roles": ["broker"]}
         # it is empty, and so it is not asked of itself
         (told(1, (1, True), (2, False), (3, False)), [3]),
         (told(1, (1, True), (2, False), (3, False), (4, True), (5, False)), [3, 5]),
-        # one that votes with its disk is left alone, whoever else is behind
-        (told(1, (1, True), (2, True), (3, False)), []),
+        # its former one, elsewhere, says nothing of the others
+        (told(1, (1, True), (2, True), (3, False)), [3]),
         (told(None, (1, False), (2, False), (3, False)), ["?"]),
         ({"msg": "nobody answered"}, ["?"]),
     ],
@@ -46,6 +47,26 @@ BROKER = {"roles": ["broker"]}
 def test_an_empty_voter_starts_while_all_others_keep_up(seen, behind):
     given = {"__kafka_voting": seen, **about("2")}
     assert evaluated("kafka", "__kafka_behind", given) == behind
+    # one that votes with its disk is left alone, whoever else is behind
+    given["kafkaops_preflight"]["running"] = {"kafka": ["one"]}
+    assert evaluated("kafka", "__kafka_behind", given) == []
+
+
+@pytest.mark.parametrize(
+    ("seen", "here", "elsewhere"),
+    [
+        (told(1, (1, True), (2, True), (3, True)), [], True),
+        (told(2, (1, True), (2, True), (3, True)), ["two"], True),
+        (told(1, (1, True), (2, True), (3, True)), ["one"], False),
+        (told(1, (1, True), (2, False), (3, True)), [], False),
+        (told(None, (1, False), (2, False), (3, False)), [], False),
+        ({"msg": "nobody answered"}, [], False),
+    ],
+)
+def test_who_votes_under_its_id_while_nothing_runs_here(seen, here, elsewhere):
+    given = {"__kafka_voting": seen, **about("2")}
+    given["kafkaops_preflight"]["running"] = {"kafka": here}
+    assert evaluated("kafka", "__kafka_votes_elsewhere", given) is elsewhere
 
 
 @pytest.mark.parametrize(
