@@ -12,10 +12,13 @@ May voter v be stopped now? The rule:
 |--------------------------------------------------------------|-------------------------------|
 | the leader is not known                                      | wait                          |
 | the voters are not those that are expected                   | never: nobody waits for that  |
-| v does not fetch, or is far behind                           | go: its stop takes no vote    |
+| v does not fetch                                             | go: its stop takes no vote    |
 | without v a majority of the voters is caught up              | go                            |
 | one voter, which is v                                        | go, and it is said            |
 | otherwise                                                    | wait                          |
+
+The last also holds for a v that is behind: while it fetches it may be the one that catches up, and after its
+restart it would begin anew.
 
 The leader goes on listing a dead voter, with lag 0 and its last fetch: so a voter counts only while
 its fetches are recent. It fetches at least every half second (`controller.quorum.fetch`), and two
@@ -79,14 +82,19 @@ class Quorum:
             return None
         return max(0, self.head.end - replica.end)
 
+    def fetches(self, replica: Replica) -> bool:
+        """Whether a voter leads, or has fetched a moment ago, however far behind it is."""
+        if replica.id == self.leader:
+            return True
+        return 0 <= replica.fetched and 0 <= self.now <= replica.fetched + FETCHED_MS
+
     def keeps_up(self, replica: Replica) -> bool:
         """Whether a voter counts: it leads, or has fetched and was caught up a moment ago."""
         if replica.id == self.leader:
             return True
-        if self.now < 0 or replica.fetched < 0 or replica.caught_up < 0:
-            return False
         return (
-            self.now - replica.fetched <= FETCHED_MS
+            self.fetches(replica)
+            and replica.caught_up >= 0
             and self.now - replica.caught_up <= CAUGHT_UP_MS
         )
 
@@ -171,7 +179,7 @@ def held_back(quorum: Quorum, node: int) -> List[str]:
     if quorum.head is None:
         return ["the quorum of controllers has no leader"]
     own = next((each for each in quorum.voters if each.id == node), None)
-    if own is None or not quorum.keeps_up(own) or len(quorum.voters) == 1:
+    if own is None or not quorum.fetches(own) or len(quorum.voters) == 1:
         return []
     others = [each for each in quorum.voters if each.id != node]
     behind = [each for each in others if not quorum.keeps_up(each)]
@@ -179,8 +187,9 @@ def held_back(quorum: Quorum, node: int) -> List[str]:
     if len(others) - len(behind) >= needed:
         return []
     told = ", ".join(f"{each.id} ({_why_behind(quorum, each)})" for each in behind)
+    which = "" if quorum.keeps_up(own) else ", which fetches and may be catching up,"
     return [
-        f"without node {node} {len(others) - len(behind)} of {len(quorum.voters)} voters keep up, and"
+        f"without node {node}{which} {len(others) - len(behind)} of {len(quorum.voters)} voters keep up, and"
         f" {needed} are a majority{': ' if told else ''}{told}"
     ]
 
