@@ -40,10 +40,14 @@ def check_formats(world: World) -> Iterator[Problem]:
 
 
 def formatted(member: Member) -> Optional[bool]:
-    """Whether any log directory of a member is formatted; None where nobody has looked."""
+    """Whether a log directory of a member is formatted; None where nobody has looked.
+
+    Of a controller the first one: there it keeps the metadata, and the quorum knows a voter by the id of it.
+    """
     if member.facts is None:
         return None
-    return any(each.get("meta") or each.get("meta_broken") for each in member.log_directories)
+    asked = member.log_directories[:1] if member.is_controller else member.log_directories
+    return any(each.get("meta") or each.get("meta_broken") for each in asked)
 
 
 def keeps_its_vote(member: Member) -> Optional[bool]:

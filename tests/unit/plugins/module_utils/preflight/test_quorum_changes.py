@@ -137,6 +137,27 @@ def test_an_empty_disk_of_a_voter_is_not_a_new_controller(tmp_path):
     assert verdict.result["voters"][CLUSTER]["now"] == []
 
 
+@pytest.mark.parametrize("static", [False, True])
+def test_a_controller_without_its_first_directory_has_lost_its_vote_whatever_the_others_have(
+    static, tmp_path
+):
+    """It keeps the metadata in the first one alone: formatted anew it would have another id, and no vote."""
+    disks = {"kafka_log_dirs": ["/data/1/kafka", "/data/2/kafka"]}
+    groups = {"controllers": {"hosts": {"c-3": disks}}, "kafka": {"hosts": {"kafka-1": disks}}}
+    document = apart({"all": {"children": groups}})
+    facts = begun_static() if static else begun_apart()
+    for name in ("c-3", "kafka-1"):
+        facts[name]["kafka/log_dirs/1/meta"] = facts[name]["kafka/log_dirs/0/meta"]
+        facts[name]["kafka/log_dirs/1/exists"] = True
+    asked = {"facts": facts, "snapshot": running(4, 5, 6)}
+    assert not told(verdict_of(document, tmp_path, **asked))
+    # a broker is known by any of its directories
+    facts["kafka-1"].update(EMPTY)
+    facts["c-3"].update(EMPTY)
+    found = told(verdict_of(document, tmp_path, **asked))
+    assert found["quorum.unformatted"] == ["c-3"]
+
+
 def test_two_controllers_leave(tmp_path):
     asked = {"facts": begun_five(), "snapshot": running(4, 5, 6, 7, 8)}
     assert not told(verdict_of(five(), tmp_path, **asked))
