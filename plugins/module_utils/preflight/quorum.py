@@ -203,6 +203,8 @@ def _quorum_in_force(cluster: Cluster) -> Iterator[Problem]:
         role = ",".join(roles_of(member))
         # Others may come and go, and not move behind anybody's back.
         changes = cluster.voters_change or cluster.becomes_dynamic
+        if changes and roles == role and _has_left(cluster, member, ids[member.name]):
+            continue
         if (not set(known) <= places if changes else known != wanted) or roles != role:
             yield found(
                 "quorum.changed",
@@ -212,6 +214,13 @@ def _quorum_in_force(cluster: Cluster) -> Iterator[Problem]:
                 f"the node is {roles} and knows the controllers {', '.join(known)}; the inventory makes"
                 f" it {role} with {', '.join(wanted) or 'none'}",
             )
+
+
+def _has_left(cluster: Cluster, member: Member, number: int) -> bool:
+    """Whether a controller is known to vote no more and not to run: what it knew of the others is staged anew."""
+    now = cluster.snapshot.voters if cluster.snapshot else None
+    gone = now is not None and number not in now and not member.alive("kafka")
+    return gone and not member.is_broker
 
 
 def _protocol_in_force(cluster: Cluster) -> Iterator[Problem]:

@@ -13,6 +13,7 @@ from tests.unit.plugins.module_utils.preflight.good_inventory import (
 )
 from tests.unit.plugins.module_utils.preflight.test_metadata import (
     APART,
+    APART_KNOWN,
     NODES,
     apart,
     begun,
@@ -113,6 +114,32 @@ def test_a_controller_that_joins_is_in_the_run(tmp_path):
     asked["facts"] = {**begun_apart(), "c-5": begun_five()["c-5"]}
     found = told(verdict_of(five(), tmp_path, raw=limited, **asked))
     assert "quorum.left_out" not in found
+
+
+@pytest.mark.parametrize(
+    ("alive", "voters", "changed"),
+    [
+        (False, (4, 5, 6, 7), []),
+        # it runs, or votes, or nobody knows: then it has moved behind somebody's back
+        (True, (4, 5, 6, 7), ["c-5"]),
+        (False, (4, 5, 6, 7, 8), ["c-5"]),
+        (False, (), ["c-5"]),
+    ],
+)
+def test_a_controller_that_has_left_may_join_again_after_others_have_gone(
+    alive, voters, changed, tmp_path
+):
+    """It knows controllers that the inventory does not have any more."""
+    facts = begun_five()
+    known = facts["c-5"]["kafka/current"]
+    facts["c-5"]["kafka/current"] = {
+        **known,
+        "controller.quorum.bootstrap.servers": f"{APART_KNOWN},c-9.example.com:9093",
+    }
+    facts["c-5"]["kafka/started/alive"] = alive
+    asked = {"facts": facts, "snapshot": running(*voters), **changing()}
+    found = told(verdict_of(five(), tmp_path, **asked))
+    assert found.get("quorum.changed", []) == changed
 
 
 def test_a_run_that_was_killed_half_way_is_gone_on_with(tmp_path):
