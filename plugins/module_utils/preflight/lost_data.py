@@ -168,7 +168,9 @@ def _used_directories(
     holds_data = _holds_data(member)
     answered = facts.get("answered")
     if answered:
-        reason = f"broker {answered.get('broker.id', '')} ran here"
+        # in KRaft mode it has the other name
+        number = answered.get("broker.id", answered.get("node.id", settled))
+        reason = f"broker {number} ran here"
         return (_paths(answered) if holds_data else _normal(without)), reason
     if holds_data:
         reason = "the broker's other log directories have one"

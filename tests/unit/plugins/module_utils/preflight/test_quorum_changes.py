@@ -185,6 +185,14 @@ def test_a_controller_without_its_first_directory_has_lost_its_vote_whatever_the
     assert found["quorum.unformatted"] == ["c-3"]
 
 
+def test_a_broker_that_has_lost_its_disk_is_named_by_its_id(tmp_path):
+    facts = begun_apart(kafka_1=EMPTY)
+    facts["kafka-1"]["kafka/answered"] = facts["kafka-1"]["kafka/current"]
+    verdict = verdict_of(apart(), tmp_path, facts=facts, snapshot=running(4, 5, 6))
+    (lost,) = [each for each in verdict.findings if each.check == "directories.emptied"]
+    assert "broker 1 ran here" in lost.reason
+
+
 def test_two_controllers_leave(tmp_path):
     asked = {"facts": begun_five(), "snapshot": running(4, 5, 6, 7, 8)}
     assert not told(verdict_of(five(), tmp_path, **asked))
