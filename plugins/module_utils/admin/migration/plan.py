@@ -237,8 +237,8 @@ def _forward(situation: Situation) -> MigrationPlan:
                 behind,
                 f"the controllers ({', '.join(_names(final))}) do not read ZooKeeper any more, where this broker"
                 " has its metadata",
-                "restart nothing; if this broker has left ZooKeeper before, bring back its configuration of then (a generation"
-                " in its conf/generations with process.roles), and start it",
+                "restart nothing; if this broker has left ZooKeeper before, bring back its configuration of then (a"
+                " generation in its conf/generations with process.roles), and start it",
             )
         )
     elif in_kraft and outside:
