@@ -621,7 +621,13 @@ MEASURED = {
             {
                 "stages": [
                     {"away": 1, "topic_ms": 300, "leader_ms": 200, "back_ms": 30000, "trouble": ""},
-                    {"away": 2, "topic_ms": 15500, "leader_ms": 16000, "back_ms": 15000, "trouble": ""},
+                    {
+                        "away": 2,
+                        "topic_ms": 15500,
+                        "leader_ms": 16000,
+                        "back_ms": 15000,
+                        "trouble": "",
+                    },
                 ]
             },
         )
