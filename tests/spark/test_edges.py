@@ -32,6 +32,7 @@ from flow.write.outcomes import all_refused
 from tests.spark.disturbing import make_whole
 from tests.support import verdict_schema
 from tests.support.outside import wait_until
+from tests.support.processes import hang_ups_count
 
 # -- without Kafka
 
@@ -644,7 +645,12 @@ def started(cluster, tmp_path, *options):
     where = [f"--bootstrap-servers={cluster.bootstrap_servers}", f"--output={tmp_path}/out"]
     command = [sys.executable, job.__file__, *options, *where, f"--ledger={tmp_path}/ledger"]
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=hang_ups_count,
     )
 
 

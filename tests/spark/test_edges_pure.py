@@ -22,6 +22,8 @@ from flow.record import files, place
 from flow.record.partition import Partition
 from flow.steps import modes, planning, starting
 
+from tests.support.processes import hang_ups_count
+
 TOPIC = "kafkaops-flow-019a00000000"
 
 
@@ -317,7 +319,12 @@ def step(tmp_path, step, *options, before=""):
         options=list(options),
     )
     done = subprocess.run(
-        [sys.executable, "-c", text], capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", text],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        preexec_fn=hang_ups_count,
     )
     return done.returncode, done.stderr
 

@@ -58,6 +58,11 @@ def descendants(pid: int) -> set:
     return found
 
 
+def hang_ups_count():
+    """As preexec_fn of a process that the end of a terminal is to reach: who runs the tests may have said nohup."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def kill_run(process, how):
     """SIGKILL the process group of a run, or (`tree`) also Ansible's workers, which leave the group."""
     doomed = descendants(process.pid) if how == "tree" else []

@@ -19,7 +19,7 @@ from kafka import KafkaAdminClient, TopicPartition
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 from tests.support.by_hand import THROTTLED as KEYS
 from tests.support.by_hand import throttles
-from tests.support.processes import command_line, descendants, kill_run
+from tests.support.processes import command_line, descendants, hang_ups_count, kill_run
 from tests.support.run_module import Background, run_module
 
 
@@ -295,6 +295,7 @@ def playing(slow, modules, tmp_path):
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            preexec_fn=hang_ups_count,
         )
     yield process
     if process.poll() is None:
