@@ -131,14 +131,7 @@ class Tags:
     @staticmethod
     def decode(data, at):
         """Return (None, where the next field begins)."""
-        count, at = read_varint(data, at)
-        while count:
-            dummy, at = read_varint(data, at)  # which one it is
-            size, at = read_varint(data, at)
-            at, count = at + size, count - 1
-        if at > len(data):
-            raise WireError("an answer ends early")
-        return None, at
+        return None, TaggedFields({}).decode(data, at)[1]
 
 
 class TaggedFields:

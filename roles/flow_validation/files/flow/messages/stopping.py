@@ -20,9 +20,8 @@ requested = threading.Event()
 _by: list = []  # the signal's name
 _handler: list = []
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
-_taken: list = (
-    []
-)  # those of _SIGNALS that somebody has not told this process to ignore, as nohup does SIGHUP
+# Those of _SIGNALS that nobody has told this process to ignore, as nohup does with SIGHUP.
+_taken: list = []
 _closed = threading.Event()  # all has been said
 
 

@@ -57,6 +57,14 @@ def batch(offset, *values, attributes=0):
     return struct.pack(">qiibI", offset, len(tail) + 9, 1, 2, 0) + tail
 
 
+def written(directory, files):
+    """A log of a controller below its metadata directory: name of a file to its bytes."""
+    folder = directory / TOPIC
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+
+
 @pytest.mark.parametrize("number", [0, 1, 63, 64, 127, 128, 300, -1, -300])
 def test_numbers_are_read_as_they_are_written(number):
     data = varint(number) + b"rest"
@@ -128,10 +136,7 @@ def test_batches_are_read_up_to_one_that_is_being_written():
     ],
 )
 def test_the_log_of_a_controller_is_read_from_its_newest_snapshot_on(tmp_path, files, expected):
-    folder = tmp_path / TOPIC
-    folder.mkdir()
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
+    written(tmp_path, files)
     assert state_on_disk(str(tmp_path)) == expected
 
 
@@ -178,10 +183,7 @@ def test_the_log_of_a_controller_is_read_from_its_newest_snapshot_on(tmp_path, f
     ],
 )
 def test_the_last_record_that_says_anything_is_found(tmp_path, files, expected):
-    folder = tmp_path / TOPIC
-    folder.mkdir()
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
+    written(tmp_path, files)
     assert last_on_disk(str(tmp_path)) == expected
 
 
