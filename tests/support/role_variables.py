@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,47 @@ def generation_of(role: str, given: dict[str, Any] | None = None) -> dict[str, A
 
 def evaluated(role: str, name: str, given: dict[str, Any] | None = None) -> Any:
     """Return the value of the variable `name` of a role, with `given` from an inventory."""
+    templar = _templar(role, given)
+    return templar.template(templar.available_variables[name])
+
+
+def refusal(
+    role: str, file: str, task: str, given: dict[str, Any], *, book: Path | None = None
+) -> str:
+    """Return what a task of a role refuses with, and "" where it lets pass.
+
+    file: below the role's `tasks`; task: its name; given: what an inventory, earlier tasks and the play have set.
+    book: a playbook with the task, in place of the role's file. Blocks and rescues are looked through.
+    """
+    templar = _templar(role, given)
+    path = book or ROLES / role / "tasks" / file
+    loaded = DataLoader().load_from_file(str(path), trusted_as_template=True)
+    found = [each for each in _tasks(loaded) if each.get("name") == task]
+    assert len(found) == 1, f"{len(found)} tasks of {path} are named {task}"
+    templar.available_variables = {**templar.available_variables, **found[0].get("vars", {})}
+
+    def holds(conditions: Any) -> bool:
+        listed = conditions if isinstance(conditions, list) else [conditions]
+        return all(templar.evaluate_conditional(each) for each in listed)
+
+    if not holds(found[0].get("when", [])):
+        return ""
+    if "ansible.builtin.fail" in found[0]:
+        return str(templar.template(found[0]["ansible.builtin.fail"]["msg"]))
+    asserted = found[0]["ansible.builtin.assert"]
+    return "" if holds(asserted["that"]) else str(templar.template(asserted["fail_msg"]))
+
+
+def _tasks(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Every task of plays, blocks and rescues."""
+    for item in items:
+        yield item
+        for inner in ("pre_tasks", "tasks", "post_tasks", "block", "rescue", "always"):
+            yield from _tasks(item.get(inner) or [])
+
+
+def _templar(role: str, given: dict[str, Any] | None) -> Templar:
+    """Ansible's own, with the variables of a role and of jvm_service."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # another test has done it before
         init_plugin_loader()
@@ -71,4 +113,4 @@ def evaluated(role: str, name: str, given: dict[str, Any] | None = None) -> Any:
         if path == files[-1]:
             variables |= given or {}
     loader.set_basedir(str(ROLES / role))
-    return Templar(loader, variables).template(variables[name])
+    return Templar(loader, variables)

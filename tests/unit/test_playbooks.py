@@ -69,6 +69,23 @@ def test_a_task_on_the_controller_never_becomes_another_user():
     ] == []
 
 
+def test_who_acts_for_all_is_the_first_by_the_inventory():
+    """Ansible's operations on sets keep no order, and another one in each run."""
+    sets = re.compile(
+        r"\b(intersect|difference|symmetric_difference)\([^{}|]*\)\s*\|\s*(first|last)\b"
+    )
+    texts = {
+        path: path.read_text(encoding="utf-8")
+        for path in (*ROOT.glob("playbooks/**/*.yml"), *ROOT.glob("roles/*/*/*.yml"))
+    }
+    assert [
+        f"{path}: {found[0]}" for path, text in texts.items() for found in sets.finditer(text)
+    ] == []
+    assert any(
+        re.search(r"select\('in', ansible_play_hosts\) \| first", text) for text in texts.values()
+    )
+
+
 def test_what_is_done_once_for_each_cluster_is_not_done_once_for_all():
     """run_once takes the first host of the play: of two clusters, the second would be left out in silence."""
     once = {where.partition(":")[0] for where, task, _variables in ALL if "run_once" in task}
