@@ -119,39 +119,10 @@ options:
         on, under its throttle.
     type: float
     default: 86400.0
-  lock:
-    description:
-      - The lock of the cluster that this run holds on the host where the module runs, as
-        P(kafkaops.cluster.run_lock#module) has told it; empty for none.
-      - Once another run holds it, nothing more is begun, and the module fails.
-    type: dict
-    default: {}
-    suboptions:
-      directory:
-        description: Directory of the locks.
-        type: path
-      cluster:
-        description: Name of the cluster.
-        type: str
-      owner:
-        description: The run.
-        type: str
-  run:
-    description:
-      - The process that the module belongs to, on the same machine. Once it has ended, nothing more is begun.
-      - Set by the action of the same name, except for a task with C(async).
-    type: dict
-    default: {}
-    suboptions:
-      pid:
-        description: Its number.
-        type: int
-      start_ticks:
-        description: When it began, in clock ticks since the machine was started.
-        type: int
 extends_documentation_fragment:
   - kafkaops.cluster.kafka
   - kafkaops.cluster.progress
+  - kafkaops.cluster.fence
   - kafkaops.cluster.attributes
   - kafkaops.cluster.attributes.actiongroup_kafka
 attributes:
@@ -282,6 +253,7 @@ failed_items:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import FENCE_OPTIONS
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_disks import (
@@ -323,7 +295,7 @@ def reassignment(connection: Connection, module: AnsibleModule) -> Moving:
 def main() -> None:
     """Entry point."""
     run_resource(
-        OPTIONS,
+        {**OPTIONS, **FENCE_OPTIONS},
         reassignment,
         failed="not done",
         mutually_exclusive=[("disks", option) for option in BETWEEN_BROKERS],

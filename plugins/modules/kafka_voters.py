@@ -16,6 +16,7 @@ description:
   - A voter is removed only while a majority of those that are left keeps up. It is to be stopped afterwards, not before. Of several the
     leader goes last.
   - Adds first, then removes. What has to be done follows from what the leader tells, so that a task goes on with what a killed one has left.
+  - Begins nothing more once the playbook that it belongs to has ended, or has lost the lock of the cluster.
   - Starts, stops and formats nothing. The playbook C(scale_controllers) does all of it.
 options:
   voters:
@@ -66,6 +67,8 @@ options:
     default: 120.0
 extends_documentation_fragment:
   - kafkaops.cluster.kafka
+  - kafkaops.cluster.progress
+  - kafkaops.cluster.fence
   - kafkaops.cluster.attributes
   - kafkaops.cluster.attributes.actiongroup_kafka
 attributes:
@@ -186,6 +189,10 @@ failed_items:
   sample: []
 """
 
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import FENCE_OPTIONS
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.voters.client import (
     VotersClient,
@@ -194,16 +201,29 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.voters.reso
     VOTER_OPTIONS,
     Voters,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import told_into
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import why_over
+
+
+def voters(connection: Connection, module: AnsibleModule) -> Voters:
+    """The voters that the task names."""
+    params = module.params
+
+    def over() -> str:
+        return why_over(params["run"], params["lock"])
+
+    return Voters(
+        VotersClient(connection),
+        params,
+        module.check_mode,
+        told_into(params["progress"], module.log),
+        over=over,
+    )
 
 
 def main() -> None:
     """Entry point."""
-    run_resource(
-        VOTER_OPTIONS,
-        lambda connection, module: Voters(
-            VotersClient(connection), module.params, module.check_mode
-        ),
-    )
+    run_resource({**VOTER_OPTIONS, **FENCE_OPTIONS}, voters)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,20 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTHBEARER)
 
+# Of modules that can outlive the playbook that they belong to; documented in the doc fragment `fence`.
+FENCE_OPTIONS = dict(
+    lock=dict(
+        type="dict",
+        default={},
+        options=dict(directory=dict(type="path"), cluster=dict(type="str"), owner=dict(type="str")),
+    ),
+    run=dict(
+        type="dict",
+        default={},
+        options=dict(pid=dict(type="int"), start_ticks=dict(type="int")),
+    ),
+)
+
 
 def kafka_argument_spec(**options: Any) -> Dict[str, Any]:
     """The argument spec of a Kafka module: connection options and the module's own."""

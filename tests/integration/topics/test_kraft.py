@@ -258,6 +258,11 @@ def test_voters_come_go_and_are_replaced(tmp_path, monkeypatch, version):
 
         for each in (two, three):
             each.instance.start()
+        # of a run that has lost its lock meanwhile
+        lost = {"directory": str(tmp_path / "locks"), "cluster": "c", "owner": "this run"}
+        over = voters(two, three, lock=lost)
+        assert "[quorum.run_over] the run this run no longer holds the lock" in over.msg, over.msg
+        assert over.failed and not over.changed and sent == []
         done = voters(two, three)
         assert done.changed and not done.failed, done.values
         assert sent == ["AddRaftVoterRequest"] * 2

@@ -54,8 +54,8 @@ def test_the_disks_of_a_broker_that_is_down_are_left_alone(
     ],
     ids=["on a controller without a lock", "local", "on a member", "elsewhere"],
 )
-def test_a_mover_is_told_of_the_lock_that_is_on_its_host(given, owner):
+def test_what_moves_or_changes_voters_is_told_of_the_lock_that_is_on_its_host(given, owner):
     fences = {host: {"directory": "/l", "owner": f"of {host}"} for host in ("one", "two")}
-    lock = evaluated("kafka", "__kafka_moves_lock", {"kafkaops_lock": {"fences": fences}, **given})
+    lock = evaluated("kafka", "__kafka_admin_lock", {"kafkaops_lock": {"fences": fences}, **given})
     assert lock.get("owner") == owner
-    assert evaluated("kafka", "__kafka_moves_lock", given) == {}, "no lock was taken"
+    assert evaluated("kafka", "__kafka_admin_lock", given) == {}, "no lock was taken"

@@ -78,16 +78,6 @@ OPTIONS = dict(
     batch=dict(type="int", default=20),
     operation_timeout=dict(type="float", default=86400.0),
     progress=dict(type="path"),
-    lock=dict(
-        type="dict",
-        default={},
-        options=dict(directory=dict(type="path"), cluster=dict(type="str"), owner=dict(type="str")),
-    ),
-    run=dict(
-        type="dict",
-        default={},
-        options=dict(pid=dict(type="int"), start_ticks=dict(type="int")),
-    ),
 )
 
 

@@ -37,9 +37,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kaf
     CONTROLLER_LISTENER,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 POLL_SECONDS = 0.25
+# Between two lines about what is waited for.
+TELL_SECONDS = 5.0
+RUN_OVER = "quorum.run_over"
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,10 @@ class VotersSnapshot:
 
 
 class Voters(Resource):
-    """The voters of one task."""
+    """The voters of one task. `tell` gets a line now and then; `over` says why this run must not go on, "" if it may.
+
+    A module can outlive its playbook. So `over` is asked before each change, and while one is waited for.
+    """
 
     client: VotersClient
 
@@ -60,10 +67,13 @@ class Voters(Resource):
         client: VotersClient,
         params: Mapping[str, Any],
         check_mode: bool = False,
+        tell: Callable[[str], None] = lambda line: None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
+        over: Callable[[], str] = lambda: "",
     ):
         self.client = client
+        self._tell, self._over = tell, over
         self._leaving, self._replaced = params["leaving"], params["replaced"]
         self._listener = params["listener"]
         self._wanted, self._refusals = parse_voters(params["voters"], self._leaving, self._replaced)
@@ -113,7 +123,12 @@ class Voters(Resource):
 
     def _make(self, change: Change, deadline: float) -> Optional[Failure]:
         """Wait until it may be made, make it, and see that it was."""
-        why = self._until(lambda quorum: self._in_the_way(change, quorum), deadline)
+        progress = Progress(
+            lambda line: self._tell(f"{change.subject}: {line}"), self._clock, TELL_SECONDS
+        )
+        why = self._until(
+            lambda quorum: self._in_the_way(change, quorum), deadline, progress, self._stopped
+        )
         if why:
             return Failure(change.subject, why, change.kind)
         node = node_of(change)
@@ -126,7 +141,7 @@ class Voters(Resource):
             error = self.client.remove_voter(self._cluster_id, node, directory, deadline)
         # An answer may be lost of what was done, and what is done again is said to be there.
         why = self._until(
-            lambda quorum: _undone(change, quorum), self._clock() if error else deadline
+            lambda quorum: _undone(change, quorum), self._clock() if error else deadline, progress
         )
         if why:
             words, code = error or (why, "")
@@ -142,22 +157,41 @@ class Voters(Resource):
             return behind(quorum, wanted)
         return withheld(quorum, node)
 
-    def _until(self, unmet: Callable[[Quorum], str], deadline: float) -> str:
-        """Look until nothing is unmet; at the deadline what still is, in words."""
-        words = ""
+    def _stopped(self) -> str:
+        """Why this run must change nothing more, with the id and the remedy of that; "" where it may."""
+        why = self._over()
+        return f"[{RUN_OVER}] {why}; run the task again to go on" if why else ""
+
+    def _until(
+        self,
+        unmet: Callable[[Quorum], str],
+        deadline: float,
+        progress: Progress,
+        stopped: Callable[[], str] = lambda: "",
+    ) -> str:
+        """Look until nothing is unmet; at the deadline what still is, in words. Or why it is `stopped`."""
+        words = over = ""
 
         def met() -> bool:
-            nonlocal words
+            nonlocal words, over
+            over = stopped()
+            if over:
+                return True
             try:
                 _cluster_id, quorum = self.client.fetch_voters()
             except AdminError as error:
                 words = error.problem.reason
+            else:
+                words = unmet(quorum) if quorum.head else "the quorum of controllers has no leader"
+            if words:
+                progress.tell(words)
                 return False
-            words = unmet(quorum) if quorum.head else "the quorum of controllers has no leader"
-            return not words
+            # The leader's answer can take long.
+            over = stopped()
+            return True
 
         wait_until(met, deadline - self._clock(), self._clock, self._sleep, POLL_SECONDS)
-        return words
+        return over or words
 
     def unsettled(self, changes: Sequence[Change]) -> Dict[str, str]:
         """Nothing: each change was seen before the next one."""
@@ -206,4 +240,5 @@ VOTER_OPTIONS = dict(
     replaced=dict(type="list", elements="int", default=[]),
     listener=dict(type="str", default=CONTROLLER_LISTENER),
     operation_timeout=dict(type="float", default=120.0),
+    progress=dict(type="path"),
 )

@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which run a module that moves replicas belongs to: told where it can see that process, and only there."""
+"""Which run a module that moves replicas or changes voters belongs to: told where it sees that process, only there."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[4]
 # Stands for the module: says what it was told.
@@ -20,19 +22,20 @@ module.exit_json(told=module.params["run"])
 """
 
 
-def test_it_is_told_the_process_of_the_playbook_unless_it_is_to_outlive_it(tmp_path):
+@pytest.mark.parametrize("module", ["kafka_reassignment", "kafka_voters"])
+def test_it_is_told_the_process_of_the_playbook_unless_it_is_to_outlive_it(tmp_path, module):
     collection = tmp_path / "ansible_collections" / "kafkaops" / "cluster"
     collection.mkdir(parents=True)
     for name in ("meta", "galaxy.yml"):
         (collection / name).symlink_to(CHECKOUT / name)
     (collection / "plugins" / "modules").mkdir(parents=True)
-    (collection / "plugins" / "modules" / "kafka_reassignment.py").write_text(MODULE)
+    (collection / "plugins" / "modules" / f"{module}.py").write_text(MODULE)
     for name in ("action", "module_utils"):
         (collection / "plugins" / name).symlink_to(CHECKOUT / "plugins" / name)
     tasks = [
-        {"kafkaops.cluster.kafka_reassignment": {"drain": 1}, "register": "here"},
+        {f"kafkaops.cluster.{module}": {"drain": 1}, "register": "here"},
         {
-            "kafkaops.cluster.kafka_reassignment": {"drain": 1},
+            f"kafkaops.cluster.{module}": {"drain": 1},
             "register": "apart",
             "async": 60,
             "poll": 1,

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.kafkaops.cluster.plugins.doc_fragments.fence import (
+    ModuleDocFragment as Fence,
+)
 from ansible_collections.kafkaops.cluster.plugins.doc_fragments.kafka import ModuleDocFragment
 from ansible_collections.kafkaops.cluster.plugins.doc_fragments.progress import (
     ModuleDocFragment as Progress,
@@ -19,6 +22,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.advice impo
     info as advice_info,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
+    FENCE_OPTIONS,
     connection_from,
     kafka_argument_spec,
 )
@@ -65,6 +69,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics impo
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics import (
     resource as topics,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.voters import (
+    resource as voters,
+)
 from tests.support.run_module import run_module
 
 FRAGMENT = yaml.safe_load(ModuleDocFragment.DOCUMENTATION)["options"]
@@ -100,6 +107,10 @@ def test_the_fragment_documents_the_connection():
     compare(kafka_argument_spec(), FRAGMENT)
 
 
+def test_the_fragment_documents_the_run_and_its_lock():
+    compare(FENCE_OPTIONS, yaml.safe_load(Fence.DOCUMENTATION)["options"])
+
+
 @pytest.mark.parametrize(
     "name, options",
     [
@@ -119,6 +130,7 @@ def test_the_fragment_documents_the_connection():
         ("kafka_consumer_groups_info", groups_info.OPTIONS),
         ("kafka_leader_election", leaders.ELECTION_OPTIONS),
         ("kafka_partition_advice", advice_info.ADVICE_OPTIONS),
+        ("kafka_voters", voters.VOTER_OPTIONS),
     ],
 )
 def test_modules_document_their_own(name, options):
