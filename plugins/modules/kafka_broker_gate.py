@@ -18,7 +18,8 @@ description:
   - It protects the other replicas and never waits for the broker itself. One that is not registered,
     or that is in sync with no other broker, may be stopped at once. Where the latter would bring a partition back to its
     minimum, it is waited for as long as its replicas of such partitions grow, that is, while it catches up.
-  - In KRaft mode it also waits until a majority of the controllers keeps up without this one.
+  - In KRaft mode it also waits until a majority of the controllers keeps up without this one. With ZooKeeper it waits while
+    that has no quorum.
   - Changes nothing.
 options:
   broker:
@@ -43,6 +44,25 @@ options:
     type: list
     elements: int
     default: []
+  zookeeper_servers:
+    description:
+      - Servers of the ensemble that has the metadata. While none of them serves, and one says that it has no quorum, no
+        broker may stop. Leave it out in KRaft mode, and where the servers cannot be reached from here.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      id:
+        description: Its C(myid).
+        type: int
+      address:
+        description: Host name or IP address.
+        type: str
+        required: true
+      port:
+        description: Port for clients.
+        type: int
+        default: 2181
   accept_unavailable:
     description:
       - Topics that may be unavailable while the broker restarts, because they have too few replicas

@@ -309,6 +309,39 @@ def test_zookeeper_loses_its_leader_while_brokers_roll(cluster):
 
 
 @pytest.mark.soak
+def test_zookeeper_loses_its_quorum_while_brokers_roll(cluster):
+    """No further broker stops, since it could not come back, and the message says what starts ZooKeeper."""
+    wait_until(
+        lambda: cluster_is_whole(cluster) and ensemble_is_whole(cluster), 120, "whole before"
+    )
+    before = cluster.processes()
+    lost = sorted(cluster.zookeepers)[1:]
+    cluster.set_brokers({"queued.max.requests": next(values)})
+    patience = ("-e", "kafka_wait_timeout_seconds=30", "-e", "kafka_gate_quiet_seconds=10")
+    with Traffic(cluster, TOPIC) as traffic:
+        wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
+        with cluster.playing("rolling_restart.yml", *patience) as (process, log):
+            (rolled,) = one_rolled(cluster, before, process)
+            wait_until(lambda: cluster_is_whole(cluster), 120, "it is back")
+            cluster.supervisorctl("stop", *lost)
+            process.wait(PLAY_TIMEOUT)
+            text = " ".join(log.read_text().split())  # long lines are wrapped
+        assert process.returncode == 2, text
+        assert changed(before, cluster.processes()) == {rolled, *lost}, text
+        told = (
+            r"\[gate\.waiting\] broker \d: waited 30 s, and it may not be stopped yet: ZooKeeper has no quorum:"
+            r" 1 of 3 answer, 0 serve, 2 are needed: server 1 at \S+: it runs, but has no quorum; server 2 at .*?;"
+            r" server 3 at .*? It was not stopped\. Remedy: playbooks/start\.yml starts the servers that are down"
+        )
+        assert re.search(told, text), text
+        cluster.play("start.yml")
+        wait_until(lambda: ensemble_is_whole(cluster), 60, "three servers")
+        cluster.play("rolling_restart.yml")
+    assert changed(before, cluster.processes()) == {*cluster.brokers, *lost}
+    assert not traffic.failed and traffic.lost() == []
+
+
+@pytest.mark.soak
 def test_zookeeper_loses_a_member_while_it_rolls(cluster):
     """The next server may not stop, since one alone is no quorum; the same command goes on afterwards."""
     wait_until(

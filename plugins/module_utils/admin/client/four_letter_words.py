@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 import socket
-from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 
@@ -28,7 +29,13 @@ _NUMBERS = ("outstanding", "connections", "nodes")
 _SERVER_ID = re.compile(r"^serverId=(\d+)", re.MULTILINE)
 _LISTED = re.compile(r"^server\.(\d+)=", re.MULTILINE)
 _VOTERS = ("leader", "follower")
+_SERVES = (*_VOTERS, "observer", "standalone")
 _NO_QUORUM = "it runs, but has no quorum"
+# Of the whole ensemble.
+NO_QUORUM = "ZooKeeper has no quorum"
+
+States = List[Dict[str, Any]]
+Ask = Callable[[Sequence[Mapping[str, Any]]], States]
 
 
 def ask(host: str, port: int, word: str, timeout: float = 2.0) -> str:
@@ -131,6 +138,12 @@ def server_state(server: Mapping[str, Any], timeout: float = 2.0) -> Dict[str, A
     return state
 
 
+def states_of(servers: Sequence[Mapping[str, Any]]) -> States:
+    """Return the state of each server; all are asked at once, as one that is gone may be slow to say so."""
+    with ThreadPoolExecutor(max_workers=len(servers)) as pool:
+        return list(pool.map(server_state, servers))
+
+
 def unmet(
     states: Sequence[Mapping[str, Any]],
     required: Optional[Collection[int]] = None,
@@ -202,6 +215,24 @@ def unmet(
     if synced is not None and synced < counted - 1:
         return [f"the leader has {synced} synced followers of {counted - 1}"]
     return []
+
+
+def without_quorum(states: Sequence[Mapping[str, Any]]) -> Tuple[str, bool]:
+    """Return (words about an ensemble of which nobody serves, whether that is certain); ("", False) if one serves.
+
+    It is certain where a server itself says that it has no quorum. One that does not answer may be out of reach of
+    who asks, and not of the brokers.
+    """
+    if not states or any(state["serving"] and state["role"] in _SERVES for state in states):
+        return "", False
+    answer = sum(bool(state["runs"]) for state in states)
+    certain = any(state["error"] == _NO_QUORUM for state in states)
+    told = "; ".join(f"{_name(state)}: {state['error'] or 'read-only'}" for state in states)
+    what = NO_QUORUM if certain else "no ZooKeeper server serves here"
+    return (
+        f"{what}: {answer} of {len(states)} answer, 0 serve, {_quorum(states)} are needed: {told}",
+        certain,
+    )
 
 
 def says_it_does_not_serve(states: Sequence[Mapping[str, Any]], server: int) -> bool:

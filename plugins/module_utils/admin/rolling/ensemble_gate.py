@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.four_letter_words import (
+    Ask,
+    States,
     says_it_does_not_serve,
-    server_state,
+    states_of,
     unmet,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.last_look import (
@@ -39,14 +40,14 @@ POLL_SECONDS = 0.2
 NOT_SERVING_SECONDS = 20
 # Between two lines about what is waited for.
 TELL_SECONDS = 5.0
-_SERVER = {
+SERVER = {
     "id": {"type": "int"},
     "address": {"type": "str", "required": True},
     "port": {"type": "int", "default": 2181},
 }
 # The question as options: of zookeeper_info, and of who asks once more right before the stop.
 ENSEMBLE_OPTIONS: Dict[str, Any] = {
-    "servers": {"type": "list", "elements": "dict", "required": True, "options": _SERVER},
+    "servers": {"type": "list", "elements": "dict", "required": True, "options": SERVER},
     "required": {"type": "list", "elements": "int"},
     "stopping": {"type": "int"},
     "unmended": {"type": "list", "elements": "int"},
@@ -56,9 +57,6 @@ ENSEMBLE_OPTIONS: Dict[str, Any] = {
 }
 # What the gate has told before: `idle` of what zookeeper_info returns.
 LAST_LOOK_OPTIONS: Dict[str, Any] = {**ENSEMBLE_OPTIONS, "idle": {"type": "bool", "default": False}}
-
-States = List[Dict[str, Any]]
-Ask = Callable[[Sequence[Mapping[str, Any]]], States]
 
 
 @dataclass(frozen=True)
@@ -110,12 +108,6 @@ def wrong_parameters(params: Mapping[str, Any]) -> Optional[Problem]:
                 reason, remedy = "no entry of servers has this id", "name a server by its id"
                 return Problem("options.servers", reason, remedy, setting=option, value=str(number))
     return None
-
-
-def states_of(servers: Sequence[Mapping[str, Any]]) -> States:
-    """Return the state of each server; all are asked at once, as one that is gone may be slow to say so."""
-    with ThreadPoolExecutor(max_workers=len(servers)) as pool:
-        return list(pool.map(server_state, servers))
 
 
 class EnsembleGate:

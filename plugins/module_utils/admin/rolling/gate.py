@@ -43,6 +43,9 @@ from typing import (
     Tuple,
 )
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.four_letter_words import (
+    NO_QUORUM,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import (
     isolated as isolated_brokers,
 )
@@ -447,8 +450,12 @@ def refusal(verdicts: Iterable[Verdict], accepted: Accepted = NOTHING) -> Option
 
 def waited_in_vain(verdict: Verdict, seconds: float, reasons: Sequence[str]) -> Problem:
     """`gate.waiting`: the deadline is over. `reasons`: what blocked at the last look."""
+    without = any(NO_QUORUM in reason for reason in reasons)
     remedy = (
-        "see playbooks/status.yml: bring back what is missing (playbooks/start.yml starts what is"
+        "playbooks/start.yml starts the servers that are down; why others do not find each other is in"
+        " their logs; then run it again, it goes on from here"
+        if without
+        else "see playbooks/status.yml: bring back what is missing (playbooks/start.yml starts what is"
         " down), let replicas catch up and reassignments end; then run it again, it goes on from here"
     )
     if any(MOVED in reason for reason in reasons):

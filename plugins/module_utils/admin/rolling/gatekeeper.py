@@ -13,10 +13,26 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import health
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import quorum as controllers
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.four_letter_words import (
+    Ask,
+    states_of,
+    without_quorum,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.until_quiet import (
     POLL_SECONDS,
     FailedDirectories,
@@ -56,6 +72,7 @@ class Question:
     """Which brokers shall stop, each for itself; `expected`: ids of all brokers of the cluster.
 
     `voters`: ids of all voters of the quorum, none where the cluster has its metadata in ZooKeeper.
+    `zookeeper`: its servers then, each {id, address, port}; none where they are not to be asked.
     """
 
     brokers: Tuple[int, ...]
@@ -64,6 +81,7 @@ class Question:
     quiet_seconds: float = 0.0
     wait_seconds: float = 300.0
     voters: Tuple[int, ...] = ()
+    zookeeper: Tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,8 +96,12 @@ class Passed:
 class Gatekeeper:
     """Looks at a cluster with one client after another; remembers the settings of topics."""
 
-    def __init__(self, question: Question):
+    def __init__(self, question: Question, ask: Ask = states_of):
         self.question = question
+        self._ask = ask
+        self._serves: Sequence[
+            Mapping[str, Any]
+        ] = ()  # the server of ZooKeeper that did at the last look
         self.unsure: List[str] = []
         self.alone = ""  # that nothing changes in the cluster meanwhile, as there is one voter
         self.controller = -1  # as the last look saw it
@@ -93,6 +115,36 @@ class Gatekeeper:
 
     def look(self, client: KafkaClient, anew: bool = False) -> Dict[int, Verdict]:
         """One look: broker id to Verdict. `anew`: settings of topics are read again, too."""
+        missing, certain = self._without_quorum()
+        if certain:
+            # Who stops now cannot register again, and a question for settings would hang in a broker.
+            self._seen, self.controller, self.lagging = None, -1, None
+            return {
+                broker: gate.also_for(Verdict(broker, gate.GO), [missing])
+                for broker in self.question.brokers
+            }
+        try:
+            return self._look(client, anew)
+        except AdminError as error:
+            if missing and not error.final:
+                reason = f"{error.problem.reason}; {missing}"
+                error.problem = replace(error.problem, reason=reason)
+            raise
+
+    def _without_quorum(self) -> Tuple[str, bool]:
+        """What `without_quorum` says of ZooKeeper; as long as one server serves, it alone is asked."""
+        servers = self.question.zookeeper
+        if not servers:
+            return "", False
+        if self._serves and not without_quorum(self._ask(self._serves))[0]:
+            return "", False
+        states = self._ask(servers)
+        self._serves = [
+            server for server, state in zip(servers, states) if not without_quorum([state])[0]
+        ][:1]
+        return without_quorum(states)
+
+    def _look(self, client: KafkaClient, anew: bool) -> Dict[int, Verdict]:
         if anew:
             self._configs, self._defaults = {}, None
         snapshot = self._snapshot(client)

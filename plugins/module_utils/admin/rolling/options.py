@@ -13,6 +13,9 @@ from typing import Any, Dict, Mapping
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling import gate
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.ensemble_gate import (
+    SERVER,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.gatekeeper import (
     Question,
 )
@@ -23,6 +26,7 @@ GATE_OPTIONS: Dict[str, Any] = dict(
     expected_brokers=dict(type="list", elements="int", default=[]),
     accept_unavailable=dict(type="list", elements="str", default=[]),
     voters=dict(type="list", elements="int", default=[]),
+    zookeeper_servers=dict(type="list", elements="dict", default=[], options=SERVER),
     quiet_seconds=dict(type="float", default=3.0),
     wait_seconds=dict(type="float", default=300.0),
     progress=dict(type="path"),
@@ -44,6 +48,7 @@ def question_of(params: Mapping[str, Any]) -> Question:
         quiet_seconds=params["quiet_seconds"],
         wait_seconds=params["wait_seconds"],
         voters=tuple(params["voters"]),
+        zookeeper=tuple(params["zookeeper_servers"]),
     )
 
 

@@ -18,6 +18,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.four
     verdict,
     why_another_server,
     why_not_serving,
+    without_quorum,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.status import (
     idle_brokers,
@@ -152,6 +153,45 @@ def server(number, role, synced=None, error=None):
         "synced_followers": synced,
         "error": error or (None if role else "refused"),
     }
+
+
+IDLE = "it runs, but has no quorum"
+LOST = "ZooKeeper has no quorum: "
+SILENT = "no ZooKeeper server serves here: "
+
+
+@pytest.mark.parametrize(
+    "roles, errors, words, certain",
+    [
+        (("leader", "follower", None), {}, "", False),
+        # Who does not answer us may answer the brokers.
+        ((None, None, "follower"), {1: IDLE}, "", False),
+        (("standalone",), {}, "", False),
+        (("observer", None), {}, "", False),
+        (
+            (None, None, None),
+            {1: IDLE},
+            f"{LOST}1 of 3 answer, 0 serve, 2 are needed: server 1 at z:2181: {IDLE}; server 2 at z:2181: refused;"
+            " server 3 at z:2181: refused",
+            True,
+        ),
+        ((None,) * 5, {1: IDLE, 4: IDLE}, f"{LOST}2 of 5 answer, 0 serve, 3 are needed: ", True),
+        # Cut off from the others, with readonlymode.enabled.
+        (("read", None, None), {}, f"{SILENT}1 of 3 answer, 0 serve, 2 are needed: ", False),
+        ((None, None, None), {}, f"{SILENT}0 of 3 answer, 0 serve, 2 are needed: ", False),
+        ((), {}, "", False),
+    ],
+)
+def test_an_ensemble_of_which_nobody_serves_is_named(roles, errors, words, certain):
+    states = [
+        {
+            **server(each, role, error=errors.get(each)),
+            "runs": role is not None or each in errors,
+        }
+        for each, role in enumerate(roles, 1)
+    ]
+    told, sure = without_quorum(states)
+    assert (told.startswith(words) and bool(told) is bool(words), sure) == (True, certain), told
 
 
 LEADER, FOLLOWER, DEAD = server(1, "leader", 1), server(2, "follower"), server(3, None)
