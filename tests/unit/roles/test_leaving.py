@@ -111,3 +111,15 @@ def test_what_is_left_of_a_broker_that_has_left(quorum, said, left):
     given = {"hostvars": {"one": host}, **about(4, quorum)}
     found = evaluated("kafka", "__kafka_still_registered", given)
     assert left in found and bool(found) == bool(left)
+
+
+@pytest.mark.parametrize(
+    "quorum, expected", [(None, {}), ({"roles": ["broker"]}, {"roles": ["broker"]})]
+)
+def test_the_quorum_of_a_node_is_empty_with_zookeeper(quorum, expected):
+    """Not None, of which no condition could take the length: what leaves a quorum is asked of each broker that goes."""
+    given = {
+        "kafkaops_preflight": {"quorums": {"kafka-4": quorum}},
+        "inventory_hostname": "kafka-4",
+    }
+    assert evaluated("kafka", "__kafka_quorum", given) == expected
