@@ -269,15 +269,11 @@ def instance_facts(
 ) -> Dict[str, Any]:
     """What is known of one instance's last start, and of the configuration and release in force.
 
-    In force is the generation of the running process, else the one that `current` leads to. `java_home`:
-    the Java of the next start, None for that of the last one.
+    `java_home`: the Java of the next start, None for that of the last one.
     """
     config_dir = instance["config_dir"]
     started = started_process(instance["started"], proc)
-    generation = os.path.join(config_dir, "current")
-    if started["alive"]:
-        running = os.path.join(config_dir, "generations", str(started["fingerprint"]))
-        generation = running if os.path.isdir(running) else generation
+    generation = _in_force(config_dir, started)
     text = read_text(os.path.join(generation, instance["properties"]))
     meaning = None
     try:
@@ -304,6 +300,20 @@ def instance_facts(
         ),
         "account": account_facts(instance.get("account") or ""),
     }
+
+
+def _in_force(config_dir: str, started: Dict[str, Any]) -> str:
+    """The directory of the generation of the running process, or of what ran last.
+
+    That is where `current` leads to, unless the turn to it was cut off before it was started once: then `fallback` has
+    what start.yml starts, and nobody has written or spoken as `current` says.
+    """
+    current, fallback = (os.path.join(config_dir, link) for link in ("current", "fallback"))
+    if started["alive"]:
+        running = os.path.join(config_dir, "generations", str(started["fingerprint"]))
+        return running if os.path.isdir(running) else current
+    begun = started["fingerprint"] == os.path.basename(os.path.realpath(current))
+    return fallback if os.path.isdir(fallback) and not begun else current
 
 
 def jvm_refusal(home: str, options: List[str]) -> Optional[str]:

@@ -346,6 +346,41 @@ def test_options_of_a_running_process_are_not_tried_again(tmp_path):
     assert other["untried_java"] and other["untried_jvm_options"], "by another Java they are"
 
 
+@pytest.mark.parametrize(
+    "started, links, speaks",
+    [
+        ("a", {"current": "a"}, "3.8"),
+        # killed between its stop and its start: it never spoke 3.9
+        ("a", {"current": "b", "fallback": "a"}, "3.8"),
+        # killed after its start, and ended since: it has spoken it
+        ("b", {"current": "b", "fallback": "a"}, "3.9"),
+        # never started before
+        (None, {"current": "b"}, "3.9"),
+    ],
+)
+def test_what_a_cut_off_turn_has_never_started_is_not_in_force(tmp_path, started, links, speaks):
+    for name, version in (("a", "3.8"), ("b", "3.9")):
+        generation = tmp_path / "generations" / name
+        generation.mkdir(parents=True)
+        (generation / "meaning.json").write_text(json.dumps({"release": f"/opt/kafka-{version}.0"}))
+        text = f"inter.broker.protocol.version={version}\n"
+        (generation / "server.properties").write_text(text)
+    for link, name in links.items():
+        (tmp_path / link).symlink_to(f"generations/{name}")
+    if started:
+        record = {"pid": os.getpid(), "start_ticks": 0, "fingerprint": started}
+        (tmp_path / "started.json").write_text(json.dumps(record))
+    asked = {
+        "instance": "kafka",
+        "config_dir": str(tmp_path),
+        "properties": "server.properties",
+        "started": str(tmp_path / "started.json"),
+    }
+    facts = host.instance_facts(asked)
+    assert facts["current"] == {"inter.broker.protocol.version": speaks}
+    assert facts["release"] == f"kafka-{speaks}.0"
+
+
 def names_in(facts, place=""):
     """Every name in nested facts, as a path; lists by their first item."""
     if isinstance(facts, list):
