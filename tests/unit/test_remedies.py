@@ -1,6 +1,6 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every remedy exists: playbooks and variables that any message, doc or task names are there."""
+"""Every remedy exists: playbooks, variables and versions that any message, doc or task names are there."""
 
 from __future__ import annotations
 
@@ -78,6 +78,63 @@ def test_every_variable_that_is_to_be_given_exists():
         if given - known:
             missing[name] = sorted(given - known)
     assert len(known) > 100 and not missing
+
+
+def locked(product):
+    """The releases that can be had without a mirror of one's own, as tuples."""
+    names = [path.stem for path in (ROOT / "roles/jvm_service/files/locks").glob("*.json")]
+    found = [re.fullmatch(rf"{product}(?:_[\d.]+)?-([\d.]+)", name) for name in names]
+    return {tuple(map(int, match[1].split("."))) for match in found if match}
+
+
+LOCKED = {product: locked(product) for product in ("kafka", "zookeeper")}
+
+
+def numbers(text):
+    return tuple(map(int, text.split(".")))
+
+
+def test_every_version_that_is_to_be_set_can_be_had():
+    """Where a page, an inventory or a message says `kafka_version: "3.9.2"`, that release has a lock."""
+    inventories = ROOT.glob("inventories/**/*.yml"), ROOT.glob("roles/*/defaults/*.yml")
+    texts = {
+        **TEXTS,
+        **{str(path): path.read_text(encoding="utf-8") for paths in inventories for path in paths},
+    }
+    given = {
+        (name, product, version)
+        for name, text in texts.items()
+        for product, version in re.findall(
+            r"\b(kafka|zookeeper)_version(?:=|: )[\"']?(\d[\d.]*\d)", text
+        )
+    }
+    assert len(given) > 8
+    assert not [each for each in given if numbers(each[2]) not in LOCKED[each[1]]]
+
+
+def test_every_version_to_go_to_is_there():
+    """ "Upgrade to Kafka 4.1 or newer": a release of that line, or of a newer one, has a lock."""
+    wanted = {
+        (name, product.lower(), version)
+        for name, text in TEXTS.items()
+        for product, version in re.findall(
+            r"\b(Kafka|ZooKeeper) (\d[\d.]*\d) (?:or|and) (?:newer|later)", text
+        )
+    }
+    assert len(wanted) > 8
+    assert not [each for each in wanted if max(LOCKED[each[1]]) < numbers(each[2])]
+    problems = yaml.safe_load((ROOT / "meta" / "problems.yml").read_text(encoding="utf-8"))
+    in_code = generate_docs.remedies()
+    exact = {
+        (check, version)
+        for check, entry in problems.items()
+        for version in re.findall(
+            r"\b(?:upgrade|it) to (?:Kafka )?(\d+\.\d+(?:\.\d+)?)(?! (?:or|and) newer)",
+            f"{entry.get('remedy')} {in_code.get(check)}",
+        )
+    }
+    lines = {version[: len(numbers(each[1]))] for each in exact for version in LOCKED["kafka"]}
+    assert exact and not [each for each in exact if numbers(each[1]) not in lines]
 
 
 def test_every_id_that_is_printed_is_in_the_catalogue():
