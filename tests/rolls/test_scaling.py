@@ -193,6 +193,45 @@ def test_the_last_copy_is_kept_where_the_isr_is_empty(next_offset):
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("when", ["once it has started", "whenever", "whenever again"])
+def test_a_replacement_that_was_killed_is_completed_by_the_next(cluster, moments, when):
+    """As if it had been one run: in sync and leading again, with nothing left of the host before."""
+    wait_until(lambda: cluster_is_whole(cluster), 120, "whole before")
+    others = {name: cluster.process(name) for name in cluster.names if name != "kafka-3"}
+    live = {"num.io.threads": str(9 + moments.randrange(1000))}
+    cluster.set_brokers(live)
+    cluster.deploy()
+    assert overrides(cluster, 3) == live, "changed without a restart"
+    with Traffic(cluster, TOPIC) as traffic:
+        wait_until(lambda: traffic.acknowledged, 60, "the first acknowledgement")
+        cluster.supervisorctl("stop", "kafka-3")
+        wait_until(lambda: registered(cluster) == {1, 2}, 60, "broker 3 is not registered")
+        shutil.rmtree(cluster.instance("kafka-3") / "data")
+        (cluster.instance("kafka-3") / "conf" / "overrides.json").unlink()
+        how, moment = moments.choice(("group", "tree")), moments.uniform(1, SECONDS / 2)
+        with cluster.playing("replace_broker.yml", "-e", "broker=3") as (process, log):
+            if when == "once it has started":
+                moment = 0
+                wait_until(
+                    lambda: cluster.process("kafka-3") or process.poll() is not None, 300, "started"
+                )
+            over = ends_within(process, moment)
+            assert not over or process.returncode == 0, log.read_text()
+            if not over:
+                kill_run(process, how)
+        print(f"{how} killed after {moment:.1f} s, over: {over}", flush=True)
+        run = cluster.play("replace_broker.yml", "-e", "broker=3")
+        assert cluster_is_whole(cluster), run.text
+    assert not traffic.failed and traffic.lost() == [], run.text
+    assert overrides(cluster, 3) == {}, "its file has them"
+    assert {name: cluster.process(name) for name in others} == others, "others were left alone"
+    leaders = {leader for leader, _replicas, _isr in cluster.partitions(TOPIC).values()}
+    assert leaders == {1, 2, 3}, "leadership was given back"
+    assert not list((cluster.home / "locks").glob("*.json")), "the lock is given back"
+    assert cluster.play("replace_broker.yml", "-e", "broker=3").changed() == 0
+
+
+@pytest.mark.soak
 def test_one_more_and_one_less_with_a_proof_meanwhile(grown):
     """The proof's own topic is spread over the new broker, and leaves it again; what is done is drawn."""
     grown.brokers["kafka-4"] = 4
