@@ -33,6 +33,7 @@ import yaml
 
 from tests.local.watching import zookeeper_port
 from tests.support.outside import dotted, replicas_of, wait_until
+from tests.support.processes import hang_ups_count
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 # The offsets of this folder's shared clusters start here, in steps of 20; those of modules that kill and
@@ -281,6 +282,7 @@ class LocalCluster:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                preexec_fn=hang_ups_count,
             )
         try:
             yield process, log

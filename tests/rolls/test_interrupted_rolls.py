@@ -4,7 +4,7 @@
 
 The seed is printed; KAFKAOPS_TEST_SEED repeats it. KAFKAOPS_TEST_KILLS says how many instead of thirty. What
 is killed: the process of ansible-playbook, its process group, everything below it, one worker (the connection
-to a host), or one module at its work.
+to a host), or one module at its work; or the terminal goes, which hangs up its process group.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.support.traffic import Traffic
 from tests.support.watching import InSync, Watch, cluster_is_whole
 
 TOPIC = "orders"  # of inventories/local: three replicas, of which two must be in sync
-KILLS = ("playbook", "group", "tree", "worker", "module")
+KILLS = ("playbook", "group", "tree", "worker", "module", "terminal")
 SECONDS = 40.0  # about as long as a roll of three brokers takes on a quiet machine
 PYTHON = re.compile(r"\S*python[\d.]* ")
 values = itertools.count(510)
@@ -46,9 +46,13 @@ def victims(process, how):
 
 
 def kill(process, how):
-    """SIGKILL a run or a part of it, and wait until ansible-playbook is gone."""
+    """SIGKILL a run or a part of it, or hang up on it, and wait until ansible-playbook is gone."""
     if how in ("group", "tree"):
         kill_run(process, how)
+        return
+    if how == "terminal":
+        os.killpg(process.pid, signal.SIGHUP)
+        process.wait(300)
         return
     found = wait_until(
         lambda: victims(process, how) or process.poll() is not None, 60, f"a {how} to kill"

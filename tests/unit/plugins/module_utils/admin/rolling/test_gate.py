@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -854,3 +855,40 @@ def test_nobody_answers_right_before_the_stop():
     when, said = stopped(World(), (0, lost), (3, GOOD))
     assert 8 <= when < 9 and said == [["h:9092: no answer"], []]
     assert stopped(World(), (0, lost), accepted=["all"]) == (2, [[]])
+
+
+def lines_of(call):
+    """How many lines of Python a call runs: what it costs, whatever else the machine does."""
+    count = 0
+
+    def trace(_frame, event, _argument):
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("brokers, more", [(10, 10), (10, 40)])
+def test_what_a_verdict_costs_grows_as_the_partitions_do(brokers, more):
+    """All brokers at once, as before a roll: neither their number nor that of the partitions counts twice."""
+
+    def cost(brokers, partitions):
+        replicas = [
+            tuple((number + step) % brokers + 1 for step in range(3))
+            for number in range(partitions)
+        ]
+        # each fiftieth has lost a follower
+        states = [(each, each if number % 50 else each[:2]) for number, each in enumerate(replicas)]
+        everybody = tuple(range(1, brokers + 1))
+        state = cluster(*states, brokers=everybody)
+        return lines_of(lambda: judge_each(state, everybody, least(state), everybody))
+
+    few, many = cost(brokers, 500), cost(more, 2000)
+    assert few > 500 and many / few < 5, (few, many)
