@@ -98,6 +98,21 @@ def test_between_the_last_look_and_the_stop_nothing_runs_on_any_host():
     assert set(modules[look + 1 : stop]) <= {"ansible.builtin.debug"}
 
 
+def test_a_turn_calls_three_modules():
+    """The gate, the restart, the wait: each further one would make every broker of a roll take longer."""
+    turn = [
+        each
+        for each in tasks_from("kafka", "turn.yml")
+        if "__kafka_live_hosts" not in each.get("of", {})
+    ]
+    (wait,) = [task["block"] for task in turn if "block" in task]
+    (waiting,) = [each["ansible.builtin.include_tasks"] for each in wait]
+    calls = [*modules_of(turn), *modules_of(tasks_from("kafka", waiting))]
+    assert [each.rpartition(".")[2] for each in calls if each.startswith("kafkaops.")] == [
+        *("kafka_broker_gate", "jvm_instance", "kafka_cluster_info")
+    ]
+
+
 @pytest.mark.parametrize(
     "role, name, last",
     [
