@@ -99,9 +99,10 @@ class Gatekeeper:
     def __init__(self, question: Question, ask: Ask = states_of):
         self.question = question
         self._ask = ask
-        self._serves: Sequence[
-            Mapping[str, Any]
-        ] = ()  # the server of ZooKeeper that did at the last look
+        # The server of ZooKeeper that did at the last look.
+        self._serves: Sequence[Mapping[str, Any]] = ()
+        # None of them answers here: behind a firewall each question would cost seconds.
+        self._out_of_reach = False
         self.unsure: List[str] = []
         self.alone = ""  # that nothing changes in the cluster meanwhile, as there is one voter
         self.controller = -1  # as the last look saw it
@@ -126,6 +127,7 @@ class Gatekeeper:
         try:
             return self._look(client, anew)
         except AdminError as error:
+            self._out_of_reach = False  # it may be why
             if missing and not error.final:
                 reason = f"{error.problem.reason}; {missing}"
                 error.problem = replace(error.problem, reason=reason)
@@ -134,7 +136,7 @@ class Gatekeeper:
     def _without_quorum(self) -> Tuple[str, bool]:
         """What `without_quorum` says of ZooKeeper; as long as one server serves, it alone is asked."""
         servers = self.question.zookeeper
-        if not servers:
+        if not servers or self._out_of_reach:
             return "", False
         if self._serves and not without_quorum(self._ask(self._serves))[0]:
             return "", False
@@ -142,6 +144,7 @@ class Gatekeeper:
         self._serves = [
             server for server, state in zip(servers, states) if not without_quorum([state])[0]
         ][:1]
+        self._out_of_reach = not any(state["runs"] for state in states)
         return without_quorum(states)
 
     def _look(self, client: KafkaClient, anew: bool) -> Dict[int, Verdict]:

@@ -112,3 +112,25 @@ def test_one_server_that_serves_is_enough_and_is_asked_alone():
     with pytest.raises(AdminError):
         in_kraft_mode.look(Brokers())
     assert len(ensemble.asked) == 4
+
+
+class Fine(Gatekeeper):
+    """All is well with the brokers."""
+
+    def _look(self, client, anew):
+        return {2: gate.Verdict(2, gate.GO)}
+
+
+def test_servers_that_nobody_reaches_from_here_are_not_asked_at_each_look():
+    """Behind a firewall that would take seconds, and the brokers may reach them; until these do not answer either."""
+    ensemble = Ensemble(z1=DEAD, z2=DEAD, z3=DEAD)
+    asks = Fine(Question((2,), (1, 2, 3), zookeeper=SERVERS), ensemble)
+    assert [asks.look(None)[2].verdict for _look in range(3)] == [gate.GO] * 3
+    assert len(ensemble.asked) == 1
+    asks._look = Gatekeeper._look.__get__(asks)
+    told = []
+    for _look in range(2):
+        with pytest.raises(AdminError) as caught:
+            asks.look(Brokers())
+        told.append(caught.value.problem.reason)
+    assert told[0] == "no answer" and "no ZooKeeper server serves here" in told[1]
