@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+import threading
 from types import SimpleNamespace
 
 import job
@@ -14,7 +15,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from flow.judge import expiry, judge, verdict
 from flow.messages.failure import CannotRun, Stopped
-from flow.prepare import cluster, leftovers
+from flow.prepare import cluster, leadership, leftovers
 from flow.prepare.traces import Traces
 from flow.present import sentence
 from flow.probe import probes, trial
@@ -28,7 +29,8 @@ TOPIC = "kafkaops-flow-019a00000000"
 
 
 def partitions(end, **more):
-    return {n: Partition(n, 1, (1, 2, 3), (1, 2, 3), 0, end, 1, **more) for n in range(2)}
+    known = {"epoch": 1, **more}
+    return {n: Partition(n, 1, (1, 2, 3), (1, 2, 3), 0, end, **known) for n in range(2)}
 
 
 def plan_of(**more):
@@ -568,3 +570,59 @@ def test_a_leader_that_was_not_in_sync_once_is_suspected_where_the_end_has_falle
     now[1] = dataclasses.replace(now[1], leader=leader, end=end)
     found = judging(None, plan_of(after=after, elections=seen))._elections(now, set())
     assert set(found) == suspected
+
+
+def test_what_the_watch_has_seen_is_kept_for_a_run_that_is_killed(tmp_path):
+    """Each look replaces it, so that at most a second is missing; a look in vain leaves what was."""
+    moments = [partitions(5), partitions(10)]
+    moments[0][1] = dataclasses.replace(moments[0][1], isr=(1, 2))
+    moments[1][1] = dataclasses.replace(moments[1][1], leader=3, isr=(3,), epoch=4)
+    ledger, looked = str(tmp_path), threading.Event()
+
+    def layout(_topic):
+        if not moments[0]:
+            looked.set()
+            raise CannotRun("nobody answers")
+        places = moments[0].items()
+        return {n: {"leader": p.leader, "replicas": p.replicas, "isr": p.isr} for n, p in places}
+
+    def positions(_topic, patience=None):
+        return moments.pop(0) if len(moments) > 1 else moments[0]
+
+    def keep(told):
+        files.save_watched(ledger, told)
+        if told["last"]["1"]["epoch"] == 4:
+            moments[0] = None
+
+    asked, before = SimpleNamespace(layout=layout, positions=positions), partitions(0)
+    watch = leadership.Watch(asked, TOPIC, before)
+    with watch.going_on(keep, every=0.001):
+        assert looked.wait(20)
+    killed = files.with_watched(ledger, plan_of(after={}, before=before, ledger_rows=None))
+    assert killed.last_seen()[1] == Partition(1, 3, (1, 2, 3), (3,), 0, 10, 4)
+    assert [(e["partition"], e["leader"]) for e in killed.elections] == [(1, 3)]
+    assert {each["what"] for each in killed.leadership["changes"]} == {"leader", "in_sync"}
+    whole = plan_of()
+    assert files.with_watched(ledger, whole) == whole, "it says so itself"
+    assert whole.last_seen() == whole.after
+
+
+@pytest.mark.parametrize("text", [None, "{", "[]", '{"elections": []}', '{"last": {"0": {}}}'])
+def test_a_watch_that_left_nothing_legible_is_none(tmp_path, text):
+    files.new_ledger(str(tmp_path))
+    if text is not None:
+        (tmp_path / "_attempts" / "leaders").write_text(text)
+    killed = plan_of(after={}, ledger_rows=None)
+    assert files.with_watched(str(tmp_path), killed) == killed and not killed.last_seen()
+    assert files.load_attempts(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize(("epoch", "certain"), [(4, set()), (5, {1})])
+def test_what_was_written_again_after_a_run_was_killed_is_certain(monkeypatch, epoch, certain):
+    last = partitions(7, epoch=4)
+    plan = dataclasses.replace(plan_of(after={}, ledger_rows=None), seen=last)
+    read = {1: 6}
+    asked = lambda _spark, _topic, at, *_more: {1: epoch} if at == read else {}  # noqa: E731
+    monkeypatch.setattr(judge.reading, "epochs_at", asked)
+    found = judging(None, plan)._elections(partitions(30), {1})
+    assert set(found) == certain

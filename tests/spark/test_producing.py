@@ -239,7 +239,7 @@ def test_a_producer_that_is_fenced_ends_in_order(cluster, tmp_path):
     other = Producer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,
-            "transactional.id": "kafkaops-flow-abababababab-0",
+            "transactional.id": "kafkaops-flow-abababababababababab-0",
         }
     )
 

@@ -301,14 +301,15 @@ class Judge:
         last. Suspected: a leader had not been in sync, while it was written; or between then and `now`, which
         may be days, and the end has fallen. Where the end is as far as it was, nothing was cut off.
         """
+        last = self.plan.last_seen()
         cut = {
             n
-            for n, was in self.plan.after.items()
+            for n, was in last.items()
             if n in now and (now[n].end < was.end or was.epoch is None)  # then nothing is certain
         }
         moments = [
             {n: (place.leader, place.isr) for n, place in moment.items() if n in cut}
-            for moment in (self.plan.after, now)
+            for moment in (last, now)
         ]
         known = [
             leadership.Election(each["partition"], each["leader"], tuple(each["in_sync"]))
@@ -323,9 +324,10 @@ class Judge:
 
     def _written_later(self, now: dict, doubtful: set) -> dict:
         """The certain ones of `_elections`."""
+        seen = self.plan.last_seen()
         last = {
             n: min(was.end, now[n].end) - 1
-            for n, was in self.plan.after.items()
+            for n, was in seen.items()
             if n in doubtful and n in now and was.epoch is not None
         }
         last = {n: offset for n, offset in last.items() if offset >= now[n].start}
@@ -338,9 +340,9 @@ class Judge:
             return {}
         return {
             n: f"offset {last[n]} was written again under leader epoch {epoch}, and the run's last was"
-            f" {self.plan.after[n].epoch}"
+            f" {seen[n].epoch}"
             for n, epoch in epochs.items()
-            if epoch > self.plan.after[n].epoch
+            if epoch > seen[n].epoch
         }
 
     def _hanging(self) -> list:

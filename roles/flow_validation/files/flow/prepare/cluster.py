@@ -384,10 +384,15 @@ class Cluster:
         }
 
     def positions(
-        self, topic: str, wait: float = 0, committed: bool = False, known: Collection = ()
+        self,
+        topic: str,
+        wait: float = 0,
+        committed: bool = False,
+        known: Collection = (),
+        patience: Optional[float] = None,
     ) -> dict:
         """partition -> partition.Partition, with the offsets of this moment; asks again while leaders
-        are gone or move.
+        are gone or move, for `patience` seconds (default: the timeout).
 
         `committed`: ends before the first transaction that is still open.
         No such topic: an empty dictionary, but only after `wait` seconds, since brokers hear of a
@@ -396,7 +401,7 @@ class Cluster:
         """
         from confluent_kafka.admin import OffsetSpec
 
-        started = time.monotonic()
+        started, most = time.monotonic(), self._timeout if patience is None else patience
         while True:
             layout = self.layout(topic)
             waited = time.monotonic() - started
@@ -414,7 +419,7 @@ class Cluster:
                 if layout:
                     break
             except Exception as error:
-                if waited > self._timeout:
+                if waited >= most:
                     raise self._failure(f"offsets of {topic} could not be read", error) from error
             time.sleep(0.1)
         return {

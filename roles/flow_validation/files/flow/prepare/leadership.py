@@ -13,7 +13,7 @@ import contextlib
 import threading
 import time
 from dataclasses import asdict, dataclass
-from typing import Iterator, List, Mapping, Sequence
+from typing import Callable, Iterator, List, Mapping, Sequence
 
 from flow.messages.failure import CannotRun
 from flow.prepare.cluster import Cluster
@@ -93,13 +93,14 @@ class Watch:
     """Looks at a topic's leaders now and then, from the moment on in which it is `before`.
 
     `elections`: the unclean ones; `seen`: the first MOST_CHANGES Changes, and how many more there were
-    in `left_out`. So what is kept does not grow with the time.
+    in `left_out`. So what is kept does not grow with the time. `places`: partition -> Partition when all led last.
     """
 
     def __init__(self, cluster: Cluster, topic: str, before: Mapping[int, Partition]):
         self.elections: List[Election] = []
         self.seen: List[Change] = []
         self.left_out = 0
+        self.places = dict(before)
         self._last = standing(before)
         self._led = {n: each for n, each in self._last.items() if each[0] is not None}
         self._cluster, self._topic = cluster, topic
@@ -107,7 +108,11 @@ class Watch:
     def look(self) -> None:
         """Note what has changed since the last look."""
         layout = self._cluster.layout(self._topic)
-        self.note({n: (place["leader"], place["isr"]) for n, place in layout.items()})
+        now = {n: (place["leader"], place["isr"]) for n, place in layout.items()}
+        self.note(now)
+        if now and all(leader is not None for leader, _in_sync in now.values()):
+            # no longer than a look: who leads next must not be missed
+            self.places = self._cluster.positions(self._topic, patience=0) or self.places
 
     def note(self, now: Mapping) -> None:
         """Note what differs at this moment from the last one."""
@@ -123,15 +128,31 @@ class Watch:
         """The changes for the plan: `changes`, `left_out`."""
         return {"changes": [asdict(each) for each in self.seen], "left_out": self.left_out}
 
+    def kept(self) -> dict:
+        """All that is known so far, for JSON: `elections`, `leadership` (told), `last` (`places`)."""
+        return {
+            "elections": [asdict(each) for each in self.elections],
+            "leadership": self.told(),
+            "last": {str(number): asdict(place) for number, place in self.places.items()},
+        }
+
     @contextlib.contextmanager
-    def going_on(self) -> Iterator[None]:
-        """Look all the while that the body runs."""
+    def going_on(
+        self, keep: Callable[[dict], None], every: float = _LOOK_SECONDS
+    ) -> Iterator[None]:
+        """Look all the while that the body runs, each time so many seconds after the last one, and hand
+        what is `kept` to `keep`.
+        """
         over = threading.Event()
 
         def watch() -> None:
-            while not over.wait(_LOOK_SECONDS):
+            while not over.is_set():
                 with contextlib.suppress(CannotRun):  # brokers may be what is gone
                     self.look()
+                # A run that comes to its end tells all this itself, so it does not end by a full disk here.
+                with contextlib.suppress(Exception):
+                    keep(self.kept())
+                over.wait(every)
 
         watcher = threading.Thread(target=watch, name="leadership", daemon=True)
         watcher.start()

@@ -212,9 +212,9 @@ def publish(output: str, name: str, document: dict, page_name: str, page: str) -
 def _leadership(plan: files.Plan, results: Results) -> dict:
     """What changed while the run wrote, and from then to the moment of judging."""
     told = {"changes": [], "left_out": 0, **plan.leadership}
-    if not plan.after:
+    if not plan.last_seen():
         return told
-    moments = (leadership.standing(each) for each in (plan.after, results.now))
+    moments = (leadership.standing(each) for each in (plan.last_seen(), results.now))
     since = leadership.changes(int(time.time() * 1000), *moments)
     room = leadership.MOST_CHANGES - len(told["changes"])
     shown = [asdict(each) for each in since[: max(0, room)]]

@@ -6,6 +6,7 @@ LEDGER/part-*.parquet   the ledger (schema.LEDGER_COLUMNS); names with _ are inv
 readers
 LEDGER/_plan.json       what was to be done, and where partitions stood before and after
 LEDGER/_attempts/*.json what each attempt at a produce task knows, kept up to date while it runs
+LEDGER/_attempts/leaders who led, and where partitions stood, kept up to date while it produces
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Optional
 
 from flow.messages import stack_trace
@@ -29,6 +30,7 @@ from flow.record.transactions import Layout
 PLAN = "_plan.json"
 _CHECKSUM = "sha256"  # in the plan: of all that stands beside it; not in ledgers of older versions
 ATTEMPTS = "_attempts"
+_WATCHED = f"{ATTEMPTS}/leaders"
 _DRAFT = "_draft"
 
 
@@ -75,6 +77,7 @@ class Plan:
     settings: dict = field(default_factory=dict)  # the job's own; `settings` of verdict.json
     cluster: dict = field(default_factory=dict)  # what kind it is; `cluster` of verdict.json
     leadership: dict = field(default_factory=dict)  # leadership.Watch.told, while it produced
+    seen: dict = field(default_factory=dict)  # `after` of one that was killed: with_watched
 
     def transactions(self) -> Optional[Layout]:
         """How the records are divided into transactions; None if they are not."""
@@ -86,20 +89,26 @@ class Plan:
         """partition -> where the run's records begin."""
         return {number: position.end for number, position in self.before.items()}
 
+    def last_seen(self) -> dict:
+        """partition -> Partition when producing ended, or when the run was killed, a moment before."""
+        return self.after or self.seen
+
     def to_json(self) -> dict:
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: dict) -> "Plan":
-        def partitions(of: dict) -> dict:
-            return {
-                int(n): Partition(**{**p, "replicas": tuple(p["replicas"]), "isr": tuple(p["isr"])})
-                for n, p in of.items()
-            }
-
         brokers = {int(k): v for k, v in data["brokers"].items()}
-        moments = {name: partitions(data[name]) for name in ("before", "after")}
+        moments = {name: _partitions(data.get(name, {})) for name in ("before", "after", "seen")}
         return cls(**{**data, **moments, "brokers": brokers})
+
+
+def _partitions(of: dict) -> dict:
+    """number -> Partition, of what JSON made of it."""
+    return {
+        int(n): Partition(**{**p, "replicas": tuple(p["replicas"]), "isr": tuple(p["isr"])})
+        for n, p in of.items()
+    }
 
 
 def attempt_name(producer: int, attempt: int) -> str:
@@ -183,6 +192,27 @@ def load_plan(ledger: str) -> Plan:
     if not (wanted <= set(plan.before) and wanted <= set(plan.after or plan.before)):
         raise CannotRun(_damaged(ledger, f"{PLAN} lacks partitions"))
     return plan
+
+
+def save_watched(ledger: str, told: dict) -> None:
+    """Keep what leadership.Watch.kept tells, for a run that may be killed."""
+    place.of(ledger).write(_WATCHED, json.dumps(told))
+
+
+def with_watched(ledger: str, plan: Plan) -> Plan:
+    """The plan with what was kept, if the run did not come to its end. Without that an election that was not
+    clean may be told as something else, and nothing else changes.
+    """
+    if plan.after:
+        return plan
+    try:
+        told = json.loads(place.of(ledger).read(_WATCHED))
+        elections, leadership = list(told["elections"]), dict(told["leadership"])
+        return replace(
+            plan, elections=elections, leadership=leadership, seen=_partitions(told["last"])
+        )
+    except (OSError, CannotRun, ValueError, KeyError, TypeError, AttributeError):
+        return plan
 
 
 def _damaged(ledger: str, what: str) -> str:

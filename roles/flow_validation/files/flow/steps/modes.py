@@ -55,8 +55,7 @@ def produce(options: argparse.Namespace) -> int:
     watch = Stopwatch()
     with started(options, watch, True) as run:
         plan = run.plan
-        with run.leaders.going_on():
-            rows, _attempts = write_records(run, options, watch)
+        rows, _attempts = write_records(run, options, watch)
         write_ledger(run.spark, options, plan, rows, watch)
     counts = ledger.counts(rows)
     if options.output:
@@ -87,6 +86,7 @@ def verify(options: argparse.Namespace) -> int:
             rows = files.load_ledger(run.spark, options.ledger, run.plan)
             attempts = files.load_attempts(options.ledger, broken=True, run_id=run.plan.run_id)
             attempts = files.with_lost(attempts, rows)
+        run = replace(run, plan=files.with_watched(options.ledger, run.plan))
         judging = _judge(run, options, rows, attempts, watch)
         # What probes had found stays found: their topics are gone, and nobody can judge them again.
         return conclusion.conclude(
@@ -105,8 +105,7 @@ def run(options: argparse.Namespace) -> int:
     with started(options, watch, True) as run:
         plan = run.plan
         with _probing(run, options) as outcomes:
-            with run.leaders.going_on():
-                rows, attempts = write_records(run, options, watch)
+            rows, attempts = write_records(run, options, watch)
             with stopping.threads(1) as other:  # both are mostly Spark finding its feet
                 written = other.submit(write_ledger, run.spark, options, plan, rows, watch)
                 judging = _judge(run, options, rows, attempts, watch)

@@ -79,8 +79,8 @@ def prepare(
         try:
             cluster.create_topic(topic, spread(homes, partitions, replication), OWN_TOPIC, absent)
         except Refused as error:
-            # Nothing comes of it. One that is there already was made since the look, by another run that began in
-            # the same millisecond, too, or is hidden from this user: never taken back, whatever is in it.
+            # Nothing comes of it. One that is there already was made since the look, or is hidden from this user:
+            # never taken back, whatever is in it.
             traces.topic, traces.pending = "", False
             if isinstance(error, AlreadyThere):
                 raise CannotRun(

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 
 from flow.engine import executors
 from flow.messages import progress, stack_trace, stopping
@@ -53,7 +54,14 @@ def write_records(run: Run, options, watch: Stopwatch) -> tuple:
 
     following = progress.following(options.output or "", "written", plan.records, acknowledged)
     early = ending(options, plan)
-    with watch.step("produce"), following, early, _relaying(spark, options.ledger) as relay:
+    looking = run.leaders.going_on(partial(files.save_watched, options.ledger))
+    with (
+        watch.step("produce"),
+        following,
+        early,
+        looking,
+        _relaying(spark, options.ledger) as relay,
+    ):
         task.update(relay)
         numbers = spark.sparkContext.parallelize(range(plan.producers), plan.producers)
         try:
