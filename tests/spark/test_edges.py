@@ -447,7 +447,7 @@ def test_a_plan_without_a_partition_is_refused_and_a_lost_attempt_is_none(main, 
     path = tmp_path / "ledger" / "_plan.json"
     plan = json.loads(path.read_text())
     del plan["before"]["1"], plan["sha256"]
-    path.write_text(json.dumps(plan))
+    path.write_text(files.sealed(plan))
     code, said = main("verify")
     assert code == 3 and "_plan.json lacks partitions" in said
 

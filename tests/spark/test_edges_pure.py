@@ -3,6 +3,8 @@
 """The edges of the job's word that show without Kafka and Spark: what is no violation is never told as one."""
 
 import dataclasses
+import hashlib
+import json
 import os
 import pty
 import subprocess
@@ -20,8 +22,10 @@ from flow.prepare.traces import Traces
 from flow.present import sentence
 from flow.probe import probes, trial
 from flow.record import files, place
+from flow.record.ledger import Attempt, Row
 from flow.record.partition import Partition
 from flow.steps import modes, planning, starting
+from flow.write import notes, produce
 
 from tests.support.processes import hang_ups_count
 
@@ -626,3 +630,134 @@ def test_what_was_written_again_after_a_run_was_killed_is_certain(monkeypatch, e
     monkeypatch.setattr(judge.reading, "epochs_at", asked)
     found = judging(None, plan)._elections(partitions(30), {1})
     assert set(found) == certain
+
+
+# -- what attempts have written down
+
+
+def attempt_of(**more):
+    known = {"run_id": "ab" * 16, "acked": {0: [[0, 4, 0, 4]], 12: [[0, 2, 7, 9]]}}
+    return Attempt(0, 3, False, {0: 10, 12: 9}, **{**known, **more})
+
+
+def edited(path, change):
+    told = json.loads(path.read_text())
+    change(told)
+    path.write_text(json.dumps(told))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda told: told["acked"].update({"0": [[0, 4, 1, 5]]}),
+        lambda told: told["planned"].update({"0": 5}),
+        lambda told: told.pop("sha256"),
+    ],
+    ids=["offset", "planned", "checksum"],
+)
+def test_an_attempt_that_was_changed_is_no_witness(tmp_path, change):
+    files.new_ledger(str(tmp_path))
+    notes.notes_of({"directory": str(tmp_path / "_attempts")}).save(attempt_of())
+    assert files.load_attempts(str(tmp_path)) == [attempt_of()]
+    edited(tmp_path / "_attempts" / "00000-00003.json", change)
+    with pytest.raises(CannotRun, match=r"is damaged: _attempts/00000-00003.json .*SHA-256"):
+        files.load_attempts(str(tmp_path))
+    (unknown,) = files.load_attempts(str(tmp_path), broken=True)
+    assert not unknown.acked and not unknown.planned
+
+
+def test_an_attempt_of_a_version_without_checksums_is_read(tmp_path):
+    files.new_ledger(str(tmp_path))
+    path = tmp_path / "_attempts" / "00000-00003.json"
+    old = attempt_of().to_json()
+    del old["parts"], old["in_parts"]
+    path.write_text(json.dumps(old))
+    assert files.load_attempts(str(tmp_path)) == [attempt_of()]
+
+
+def test_a_plan_without_its_checksum_is_refused_unless_its_version_had_none(tmp_path):
+    files.save_plan(str(tmp_path), plan_of())
+    edited(tmp_path / "_plan.json", lambda told: told.pop("sha256"))
+    with pytest.raises(CannotRun, match="is damaged: _plan.json .*its SHA-256 is gone"):
+        files.load_plan(str(tmp_path))
+    edited(tmp_path / "_plan.json", lambda told: told.pop("cleared"))
+    assert files.load_plan(str(tmp_path)) == plan_of()
+
+
+class Task(produce._Task):
+    """A produce task that nobody runs: its client has no broker."""
+
+    def __init__(self, directory, records):
+        settings = {
+            "client": {"bootstrap.servers": "127.0.0.1:1"},
+            "topic": "t",
+            "run_id": "ab" * 16,
+            "partitions": 2,
+            "producers": 1,
+            "records": records,
+            "record_size": 100,
+            "delivery_timeout": 9,
+            "transaction_records": 0,
+            "directory": str(directory),
+        }
+        super().__init__(settings, 0, 3)
+
+    def hear(self, sequences):
+        """Each record was acknowledged, with one of others behind it."""
+        for partition in (0, 1):
+            for sequence in sequences:
+                self._known._acknowledged[partition].add(sequence, 2 * sequence)
+
+
+def test_of_many_ranges_each_is_written_down_once(tmp_path, monkeypatch):
+    """So that a second of a long run costs as much as its first, and the job's progress no more."""
+    monkeypatch.setattr(produce, "PART_RANGES", 100)
+    files.new_ledger(str(tmp_path))
+    attempts = tmp_path / "_attempts"
+    task, sizes = Task(attempts, 4000), []
+    for first in range(0, 2000, 20):
+        task.hear(range(first, first + 20))
+        task._snapshot(False)
+        sizes.append((attempts / "00000-00003.json").stat().st_size)
+        (head,) = files.load_attempts(str(tmp_path), parts=False)
+        assert head.acknowledged == 2 * (first + 20)
+    assert max(sizes) < 2 * max(sizes[:5]), "what is written anew does not grow"
+    assert sum(each.stat().st_size for each in attempts.iterdir()) > 10 * max(sizes)
+    (whole,) = files.load_attempts(str(tmp_path), run_id="ab" * 16)
+    expected = [[n, n, 2 * n, 2 * n] for n in range(2000)]
+    assert whole.acked == {0: expected, 1: expected} and whole.acknowledged == 4000
+    assert files.load_attempts(str(tmp_path), parts=False)[0].parts > 10
+    part = attempts / "00000-00003-00004.ranges"
+    text = part.read_text()
+    part.write_text(text.replace("[[", "[[1, 1, 9999, 9999], [", 1))
+    with pytest.raises(CannotRun, match="SHA-256"):
+        files.load_attempts(str(tmp_path))
+    part.write_text((attempts / "00000-00003-00005.ranges").read_text())
+    with pytest.raises(CannotRun, match="part 4 is of another attempt"):
+        files.load_attempts(str(tmp_path))
+    part.unlink()
+    with pytest.raises(CannotRun, match="is damaged: _attempts/00000-00003.json cannot be read"):
+        files.load_attempts(str(tmp_path))
+
+
+def test_parts_that_go_to_the_driver_are_written_there(tmp_path):
+    files.new_ledger(str(tmp_path))
+    for told in (attempt_of(parts=1), files.part_of(attempt_of(), {0: [[5, 6, 8, 9]]})):
+        as_dict = told if isinstance(told, dict) else told.to_json()
+        assert notes._written(str(tmp_path), files.sealed(as_dict).encode()) == {"end": None}
+    (whole,) = files.load_attempts(str(tmp_path))
+    assert whole.acked[0] == [[0, 4, 0, 4], [5, 6, 8, 9]]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        Row(0, 1, 2, "acked", 3, 4, 5, 6),
+        Row(0, 1, 2, "failed", 3, 4, None, None, "MSG_SIZE_TOO_LARGE"),
+        Row(0, 1, 2, "unknown", 3, 4, None, None, 'says "no" \u00e9'),
+        Row(0, 1, 2, "aborted", 3, 4),
+    ],
+)
+def test_the_digest_of_a_row_stays_what_older_ledgers_have(row):
+    line = json.dumps(list(dataclasses.asdict(row).values()))
+    assert files.digest([row]) == hashlib.sha256(line.encode()).hexdigest()

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from flow.record import files
 
 from tests.support import record_batch as logs
 from tests.support import verdict_schema
@@ -70,16 +71,17 @@ def rewrite_attempts(scene, change):
     ledger = scene.directory / "ledger"
     for path in ledger.glob("*.parquet"):
         path.unlink()
-    for path in (ledger / "_attempts").iterdir():
+    for path in (ledger / "_attempts").glob("*.json"):
         attempt = json.loads(path.read_text())
         if "0" in attempt["planned"]:
+            del attempt["sha256"]
             change(attempt)
-            path.write_text(json.dumps(attempt))
+            path.write_text(files.sealed(attempt))
     # as of a job that was killed: no Parquet, and nobody has counted its rows
     plan = json.loads((ledger / "_plan.json").read_text())
     plan.update(ledger_rows=None, ledger_digest="")
     del plan["sha256"]
-    (ledger / "_plan.json").write_text(json.dumps(plan))
+    (ledger / "_plan.json").write_text(files.sealed(plan))
 
 
 def dropped_inside(scene):

@@ -6,6 +6,7 @@ LEDGER/part-*.parquet   the ledger (schema.LEDGER_COLUMNS); names with _ are inv
 readers
 LEDGER/_plan.json       what was to be done, and where partitions stood before and after
 LEDGER/_attempts/*.json what each attempt at a produce task knows, kept up to date while it runs
+LEDGER/_attempts/*.ranges of an attempt that has many ranges the first ones, each written once
 LEDGER/_attempts/leaders who led, and where partitions stood, kept up to date while it produces
 """
 
@@ -28,7 +29,9 @@ from flow.record.timing import CREATED
 from flow.record.transactions import Layout
 
 PLAN = "_plan.json"
-_CHECKSUM = "sha256"  # in the plan: of all that stands beside it; not in ledgers of older versions
+_CHECKSUM = "sha256"  # in the plan and in files of attempts: of all that stands beside it
+# Keys that came later than the checksum: where they are, it must be.
+_LATER_IN_PLAN, _LATER_IN_ATTEMPTS = "cleared", "parts"
 ATTEMPTS = "_attempts"
 _WATCHED = f"{ATTEMPTS}/leaders"
 _DRAFT = "_draft"
@@ -116,6 +119,41 @@ def attempt_name(producer: int, attempt: int) -> str:
     return f"{ATTEMPTS}/{producer:05d}-{attempt:05d}.json"
 
 
+def part_of(attempt: Attempt, acked: dict) -> dict:
+    """The next file of acknowledged ranges, partition -> ranges, that the attempt has beside its own."""
+    where = {"producer": attempt.producer, "attempt": attempt.attempt, "run_id": attempt.run_id}
+    return {**where, "part": attempt.parts, "acked": acked}
+
+
+def name_of(told: dict) -> str:
+    """The file, below the ledger, of an attempt's JSON, or of a `part_of` it."""
+    name = attempt_name(told["producer"], told["attempt"])
+    return _part_name(name, told["part"]) if "part" in told else name
+
+
+def _part_name(name: str, number: int) -> str:
+    return f"{name.removesuffix('.json')}-{number:05d}.ranges"
+
+
+def sealed(told: dict, indent: Optional[int] = None) -> str:
+    """JSON of it, and its own checksum in it."""
+    plain = json.loads(json.dumps(told))
+    return json.dumps({**plain, _CHECKSUM: _checksum(plain)}, indent=indent) + "\n"
+
+
+def _unsealed(text: str, later: str) -> dict:
+    """What `sealed` has made JSON of. ValueError if it was changed since, or if the checksum is gone; only a
+    file that has not the key `later` is of a version that gave none.
+    """
+    told = json.loads(text)
+    expected = told.pop(_CHECKSUM, None)
+    if expected is None and later in told:
+        raise ValueError("its SHA-256 is gone")
+    if expected is not None and expected != _checksum(told):
+        raise ValueError("what it says is not what was written, by its own SHA-256")
+    return told
+
+
 def new_ledger(ledger: str) -> bool:
     """An empty ledger directory; refuses one that is in use, since a ledger is evidence. Returns whether
     there was nothing of that name before.
@@ -166,24 +204,18 @@ def first_plan(ledger: str, plan: Plan) -> None:
 
 def save_plan(ledger: str, plan: Plan) -> None:
     """Write LEDGER/_plan.json."""
-    told = json.loads(json.dumps(plan.to_json()))
-    whole = {**told, _CHECKSUM: _checksum(told)}
-    place.of(ledger).write(PLAN, json.dumps(whole, indent=1) + "\n")
+    place.of(ledger).write(PLAN, sealed(plan.to_json(), indent=1))
 
 
 def _checksum(told: dict) -> str:
-    """SHA-256 of a plan as JSON has it."""
+    """SHA-256 of what JSON has read."""
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
 def load_plan(ledger: str) -> Plan:
     """Read LEDGER/_plan.json; CannotRun if this is no ledger."""
     try:
-        told = json.loads(place.of(ledger).read(PLAN))
-        expected = told.pop(_CHECKSUM, None)
-        if expected is not None and expected != _checksum(told):
-            raise ValueError("what it says is not what was written, by its own SHA-256")
-        plan = Plan.from_json(told)
+        plan = Plan.from_json(_unsealed(place.of(ledger).read(PLAN), _LATER_IN_PLAN))
     except FileNotFoundError as error:
         raise CannotRun(f"{ledger} is not a ledger: it has no {PLAN}") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -196,7 +228,7 @@ def load_plan(ledger: str) -> Plan:
 
 def save_watched(ledger: str, told: dict) -> None:
     """Keep what leadership.Watch.kept tells, for a run that may be killed."""
-    place.of(ledger).write(_WATCHED, json.dumps(told))
+    place.of(ledger).write(_WATCHED, sealed(told))
 
 
 def with_watched(ledger: str, plan: Plan) -> Plan:
@@ -206,7 +238,7 @@ def with_watched(ledger: str, plan: Plan) -> Plan:
     if plan.after:
         return plan
     try:
-        told = json.loads(place.of(ledger).read(_WATCHED))
+        told = _unsealed(place.of(ledger).read(_WATCHED), "last")
         elections, leadership = list(told["elections"]), dict(told["leadership"])
         return replace(
             plan, elections=elections, leadership=leadership, seen=_partitions(told["last"])
@@ -227,8 +259,9 @@ def _attempt_files(at: place.Place) -> list:
     return [name for name in at.names(ATTEMPTS) if name.endswith(".json")]
 
 
-def load_attempts(ledger: str, broken: bool = False, run_id: str = "") -> list:
-    """All attempts that got to run, whether they ended well or not.
+def load_attempts(ledger: str, broken: bool = False, run_id: str = "", parts: bool = True) -> list:
+    """All attempts that got to run, whether they ended well or not. Without `parts` their first ranges are
+    left where they are: that costs as much however long they run.
 
     A file that cannot be read is CannotRun. With `broken` it is an attempt of which nothing is known
     but that it ran: it may have written anything twice. With `run_id`, one of another run is CannotRun.
@@ -237,10 +270,11 @@ def load_attempts(ledger: str, broken: bool = False, run_id: str = "") -> list:
     found = []
     for name in _attempt_files(at):
         try:
-            attempt = Attempt.from_json(json.loads(at.read(f"{ATTEMPTS}/{name}")))
+            told = _unsealed(at.read(f"{ATTEMPTS}/{name}"), _LATER_IN_ATTEMPTS)
+            attempt = Attempt.from_json(told)
             if run_id and attempt.run_id not in ("", run_id):
                 raise CannotRun(_damaged(ledger, f"_attempts/{name} is of another run"))
-            found.append(attempt)
+            found.append(_with_parts(at, attempt) if parts and attempt.parts else attempt)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             numbers = name[: -len(".json")].split("-")
             if not (broken and len(numbers) == 2 and all(each.isdigit() for each in numbers)):
@@ -249,6 +283,19 @@ def load_attempts(ledger: str, broken: bool = False, run_id: str = "") -> list:
                 ) from error
             found.append(Attempt(int(numbers[0]), int(numbers[1]), False, {}))
     return found
+
+
+def _with_parts(at: place.Place, attempt: Attempt) -> Attempt:
+    """The attempt with what stands in its other files. OSError, ValueError, KeyError or CannotRun if they are not
+    there, or not what they were.
+    """
+    name, found = attempt_name(attempt.producer, attempt.attempt), []
+    for number in range(attempt.parts):
+        part = _unsealed(at.read(_part_name(name, number)), "part")
+        if part != part_of(replace(attempt, parts=number), part["acked"]):
+            raise ValueError(f"part {number} is of another attempt")
+        found.append({int(n): ranges for n, ranges in part["acked"].items()})
+    return attempt.with_parts(found)
 
 
 def with_lost(attempts: list, rows: list) -> list:
@@ -260,8 +307,22 @@ def with_lost(attempts: list, rows: list) -> list:
 
 def digest(rows: list) -> str:
     """Of ledger rows, in whatever order: SHA-256, as hexadecimal digits."""
-    lines = sorted(json.dumps(list(asdict(row).values())) for row in rows)
+    texts = {text: json.dumps(text) for row in rows for text in (row.outcome, row.error)}
+    lines = sorted(_line(row, texts) for row in rows)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _line(row: Row, texts: dict) -> str:
+    """The row's values as a list in JSON. texts: of strings, since there are few of them, and perhaps millions
+    of rows.
+    """
+    offsets = f"{row.first_offset}, {row.last_offset}"
+    if row.first_offset is None or row.last_offset is None:
+        offsets = offsets.replace("None", "null")
+    return (
+        f"[{row.producer}, {row.attempt}, {row.partition}, {texts[row.outcome]}, {row.first_sequence},"
+        f" {row.last_sequence}, {offsets}, {texts[row.error]}]"
+    )
 
 
 def rows_frame(spark, plan: Plan, rows: list):

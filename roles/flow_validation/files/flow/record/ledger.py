@@ -7,7 +7,7 @@ Pure: no files, no Kafka, no Spark.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Collection, Iterable, Optional
 
 from flow.record.schema import ABORTED, ACKED, FAILED, UNKNOWN
@@ -39,7 +39,8 @@ class Acknowledged:
 
     def __init__(self) -> None:
         self.ranges: list = []  # [first sequence, last sequence, first offset, last offset]
-        self._counted = 0  # ranges that will not grow any more, and the records in them
+        # ranges that will not grow any more, and the records in them and in those that were handed out
+        self._counted = 0
         self._records = 0
 
     def add(self, sequence: int, offset: int) -> None:
@@ -65,15 +66,26 @@ class Acknowledged:
         """Note all that another one has noted."""
         self.ranges += other.ranges
 
+    def hand_out(self) -> list:
+        """The ranges that will not grow any more, `merged`; here they are only counted from now on."""
+        self.count()
+        settled, self.ranges, self._counted = self.ranges[:-1], self.ranges[-1:], 0
+        return joined(settled)
+
     def merged(self) -> list:
         """The ranges in order of sequence, neighbours joined."""
-        joined: list = []
-        for first, last, low, high in sorted(self.ranges):
-            if joined and joined[-1][1] + 1 == first and joined[-1][3] + 1 == low:
-                joined[-1][1], joined[-1][3] = last, high
-            else:
-                joined.append([first, last, low, high])
-        return joined
+        return joined(self.ranges)
+
+
+def joined(ranges: Iterable) -> list:
+    """Acknowledged ranges in order of sequence, neighbours as one."""
+    found: list = []
+    for first, last, low, high in sorted(ranges):
+        if found and found[-1][1] + 1 == first and found[-1][3] + 1 == low:
+            found[-1][1], found[-1][3] = last, high
+        else:
+            found.append([first, last, low, high])
+    return found
 
 
 class Refused:
@@ -145,12 +157,24 @@ class Attempt:
     acknowledgements: dict = field(default_factory=dict)  # timing.Acknowledgements.to_json
     latencies: dict = field(default_factory=dict)  # timing.Latencies.to_json
     run_id: str = ""  # hexadecimal; "" in ledgers of older versions
+    parts: int = 0  # files beside its own that have the first of its acknowledged ranges
+    in_parts: int = 0  # records in those
 
     @property
     def acknowledged(self) -> int:
         """Records acknowledged so far, those of aborted transactions among them."""
         ranges = (*self.acked.values(), *self.aborted.values())
-        return sum(last - first + 1 for known in ranges for first, last, *_ in known)
+        known = sum(last - first + 1 for each in ranges for first, last, *_ in each)
+        return self.in_parts + known
+
+    def with_parts(self, parts: Iterable[dict]) -> "Attempt":
+        """This one with the acknowledged ranges of its other files (partition -> ranges) among its own."""
+        acked = {partition: list(ranges) for partition, ranges in self.acked.items()}
+        for part in parts:
+            for partition, ranges in part.items():
+                acked.setdefault(partition, []).extend(ranges)
+        whole = {partition: joined(ranges) for partition, ranges in acked.items()}
+        return replace(self, acked=whole, parts=0, in_parts=0)
 
     def rows(self) -> list:
         """Ledger rows: together they cover every planned sequence exactly once."""

@@ -50,7 +50,8 @@ def write_records(run: Run, options, watch: Stopwatch) -> tuple:
         return [number]
 
     def acknowledged() -> int:
-        return sum(attempt.acknowledged for attempt in files.load_attempts(options.ledger))
+        attempts = files.load_attempts(options.ledger, parts=False)
+        return sum(attempt.acknowledged for attempt in attempts)
 
     following = progress.following(options.output or "", "written", plan.records, acknowledged)
     early = ending(options, plan)

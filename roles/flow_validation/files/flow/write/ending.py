@@ -62,7 +62,7 @@ class ending:
         while not self._over.wait(_LOOK_SECONDS):
             if self._is_time():
                 plan, rate = self._plan, self._options.rate
-                attempts = files.load_attempts(self._options.ledger)
+                attempts = files.load_attempts(self._options.ledger, parts=False)
                 position = max((each.position for each in attempts), default=0)
                 # the whole plan must be beyond it: partitions may differ by one record there
                 most = plan.records // plan.partitions

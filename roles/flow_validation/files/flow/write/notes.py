@@ -32,6 +32,9 @@ class Notes(Protocol):
     def save(self, attempt: Attempt) -> None:
         """Write the attempt's file; a reader finds the old or the new text, never half of one."""
 
+    def part(self, attempt: Attempt, acked: dict) -> None:
+        """Write a file of ranges, partition -> ranges, as the next of those that the attempt has."""
+
     def end(self) -> Optional[int]:
         """What the file END says; None while it is not there."""
 
@@ -49,9 +52,14 @@ class _Kept:
         self._directory = directory
 
     def save(self, attempt: Attempt) -> None:
-        name = os.path.basename(files.attempt_name(attempt.producer, attempt.attempt))
-        path = os.path.join(self._directory, name)
-        write_all({path: json.dumps(attempt.to_json())})
+        self._write(attempt.to_json())
+
+    def part(self, attempt: Attempt, acked: dict) -> None:
+        self._write(files.part_of(attempt, acked))
+
+    def _write(self, told: dict) -> None:
+        path = os.path.join(self._directory, os.path.basename(files.name_of(told)))
+        write_all({path: files.sealed(told)})
 
     def end(self) -> Optional[int]:
         try:
@@ -70,7 +78,13 @@ class _Told:
         self._end: Optional[int] = None
 
     def save(self, attempt: Attempt) -> None:
-        text = json.dumps(attempt.to_json()).encode()
+        self._say(attempt.to_json())
+
+    def part(self, attempt: Attempt, acked: dict) -> None:
+        self._say(files.part_of(attempt, acked))
+
+    def _say(self, told: dict) -> None:
+        text = files.sealed(told).encode()
         try:
             self._end = self._tell(text)
         except (OSError, EOFError):  # once more, by a new connection
@@ -149,9 +163,7 @@ def _serve(worker: Any, key: bytes, ledger: str) -> None:
 
 def _written(ledger: str, told: bytes) -> dict:
     try:
-        attempt = Attempt.from_json(json.loads(told))
-        name = files.attempt_name(attempt.producer, attempt.attempt)
-        place.of(ledger).write(name, told.decode())
+        place.of(ledger).write(files.name_of(json.loads(told)), told.decode())
         return {"end": end_of(ledger)}
     except Exception as error:  # the task says it, and ends
         return {"error": str(error)}

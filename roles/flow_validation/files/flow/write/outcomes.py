@@ -60,6 +60,16 @@ class Outcomes:
         noted = (*self._acknowledged.values(), *self._open.values())
         return self._taken_back + sum(each.count() for each in noted)
 
+    def ranges(self) -> int:
+        """In how many ranges the records that were acknowledged for certain are."""
+        return sum(len(each.ranges) for each in self._acknowledged.values())
+
+    def hand_out(self) -> dict:
+        """partition -> ranges of records that were acknowledged for certain, which will not grow any more.
+        `tell` does not have them again.
+        """
+        return {p: each.hand_out() for p, each in self._acknowledged.items()}
+
     def count_error(self, name: str) -> None:
         """Note what the client said, besides its delivery reports."""
         self._errors[name] = self._errors.get(name, 0) + 1
@@ -104,7 +114,8 @@ class Outcomes:
         return sum(each.count(REFUSALS) for each in self._all_refused().values())
 
     def tell(self, state: Attempt, sent: dict) -> None:
-        """Write down what is known for certain. sent: partition -> how often any of its records was sent.
+        """Write down what is known for certain, without what was handed out. sent: partition -> how often any
+        of its records was sent.
 
         Each record that a broker answered for was sent once at least. Were they sent as often as they are,
         then none was sent twice, and no other at all: what was refused was never written.

@@ -23,6 +23,8 @@ from flow.write.outcomes import Outcomes, sent_of
 from flow.write.pacing import Pace
 
 SAVE_SECONDS = 1.0
+# Acknowledged ranges that are written down again each time. Where others write as well, each record may be one.
+PART_RANGES = 10_000
 LOOK_SECONDS = 0.02  # a fifth of the steps in which acknowledgements are told
 AHEAD_SECONDS = 10.0  # with a rate: how far the plan that is written down is ahead of what was sent
 # How long acknowledgements take is asked of one record in so many, and of each where they are few.
@@ -32,7 +34,7 @@ _EPOCH = re.compile(r'"producer_id":\s*(-?\d+),\s*"producer_epoch":\s*(-?\d+)')
 
 
 def produce(settings: dict, producer_number: int, attempt_number: int) -> Attempt:
-    """Send this task's share and return what became of it.
+    """Send this task's share and return what became of it, as its file says it.
 
     `settings`: client (librdkafka configuration), topic, run_id (hex), partitions, producers,
     records, record_size, delivery_timeout (seconds), transaction_records (of a partition in each
@@ -232,9 +234,14 @@ class _Task:
         self._acks.add(time.time_ns() // 1_000_000, self._counted - before)
 
     def _snapshot(self, complete: bool, sent: Optional[dict] = None) -> Attempt:
-        """Write down what is known; `sent`: by `sent_of`, once all is settled."""
+        """Write down what is known, and return what is not in parts; `sent`: by `sent_of`, once all is settled."""
         self._look()
         state = self._state
+        if self._known.ranges() > PART_RANGES:
+            part = self._known.hand_out()
+            self._notes.part(state, part)
+            state.parts += 1
+            state.in_parts += sum(b - a + 1 for ranges in part.values() for a, b, *_ in ranges)
         state.complete = complete
         state.planned = self._whole if complete else self._promised(state.position)
         state.acknowledgements = self._acks.to_json()
