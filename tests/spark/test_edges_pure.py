@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The edges of the job's word that show without Kafka and Spark: what is no violation is never told as one."""
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -16,6 +17,7 @@ import job
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from flow.judge import expiry, judge, verdict
+from flow.messages import failure
 from flow.messages.failure import CannotRun, Stopped
 from flow.prepare import cluster, leadership, leftovers
 from flow.prepare.traces import Traces
@@ -469,7 +471,7 @@ class Refusing(cluster.Cluster):
         import confluent_kafka
 
         self._kafka, self._timeout, self._servers = confluent_kafka, 1, "h:1"
-        self._error, self._heard = error, cluster.LastError()
+        self._error, self._heard, self._hopeless = error, cluster.LastError(), False
         self.deleted = []
         asked = SimpleNamespace(result=self._answer)
         self._admin = SimpleNamespace(
@@ -761,3 +763,161 @@ def test_parts_that_go_to_the_driver_are_written_there(tmp_path):
 def test_the_digest_of_a_row_stays_what_older_ledgers_have(row):
     line = json.dumps(list(dataclasses.asdict(row).values()))
     assert files.digest([row]) == hashlib.sha256(line.encode()).hexdigest()
+
+
+# -- a full disk of the ledger
+
+
+def writing(error):
+    """Spark, as far as the ledger's Parquet is written with it, which fails so."""
+
+    def parquet(_path):
+        raise error
+
+    frame = SimpleNamespace(write=SimpleNamespace(parquet=parquet))
+    whole = SimpleNamespace(coalesce=lambda _number: frame)
+    return SimpleNamespace(createDataFrame=lambda _data, _schema: whole)
+
+
+JAVA_FULL = (
+    "An error occurred while calling o1.parquet.\n: java.io.IOException: No space left on device"
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (RuntimeError(JAVA_FULL), "its disk is full; make room there; `job.py verify --ledger"),
+        (RuntimeError("Job aborted"), "Job aborted; `job.py verify --ledger"),
+    ],
+)
+def test_a_ledgers_copy_that_cannot_be_written_names_the_ledger(tmp_path, monkeypatch, error, said):
+    files.new_ledger(str(tmp_path))
+    with pytest.raises(CannotRun, match=said) as found:
+        files.save_ledger(writing(error), str(tmp_path), plan_of(), [])
+    assert f"the ledger {tmp_path}" in str(found.value) and "SPARK" not in str(found.value)
+
+    def rows_frame(*_more):
+        raise error
+
+    monkeypatch.setattr(files, "rows_frame", rows_frame)  # Python hands the rows over by a file
+    with pytest.raises(CannotRun) as found:
+        files.save_ledger(None, str(tmp_path), plan_of(), [])
+    assert ("SPARK_LOCAL_DIRS" in str(found.value)) is ("full" in said)
+
+
+class FullDisk:
+    """A run that wrote and judged, as modes.run sees it, whose ledger takes nothing more."""
+
+    def __init__(self, monkeypatch, status, left):
+        self.deleted, self.saved = [], []
+        plan, checks = plan_of(), [verdict.Check("loss", status)]
+        made = judge.Results(checks, {}, {}, set(), None)
+        asked = SimpleNamespace(delete_topic=self.deleted.append)
+        run = SimpleNamespace(spark=None, plan=plan, cluster=asked, for_java={})
+        judged = SimpleNamespace(results=lambda: made)
+        code = 1 if status else 0
+        for name, value in {
+            "started": lambda *_more: contextlib.nullcontext(run),
+            "_probing": lambda *_more: contextlib.nullcontext(None),
+            "write_records": lambda *_more: ([], []),
+            "write_ledger": lambda *_more: self.full(left),
+            "_judge": lambda *_more: judged,
+        }.items():
+            monkeypatch.setattr(modes, name, value)
+        monkeypatch.setattr(modes.conclusion, "conclude", lambda *_more: code)
+        monkeypatch.setattr(modes.files, "save_plan", lambda *_more: self.full(left - 1))
+
+    @staticmethod
+    def full(room):
+        if room < 1:
+            raise CannotRun("its disk is full") if room else OSError(28, "No space left", "/l/p")
+
+
+@pytest.mark.parametrize("status", [0, 1])
+@pytest.mark.parametrize("left", [0, 1, 2])
+def test_a_full_disk_of_the_ledger_changes_no_verdict(monkeypatch, capsys, status, left):
+    made = FullDisk(monkeypatch, status, left)
+    assert modes.run(job.arguments(["run", *WHERE])) == status
+    said = capsys.readouterr().err
+    assert ("disk is full" in said) is (left == 0 or (left == 1 and not status)), said
+    assert made.deleted == ([TOPIC] if left == 2 and not status else [])
+    assert (f"topic {TOPIC} stays" in said) is (left < 2 and not status)
+
+
+# -- every sentence has its remedy
+
+
+def java(text, cause=""):
+    """As Py4J tells what Java has raised."""
+    told = (
+        f"An error occurred while calling o9.collectToPython.\n: {text}\n\tat org.apache.spark.X\n"
+    )
+    return RuntimeError(told + (f"Caused by: {cause}\n\tat org.apache.kafka.Y\n" if cause else ""))
+
+
+STAGE = "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times"
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (java(STAGE, "java.lang.OutOfMemoryError: Java heap space"), "spark.driver.memory"),
+        (RuntimeError("An error occurred while calling o9.collect"), "more memory"),
+        (java(f"{STAGE}: ExecutorLostFailure (executor 1 exited)"), "why Spark's process ended"),
+        (
+            java("java.lang.IllegalStateException: SparkContext was shut down"),
+            "why Spark's process",
+        ),
+        (
+            java(
+                STAGE,
+                "org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized to access topics: [t]",
+            ),
+            "allow this user",
+        ),
+        (
+            java(
+                STAGE, "org.apache.kafka.common.errors.TimeoutException: Timeout of 60000ms expired"
+            ),
+            "until the brokers answer",
+        ),
+        (java("java.io.IOException: No space left on device"), "SPARK_LOCAL_DIRS"),
+        (java("java.lang.RuntimeException: no such order"), "see to that"),
+    ],
+    ids=["heap", "gone", "executor", "shutdown", "rights", "brokers", "disk", "else"],
+)
+def test_brokers_are_blamed_for_what_brokers_do(error, remedy):
+    why = failure.with_remedy(error, "see to that")
+    assert remedy in why
+    assert ("brokers" in why) is ("brokers" in remedy)
+
+    def fails(_spans, _check):
+        raise error
+
+    with pytest.raises(CannotRun, match="Spark could not read the topic: ") as found:
+        judge.reading.collect(fails, {0: (0, 9)})
+    assert remedy in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, "allow this user Create on it"),
+        (KafkaError.CLUSTER_AUTHORIZATION_FAILED, "allow this user Create on it"),
+        (KafkaError.POLICY_VIOLATION, "give a --topic that exists"),
+        (KafkaError.INVALID_REPLICATION_FACTOR, "give another --replication-factor"),
+        (KafkaError.TOPIC_EXCEPTION, "give another --topic"),
+        (KafkaError._TIMED_OUT, "see that the brokers run"),
+        (None, "see that the brokers run"),
+    ],
+)
+def test_a_topic_that_is_refused_has_a_remedy(error, remedy):
+    with pytest.raises(CannotRun, match=f"could not be created at h:1: .*; {remedy}"):
+        Refusing(error).create_topic("t", [[1]], {})
+
+
+def test_a_ledger_that_cannot_be_made_has_a_remedy(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CannotRun, match="give another --ledger"):
+        files.new_ledger(str(tmp_path / "file" / "l"))

@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any, Collection, Optional
 
 from flow.judge import checks, continuity, expiry, naming, reading, verdict
-from flow.messages import progress, stack_trace, stopping
-from flow.messages.failure import CannotRun, spark_disk_is_full
+from flow.messages import progress, stopping
+from flow.messages.failure import CannotRun, with_remedy
 from flow.messages.output import note
 from flow.prepare import java_admin, leadership, listeners, room
 from flow.prepare.cluster import GONE, HIDDEN, MIN_ISR
@@ -545,9 +545,7 @@ class Judge:
                 with naming.sorting(self.spark, size):
                     return work.named(records, counted.doubtful, spans, overwritten)
             except Exception as error:
-                why = spark_disk_is_full(error) or (
-                    f"{stack_trace.reason(str(error))}; wait until the brokers answer again"
-                )
+                why = with_remedy(error, "see to that")
                 raise CannotRun(
                     f"records are in doubt, but could not be looked at one by one: {why}; then `job.py"
                     f" verify --ledger {self.options.ledger}` names what is wrong"

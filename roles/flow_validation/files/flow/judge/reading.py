@@ -13,7 +13,7 @@ import time
 from typing import Callable, Optional
 
 from flow.messages import stack_trace
-from flow.messages.failure import CannotRun
+from flow.messages.failure import CannotRun, with_remedy
 from flow.prepare import java_admin
 
 # What Kafka's consumer says when the bytes that a broker serves are not a valid batch
@@ -34,6 +34,7 @@ _BATCH = re.compile(r"partition \S+-(\d+) at offset (\d+)")
 _PLACE = re.compile(r"(?:from|partition) (\S+)-(\d+)(?:[^\d]+offset (\d+))?")
 
 
+_SEE_TO_IT = "see to that, then judge again"
 _CONSUMER_SECONDS = 30  # without anything new, until a broker counts as silent
 
 # Of a partition, in one answer; a task holds two such answers at most.
@@ -240,8 +241,9 @@ def collect(
         except Exception as error:
             text = str(error)
             why = stack_trace.reason(text)
+            unread = f"Spark could not read the topic: {with_remedy(error, _SEE_TO_IT)}"
             if not _DAMAGED.search(text):
-                raise CannotRun(f"Spark could not read the topic: {why}") from error
+                raise CannotRun(unread) from error
             partition, offset = _place_of(text)
             if check_crcs:
                 check_crcs = False
@@ -249,7 +251,7 @@ def collect(
                 complaints.append({"partition": partition, "offset": offset, "reason": reason})
                 continue
             if partition not in left:
-                raise CannotRun(f"Spark could not read the topic: {why}") from error
+                raise CannotRun(unread) from error
             found = (find(partition, left[partition]) if find else None) or []
             if not found:
                 del left[partition]

@@ -37,14 +37,62 @@ def lacks(package: str) -> str:
     )
 
 
+def disk_is_full(error: BaseException) -> bool:
+    """Whether Java or Python failed by a disk without room, whichever it was."""
+    return bool(_FULL.search(str(error)))
+
+
 def spark_disk_is_full(error: BaseException) -> str:
     """Part of a sentence, with the remedy, if that is why Spark failed; "" if it is not."""
-    if not _FULL.search(str(error)):
+    if not disk_is_full(error):
         return ""
     return (
         "the disk is full where Spark keeps what it sorts; make room there, or choose another place with"
         " SPARK_LOCAL_DIRS"
     )
+
+
+# What Spark and Kafka's Java client say -> what to do about it; the first that is found. What a broker may be the
+# cause of is last: its words stand beside others' as well.
+_REMEDIES = (
+    (
+        r"not authorized|AuthorizationException|AUTHORIZATION_FAILED",
+        "allow this user Describe and Read on the topic, and Write where it writes",
+    ),
+    (
+        r"SaslAuthentication|SslAuthentication|SSL handshake",
+        "see the credentials and certificates of --command-config",
+    ),
+    (
+        r"Java heap space|OutOfMemoryError|GC overhead limit",
+        "give Spark more memory (spark.driver.memory, spark.executor.memory; --spark-config)",
+    ),
+    (r"hs_err_pid", "then give Spark or this machine more memory"),
+    (
+        r"ExecutorLost|executor lost|Python worker exited|cancelled because SparkContext"
+        r"|(?:SparkContext|Spark session|JVM)\b.{0,40}(?:shut ?down|stopped|crashed)",
+        "see why Spark's process ended (its log; the kernel's, for memory)",
+    ),
+    (
+        r"timed out|Timeout|not available|disconnect|Connection refused|NotLeader|_TRANSPORT|no broker",
+        "wait until the brokers answer again",
+    ),
+)
+
+
+def with_remedy(error: BaseException, otherwise: str) -> str:
+    """Part of a sentence: why Spark could not do its work, and what to do about it; `otherwise` where that
+    cannot be told by what was said.
+    """
+    text = str(error)
+    if full := spark_disk_is_full(error):
+        return full
+    why = stack_trace.reason(text)
+    for place in (why, text):  # what led to it may say more
+        for words, remedy in _REMEDIES:
+            if re.search(words, place, re.IGNORECASE):
+                return f"{why}; {remedy}"
+    return f"{why}; {otherwise}"
 
 
 def sentence(error: BaseException, directory: str) -> str:

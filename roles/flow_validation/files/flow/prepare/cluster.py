@@ -32,6 +32,16 @@ HIDDEN, GONE = "hidden", "gone"
 _NOT_TAKEN = ("POLICY_VIOLATION", "INVALID_REPLICATION_FACTOR")
 
 
+_REMEDY_OF = {
+    "POLICY_VIOLATION": "give a --topic that exists, or --partitions and --replication-factor as that wants them",
+    "INVALID_REPLICATION_FACTOR": "give another --replication-factor",
+    "INVALID_PARTITIONS": "give another number of --partitions",
+    "TOPIC_EXCEPTION": "give another --topic",  # its name
+    "TOPIC_ALREADY_EXISTS": "give another --topic, or run it again",
+    "INVALID_CONFIG": "see that the cluster allows topics their own settings, or give a --topic that exists",
+}
+
+
 class LastError:
     """What a client's connections suffered last; librdkafka's error_cb, served while it is polled."""
 
@@ -97,10 +107,22 @@ class Cluster:
         self._hopeless |= error.name() in ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL")
         self._heard(error)
 
-    def _failure(self, what: str, error) -> CannotRun:
+    def _failure(self, what: str, error, right: str = "Describe on it") -> CannotRun:
+        """The sentence, with the remedy; right: what the user may lack, if the cluster says so."""
         self._admin.poll(0)  # serves error_cb
         detail = error.args[0].str() if error.args and hasattr(error.args[0], "str") else str(error)
-        return CannotRun(f"{what} at {self._servers}: {self._heard.beside(detail)}")
+        told = f"{what} at {self._servers}: {self._heard.beside(detail)}"
+        return CannotRun(f"{told}; {self._remedy(error, right)}")
+
+    def _remedy(self, error, right: str) -> str:
+        name = error.args[0].name() if error.args and hasattr(error.args[0], "name") else ""
+        if name.endswith("AUTHORIZATION_FAILED"):
+            return f"allow this user {right}"
+        if self._hopeless:
+            return "see the credentials and certificates of --command-config"
+        return _REMEDY_OF.get(
+            name, "see that the brokers run and can be reached, then run it again"
+        )
 
     def describe(self) -> Description:
         """Cluster id and registered brokers."""
@@ -178,7 +200,11 @@ class Cluster:
         try:
             future.result(self._timeout + 5)
         except Exception as error:
-            failure = self._failure(f"topic {topic} could not be created", error)
+            failure = self._failure(
+                f"topic {topic} could not be created",
+                error,
+                "Create on it, or give a --topic that exists",
+            )
             code = getattr(error.args[0], "code", None) if error.args else None
             number = code() if code is not None else KafkaError._FAIL
             if number == KafkaError.TOPIC_ALREADY_EXISTS:
@@ -217,7 +243,9 @@ class Cluster:
                 return True
             except Exception as error:
                 if "AUTHORIZATION" in str(error) or time.monotonic() > deadline:
-                    raise self._failure(f"topic {topic} could not be deleted", error) from error
+                    raise self._failure(
+                        f"topic {topic} could not be deleted", error, "Delete on it"
+                    ) from error
             time.sleep(0.2)
         return False
 
@@ -238,7 +266,9 @@ class Cluster:
             except Exception as error:
                 trouble = TimeoutError(str(error) or "no answer")
             if time.monotonic() > deadline or "AUTHORIZATION" in str(trouble):
-                raise self._failure(f"topic {topic} could not be deleted", trouble) from trouble
+                raise self._failure(
+                    f"topic {topic} could not be deleted", trouble, "Delete on it"
+                ) from trouble
             time.sleep(0.1)
 
     def _is_taken(self, topic: str) -> bool:
@@ -268,7 +298,9 @@ class Cluster:
         try:
             self._admin.incremental_alter_configs([resource])[resource].result(self._timeout)
         except Exception as error:
-            raise self._failure(f"the settings of {topic} could not be set", error) from error
+            raise self._failure(
+                f"the settings of {topic} could not be set", error, "AlterConfigs on it"
+            ) from error
 
     def broker_config(self, brokers: list, names: tuple) -> dict:
         """broker -> {name: value in force there}, of the names that it knows."""
@@ -474,7 +506,9 @@ class Cluster:
         try:
             entries = self._admin.describe_configs([resource])[resource].result(self._timeout)
         except Exception as error:
-            raise self._failure(f"the settings of {told} could not be read", error) from error
+            raise self._failure(
+                f"the settings of {told} could not be read", error, "DescribeConfigs on it"
+            ) from error
         return {key: entries[key].value for key in keys if key in entries}
 
 

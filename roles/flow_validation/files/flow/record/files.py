@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Optional
 
 from flow.messages import stack_trace
-from flow.messages.failure import CannotRun
+from flow.messages.failure import CannotRun, disk_is_full
 from flow.messages.output import note
 from flow.record import place
 from flow.record.ledger import Attempt, Row
@@ -168,7 +168,9 @@ def new_ledger(ledger: str) -> bool:
     except FileExistsError as error:
         raise CannotRun(f"{ledger} is a file; give an empty directory") from error
     except OSError as error:
-        raise CannotRun(f"the ledger cannot be written: {error}") from error
+        raise CannotRun(
+            f"the ledger cannot be written: {error}; make room or give the right there, or give another --ledger"
+        ) from error
 
 
 def take_back(ledger: str, new: bool, run_id: str = "") -> None:
@@ -334,10 +336,31 @@ def rows_frame(spark, plan: Plan, rows: list):
 
 
 def save_ledger(spark, ledger: str, plan: Plan, rows: list) -> None:
-    """Write the Parquet; visible only when it is whole."""
+    """Write the Parquet; visible only when it is whole. CannotRun if that cannot be done: then the files of
+    the attempts tell the same.
+    """
+    full = "the disk is full where Spark keeps what it works on (SPARK_LOCAL_DIRS)"
+    try:
+        frame = rows_frame(spark, plan, rows).coalesce(1)
+        full = "its disk is full"
+        _save_frame(frame, ledger)
+    except CannotRun:
+        raise
+    except Exception as error:
+        why = f"{full}; make room there" if disk_is_full(error) else stack_trace.reason(str(error))
+        raise CannotRun(
+            f"the Parquet of the ledger {ledger} could not be written: {why}; `job.py verify --ledger"
+            f" {ledger}` judges by its _attempts, which are whole"
+        ) from error
+    finally:
+        with contextlib.suppress(Exception):
+            place.of(ledger).remove(_DRAFT)
+
+
+def _save_frame(frame, ledger: str) -> None:
     at = place.of(ledger)
     at.remove(_DRAFT)
-    rows_frame(spark, plan, rows).coalesce(1).write.parquet(f"{at.address}/{_DRAFT}")
+    frame.write.parquet(f"{at.address}/{_DRAFT}")
     written = [name for name in at.names(_DRAFT) if name.endswith(".parquet")]
     if not written:  # by an executor elsewhere, into a directory of its own
         raise CannotRun(
@@ -346,7 +369,6 @@ def save_ledger(spark, ledger: str, plan: Plan, rows: list) -> None:
         )
     for name in written:
         at.move(f"{_DRAFT}/{name}", name)
-    at.remove(_DRAFT)
 
 
 def load_ledger(spark, ledger: str, plan: Plan) -> list:

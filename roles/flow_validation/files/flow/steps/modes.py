@@ -5,17 +5,19 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import time
 from dataclasses import replace
 from datetime import datetime, timezone
+from typing import Iterator
 
 from flow import inspection
 from flow.engine import connector, session
 from flow.judge import judge
 from flow.judge.verdict import EXIT_CODE, INCONCLUSIVE, PASS
-from flow.messages import stopping
+from flow.messages import failure, stopping
 from flow.messages.failure import CannotRun, Stopped
 from flow.messages.output import note, say, write, write_json
 from flow.prepare import history, java_admin
@@ -110,23 +112,35 @@ def run(options: argparse.Namespace) -> int:
                 written = other.submit(write_ledger, run.spark, options, plan, rows, watch)
                 judging = _judge(run, options, rows, attempts, watch)
                 results = judging.results()
-                written.result()
+                with _told_only():  # it is a copy of what the attempts' files tell
+                    written.result()
             if options.probe:
                 with watch.step("wait for probes"):
                     found = outcomes(options.output)
                 results = _with_probes(results, found)
                 plan.probes = probes.kept(found)
-                files.save_plan(options.ledger, plan)
+                with _told_only():
+                    files.save_plan(options.ledger, plan)
         code = conclusion.conclude(judging, results)
         if plan.created and not options.keep and code == EXIT_CODE[PASS]:
             try:
-                _take_away(run.cluster, options.ledger, plan)
+                with _told_only(f"topic {plan.topic} stays, since its ledger cannot say so: "):
+                    _take_away(run.cluster, options.ledger, plan)
             except (Exception, Stopped):
                 if not stopping.requested.is_set():
                     raise
                 # the verdict is out, and a signal takes no word back
                 note(f"note: topic {plan.topic} may stay: a signal came while it was deleted")
     return code
+
+
+@contextlib.contextmanager
+def _told_only(before: str = "") -> Iterator[None]:
+    """What cannot be kept is said, `before` and why, and changes no verdict."""
+    try:
+        yield
+    except (CannotRun, OSError) as error:
+        note(f"note: {before}{failure.sentence(error, '')}")
 
 
 def _take_away(cluster: Cluster, ledger_of: str, plan: files.Plan) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 
 from flow.engine import executors
 from flow.messages import progress, stack_trace, stopping
-from flow.messages.failure import CannotRun
+from flow.messages.failure import CannotRun, with_remedy
 from flow.prepare import client, leadership
 from flow.record import files
 from flow.steps.starting import Run
@@ -64,12 +64,14 @@ def write_records(run: Run, options, watch: Stopwatch) -> tuple:
         _relaying(spark, options.ledger) as relay,
     ):
         task.update(relay)
+        failed = "none began; run it again"
         numbers = spark.sparkContext.parallelize(range(plan.producers), plan.producers)
         try:
             numbers.mapPartitionsWithIndex(one).collect()
         except Exception as error:  # what the attempts wrote down so far is still worth judging
             stopping.check()
             plan.produce_error = stack_trace.reason(str(error))
+            failed = with_remedy(error, "see to that, then run it again")
         plan.after = cluster.positions(plan.topic, wait=options.timeout, known=plan.before)
     plan.records = early.records()
     plan.produce_seconds = watch.seconds["produce"]
@@ -82,7 +84,7 @@ def write_records(run: Run, options, watch: Stopwatch) -> tuple:
     files.save_plan(options.ledger, plan)
     if not attempts:
         run.traces.written, run.traces.refused = False, plan.run_id
-        raise CannotRun(f"no produce task could start: {plan.produce_error}")
+        raise CannotRun(f"no produce task could start: {failed}")
     if refused := all_refused(rows):
         run.traces.written, run.traces.refused = False, plan.run_id
         raise CannotRun(
