@@ -486,12 +486,12 @@ def test_partitions_that_are_added_while_it_runs_are_no_violation(main, admin, m
     admin.create_topics([NewTopic(topic, 3, 3)])[topic].result(30)
     cut = Cluster.positions
 
-    def positions(self, name, wait=0, committed=False, known=()):
+    def positions(self, name, wait=0, committed=False, known=(), **more):
         if name == topic and known:  # behind the last record
             if len(admin.list_topics(topic, timeout=30).topics[topic].partitions) == 3:
                 admin.create_partitions([NewPartitions(topic, 4)])[topic].result(30)
                 wait_until(lambda: len(self.layout(topic)) == 4, 30, "the partition is known")
-        return cut(self, name, wait, committed, known)
+        return cut(self, name, wait, committed, known, **more)
 
     monkeypatch.setattr(Cluster, "positions", positions)
     assert main("run", f"--topic={topic}", "--records=600")[0] == 0

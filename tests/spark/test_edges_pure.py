@@ -16,8 +16,9 @@ from types import SimpleNamespace
 import job
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+from flow.engine import executors
 from flow.judge import expiry, judge, verdict
-from flow.messages import failure
+from flow.messages import failure, output, progress
 from flow.messages.failure import CannotRun, Stopped
 from flow.prepare import cluster, leadership, leftovers
 from flow.prepare.traces import Traces
@@ -921,3 +922,140 @@ def test_a_ledger_that_cannot_be_made_has_a_remedy(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(CannotRun, match="give another --ledger"):
         files.new_ledger(str(tmp_path / "file" / "l"))
+
+
+# -- two runs with one output directory
+
+
+def test_two_runs_may_replace_one_file_at_once(tmp_path, monkeypatch):
+    path, save = str(tmp_path / "verdict.json"), output._save
+    others = ["of the other"]
+
+    def saved(draft, text):
+        save(draft, text)
+        if others:  # between the draft and its new name
+            output.write(path, others.pop())
+
+    monkeypatch.setattr(output, "_save", saved)
+    output.write(path, "of the one")
+    assert [each.read_text() for each in tmp_path.iterdir()] == ["of the one"]
+
+
+def test_what_another_run_has_removed_is_no_failure(tmp_path, monkeypatch):
+    def written(path, _text):
+        assert path.startswith(str(tmp_path))
+
+    monkeypatch.setattr(starting, "write", written)
+    starting.refuse_unwritable(str(tmp_path))
+    with progress.following(str(tmp_path), "written", 1, lambda: 1):
+        pass
+
+
+# -- replicas that are catching up
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "wrong", "said"),
+    [
+        ({(0, 3): 5}, {(0, 3): 6}, [], "replicas of partition 0 are catching up"),
+        ({(0, 3): 5}, {(0, 3): 5}, ["replicas on brokers 3, which are there, are not in sync"], ""),
+        ({}, {(0, 3): 5}, [], "allow the job's principal Describe on the cluster"),
+        ({(0, 3): 5}, {}, [], "allow the job's principal Describe on the cluster"),
+    ],
+    ids=["grows", "stands", "not-before", "not-now"],
+)
+def test_a_replica_that_comes_nearer_is_no_violation(was, now, wrong, said):
+    late = {0: Partition(0, 1, (1, 2, 3), (1, 2), 0, 9)}
+    known = verdict.progress(was, now, {0: {3}})
+    moments = [standing("then", 2), verdict.Standing("now", late, 2)]
+    found = verdict.durability(moments, 3, 2, [1, 2, 3], set(), [1, 2, 3], False, known)
+    assert [each["reason"] for each in found.check.witnesses] == [f"now: {each}" for each in wrong]
+    assert [said in each for each in found.unclear] == [True] * bool(said)
+
+
+def test_a_small_timeout_makes_no_wait_for_brokers_shorter(monkeypatch):
+    """What a broker needs to come into sync, or to learn of partitions, has nothing to do with it."""
+    now, layouts = partitions(10), []
+    late = {n: {"replicas": p.replicas, "isr": (1, 2)} for n, p in now.items()}
+    whole = {n: {"replicas": p.replicas, "isr": p.isr} for n, p in now.items()}
+
+    def layout(_topic):
+        layouts.append(1)
+        return late if len(layouts) < 6 else whole
+
+    asked = SimpleNamespace(
+        layout=layout,
+        describe=lambda: cluster.Description("c", {1: "h:1", 2: "h:2", 3: "h:3"}),
+        positions=lambda _topic, wait, known: {"wait": wait},
+    )
+    clock = SimpleNamespace(monotonic=lambda: 3.0 * len(layouts), sleep=lambda _seconds: None)
+    monkeypatch.setattr(judge, "time", clock)
+    monkeypatch.setattr(judge.room, "held", lambda *_more: {})
+    found, registered, grown = judging(asked)._in_sync(now, 2)
+    assert (found, registered, grown) == (now, {1, 2, 3}, {})
+    assert judging(asked)._now() == {"wait": judge._ABSENT_SECONDS}
+
+
+# -- Spark that goes
+
+
+@pytest.mark.parametrize(
+    ("seen", "now", "gone"),
+    [
+        ([(0, 2, True)], 999, False),
+        ([(0, 0, False)], 999, False),  # nobody waits for one
+        ([(0, 2, True), (10, 0, True)], 129, False),
+        ([(0, 2, True), (10, 0, True)], 130, True),
+        ([(0, 0, True), (10, 1, True), (20, 0, True)], 139, False),
+        ([(0, 0, True), (100, 0, False)], 999, False),
+    ],
+)
+def test_executors_that_do_not_come_again_are_not_waited_for(seen, now, gone):
+    assert executors.forsaken(seen, now) is gone
+
+
+def test_what_waits_for_executors_that_are_gone_is_ended():
+    jobs, cancelled, now = [7], threading.Event(), iter(range(0, 100_000, 50))
+    tracker = SimpleNamespace(getActiveJobsIds=lambda: jobs, getExecutorInfos=lambda: ["driver"])
+    context = SimpleNamespace(
+        master="spark://h:1",
+        statusTracker=lambda: tracker,
+        _jsc=SimpleNamespace(sc=lambda: context),
+        cancelAllJobs=cancelled.set,
+    )
+    spark = SimpleNamespace(sparkContext=context)
+    with executors.minded(spark, 0.001, lambda: next(now)):
+        assert cancelled.wait(20)
+    ended = java(
+        "org.apache.spark.SparkException: Job 3 cancelled as part of cancellation of all jobs"
+    )
+    assert "had no executor any more" in failure.with_remedy(ended, "")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.",
+        "org.apache.spark.SparkException: Job 1 cancelled because SparkContext was shut down",
+    ],
+)
+def test_spark_that_has_shut_itself_down_is_no_fault_of_the_job(tmp_path, said):
+    told = failure.sentence(java(said), str(tmp_path))
+    assert told.startswith("Spark ended while it worked: ") and "see why Spark's process" in told
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_ledger_that_java_cannot_take_back_any_more_is_told(capsys, monkeypatch):
+    """Ctrl-C ends Java, by which alone it can be reached."""
+    from py4j.protocol import Py4JNetworkError
+
+    class Gone:
+        def __getattr__(self, _name):
+            raise Py4JNetworkError("Answer from Java side is empty")
+
+    context = SimpleNamespace(_jvm=Gone(), _gateway=None, _jsc=Gone())
+    monkeypatch.setattr(place, "_remote", lambda ledger: place.HadoopDirectory(context, ledger))
+    traces = Traces("hdfs://nn/l")
+    traces.made = True
+    traces.settle(None)
+    assert "what was made of the ledger hdfs://nn/l stays" in capsys.readouterr().err

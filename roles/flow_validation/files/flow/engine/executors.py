@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+import threading
 import time
 from contextlib import contextmanager, suppress
 from typing import Callable, Iterator, Optional
@@ -25,6 +26,9 @@ _SLEEP_MS = 3_600_000  # of the tasks that only wait to be cancelled
 _GROUP = "kafkaops-executors"
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
 _MOST_TOLD = 3
+
+
+LOST_SECONDS = 120  # without any executor, while Spark has work for one
 
 
 def are_elsewhere(spark) -> bool:
@@ -68,6 +72,48 @@ def gather(
                 break
             sleep(_LOOK_SECONDS)
     use(spark)
+
+
+def forsaken(seen: list, now: float) -> bool:
+    """Whether Spark has had work and no executor for LOST_SECONDS. seen: (moment, executors, jobs), in order."""
+    since = None
+    for moment, executors, jobs in seen:
+        if executors or not jobs:
+            since = None
+        elif since is None:
+            since = moment
+    return since is not None and now - since >= LOST_SECONDS
+
+
+@contextmanager
+def minded(
+    spark, every: float = 1.0, clock: Callable[[], float] = time.monotonic
+) -> Iterator[None]:
+    """While the context is open, whatever waits for executors elsewhere, which have all gone and do not come
+    again, ends: Spark itself would wait for ever.
+    """
+    if not are_elsewhere(spark):
+        yield
+        return
+    over = threading.Event()
+
+    def mind() -> None:
+        context, seen = spark.sparkContext, []
+        while not over.wait(every):
+            with suppress(Exception):  # Spark may be gone
+                jobs = len(context.statusTracker().getActiveJobsIds())
+                state = (_executors(context), jobs > 0)
+                if not seen or seen[-1][1:] != state:
+                    seen[:] = [*seen[-1:], (clock(), *state)]
+                if forsaken(seen, clock()):
+                    context.cancelAllJobs()
+
+    minder = threading.Thread(target=mind, name="executors", daemon=True)
+    minder.start()
+    try:
+        yield
+    finally:
+        over.set()
 
 
 def use(spark) -> None:

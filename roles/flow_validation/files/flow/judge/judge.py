@@ -184,8 +184,7 @@ class Judge:
 
     def _now(self) -> dict:
         """partition -> Partition of this moment."""
-        wait = min(_ABSENT_SECONDS, self.options.timeout)
-        found = self.cluster.positions(self.plan.topic, wait=wait, known=self.plan.after)
+        found = self.cluster.positions(self.plan.topic, wait=_ABSENT_SECONDS, known=self.plan.after)
         if not found and (why := self._why_absent()):
             raise CannotRun(why)
         return found
@@ -598,7 +597,7 @@ class Judge:
         config = self.cluster.effective_config(plan.topic, (MIN_ISR,)) if now else {}
         min_isr = int(config[MIN_ISR]) if config.get(MIN_ISR) else None
         replication = options.replication_factor or plan.planned_replication
-        settled, registered = self._in_sync(now, min_isr or 0)
+        settled, registered, progress_of = self._in_sync(now, min_isr or 0)
         odd = {n for n, place in settled.items() if len(place.replicas) > replication > 0}
         odd |= set(verdict.out_of_sync(settled))
         moving: Optional[set] = set()
@@ -614,27 +613,47 @@ class Judge:
         ]
         planned = options.min_isr or plan.planned_min_isr
         return verdict.durability(
-            standings, replication, planned, registered, moving, list(plan.brokers), self._shared
+            standings,
+            replication,
+            planned,
+            registered,
+            moving,
+            list(plan.brokers),
+            self._shared,
+            progress_of,
         )
 
     def _in_sync(self, now: dict, min_isr: int) -> tuple:
         """(partition -> Partition as in `now`, with replicas and ISR as soon as each replica of a
         broker that is there is in sync, and as many as min_isr, or after a while; ids of the brokers that
-        are there).
+        are there; verdict.progress of replicas that are not in sync then).
         """
         began, known = time.monotonic(), set(self.plan.brokers)
-        deadline = began + min(_IN_SYNC_SECONDS, self.options.timeout)
+        deadline = began + _IN_SYNC_SECONDS
+        first: Optional[dict] = None  # bytes of those that are behind
         while True:
             found = self._standing(now)
             registered = set(self.cluster.describe().brokers)
             # one that has just started, or answers, does not know of the others yet
             unknown = known - registered and time.monotonic() - began < _ABSENT_SECONDS
-            behind = verdict.out_of_sync(found).values()
+            late = {
+                n: registered & set(brokers) for n, brokers in verdict.out_of_sync(found).items()
+            }
+            late = {n: brokers for n, brokers in late.items() if brokers}
             few = any(len(p.isr) < min(min_isr, len(p.replicas)) for p in found.values())
-            waits = few or unknown or any(registered & set(each) for each in behind)
+            waits = few or unknown or late
             if not waits or time.monotonic() > deadline:
-                return found, registered
+                grown = verdict.progress(first or {}, self._bytes_of(late), late) if late else {}
+                return found, registered, grown
+            if late and first is None:
+                first = self._bytes_of(late)
             time.sleep(_AGAIN_SECONDS)
+
+    def _bytes_of(self, replicas: dict) -> dict:
+        """room.held of these replicas (partition -> brokers)."""
+        servers, topic = self.options.bootstrap_servers, self.plan.topic
+        wait = self.options.timeout
+        return room.held(self.spark, servers, self.for_java, topic, replicas, wait)
 
     def _standing(self, now: dict) -> dict:
         """partition -> Partition as in `now`, with replicas and ISR of this moment."""

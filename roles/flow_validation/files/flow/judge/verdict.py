@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Collection, Iterable, Optional, Sequence
+from typing import Collection, Iterable, Mapping, Optional, Sequence
 
 SCHEMA_VERSION = 1
 WITNESSES = 20
@@ -148,6 +148,7 @@ def durability(
     moving: Optional[Collection[int]] = (),
     known: Collection[int] = (),
     shared: bool = False,
+    progress_of: Optional[Mapping[tuple, Optional[bool]]] = None,
 ) -> Durability:
     """At each moment every partition has the planned number of replicas (0: nobody planned any, then it
     stays what it was), at least min.insync.replicas of them are in sync, and that is at least the planned
@@ -160,6 +161,8 @@ def durability(
     Their replicas are more for a while, and the new ones not in sync: that stays open. So does what was
     only so at an earlier moment.
     shared: the topic is somebody else's, who may lower its min.insync.replicas: that stays open, too.
+    progress_of: `progress` of replicas that are not in sync on brokers that are there. One that comes nearer is not in
+    sync yet, and one of which nobody could say may be that: both stay open.
     """
     found: dict = {}
     open_: dict = {}
@@ -191,6 +194,11 @@ def durability(
     there = set(registered or ())
     for number, behind in out_of_sync(last.partitions).items() if registered is not None else ():
         present, absent = set(behind) & there, set(behind) - there
+        for broker in sorted(present):
+            nearer = (progress_of or {}).get((number, broker), False)
+            if nearer is not False:
+                present.discard(broker)
+                open_.setdefault(_NEARER if nearer else _NOT_ASKED, set()).add(number)
         if present and moving is not None and number not in moving:
             said = ", ".join(map(str, sorted(present)))
             reason = f"replicas on brokers {said}, which are there, are not in sync"
@@ -212,6 +220,19 @@ def durability(
 
 _MIN_ISR = "min.insync.replicas"
 _MORE, _WERE_MORE, _OTHERS_MOVED = "more", "were more", "others moved"
+_NEARER, _NOT_ASKED = "nearer", "not asked"
+
+
+def progress(before: Mapping[tuple, int], after: Mapping[tuple, int], replicas: Mapping) -> dict:
+    """(partition, broker) -> whether that replica has grown, None where nobody said: by its bytes at two
+    moments, of `replicas` (partition -> brokers).
+    """
+    found: dict = {}
+    for number, brokers in replicas.items():
+        for broker in brokers:
+            was, now = before.get((number, broker)), after.get((number, broker))
+            found[number, broker] = None if was is None or now is None else now > was
+    return found
 
 
 def _fallen(standings: Sequence[Standing]) -> str:
@@ -239,6 +260,15 @@ def _durability_sentences(open_: dict, moving: Optional[Collection[int]]) -> lis
             )
         elif what == _WERE_MORE:
             found.append(f"{named} had more replicas than planned, as while they are reassigned")
+        elif what == _NEARER:
+            found.append(
+                f"replicas of {named} are catching up, and not in sync yet; verify again when they are"
+            )
+        elif what == _NOT_ASKED:
+            found.append(
+                f"replicas of {named} are not in sync, and whether they are catching up could not be asked"
+                " for; allow the job's principal Describe on the cluster, or verify again when they are"
+            )
         elif what == _OTHERS_MOVED:
             found.append(f"{named} had another number of replicas before the first write")
         else:

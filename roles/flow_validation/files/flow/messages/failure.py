@@ -52,6 +52,13 @@ def spark_disk_is_full(error: BaseException) -> str:
     )
 
 
+_GONE_WORDS = (
+    r"(?:SparkContext|Spark session|JVM)\b.{0,40}(?:shut ?down|stopped|crashed)|cancelled because SparkContext"
+    r"|stopped SparkContext"
+)
+_WHY_GONE = "see why Spark's process ended (its log; the kernel's, for memory)"
+_SPARK_GONE = re.compile(rf"{_GONE_WORDS}|Answer from Java side is empty", re.IGNORECASE)
+
 # What Spark and Kafka's Java client say -> what to do about it; the first that is found. What a broker may be the
 # cause of is last: its words stand beside others' as well.
 _REMEDIES = (
@@ -67,11 +74,14 @@ _REMEDIES = (
         r"Java heap space|OutOfMemoryError|GC overhead limit",
         "give Spark more memory (spark.driver.memory, spark.executor.memory; --spark-config)",
     ),
+    (
+        r"cancellation of all jobs",  # by engine.executors.minded
+        "Spark has had no executor any more: see its master's page and the executors' logs",
+    ),
     (r"hs_err_pid", "then give Spark or this machine more memory"),
     (
-        r"ExecutorLost|executor lost|Python worker exited|cancelled because SparkContext"
-        r"|(?:SparkContext|Spark session|JVM)\b.{0,40}(?:shut ?down|stopped|crashed)",
-        "see why Spark's process ended (its log; the kernel's, for memory)",
+        rf"ExecutorLost|executor lost|Python worker exited|Answer from Java side|{_GONE_WORDS}",
+        _WHY_GONE,
     ),
     (
         r"timed out|Timeout|not available|disconnect|Connection refused|NotLeader|_TRANSPORT|no broker",
@@ -120,6 +130,8 @@ def sentence(error: BaseException, directory: str) -> str:
         return f"{error.filename} may not be written or read; give other directories, or the right"
     if full := spark_disk_is_full(error):
         return f"{full}, then run it again"
+    if _SPARK_GONE.search(str(error)):
+        return f"Spark ended while it worked: {with_remedy(error, _WHY_GONE)}, then run it again"
     what = f"{type(error).__name__}: {stack_trace.reason(str(error))}"
     told = f"the job itself failed ({what}), which says nothing about the cluster"
     kept = _keep_trace(error, directory)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import sys
 from contextlib import suppress
 from typing import Mapping, Optional, TextIO
@@ -53,7 +54,8 @@ def write_all(texts: Mapping[str, str]) -> None:
     """Replace files (path -> text), in this order. None of them before there was room for all; an
     OSError names the file.
     """
-    drafts = {path: f"{path}.part" for path in texts}
+    # of its own: another run may replace the same file
+    drafts = {path: f"{path}.{secrets.token_hex(4)}.part" for path in texts}
     try:
         for path, draft in drafts.items():
             try:
@@ -75,6 +77,12 @@ def _save(path: str, text: str) -> None:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
+
+
+def remove(path: str) -> None:
+    """Remove the file; one that is gone already, by another run's hand, is no matter."""
+    with suppress(FileNotFoundError):
+        os.remove(path)
 
 
 def write_json(path: str, data: dict) -> None:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Callable, Iterator
 
-from flow.messages.output import note, write_json
+from flow.messages.output import note, remove, write_json
 
 NAME = "progress.json"
 EVERY_SECONDS = 1.0
@@ -105,8 +105,8 @@ def _told(directory: str, moment: Callable[[float], dict]) -> Iterator[None]:
     finally:
         over.set()
         watcher.join()
-        if path and os.path.exists(path):
-            os.remove(path)
+        if path:
+            remove(path)
 
 
 def tasks_done(spark, of: int) -> Callable[[], int]:

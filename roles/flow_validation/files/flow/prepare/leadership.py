@@ -15,7 +15,6 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Callable, Iterator, List, Mapping, Sequence
 
-from flow.messages.failure import CannotRun
 from flow.prepare.cluster import Cluster
 from flow.record.partition import Partition
 
@@ -147,7 +146,7 @@ class Watch:
 
         def watch() -> None:
             while not over.is_set():
-                with contextlib.suppress(CannotRun):  # brokers may be what is gone
+                with contextlib.suppress(Exception):  # brokers may be what is gone
                     self.look()
                 # A run that comes to its end tells all this itself, so it does not end by a full disk here.
                 with contextlib.suppress(Exception):

@@ -9,9 +9,11 @@ A run that fills a broker's disk stops every other writer of the cluster.
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Optional
 
+from flow.messages.failure import CannotRun
 from flow.prepare import java_admin
 
 # Smaller runs than this, one replica of all records, are not worth the question.
@@ -141,6 +143,17 @@ def sizes(spark, servers: str, client: dict, topic: str, replicas: dict, timeout
                     if info is not None:
                         found[number] = max(found.get(number, 0), info.size())
         return found
+
+
+def held(spark, servers: str, client: dict, topic: str, replicas: dict, timeout: float) -> dict:
+    """(partition, broker) -> bytes of that replica, of brokers that tell it; the other arguments as `disks`."""
+    found: dict = {}
+    for broker in sorted({broker for each in replicas.values() for broker in each}):
+        of_it = {number: [broker] for number, brokers in replicas.items() if broker in brokers}
+        with suppress(CannotRun):
+            told = sizes(spark, servers, client, topic, of_it, timeout)
+            found.update({(number, broker): count for number, count in told.items()})
+    return found
 
 
 def _of_broker(jvm, broker: int, directories, topic: str, replicas: dict) -> list:

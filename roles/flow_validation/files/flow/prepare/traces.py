@@ -52,4 +52,8 @@ class Traces:
                 " judges what the ledger knows"
             )
         if self.made is not None and not self.written:
-            files.take_back(self._ledger, self.made, self.refused)
+            if not files.take_back(self._ledger, self.made, self.refused):
+                note(
+                    f"note: what was made of the ledger {self._ledger} stays, and holds nothing that was acknowledged:"
+                    " it could not be removed any more; remove it, or give another --ledger next time"
+                )

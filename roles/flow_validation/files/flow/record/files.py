@@ -173,9 +173,10 @@ def new_ledger(ledger: str) -> bool:
         ) from error
 
 
-def take_back(ledger: str, new: bool, run_id: str = "") -> None:
+def take_back(ledger: str, new: bool, run_id: str = "") -> bool:
     """Remove what `new_ledger` has made, and the directory if it is `new`, unless something else is there.
-    With `run_id` also what that run has written down: nothing of it was acknowledged.
+    With `run_id` also what that run has written down: nothing of it was acknowledged. False if that could
+    not be done.
     """
     with contextlib.suppress(OSError, CannotRun):
         at = place.of(ledger)
@@ -184,6 +185,8 @@ def take_back(ledger: str, new: bool, run_id: str = "") -> None:
         if empty or (run_id and names == [ATTEMPTS, PLAN] and load_plan(ledger).run_id == run_id):
             for name in [""] if new else names:
                 at.remove(name)
+        return True
+    return False
 
 
 def first_plan(ledger: str, plan: Plan) -> None:

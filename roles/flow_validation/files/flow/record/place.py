@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import shutil
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
@@ -132,14 +133,19 @@ def _remote(ledger: str) -> "HadoopDirectory":
 class HadoopDirectory:
     """One of a file system that Spark's JVM opens, by Spark's own settings of Hadoop."""
 
+    _hadoop: Any = None
+    _conf: Any = None
+
     def __init__(self, context: Any, ledger: str):
         self.address = ledger.rstrip("/")
-        self._jvm = context._jvm
-        self._hadoop = self._jvm.org.apache.hadoop
         self._gateway = context._gateway
-        conf = context._jsc.hadoopConfiguration()
-        self._system = self._ask("opened", lambda: self._at("").getFileSystem(conf))
-        self._conf = conf
+
+        def opened() -> Any:
+            self._hadoop = context._jvm.org.apache.hadoop
+            self._conf = context._jsc.hadoopConfiguration()
+            return self._at("").getFileSystem(self._conf)
+
+        self._system = self._ask("opened", opened)
 
     def exists(self) -> bool:
         return self._ask("opened", lambda: self._system.exists(self._at("")))
@@ -164,7 +170,7 @@ class HadoopDirectory:
         return self._ask("read", text)
 
     def write(self, name: str, text: str) -> None:
-        draft = f"{name}.part"
+        draft = f"{name}.{secrets.token_hex(4)}.part"
 
         def write_draft() -> None:
             stream = self._system.create(self._at(draft), True)

@@ -13,7 +13,7 @@ from typing import Any, Iterator
 from flow.engine import executors, session
 from flow.messages import stopping
 from flow.messages.failure import CannotRun
-from flow.messages.output import note, write
+from flow.messages.output import note, remove, write
 from flow.prepare import client, leadership, room
 from flow.prepare.cluster import Cluster
 from flow.prepare.traces import Traces
@@ -91,7 +91,8 @@ def started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool) -> I
                 # not refused: a run in which everything is in order never does that
                 note(f"note: should records be in doubt: {short}")
             leaders = leadership.Watch(cluster, made.topic, made.before)
-            yield Run(spark, cluster, made, settings, for_java, traces, leaders)
+            with executors.minded(spark):
+                yield Run(spark, cluster, made, settings, for_java, traces, leaders)
         except BaseException:
             if plan and not stopping.requested.is_set():
                 plan.exception()  # what it is about to create shall not stay behind
@@ -162,7 +163,7 @@ def refuse_unwritable(output: str) -> None:
     path = os.path.join(output, ".writable")
     try:
         write(path, " " * _RESULTS_BYTES)
-        os.remove(path)
+        remove(path)
     except OSError as error:
         raise CannotRun(
             f"{output} cannot be written ({error}); make room there, or give another --output"
