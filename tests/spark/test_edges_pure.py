@@ -16,19 +16,20 @@ from types import SimpleNamespace
 import job
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+from flow import inspection
 from flow.engine import executors
 from flow.judge import expiry, judge, verdict
 from flow.messages import failure, output, progress
 from flow.messages.failure import CannotRun, Stopped
 from flow.prepare import cluster, leadership, leftovers
 from flow.prepare.traces import Traces
-from flow.present import sentence
+from flow.present import conclusion, sentence
 from flow.probe import probes, trial
 from flow.record import files, place
 from flow.record.ledger import Attempt, Row
 from flow.record.partition import Partition
 from flow.steps import modes, planning, starting
-from flow.write import notes, produce
+from flow.write import ending, notes, produce
 
 from tests.support.processes import hang_ups_count
 
@@ -235,7 +236,7 @@ def results_of(monkeypatch, settings, plan, failed):
     """What judging finds where these checks fail, and the topic has these settings by now."""
     asked = SimpleNamespace(
         positions=lambda *_more, **_options: partitions(10),
-        effective_config=lambda _topic, names: {name: settings[name] for name in names},
+        effective_config=lambda _topic, _names: settings,
     )
     checks = [verdict.Check(name, int(name in failed)) for name in verdict.MEANING]
     made = judge.Results(checks, partitions(10), {}, set(), None)
@@ -1059,3 +1060,164 @@ def test_a_ledger_that_java_cannot_take_back_any_more_is_told(capsys, monkeypatc
     traces.made = True
     traces.settle(None)
     assert "what was made of the ledger hdfs://nn/l stays" in capsys.readouterr().err
+
+
+# -- smaller ones
+
+
+def test_what_a_topic_has_deleted_is_not_called_there():
+    gone = "600 acknowledged records were deleted by the topic's retention.ms=1 before they were judged"
+    kind, said = verdict.decide([], {"acked": 900}, [], [gone])
+    assert (kind, said) == (verdict.INCONCLUSIVE, f"nothing wrong was found, but {gone}")
+
+
+@pytest.mark.parametrize(
+    ("min_isr", "acked", "told"), [(2, 0, False), (3, 0, False), (4, 0, True), (4, 1, False)]
+)
+def test_a_minimum_above_the_replicas_is_named_where_nothing_was_acknowledged(min_isr, acked, told):
+    found = conclusion._refusing(plan_of(min_isr=min_isr), {"acked": acked})
+    assert bool(found) is told
+    assert (
+        not told or "min.insync.replicas is 4, and there are partitions with 3 replicas" in found[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("brokers", "number", "refused"),
+    [
+        ({1: {"transaction.state.log.replication.factor": "3"}}, 1, True),
+        ({1: {"transaction.state.log.replication.factor": "3"}}, 3, False),
+        ({1: {}}, 1, False),
+        ({}, 1, False),
+    ],
+)
+def test_transactions_that_cannot_begin_are_refused(brokers, number, refused):
+    if not refused:
+        return planning.refuse_states_of(brokers, number)
+    with pytest.raises(
+        CannotRun, match="no transaction can begin: .* is 3, and there are 1 brokers"
+    ):
+        planning.refuse_states_of(brokers, number)
+
+
+def test_partitions_that_a_broker_does_not_know_yet_are_awaited():
+    """One that has just started learns of them one by one, in any order."""
+    looks = [[1, 2], [0, 2], [0, 1, 2]]
+
+    class Starting(cluster.Cluster):
+        def __init__(self):
+            import confluent_kafka
+
+            self._kafka, self._timeout = confluent_kafka, 60
+
+        def layout(self, topic):
+            known = looks.pop(0)
+            return {n: {"leader": 1, "replicas": (1,), "isr": (1,)} for n in known}
+
+        def _offsets(self, topic, layout, spec, committed=False):
+            return dict.fromkeys(layout, (0, 1))
+
+    assert sorted(Starting().positions("t")) == [0, 1, 2] and not looks
+
+
+def test_partitions_that_came_while_a_topic_was_inspected_are_told():
+    (said,) = inspection._others_of(dict.fromkeys([0, 1]), dict.fromkeys([0, 1, 2, 3]))
+    assert said.startswith("partitions 2, 3 came to be known only while the topic was read")
+    assert inspection._others_of({0: 1}, {0: 2}) == []
+
+
+def test_compaction_excuses_numbers_that_are_left_out():
+    asked = inspection.Expressions(sequence="offset", contiguous=True)
+    assert "loss" not in inspection.left_out(asked, "delete")
+    assert {"gap", "loss"} <= set(inspection.left_out(asked, "compact,delete"))
+
+
+@pytest.mark.parametrize("wrong", [{"corrupt"}, {"loss"}, set()])
+@pytest.mark.parametrize("now", ["LogAppendTime", "CreateTime"])
+def test_another_kind_of_timestamps_since_is_no_damage(monkeypatch, now, wrong):
+    judged = []
+
+    def results(self, *_more):
+        judged.append(self._sent)
+        hurt = wrong & {"corrupt"} if "timestampType" in self._sent else set()
+        checks = [verdict.Check(n, int(n in (hurt | wrong - {"corrupt"}))) for n in verdict.MEANING]
+        return judge.Results(checks, partitions(10), {}, set(), None)
+
+    asked = SimpleNamespace(
+        positions=lambda *_more, **_options: partitions(10),
+        effective_config=lambda _topic, _names: {**KEPT, "message.timestamp.type": now},
+    )
+    monkeypatch.setattr(judge.Judge, "_results", results)
+    plan = plan_of(keeps=KEPT, beside=True, timestamp_type="LogAppendTime")
+    found = judging(asked, plan).results()
+    changed = now == "CreateTime" and wrong == {"corrupt"}
+    failed = {each.id for each in found.checks if each.count}
+    assert failed == (set() if changed else wrong)
+    assert [("timestamps are not judged" in each) for each in found.unclear] == [True] * changed
+    assert ("timestampType" in judged[-1]) is not changed
+
+
+def test_an_end_that_cannot_be_told_yet_is_told_later(tmp_path, monkeypatch, capsys):
+    files.new_ledger(str(tmp_path))
+    options = SimpleNamespace(ledger=str(tmp_path), until="", duration=0.01, beside=0, rate=100.0)
+    told, set_end = [], ending.set_end
+
+    def full_once(ledger, position):
+        told.append(position)
+        if len(told) < 3:
+            raise OSError(28, "No space left on device", "/l/end")
+        set_end(ledger, position)
+
+    monkeypatch.setattr(ending, "set_end", full_once)
+    monkeypatch.setattr(ending, "_LOOK_SECONDS", 0.001)
+    with ending.ending(options, plan_of(records=10**9)) as early:
+        early._watcher.join(20)
+        assert not early._watcher.is_alive()
+    assert len(told) == 3 and early.records() < 10**9
+    said = capsys.readouterr().err
+    assert said.count("cannot be told yet to end: the disk is full (/l/end)") == 1
+
+
+def test_who_could_not_run_is_not_held_up_by_a_thread(tmp_path):
+    """Groups wait for brokers in one."""
+    step_of = """
+import concurrent.futures
+concurrent.futures.ThreadPoolExecutor(1).submit(time.sleep, 100)
+raise CannotRun("it is so")
+"""
+    program = PROGRAM.split("raise SystemExit")[0]
+    text = program.format(
+        job=os.path.dirname(job.__file__),
+        before="",
+        step=step_of.strip().replace("\n", "\n    "),
+    )
+    text += "import runpy\nsys.argv = ['job.py', 'index', '--output=" + str(tmp_path) + "']\n"
+    text += "from flow import steps\nsteps.index = index\n"
+    text += "runpy.run_path(job.__file__, run_name='__main__')\n"
+    done = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (3, "could not run: it is so\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            OSError(30, "Read-only file system", "/r/l"),
+            "/r/l cannot be used (Read-only file system)",
+        ),
+        (
+            NotADirectoryError(20, "Not a directory", "/f/l"),
+            "/f/l cannot be used (Not a directory)",
+        ),
+        (OSError(122, "Disk quota exceeded", "/tmp/x"), "the disk is full (/tmp/x)"),
+        (
+            FileNotFoundError(2, "No usable temporary directory found in ['/tmp', '/']"),
+            "No usable temporary directory found in ['/tmp', '/']: they are full, or may not",
+        ),
+    ],
+)
+def test_a_place_that_cannot_be_used_is_no_fault_of_the_job(tmp_path, error, said):
+    assert failure.sentence(error, str(tmp_path)).startswith(said)
+    assert not list(tmp_path.iterdir())

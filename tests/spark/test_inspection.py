@@ -7,7 +7,7 @@ import uuid
 import zlib
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from flow.messages.failure import CannotRun
 from flow.prepare import room
@@ -132,6 +132,28 @@ def test_disorder_and_what_is_left_out_are_named(topic, tmp_path):
     (hole,) = witnesses(found, "loss")
     assert (hole["records"], hole["sequence"]) == (2, 22)
     assert hole["reason"] == "numbers 20 to 21 of order-4 are left out"
+
+
+def test_numbers_that_may_have_expired_are_not_lost(topic, tmp_path):
+    """One sequence goes through all partitions, of which each loses its own beginning, as by retention."""
+    for number in range(300):
+        topic.write(0, number, identity=str(number), partition=number % 3)
+    topic.producer.flush(30)
+    admin = AdminClient(topic.servers)
+    begins = [TopicPartition(topic.name, n, offset) for n, offset in ((0, 20), (1, 60), (2, 10))]
+    for future in admin.delete_records(begins).values():
+        future.result(30)
+    everything = "--by='all of them'"
+    code, found, _page = topic.inspect(tmp_path, SEQUENCE, everything, "--contiguous")
+    assert (code, failed(found)) == (2, {}), found["summary"]
+    # from 32, the first that is left, to 181, the first of the partition that lost most
+    assert "58 numbers are left out, which may have stood among the first" in found["summary"]
+    for number in range(300, 310):
+        topic.write(1, number, identity=f"one-{number}", partition=1)
+    topic.write(1, 315, identity="one-315", partition=1)
+    by_key = "--by=string(key)"
+    code, found, _page = topic.inspect(tmp_path, SEQUENCE, by_key, "--contiguous")
+    assert (code, failed(found)) == (1, {"loss": 5}), "that one stands in one partition alone"
 
 
 def test_the_sequence_may_belong_to_something_else_than_the_key(topic, tmp_path):

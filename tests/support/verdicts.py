@@ -262,7 +262,7 @@ def inconclusive() -> dict:
     """Nothing is wrong, but not everything could be written; timestamps are the producers'."""
     clock = timing.Clock(timing.CREATED, 20, 1)
     found = [{**r, "latency_class": None} for r in rows(3, 4, 40_000, clock)]
-    says = "nothing acknowledged is missing, but 1,200 records unknown and 0 failed of those to be written"
+    says = "nothing wrong was found, but 1,200 records unknown and 0 failed of those to be written"
     result = document(verdict.INCONCLUSIVE, says, timing.observe(clock, found), 1, 3)
     result["counts"]["unknown"] = 1200
     result["probes"][0].update(unclear="broker 2 neither accepted nor refused it", measured={})

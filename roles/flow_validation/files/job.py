@@ -411,6 +411,7 @@ if __name__ == "__main__":
         ended = main(sys.argv[1:])
     finally:  # of a mistake in the command line, too
         give_up_unsaid()
-    if stopping.requested.is_set():  # threads that still wait for a broker would be waited for
+    # Threads that still wait for a broker would be waited for, where the main one did not wait for them.
+    if stopping.requested.is_set() or ended == COULD_NOT_RUN:
         os._exit(ended)
     sys.exit(ended)

@@ -156,22 +156,44 @@ def order(records):
     return checks.fallen(once, ["partition", "by"])
 
 
-def loss(records):
-    """Within `by` the sequence leaves numbers out; told at the record that follows."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
-    along = Window.partitionBy("by").orderBy("sequence", "partition", "offset")
-    found = (
-        records.where("sequence is not null")
-        .withColumn("before", F.lag("sequence").over(along))
-        .where("sequence > before + 1")
-    )
+def loss(records, expired: bool = False):
+    """Within `by` the sequence leaves numbers out; told at the record that follows. expired: the first records of
+    partitions went by the topic's settings. Then only what stands in one partition is told: the numbers of others
+    may have been among those.
+    """
+    found = _numbers_left_out(records, expired)
+    if expired:
+        found = found.where("one_place")
     whose = "coalesce(string(by), 'none')"
     reason = (
         f"concat('numbers ', before + 1, ' to ', sequence - 1, ' of ', {whose}, ' are left out')"
     )
     return checks.violations(found, reason, "sequence - before - 1")
+
+
+def may_have_expired(records) -> int:
+    """How many numbers `loss` does not tell of, since they may have expired."""
+    found = _numbers_left_out(records, True).where("not one_place")
+    return found.selectExpr("bigint(sum(sequence - before - 1))").first()[0] or 0
+
+
+def _numbers_left_out(records, places: bool):
+    """Records before which numbers are left out, with the last one `before`; with `places` also whether all
+    records of their `by` stand in `one_place`, a partition.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    of_all = Window.partitionBy("by")
+    along = of_all.orderBy("sequence", "partition", "offset")
+    numbered = records.where("sequence is not null")
+    if places:
+        at = F.col("partition")
+        numbered = numbered.withColumn(
+            "one_place", F.min(at).over(of_all) == F.max(at).over(of_all)
+        )
+    before = numbered.withColumn("before", F.lag("sequence").over(along))
+    return before.where("sequence > before + 1")
 
 
 def corrupt(records):
@@ -201,6 +223,8 @@ def left_out(expressions: Expressions, policy: str) -> dict:
         why["gap"] = "--transactional: aborted records and markers leave offsets out"
     elif "compact" in policy:
         why["gap"] = f"cleanup.policy is {policy}: compaction leaves offsets out"
+    if "compact" in policy:
+        why["loss"] = f"cleanup.policy is {policy}: compaction leaves numbers out"
     if not expressions.id:
         why["duplicate"] = "no --id"
     if not expressions.sequence:
@@ -244,6 +268,7 @@ class _Seen:
     why: dict
     empty: int = 0  # offsets without a record, as markers of transactions leave them, too
     holes: Sequence = ()  # witnesses of those
+    open: Sequence = ()  # sentences about what could not be judged
 
     def total(self, what: str) -> int:
         """The sum of a column of Counted."""
@@ -268,7 +293,7 @@ def inspect(spark, options, cluster, before: dict, for_java, watch) -> dict:
         "chosen": seen.total("chosen"),
         "unjudged": seen.total("unjudged"),
     }
-    unclear = list(durable.unclear)
+    unclear = [*durable.unclear, *seen.open]
     if counts["read"] and not counts["chosen"]:  # the expression's doing, not the cluster's
         del found["emptiness"]
         why = {**why, "emptiness": "--where is true of no record"}
@@ -303,7 +328,7 @@ def inspect(spark, options, cluster, before: dict, for_java, watch) -> dict:
         "topic": {
             "name": options.topic,
             "partitions": len(before),
-            "replication_factor": len(before[0].replicas),
+            "replication_factor": len(before[min(before)].replicas),
             "min_insync_replicas": int(config[MIN_ISR]),
             "message_timestamp_type": config[TIMESTAMP_TYPE],
             "cleanup_policy": config[CLEANUP_POLICY],
@@ -367,8 +392,13 @@ def _look(spark, options, expressions, cluster, before, why, for_java, watch) ->
         now = cluster.positions(topic, committed=committed)
         if not now:
             raise CannotRun(f"topic {topic} was deleted while it was read")
+        open_ = _others_of(before, now)
+        expired = len(before) > 1 and any(place.start for place in before.values())
         if kept is not None:
             found.update({name: naming.tally(name, EXACT[name](kept))[0] for name in exact})
+        if kept is not None and expired and found.get("loss", verdict.Check("loss")).count:
+            found["loss"] = naming.tally("loss", loss(kept, expired))[0]
+            open_ += _of_expired(may_have_expired(kept))
         if kept is not None and "gap" in found:
             # what retention took meanwhile is not missed
             left = {
@@ -391,8 +421,27 @@ def _look(spark, options, expressions, cluster, before, why, for_java, watch) ->
         found["corrupt"] = judge.complained(old, complaints)
         why = {name: reason for name, reason in why.items() if name != "corrupt"}
     if border:
-        return _Seen(now, counted, found, why)
-    return _Seen(now, counted, found, why, empty.count, empty.witnesses)
+        return _Seen(now, counted, found, why, open=open_)
+    return _Seen(now, counted, found, why, empty.count, empty.witnesses, open_)
+
+
+def _others_of(before: dict, now: dict) -> list:
+    """A sentence about partitions that were not known when it began."""
+    more = sorted(set(now) - set(before))
+    if not more:
+        return []
+    named = f"partition{'s' * (len(more) > 1)} {', '.join(map(str, more))}"
+    return [f"{named} came to be known only while the topic was read; inspect it again"]
+
+
+def _of_expired(numbers: int) -> list:
+    """A sentence about so many numbers that are left out, and may have expired."""
+    if not numbers:
+        return []
+    return [
+        f"{numbers:,} numbers are left out, which may have stood among the first records of partitions, and those were"
+        " deleted; give a --by whose records stand in one partition each, or --where without the oldest"
+    ]
 
 
 def _first_place(holes: Sequence) -> str:

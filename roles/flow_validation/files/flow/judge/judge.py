@@ -15,7 +15,7 @@ from flow.messages import progress, stopping
 from flow.messages.failure import CannotRun, with_remedy
 from flow.messages.output import note
 from flow.prepare import java_admin, leadership, listeners, room
-from flow.prepare.cluster import GONE, HIDDEN, MIN_ISR
+from flow.prepare.cluster import GONE, HIDDEN, MIN_ISR, TIMESTAMP_TYPE
 from flow.record import files, ledger, schema, timing, transactions
 
 # Seconds beyond transaction.timeout.ms, until a transaction must have been aborted by the cluster.
@@ -81,6 +81,7 @@ class Judge:
     rows: list
     attempts: list
     watch: Any
+    timestamps: bool = True  # whether they are what they were when the run was planned
 
     @property
     def _layout(self):
@@ -96,7 +97,15 @@ class Judge:
             found = self._of_what_is_left(now, hanging)
             if not now or all(each.status == verdict.PASS for each in found.checks):
                 return found
-            settings = self.cluster.effective_config(self.plan.topic, expiry.LETTING_GO)
+            asked = (*expiry.LETTING_GO, TIMESTAMP_TYPE)
+            settings = self.cluster.effective_config(self.plan.topic, asked)
+            stamped = settings.get(TIMESTAMP_TYPE, self.plan.timestamp_type)
+            if (
+                self.timestamps
+                and stamped != self.plan.timestamp_type
+                and _is_wrong("corrupt", found)
+            ):
+                return self._without_timestamps(stamped)
             if expiry.forgets(settings):
                 return self._without_the_forgotten(found, settings)
             if not self._shared and not expiry.changed(self.plan.keeps, settings):
@@ -107,6 +116,15 @@ class Judge:
             if not why:
                 return found
         raise self._too_late(why)
+
+    def _without_timestamps(self, stamped: str) -> Results:
+        """`results` without those timestamps, since the topic's kind of them is another one by now: `stamped`."""
+        found = replace(self, timestamps=False).results()
+        found.unclear.append(
+            f"the topic has {TIMESTAMP_TYPE}={stamped}, and had {self.plan.timestamp_type} when the run began, so the"
+            " records' timestamps are not judged"
+        )
+        return found
 
     def _of_what_is_left(self, now: dict, hanging: list) -> Results:
         """`results` as of this moment, without what the topic has deleted by its settings: those of a topic of
@@ -455,6 +473,8 @@ class Judge:
         """What must stand beside the values; schema.as_sent."""
         if not self.plan.beside:
             return schema.ANYTHING
+        if not self.timestamps:
+            return schema.as_sent(self.plan.run_id, timed=False)
         if self.plan.timestamp_type == timing.CREATED:
             return schema.as_sent(self.plan.run_id)
         began, now = time.time() - self._age_seconds(), time.time()
@@ -663,6 +683,10 @@ class Judge:
             for n, place in now.items()
             if n in layout
         }
+
+
+def _is_wrong(name: str, found: Results) -> bool:
+    return any(each.id == name and each.count for each in found.checks)
 
 
 def _settings_of(why: dict) -> str:

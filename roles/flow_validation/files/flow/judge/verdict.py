@@ -294,7 +294,7 @@ def decide(
         return FAIL, "; ".join(f"{c.id}: {c.count:,}" for c in failed)
     unclear = [*unfinished(counts, unfinished_producers), *unclear]
     if unclear:
-        return INCONCLUSIVE, f"nothing acknowledged is missing, but {'; '.join(unclear)}"
+        return INCONCLUSIVE, f"nothing wrong was found, but {'; '.join(unclear)}"
     return PASS, (f"{counts['acked']:,} acknowledged records came back, once, in order, unchanged")
 
 

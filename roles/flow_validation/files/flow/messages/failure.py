@@ -14,6 +14,15 @@ from flow.messages import stack_trace
 from flow.messages.output import write
 
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")  # as Java and Python say it
+_OF_PLACES = (
+    errno.EROFS,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+    errno.EIO,
+    errno.ESTALE,
+)
 _REQUIRED = ("pyspark", "py4j", "confluent_kafka")
 TRACE = "failure.txt"  # in the output's directory: where a fault of the job itself was raised
 
@@ -128,6 +137,10 @@ def sentence(error: BaseException, directory: str) -> str:
         return lacks(error.name)
     if isinstance(error, PermissionError):
         return f"{error.filename} may not be written or read; give other directories, or the right"
+    if isinstance(error, FileNotFoundError) and "temporary directory" in str(error):
+        return f"{error.strerror}: they are full, or may not be written; make room, or give another one by TMPDIR"
+    if isinstance(error, OSError) and error.filename and error.errno in _OF_PLACES:
+        return f"{error.filename} cannot be used ({error.strerror}); give another directory"
     if full := spark_disk_is_full(error):
         return f"{full}, then run it again"
     if _SPARK_GONE.search(str(error)):

@@ -440,9 +440,11 @@ class Cluster:
             if not layout and waited >= wait:
                 return {}
             try:
-                absent = sorted(set(known) - set(layout))
-                if absent and waited < wait:
-                    raise LookupError(f"partitions {absent} are not known")
+                # they are numbered from 0 on, without gaps
+                holes = sorted(set(range(max(layout, default=0))) - set(layout))
+                absent = sorted(set(known) - set(layout)) if waited < wait else []
+                if holes or absent:
+                    raise LookupError(f"partitions {holes or absent} are not known")
                 leaderless = [n for n, p in layout.items() if p["leader"] is None]
                 if leaderless:
                     raise LookupError(f"partitions {leaderless} have no leader")

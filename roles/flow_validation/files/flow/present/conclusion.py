@@ -29,7 +29,7 @@ def conclude(judging: Judge, results: Results) -> int:
     open_producers = ledger.unfinished(rows, plan.partitions, plan.producers, plan.records)
     unclear = _unclear(plan, rows, results, open_producers)
     if open_producers:
-        unclear += _most_frequent(ledger.errors(judging.attempts))
+        unclear += [*_refusing(plan, counts), *_most_frequent(ledger.errors(judging.attempts))]
     kind, passed = verdict.decide(results.checks, counts, open_producers, unclear)
     unclear = [*verdict.unfinished(counts, open_producers), *unclear]
     found = [with_topic(check.to_json(), plan.topic) for check in results.checks]
@@ -90,6 +90,18 @@ def _unclear(plan: files.Plan, rows: list, results: Results, open_producers: Any
     if open_producers and plan.produce_error:
         unclear.append(f"the produce step was broken off: {plan.produce_error}")
     return unclear
+
+
+def _refusing(plan: files.Plan, counts: dict) -> list:
+    """A sentence, if nothing was acknowledged, and min.insync.replicas is more than partitions have replicas."""
+    fewest = min((len(place.replicas) for place in plan.before.values()), default=plan.min_isr)
+    if counts[schema.ACKED] or fewest >= plan.min_isr:
+        return []
+    few = f"{fewest} replica{'s' * (fewest > 1)}"
+    return [
+        f"min.insync.replicas is {plan.min_isr}, and there are partitions with {few}: many releases of Kafka"
+        " refuse every write then; lower it, or give them more replicas"
+    ]
 
 
 def _most_frequent(errors: dict) -> list:

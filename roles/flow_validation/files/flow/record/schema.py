@@ -77,10 +77,11 @@ def beside(run_id: bytes, sequence: int) -> tuple:
     return kinds.get(sequence % BESIDE_ROUND // BESIDE_EVERY, (None, None))
 
 
-def as_sent(run_id_hex: str, appended: tuple = ()) -> str:
+def as_sent(run_id_hex: str, appended: tuple = (), timed: bool = True) -> str:
     """The expression of `beside`, over the sequence that stands in for {sequence}: whether key, headers
     and timestamp are those that were sent. `appended`: of a topic that keeps the time of appending instead
-    of the producers', from when to when that was possible (seconds since 1970).
+    of the producers', from when to when that was possible (seconds since 1970). Without `timed`, whatever
+    the timestamp.
     """
     one = "size(headers) = 1 and headers[0].key ="
     if appended:
@@ -90,6 +91,8 @@ def as_sent(run_id_hex: str, appended: tuple = ()) -> str:
         times = (
             "timestampType = 0 and cast(unix_micros(timestamp) as binary) = substring(value, 41, 8)"
         )
+    if not timed:
+        times = "true"
     return (
         f"{times} and case {{sequence}} {_KIND}"
         f" when {BESIDE_EVERY}L then key = substring(value, 33, 8) and headers is null"

@@ -48,6 +48,10 @@ OWN_TOPIC = {
 }
 
 
+_STATES_TOPIC, _STATES_REPLICAS = (
+    "__transaction_state",
+    "transaction.state.log.replication.factor",
+)
 _SETTINGS_SECONDS = 5.0  # of all brokers together; who may not ask them goes on without
 
 
@@ -69,8 +73,11 @@ def prepare(
             f"{options.records} records are too few to go through {len(brokers)} brokers"
         )
     if options.transactional:
-        told = cluster.settings_of_brokers(brokers, (LONGEST_TRANSACTION,), _SETTINGS_SECONDS)
+        names = (LONGEST_TRANSACTION, _STATES_REPLICAS)
+        told = cluster.settings_of_brokers(brokers, names, _SETTINGS_SECONDS)
         refuse_long_transactions(options, told)
+        if not cluster.has_topic(_STATES_TOPIC):
+            refuse_states_of(told, len(brokers))
     created = not cluster.has_topic(topic)
     if created:
         partitions = _partitions(options, homes)
@@ -234,6 +241,18 @@ def refuse_long_transactions(options: argparse.Namespace, brokers: dict) -> None
         raise CannotRun(
             f"a transaction may take {wanted:g} s with --delivery-timeout={options.delivery_timeout:g}, and"
             f" the brokers' {LONGEST_TRANSACTION} allows {most:g} s; {give}"
+        )
+
+
+def refuse_states_of(brokers: dict, number: int) -> None:
+    """CannotRun if the topic in which brokers keep transactions, which is not there yet, shall have more replicas
+    than the `number` of them; brokers: broker -> its settings, of those that told them.
+    """
+    told = [int(each[_STATES_REPLICAS]) for each in brokers.values() if each.get(_STATES_REPLICAS)]
+    if told and min(told) > number:
+        raise CannotRun(
+            f"no transaction can begin: {_STATES_REPLICAS} is {min(told)}, and there are {number} brokers, so"
+            f" {_STATES_TOPIC} cannot be created; start more of them, or lower it"
         )
 
 

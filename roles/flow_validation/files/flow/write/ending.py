@@ -13,6 +13,8 @@ import os
 import threading
 import time
 
+from flow.messages import failure
+from flow.messages.output import note
 from flow.record import files
 from flow.write.notes import end_of, set_end
 from flow.write.produce import AHEAD_SECONDS
@@ -59,17 +61,28 @@ class ending:
         return self._plan.records if end is None else end * self._plan.partitions
 
     def _watch(self) -> None:
+        said = False
         while not self._over.wait(_LOOK_SECONDS):
-            if self._is_time():
-                plan, rate = self._plan, self._options.rate
-                attempts = files.load_attempts(self._options.ledger, parts=False)
-                position = max((each.position for each in attempts), default=0)
-                # the whole plan must be beyond it: partitions may differ by one record there
-                most = plan.records // plan.partitions
-                if position + rate / plan.partitions * AHEAD_SECONDS < most:
-                    end = end_position(position, rate, plan.partitions, most)
-                    set_end(self._options.ledger, end)
+            if not self._is_time():
+                continue
+            try:
+                self._end()
                 return
+            except Exception as error:  # a full disk may have room a moment later
+                if not said:
+                    note(f"note: the run cannot be told yet to end: {failure.sentence(error, '')}")
+                said = True
+
+    def _end(self) -> None:
+        """Tell the tasks where to end."""
+        plan, rate = self._plan, self._options.rate
+        attempts = files.load_attempts(self._options.ledger, parts=False)
+        position = max((each.position for each in attempts), default=0)
+        # the whole plan must be beyond it: partitions may differ by one record there
+        most = plan.records // plan.partitions
+        if position + rate / plan.partitions * AHEAD_SECONDS < most:
+            end = end_position(position, rate, plan.partitions, most)
+            set_end(self._options.ledger, end)
 
     def _is_time(self) -> bool:
         options = self._options
