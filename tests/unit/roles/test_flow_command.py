@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from tests.support.role_variables import evaluated
@@ -68,3 +70,30 @@ def test_a_steady_run_ends_with_its_playbook_and_any_other_has_a_limit():
     assert not [each for each in command(**elsewhere) if "--beside" in each]
     given = {**RUN, "flow_validation_duration": "10m", "flow_validation_timeout_seconds": 60}
     assert int(evaluated("flow_validation", "__flow_validation_limit", given)) == 660
+
+
+def said_again(**given):
+    (again,) = [each for each in command(**given) if each.startswith("--again=")]
+    return again.removeprefix("--again=")
+
+
+PLAIN = "flow_validation_ledger=/reports/A/20260101T000000Z/ledger"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, ["playbooks/validate.yml", "-e", PLAIN]),
+        (
+            {"ansible_inventory_sources": ["/i/a b", "/i/prod"]},
+            ["-i", "/i/a b", "-i", "/i/prod", "playbooks/validate.yml", "-e", PLAIN],
+        ),
+        (
+            {"flow_validation_ledger": "/r/it's mine/l"},
+            ["playbooks/validate.yml", "-e", '{"flow_validation_ledger": "/r/it\'s mine/l"}'],
+        ),
+    ],
+    ids=["plain", "inventories", "quotes"],
+)
+def test_the_command_that_judges_again_can_be_typed(given, expected):
+    assert shlex.split(said_again(**given)) == ["ansible-playbook", *expected]
