@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Who leads where the ISR is empty, by Kafka's eligible leader replicas (KIP-966): the guard takes nobody out of them.
 
+And who is in none of them comes back without waiting.
+
 Elections are Kafka's, and are looked at by its own tool.
 """
 
@@ -91,6 +93,10 @@ def start(cluster, broker):
     wait_until(lambda: broker in registered(cluster), 90, f"broker {broker} is back")
 
 
+def console(cluster, broker):
+    return (cluster.instance(f"kafka-{broker}") / "logs" / "console.log").read_text()
+
+
 def is_gone(cluster, broker):
     wait_until(lambda: broker not in registered(cluster), 60, f"broker {broker} is gone")
 
@@ -106,6 +112,10 @@ def test_who_has_stopped_cleanly_leads_again_with_all_that_was_acknowledged(next
         for number in range(RECORDS):
             producer.produce(TOPIC, b"acknowledged %d" % number)
         assert producer.flush(60) == 0
+
+        cluster.supervisorctl("restart", "kafka-1")
+        wait_until(lambda: "and unregistered broker 1" in console(cluster, 1), 60, "not waited for")
+        wait_until(lambda: cluster_is_whole(cluster), 120, "broker 1 is back")
 
         cluster.supervisorctl("stop", "kafka-2")
         is_gone(cluster, 2)
@@ -128,3 +138,5 @@ def test_who_has_stopped_cleanly_leads_again_with_all_that_was_acknowledged(next
         start(cluster, 2)
         wait_until(lambda: cluster.partitions(TOPIC)[0][0] == 2, 60, "the first one leads")
         assert records(cluster) == RECORDS
+        assert "it is eligible to lead where too few others are in sync (partitions: 1)" in console(cluster, 2)
+        assert "and unregistered broker 2" not in console(cluster, 2)

@@ -24,14 +24,15 @@ def _load():
         spec = importlib.util.spec_from_file_location("fencing", FILES / "fencing.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        return module, sys.modules["quorum_wire"], sys.modules["registration"]
+        beside = ("quorum_wire", "registration", "metadata_log")
+        return (module, *(sys.modules[name] for name in beside))
     finally:
         sys.dont_write_bytecode, sys.path[:] = kept, path
-        for name in ("registration", "quorum_wire", "hanging"):
+        for name in ("registration", "quorum_wire", "hanging", "metadata_log"):
             sys.modules.pop(name, None)
 
 
-fencing, wire, registration = _load()
+fencing, wire, registration, metadata_log = _load()
 OF_3, OF_4 = (0, 17), (4, 18)  # versions of Fetch
 ELIGIBLE = fencing.ELIGIBLE
 
@@ -53,15 +54,16 @@ class ToldController(threading.Thread):
     """A controller that gives the errors it was told, in their order; `asked`: (key, values) of requests.
 
     `tls`: the context of a server, or None; `users`: user -> password of those who may log in by PLAIN, None
-    where nobody is asked. `features`: name -> finalised level, None where it does not know any. `attempts`: how many
-    have tried to log in; `refused`: how many handshakes failed.
+    where nobody is asked. `features`: name -> finalised level, None where it does not know any. `quorum`: what it
+    tells of the quorum, (error, epoch, high watermark), which `asked` does not count. `attempts`: how many have tried
+    to log in; `refused`: how many handshakes failed.
     """
 
     APIS = {
         api.key: api
         for api in (
             *(wire.API_VERSIONS, wire.BROKER_HEARTBEAT),
-            *(wire.UNREGISTER_BROKER, wire.END_QUORUM_EPOCH),
+            *(wire.UNREGISTER_BROKER, wire.END_QUORUM_EPOCH, wire.DESCRIBE_QUORUM),
             *(wire.SASL_HANDSHAKE, wire.SASL_AUTHENTICATE),
         )
     }
@@ -75,6 +77,7 @@ class ToldController(threading.Thread):
         self._tls, self._users = door.get("tls"), door.get("users")
         self._mechanisms = door.get("mechanisms", ["PLAIN"])
         self._features = door.get("features", {ELIGIBLE: 1})
+        self._quorum = list(door.get("quorum", [(0, 3, 0)]))
         self.asked, self.attempts, self.refused = [], 0, 0
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
@@ -157,9 +160,15 @@ class ToldController(threading.Thread):
         if key == 18:
             lowest = 0 if self._newest >= 0 else 9
             apis = [{"key": each, "min": lowest, "max": 9} for each in (17, 36, 54, 63, 64)]
+            apis.append({"key": 55, "min": 0, "max": 2})
             apis.append({"key": 18, "min": 0, "max": 4})
             apis.append({"key": 1, "min": self._fetch[0], "max": self._fetch[1]})
             return {"error": 0, "apis": apis}
+        if key == 55:
+            told = self._quorum.pop(0) if len(self._quorum) > 1 else self._quorum[0]
+            part = dict(zip(("error", "epoch", "high_watermark"), told), index=0, leader=1)
+            part.update(voters=[{"id": 1, "end": told[2]}], observers=[])
+            return {"error": 0, "topics": [{"name": "__cluster_metadata", "partitions": [part]}]}
         self.asked.append((key, values))
         errors = self._errors[key]
         error = errors.pop(0) if len(errors) > 1 else errors[0]

@@ -30,8 +30,11 @@ leads: there it waits for the old session all the same, and with 3.9 it does not
 broker that is not registered a controller cannot tell that its exit was clean: where the cluster has eligible
 leader replicas (KIP-966), it takes those of this broker out, and with them perhaps the last ones that have
 every acknowledged record (measured: they were lost when the last leader came back with an empty disk). So
-there the session decides. Elsewhere it is unregistered right before the start, and not when it stops: it may
-stay away for long.
+there it is unregistered only if it has none, and is in no ISR either. That is what its own metadata log says
+(metadata_log.py), to the end of which the controllers have to have committed it. It stays true until the
+broker is back: only who is in an ISR becomes eligible, and who is fenced, or shuts down, comes into none. Else the
+session decides. And it is unregistered right before the start, and not when it stops: it may stay away for
+long.
 
 `leave` is run when a node has stopped for good: it is unregistered then, however it has ended, and whatever
 --keep says.
@@ -61,8 +64,10 @@ sys.dont_write_bytecode = True  # what lies beside this file is a generation, an
 
 # pylint: disable=wrong-import-position
 from hanging import INTERVAL_SECONDS, Progress, threads_of  # noqa: E402
+from metadata_log import LogError, last_seen  # noqa: E402
 from quorum_wire import (  # noqa: E402
     BROKER_HEARTBEAT,
+    DESCRIBE_QUORUM,
     END_QUORUM_EPOCH,
     NOT_AUTHORIZED,
     UNREGISTER_BROKER,
@@ -90,7 +95,7 @@ ELIGIBLE = "eligible.leader.replicas.version"
 PATIENCE_SECONDS = 6
 PAUSE_SECONDS = 0.05
 
-TIMED_OUT, NOT_CONTROLLER, STALE_EPOCH, NOT_REGISTERED = 7, 41, 77, 102
+NOT_LEADER, TIMED_OUT, NOT_CONTROLLER, STALE_EPOCH, NOT_REGISTERED = 6, 7, 41, 77, 102
 # One that has just been elected, and is busy, answers that a request took too long.
 RETRIED = (TIMED_OUT, NOT_CONTROLLER)
 # Of the operations ClusterAction and Alter on the cluster, which Kafka's own nodes need as well.
@@ -139,17 +144,6 @@ def clean_epoch(log_dirs):
         except (OSError, ValueError, KeyError, TypeError):
             return None
     return epochs.pop() if len(epochs) == 1 else None
-
-
-def costs_nothing(controller):
-    """Whether a broker that has ended cleanly is to be unregistered before its next start.
-
-    Kafka 4 alone would turn it away, and with eligible leader replicas its own would be taken out of them.
-    """
-    if not controller.is_of_kafka_4:
-        return False
-    levels = controller.finalised_features()
-    return levels is not None and levels.get(ELIGIBLE, 0) == 0
 
 
 def led_epoch(metadata_dir, node_id):
@@ -209,7 +203,7 @@ class Node(Instance):
         """Tell the controllers that the process of `record` is dead; return a line for the log, or "".
 
         `starts`: a start follows; `leaves`: none ever will. Only then a process that has ended cleanly is unregistered,
-        and before a start only where that costs nothing (see `costs_nothing`).
+        and before a start only where that costs nothing (see `_costs`).
         """
         if not record:
             return ""
@@ -313,8 +307,13 @@ class Node(Instance):
             for controller in self.reach(asked):
                 reached += 1
                 try:
-                    if clean and not costs_nothing(controller):
-                        return ""
+                    if clean and not controller.is_of_kafka_4:
+                        return ""  # it is let in again at once
+                    costs = self._costs(controller) if clean else ""
+                    if costs is None:
+                        continue
+                    if costs:
+                        return f"{what} has ended cleanly, and is left to the session: {costs}"
                     said = self._fence_at(controller, epoch, what, lives)
                 except OSError:
                     continue
@@ -334,6 +333,36 @@ class Node(Instance):
                 time.sleep(PAUSE_SECONDS)
                 continue
             return f"{left}: {what} is left to the session timeout"
+
+    def _costs(self, controller):
+        """Return why a broker that has ended cleanly stays registered before its start, or "" where it need not.
+
+        None where this controller does not lead, or what was read is not committed yet.
+        """
+        levels = controller.finalised_features()
+        if levels is None:
+            return "the controller does not tell the levels of features"
+        if not levels.get(ELIGIBLE, 0):
+            return ""
+        try:
+            seen = last_seen(self.metadata_dir, self.id)
+        except (OSError, LogError) as error:
+            return f"its metadata log does not tell whether it is eligible to lead: {error}"
+        if not seen.away:
+            return "its metadata log does not tell that the controllers have let it go"
+        if seen.counts:
+            return f"it is eligible to lead where too few others are in sync (partitions: {seen.counts})"
+        topics = [{"name": METADATA, "partitions": [{"index": 0}]}]
+        found = controller.call(DESCRIBE_QUORUM, {"topics": topics})
+        parts = [part for topic in found["topics"] for part in topic["partitions"]]
+        error = found["error"] or (parts[0]["error"] if parts else 0)
+        if error == NOT_LEADER:
+            return None
+        if error or not parts:
+            return f"the quorum was not described: {refusal_text(error)}"
+        if parts[0]["epoch"] != seen.epoch:
+            return "another controller leads since, and may not have all of its metadata log"
+        return "" if parts[0]["high_watermark"] >= seen.end else None
 
     def _fence_at(self, controller, epoch, what, lives):
         """Return what was done; None where this controller does not lead, or not yet."""

@@ -62,7 +62,8 @@ class Kind:
             raise WireError("an answer ends early") from None
 
 
-BOOL, INT16, INT32, INT64 = Kind("?"), Kind("h"), Kind("i"), Kind("q")
+BOOL, INT8, INT16, INT32, INT64 = Kind("?"), Kind("b"), Kind("h"), Kind("i"), Kind("q")
+UUID = Kind("16s")
 
 
 class String:
@@ -157,10 +158,14 @@ class TaggedFields:
 
 
 class CompactArray:
-    """A list with its length and one more before it as a varint; of answers only."""
+    """A list with its length and one more before it as a varint; empty where there is none."""
 
     def __init__(self, item):
         self._item = item
+
+    def encode(self, values):
+        """Return the bytes of a list."""
+        return varint(len(values) + 1) + b"".join(self._item.encode(each) for each in values)
 
     def decode(self, data, at):
         """Return (list, where the next field begins)."""
@@ -333,6 +338,35 @@ END_QUORUM_EPOCH = Api(
     Schema(
         ("error", INT16),
         ("topics", _topics(("error", INT16), ("leader", INT32), ("epoch", INT32))),
+    ),
+)
+
+
+def _compact_topics(*fields):
+    """Return the same as a flexible structure."""
+    partitions = CompactArray(Schema(("index", INT32), *fields, ("tags", Tags)))
+    return CompactArray(Schema(("name", CompactString), ("partitions", partitions), ("tags", Tags)))
+
+
+REPLICA_STATES = CompactArray(Schema(("id", INT32), ("end", INT64), ("tags", Tags)))
+DESCRIBE_QUORUM = Api(
+    "DescribeQuorum",
+    *(55, 0, True),
+    Schema(("topics", _compact_topics()), ("tags", Tags)),
+    Schema(
+        ("error", INT16),
+        (
+            "topics",
+            _compact_topics(
+                ("error", INT16),
+                ("leader", INT32),
+                ("epoch", INT32),
+                ("high_watermark", INT64),
+                ("voters", REPLICA_STATES),
+                ("observers", REPLICA_STATES),
+            ),
+        ),
+        ("tags", Tags),
     ),
 )
 # Its version 0 would be followed by what is no request of Kafka.

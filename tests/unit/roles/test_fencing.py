@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.told_controller import ELIGIBLE, FILES, OF_3, OF_4, fencing, told_controllers
+from tests.support.told_log import altered, batch, change, partition, registered, written
 
 DEAD = {"pid": 2**22 + 1, "start_ticks": 1}
 LINE = (
@@ -219,8 +220,6 @@ OFF, ON = {ELIGIBLE: 0, "metadata.version": 29}, {"metadata.version": 29, ELIGIB
         # the feature was never finalised
         (OF_4, {"metadata.version": 20}, True, [63, 64]),
         (OF_4, {}, True, [63, 64]),
-        # it would be taken out of the replicas that may lead, although it has all that they have
-        (OF_4, ON, True, []),
         # it does not know, since it has just begun
         (OF_4, None, True, []),
     ],
@@ -233,7 +232,44 @@ def test_a_clean_exit_is_helped_at_a_start_where_kafka_4_does_not_remember_it(
     )
     node = make_node(tmp_path, [leader.port, other.port, NOBODY], clean=EPOCH, leads=3)
     said = node.release(DEAD, starts=starts)
-    assert leader.keys == keys and bool(said) == bool(keys)
+    assert leader.keys == keys
+    kept = "is left to the session" if fetch == OF_4 and starts else ""
+    assert ("fenced and unregistered" if keys else kept) in said and bool(said) == bool(
+        keys or kept
+    )
+
+
+SYNCED = [registered(1), altered(1, fenced=-1), partition("a", 0, [1, 2, 3])]
+SPARED = [*SYNCED, altered(1, shuts_down=1), change("a", 0, isr=[2, 3])]
+ELIGIBLE_TO_LEAD = [*SYNCED, altered(1, shuts_down=1), change("a", 0, isr=[2], elr=[1])]
+
+
+@pytest.mark.parametrize(
+    "records, quorum, keys, said",
+    [
+        # the others are enough: it is eligible nowhere, and will not be before it is back
+        (SPARED, [(0, 6, 5)], [63, 64], "fenced and unregistered broker 1 of epoch 191"),
+        (SPARED, [(0, 6, 9)], [63, 64], "fenced and unregistered"),
+        # not committed yet; an election is on
+        (SPARED, [(0, 6, 4), (6, 6, 0), (0, 6, 5)], [63, 64], "fenced and unregistered"),
+        # it would be taken out of the replicas that may lead, although it has all that they have
+        (ELIGIBLE_TO_LEAD, [(0, 6, 5)], [], "it is eligible to lead where too few others are in sync (partitions: 1)"),
+        (SYNCED, [(0, 6, 5)], [], "does not tell that the controllers have let it go"),
+        # the end of its log may not be that of others
+        (SPARED, [(0, 7, 9)], [], "another controller leads since"),
+        (SPARED, [(31, 0, 0)], [], "the quorum was not described: CLUSTER_AUTHORIZATION_FAILED"),
+        ([b"\1\x1d\0"], [(0, 6, 5)], [], "a record of kind 29, version 0, is not known here"),
+    ],
+)
+def test_who_is_eligible_nowhere_needs_no_proof_of_a_clean_exit(
+    tmp_path, controllers, records, quorum, keys, said
+):
+    leader = controllers(features=ON, quorum=quorum)
+    other = controllers(features=ON, quorum=[(6, 0, 0)])
+    node = make_node(tmp_path, [other.port, leader.port, NOBODY], clean=EPOCH, roles="broker")
+    written(tmp_path / "data", {"00000000000000000000.log": batch(0, *records, epoch=6)})
+    assert said in node.release(DEAD, starts=True)
+    assert leader.keys == keys and other.keys == []
 
 
 def test_who_was_killed_is_unregistered_though_others_are_eligible(tmp_path, controllers):

@@ -101,7 +101,9 @@ def test_fields_that_a_later_version_adds_are_skipped():
     assert wire.Tags.decode(b"\2\0\3abc\5\0rest", 0) == (None, 8)
 
 
-@pytest.mark.parametrize("name", ["fencing.py", "hanging.py", "quorum_wire.py", "registration.py"])
+@pytest.mark.parametrize(
+    "name", ["fencing.py", "hanging.py", "metadata_log.py", "quorum_wire.py", "registration.py"]
+)
 def test_it_runs_with_the_python_of_an_old_system(name):
     """The guard falls back to /usr/bin/python3, which is 3.6 on RHEL 8."""
     tree = ast.parse((FILES / name).read_text(encoding="utf-8"), feature_version=(3, 6))

@@ -188,7 +188,7 @@ KAFKA_4 = {
 
 def test_the_guard_of_each_mode():
     """A change of it is no reason to restart."""
-    of_kraft = ["registration.py", "quorum_wire.py", "hanging.py", "fencing.py"]
+    of_kraft = ["registration.py", "quorum_wire.py", "hanging.py", "metadata_log.py", "fencing.py"]
     for given, files in (({}, ["registration.py"]), (KAFKA_4, of_kraft)):
         staged = generation_of("kafka", given)
         assert [name for name in staged["files"] if name.endswith(".py")] == files

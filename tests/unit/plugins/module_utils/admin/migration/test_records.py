@@ -4,12 +4,9 @@
 
 from __future__ import annotations
 
-import struct
-
 import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.migration.records import (
-    TOPIC,
     last_on_disk,
     last_state,
     signed,
@@ -17,8 +14,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.migration.r
     unsigned,
     values_of,
 )
+from tests.support.told_log import NOTHING, batch, varint, written
 
-NOTHING = b"\x01\x14\x00\x00"
 BEGIN, END, ABORT = b"\x01\x17\x00", b"\x01\x18\x00\x00", b"\x01\x19\x00"
 OTHER = b"\x01\x02\x00rest"
 
@@ -26,43 +23,6 @@ OTHER = b"\x01\x02\x00rest"
 def state(number):
     """A ZkMigrationStateRecord: frame 1, type 21, version 0, the state, no tagged fields."""
     return bytes((1, 21, 0, number, 0))
-
-
-def varint(number):
-    number = (number << 1) ^ (number >> 63)
-    out = bytearray()
-    while number > 0x7F:
-        out.append((number & 0x7F) | 0x80)
-        number >>= 7
-    return bytes((*out, number))
-
-
-def batch(offset, *values, attributes=0):
-    records = b""
-    for delta, value in enumerate(values):
-        body = (
-            b"\x00"
-            + varint(delta)
-            + varint(delta)
-            + varint(-1)
-            + varint(len(value))
-            + value
-            + varint(0)
-        )
-        records += varint(len(body)) + body
-    tail = (
-        struct.pack(">hiqqqhii", attributes, len(values) - 1, 0, 0, -1, -1, -1, len(values))
-        + records
-    )
-    return struct.pack(">qiibI", offset, len(tail) + 9, 1, 2, 0) + tail
-
-
-def written(directory, files):
-    """A log of a controller below its metadata directory: name of a file to its bytes."""
-    folder = directory / TOPIC
-    folder.mkdir()
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
 
 
 @pytest.mark.parametrize("number", [0, 1, 63, 64, 127, 128, 300, -1, -300])
