@@ -243,11 +243,18 @@ class ActionModule(ActionBase):
 
     def _judge(self, found: Any, task_vars: Any) -> Dict[str, Any]:
         told = list((task_vars.get(FIRST) or {}).get("results") or [])
-        for host in task_vars["ansible_play_hosts_all"]:
-            of_host = task_vars["hostvars"].raw_get(host).get(OTHERS) or {}
+        hostvars, hosts = task_vars["hostvars"], task_vars["ansible_play_hosts_all"]
+        for host in hosts:
+            of_host = hostvars.raw_get(host).get(OTHERS) or {}
             told += of_host.get("results") or []
         answers = [Answer.from_dict(each) for each in told if "granted" in each]
-        judged = verdict(found, answers, _this_run(""), str(task_vars.get(BREAK) or "").strip())
+        judged = verdict(
+            found,
+            answers,
+            _this_run(""),
+            str(task_vars.get(BREAK) or "").strip(),
+            [holder for host in hosts for holder in _seen(hostvars.raw_get(host))],
+        )
         for each in judged.warnings:
             self._display.display(f"{each.level}: {each.line()}", color=C.COLOR_WARN)
         for line in judged.notes:
@@ -258,6 +265,12 @@ class ActionModule(ActionBase):
             "told": "\n".join(each.line() for each in judged.errors),
             "fences": {name: dict(fence) for name, fence in judged.fences.items()},
         }
+
+
+def _seen(of_host: Any) -> List[str]:
+    """Return the id of the run that the preflight has found to hold the lock on a host, if one did."""
+    facts = (of_host.get(COLLECTED) or {}).get("facts") or {}
+    return [facts["lock"]["owner"]] if facts.get("lock") else []
 
 
 def _told(found: Any) -> Dict[str, Any]:

@@ -71,7 +71,7 @@ holder:
   returned: with phase take
   type: dict
 outdated:
-  description: Whether a module of a killed run was still at work when the preflight looked at its host.
+  description: Whether another run held the lock when the preflight looked, or has left it since, so that the look may be too old.
   returned: with phase judge
   type: bool
 told:

@@ -138,5 +138,7 @@ def test_who_has_stopped_cleanly_leads_again_with_all_that_was_acknowledged(next
         start(cluster, 2)
         wait_until(lambda: cluster.partitions(TOPIC)[0][0] == 2, 60, "the first one leads")
         assert records(cluster) == RECORDS
-        assert "it is eligible to lead where too few others are in sync (partitions: 1)" in console(cluster, 2)
+        assert "it is eligible to lead where too few others are in sync (partitions: 1)" in console(
+            cluster, 2
+        )
         assert "and unregistered broker 2" not in console(cluster, 2)

@@ -203,9 +203,17 @@ def replacement(holder: Owner, gone: bool, break_lock: str) -> str:
 
 
 def verdict(
-    wanted: Plan, answers: Iterable[Answer], viewer: Owner, break_lock: str = ""
+    wanted: Plan,
+    answers: Iterable[Answer],
+    viewer: Owner,
+    break_lock: str = "",
+    seen: Iterable[str] = (),
 ) -> Verdict:
-    """Judge all answers of a run. `viewer`: the run itself; `break_lock`: the holder that it may replace."""
+    """Judge all answers of a run.
+
+    `viewer`: the run itself; `break_lock`: the holder that it may replace; `seen`: ids of the holders that the
+    preflight has found. What another run held then, or has left since, may have changed after the preflight.
+    """
     answers = list(answers)
     silent = [answer for answer in answers if answer.unanswered]
     absent = [(place, place.absent) for place in wanted.absent]
@@ -223,7 +231,8 @@ def verdict(
         True,
         warnings=tuple(_incomplete(place, reason) for place, reason in absent),
         notes=tuple(_notes(answers)),
-        outdated=any(answer.waited for answer in answers),
+        outdated=any(answer.waited or answer.replaced for answer in answers)
+        or any(holder != viewer.id for holder in seen),
         fences={
             name: {
                 "directory": answer.place.directory,

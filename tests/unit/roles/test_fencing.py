@@ -253,7 +253,12 @@ ELIGIBLE_TO_LEAD = [*SYNCED, altered(1, shuts_down=1), change("a", 0, isr=[2], e
         # not committed yet; an election is on
         (SPARED, [(0, 6, 4), (6, 6, 0), (0, 6, 5)], [63, 64], "fenced and unregistered"),
         # it would be taken out of the replicas that may lead, although it has all that they have
-        (ELIGIBLE_TO_LEAD, [(0, 6, 5)], [], "it is eligible to lead where too few others are in sync (partitions: 1)"),
+        (
+            ELIGIBLE_TO_LEAD,
+            [(0, 6, 5)],
+            [],
+            "it is eligible to lead where too few others are in sync (partitions: 1)",
+        ),
         (SYNCED, [(0, 6, 5)], [], "does not tell that the controllers have let it go"),
         # the end of its log may not be that of others
         (SPARED, [(0, 7, 9)], [], "another controller leads since"),

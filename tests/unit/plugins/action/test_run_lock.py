@@ -57,6 +57,20 @@ def test_names_are_one_machine_if_they_are_reached_alike(settings, address):
     assert action._address("kafka-1", settings) == address
 
 
+@pytest.mark.parametrize(
+    "of_host, expected",
+    [
+        ({}, []),
+        ({"kafkaops_preflight_collected": {"unreachable_reason": "off"}}, []),
+        ({"kafkaops_preflight_collected": {"facts": None}}, []),
+        ({"kafkaops_preflight_collected": {"facts": {"lock": None}}}, []),
+        ({"kafkaops_preflight_collected": {"facts": {"lock": {"owner": "a:1:2"}}}}, ["a:1:2"]),
+    ],
+)
+def test_who_held_the_lock_when_the_preflight_looked(of_host, expected):
+    assert action._seen(of_host) == expected
+
+
 def test_why_a_host_did_not_answer():
     assert action._reason(PermissionError(13, "Permission denied", "/var/x")) == (
         "/var/x: Permission denied"

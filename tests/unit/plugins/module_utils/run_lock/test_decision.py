@@ -189,10 +189,19 @@ def test_a_lock_that_nobody_keeps_is_none():
 
 
 def test_what_a_module_did_after_the_preflight_has_looked_is_to_be_looked_at_again():
-    answers = [Answer(ONE, True, OTHER, LEFT), Answer(TWO, True, OTHER, LEFT, waited=True)]
-    assert Answer.from_dict(answers[1].to_dict()) == answers[1]
-    assert judged(*answers).outdated
-    assert not judged(answers[0]).outdated
+    waited = Answer(ONE, True, waited=True)
+    assert Answer.from_dict(waited.to_dict()) == waited
+    assert judged(waited, Answer(TWO, True)).outdated
+    # the run was killed: it may have ended a turn between our look and its end
+    assert judged(Answer(ONE, True, OTHER, LEFT), Answer(TWO, True)).outdated
+    assert judged(Answer(ONE, True, OTHER, BROKEN)).outdated
+    assert not judged(Answer(ONE, True), Answer(TWO, True)).outdated
+
+
+def test_a_run_that_has_ended_after_the_preflight_has_seen_it_is_reason_to_look_again():
+    answers = [Answer(ONE, True), Answer(TWO, True)]
+    assert verdict(WANTED, answers, ME, seen=[ME.id, OTHER.id]).outdated
+    assert not verdict(WANTED, answers, ME, seen=[ME.id]).outdated
 
 
 def test_what_was_replaced_is_told_once():
