@@ -488,6 +488,12 @@ quorum:
         keeps_up:
           description: Whether it counts for a majority. It leads, or has fetched and was caught up within the last seconds.
           type: bool
+        directory:
+          description: Id of the directory with which the quorum knows it, empty in a static quorum.
+          type: str
+        elsewhere:
+          description: Of a voter that does not keep up, the other directory with which the node follows without a vote; empty if it does not.
+          type: str
     observers:
       description: Brokers, and controllers without a vote, that follow.
       type: list
@@ -505,11 +511,15 @@ quorum:
         fetched_ms_ago: 112
         caught_up_ms_ago: 112
         keeps_up: true
+        directory: 7Q0j2I0XQzuu4BoqXko-HA
+        elsewhere: ""
       - id: 2
         lag: 0
         fetched_ms_ago: null
         caught_up_ms_ago: 0
         keeps_up: true
+        directory: pLzVBRKbTyKv6Rl8Fq1mdQ
+        elsewhere: ""
     observers: []
     problem: ""
 features:

@@ -76,6 +76,16 @@ class Quorum:
         """The leader's time when it answered, -1 where it is not known."""
         return self.head.caught_up if self.head else -1
 
+    def elsewhere(self, voter: Replica) -> str:
+        """The directory with which a node follows that votes with another one; "" where it votes with its own.
+
+        Such as one that was formatted anew: its vote went with the disk.
+        """
+        if not voter.directory or self.keeps_up(voter):
+            return ""
+        own = [each for each in self.observers if each.id == voter.id and self.fetches(each)]
+        return next((each.directory for each in own if each.directory != voter.directory), "")
+
     def lag(self, replica: Replica) -> Optional[int]:
         """How many metadata records a node lacks, None where that is not known."""
         if self.head is None or replica.end < 0 or self.head.end < 0:
@@ -114,6 +124,8 @@ class Quorum:
             "fetched_ms_ago": None if replica.id == self.leader else self._age(replica.fetched),
             "caught_up_ms_ago": self._age(replica.caught_up),
             "keeps_up": self.keeps_up(replica),
+            "directory": replica.directory,
+            "elsewhere": self.elsewhere(replica) if replica in self.voters else "",
         }
 
     def _age(self, moment: int) -> Optional[int]:
@@ -201,7 +213,16 @@ def without_quorum(quorum: Quorum, node: int) -> str:
     return f"nothing in the cluster changes while node {node} restarts: it is the only voter"
 
 
+def other_directory(voted: str, own: str) -> str:
+    """In words, that a node does not have the directory it votes with."""
+    return f"it votes with directory {voted}, and its disk has {own}"
+
+
 def _why_behind(quorum: Quorum, replica: Replica) -> str:
+    own = quorum.elsewhere(replica)
+    if own:
+        replaced = f"playbooks/replace_broker.yml -e broker={replica.id} gives it back its vote"
+        return f"{other_directory(replica.directory, own)}: {replaced}"
     fetched, lag = quorum.now - replica.fetched, quorum.lag(replica)
     if replica.fetched < 0:
         return "it has not fetched"

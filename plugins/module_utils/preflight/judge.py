@@ -185,6 +185,7 @@ NEVER_ACCEPTED = frozenset(
         "version.illegal_path",
         "version.needs_upgrade",
         "version.protocol",
+        "voters.other_directory",
     )
 )
 

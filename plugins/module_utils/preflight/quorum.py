@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, Iterator, Optional
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quorum import other_directory
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     CONTROLLER_LISTENER,
     STATIC_VOTERS,
@@ -92,6 +93,7 @@ def check_quorum(world: World) -> Iterator[Problem]:
             yield from _protocol_in_force(cluster)
         yield from _static(cluster)
         yield from _voters_that_answer(cluster, world.replaced)
+        yield from _other_directories(cluster, world.replaced)
         yield from _settings_of_controllers(cluster)
 
 
@@ -387,6 +389,25 @@ def _voters_that_answer(cluster: Cluster, replaced: Optional[int]) -> Iterator[P
             else ""
         ),
     )
+
+
+def _other_directories(cluster: Cluster, replaced: Optional[int]) -> Iterator[Problem]:
+    """Voters whose disk was formatted anew: they follow, and nobody counts them."""
+    told = cluster.snapshot.voter_directories if cluster.snapshot else {}
+    ids, _servers = identities(cluster)
+    for each, voter in zip(cluster.controllers, as_voters(cluster.controllers, ids)):
+        number, own = voter["id"], voter["directory_id"]
+        voted = told.get(number, own)
+        if own and own != voted and number != replaced:
+            yield found(
+                "voters.other_directory",
+                each.name,
+                "kafka_log_dirs",
+                ",".join(each.log_dirs),
+                f"node {number} has no vote: {other_directory(voted, own)}",
+                "bring its old disk back; or, if that is gone for good,"
+                f" playbooks/replace_broker.yml -e broker={number}",
+            )
 
 
 def _numbers(ids: Iterable[int]) -> str:

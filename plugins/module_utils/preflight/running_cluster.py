@@ -144,6 +144,11 @@ def snapshot_of(answer: Mapping[str, Any]) -> Tuple[Optional[Snapshot], Optional
                 if (answer.get("quorum") or {}).get("leader") is not None
                 else None
             ),
+            voter_directories={
+                int(each["id"]): str(each["directory"])
+                for each in (answer.get("quorum") or {}).get("voters") or ()
+                if each.get("directory")
+            },
             features=(answer.get("features") or {}).get("levels"),
             topics={each["name"]: topic_of(each) for each in answer.get("topics") or []},
         ),

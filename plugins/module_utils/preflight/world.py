@@ -59,6 +59,8 @@ class Snapshot:
     topics: Mapping[str, Topic] = field(default_factory=dict)
     # Ids of the voters of the quorum, where one leads; None where nobody knows.
     voters: Optional[FrozenSet[int]] = None
+    # Of voters the ids of the directories that they vote with, as the quorum knows them; none in a static quorum.
+    voter_directories: Mapping[int, str] = field(default_factory=dict)
     # The finalised features of a KRaft cluster with their levels; None where no broker told them.
     features: Optional[Mapping[str, int]] = None
 

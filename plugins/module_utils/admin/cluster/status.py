@@ -173,8 +173,13 @@ def _quorum_troubles(quorum: Mapping[str, Any], controllers: Iterable[Any]) -> L
         return []
     if quorum.get("leader") is None:
         return ["the quorum has no leader"]
-    behind = [str(each["id"]) for each in quorum["voters"] if not each["keeps_up"]]
-    troubles = [f"voters behind: {', '.join(behind)}"] if behind else []
+    behind = [each for each in quorum["voters"] if not each["keeps_up"]]
+    apart = [str(each["id"]) for each in behind if each.get("elsewhere")]
+    late = [str(each["id"]) for each in behind if not each.get("elsewhere")]
+    troubles = [f"voters behind: {', '.join(late)}"] if late else []
+    if apart:
+        remedy = "playbooks/replace_broker.yml -e broker=ID gives the vote back"
+        troubles.append(f"voters whose disk has another directory: {', '.join(apart)} ({remedy})")
     voters, wanted = {int(each["id"]) for each in quorum["voters"]}, set(map(int, controllers))
     for ids, words in ((wanted - voters, "without a vote"), (voters - wanted, "voters unknown")):
         if wanted and ids:

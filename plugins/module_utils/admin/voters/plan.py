@@ -27,6 +27,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quorum import (
     Quorum,
     Replica,
+    other_directory,
     uuid_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
@@ -175,6 +176,20 @@ def withheld(quorum: Quorum, node: int) -> str:
     return "; ".join(each.reason for each in _short(alive, node))
 
 
+def not_yet(change: Change, quorum: Quorum, wanted: Iterable[Wanted]) -> str:
+    """In words, why a change may not be made at this moment; "" if it may.
+
+    Of a disk that was replaced the former vote stays until the node is there: without it, and without the new one, the
+    quorum would have one voter less for as long as the node cannot follow.
+    """
+    node = node_of(change)
+    new = next((each for each in wanted if each.id == node), None)
+    if change.kind == ADD:
+        return behind(quorum, new) if new else "nobody says where it is"
+    swapped = new and new.directory and new.directory != change.before["directory_id"]
+    return (behind(quorum, new) if new and swapped else "") or withheld(quorum, node)
+
+
 def votes(quorum: Quorum, node: int, directory: str) -> bool:
     """Whether the node votes, with this directory."""
     return any(each.id == node and each.directory == directory for each in quorum.voters)
@@ -253,7 +268,7 @@ def _undecided(quorum: Quorum) -> List[Problem]:
 def _other_directory(old: Replica, wanted: Wanted) -> Problem:
     return Problem(
         "voters.other_directory",
-        f"it votes with directory {old.directory}, and its disk has {wanted.directory}",
+        other_directory(old.directory, wanted.directory),
         f"bring its old disk back; or, if that is gone for good, name {wanted.id} in replaced"
         f" (playbooks: replace_broker.yml -e broker={wanted.id})",
         (_named(wanted.id),),

@@ -26,12 +26,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.voters.clie
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.voters.plan import (
     ADD,
-    behind,
     node_of,
+    not_yet,
     parse_voters,
     plan_voters,
     votes,
-    withheld,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     CONTROLLER_LISTENER,
@@ -151,11 +150,7 @@ class Voters(Resource):
     def _in_the_way(self, change: Change, quorum: Quorum) -> str:
         if not _undone(change, quorum):
             return ""
-        node = node_of(change)
-        if change.kind == ADD:
-            (wanted,) = [each for each in self._wanted if each.id == node]
-            return behind(quorum, wanted)
-        return withheld(quorum, node)
+        return not_yet(change, quorum, self._wanted)
 
     def _stopped(self) -> str:
         """Why this run must change nothing more, with the id and the remedy of that; "" where it may."""

@@ -452,9 +452,9 @@ def test_the_last_line_of_the_status_sums_up(servers, cluster, last, good):
     assert (told["lines"][-1], told["good"]) == (last, good)
 
 
-def in_quorum(number, leads=False, keeps_up=True):
+def in_quorum(number, leads=False, keeps_up=True, **more):
     fetched = None if leads else 240
-    return {"id": number, "lag": 0, "fetched_ms_ago": fetched, "keeps_up": keeps_up}
+    return {"id": number, "lag": 0, "fetched_ms_ago": fetched, "keeps_up": keeps_up, **more}
 
 
 @pytest.mark.parametrize(
@@ -469,6 +469,17 @@ def in_quorum(number, leads=False, keeps_up=True):
             {"leader": 1, "epoch": 7, "voters": [in_quorum(1, True), in_quorum(2, keeps_up=False)], "observers": []},
             "  2     voter   0               0.2 s ago",
             "ATTENTION: voters behind: 2.",
+        ),
+        (
+            {
+                "leader": 1,
+                "epoch": 7,
+                "voters": [in_quorum(1, True), in_quorum(2, keeps_up=False, elsewhere="new")],
+                "observers": [],
+            },
+            "  2     voter   0               0.2 s ago",
+            "ATTENTION: voters whose disk has another directory: 2"
+            " (playbooks/replace_broker.yml -e broker=ID gives the vote back).",
         ),
         (
             {"leader": None, "voters": [], "observers": [], "problem": "no answer"},

@@ -24,13 +24,13 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quorum impo
 NOW, END = 1_800_000_000_000, 500
 
 
-def voter(number, fetched=100, caught_up=100, end=END):
+def voter(number, fetched=100, caught_up=100, end=END, directory=""):
     """Ages in ms, None where they are unknown."""
 
     def at(age):
         return -1 if age is None else NOW - age
 
-    return Replica(number, end, at(fetched), at(caught_up))
+    return Replica(number, end, at(fetched), at(caught_up), directory)
 
 
 def leader(number, end=END):
@@ -156,6 +156,28 @@ def test_a_voter_that_leads_is_back_and_one_that_is_no_voter_is_not():
     assert not Return([]).unmet(look(1, 0))
 
 
+@pytest.mark.parametrize(
+    "voted, observers, elsewhere",
+    [
+        # formatted anew: the voter of the old disk, and the node that follows
+        (dict(DEAD, directory="old"), [voter(3, directory="new")], "new"),
+        (dict(DEAD, directory="old"), [voter(3, **DEAD, directory="new")], ""),
+        (dict(DEAD, directory="old"), [voter(4, directory="new")], ""),
+        # both run
+        ({"directory": "old"}, [voter(3, directory="new")], ""),
+        # a static quorum knows of no directories
+        (DEAD, [voter(3, directory="new")], ""),
+    ],
+)
+def test_a_voter_that_runs_with_another_directory_is_told_apart(voted, observers, elsewhere):
+    found = Quorum(1, 7, (leader(1), voter(2), voter(3, **voted)), tuple(observers))
+    assert found.elsewhere(found.voters[2]) == elsewhere
+    assert found.to_dict()["voters"][2]["elsewhere"] == elsewhere
+    told = "; ".join(held_back(found, 2))
+    assert ("replace_broker.yml -e broker=3" in told) is bool(elsewhere)
+    assert ("votes with directory old, and its disk has new" in told) is bool(elsewhere)
+
+
 def test_an_answer_of_kafka_becomes_a_quorum():
     """As kafka-python 3.0.12 returns the partition, from Kafka 4.3.1."""
 
@@ -191,6 +213,8 @@ def test_an_answer_of_kafka_becomes_a_quorum():
         "fetched_ms_ago": 5,
         "caught_up_ms_ago": 6,
         "keeps_up": True,
+        "directory": disk,
+        "elsewhere": "",
     }
     assert found.to_dict()["voters"][1]["fetched_ms_ago"] is None
     assert quorum_of({**answer, "leader_id": -1}).to_dict()["leader"] is None

@@ -6,6 +6,9 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.storage import (
+    directory_id,
+)
 from tests.unit.plugins.module_utils.preflight.good_inventory import (
     FRESH_CLUSTER_ID,
     good,
@@ -162,6 +165,24 @@ def test_an_empty_disk_of_a_voter_is_not_a_new_controller(tmp_path):
     verdict = verdict_of(five(), tmp_path, **asked)
     assert told(verdict) == {"quorum.unformatted": ["c-3", *NEW]}
     assert verdict.result["voters"][CLUSTER]["now"] == []
+
+
+def test_a_voter_has_the_directory_that_the_quorum_knows(tmp_path):
+    """Formatted anew it follows without a vote, and what the leader tells of it is of the disk that is gone."""
+    own = {node: directory_id(FRESH_CLUSTER_ID, node) for node in (4, 5, 6)}
+    asked = {"facts": begun_apart()}
+    snapshot = {**running(4, 5, 6), "voter_directories": own}
+    assert not told(verdict_of(apart(), tmp_path, snapshot=snapshot, **asked))
+    snapshot = {**running(4, 5, 6), "voter_directories": {**own, 5: "another"}}
+    verdict = verdict_of(apart(), tmp_path, snapshot=snapshot, **asked)
+    assert told(verdict) == {"voters.other_directory": ["c-2"]}
+    (refusal,) = verdict.findings
+    assert "votes with directory another, and its disk has " + own[5] in refusal.reason
+    assert "replace_broker.yml -e broker=5" in refusal.remedy
+    # who is being replaced gets a new vote; a static quorum knows of no directories
+    assert not told(verdict_of(apart(), tmp_path, snapshot=snapshot, replaced=5, **asked))
+    snapshot = {**running(4, 5, 6), "voter_directories": {}}
+    assert not told(verdict_of(apart(), tmp_path, snapshot=snapshot, **asked))
 
 
 @pytest.mark.parametrize("static", [False, True])

@@ -26,6 +26,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.voters.plan
     Wanted,
     behind,
     node_of,
+    not_yet,
     parse_voters,
     plan_voters,
     votes,
@@ -234,6 +235,28 @@ def test_what_holds_when_the_turn_comes_is_asked_anew():
     assert "1 of 2 voters keep up" in withheld(quorum([1, 2], [3]), 2)
     assert withheld(quorum([1]), 9) == ""
     assert votes(quorum([1, 2]), 2, directory(2)) and not votes(quorum([1]), 1, directory(1, 1))
+
+
+def test_a_former_vote_goes_when_the_node_with_the_new_disk_is_there():
+    """Where that cannot reach the leader, an even number of voters would be left."""
+    named = [*wanted(1, 2), *wanted(3, disk=1)]
+    plan = plan_voters(quorum([1, 2], [3]), named, [], [3], formatted=True)
+    gone, come = plan.changes
+    assert steps(plan) == "-3 +3" and not plan.refusals
+    alone = quorum([1, 2], [3])
+    assert "does not follow the leader with directory " + directory(3, 1) in not_yet(
+        gone, alone, named
+    )
+    late = dataclasses.replace(replica(3, disk=1), end=END - 9, caught_up=NOW - 60_000)
+    assert "lacks 9" in not_yet(gone, quorum([1, 2], [3], observers=[late]), named)
+    there = quorum([1, 2], [3], observers=[replica(3, disk=1)])
+    assert not_yet(gone, there, named) == ""
+    assert "does not follow" in not_yet(come, quorum([1, 2]), named)
+    assert not_yet(come, quorum([1, 2], observers=[replica(3, disk=1)]), named) == ""
+    # whoever leaves has no new disk
+    (leaves,) = plan_voters(quorum([1, 2, 3, 4]), wanted(1, 2, 3), [4], []).changes
+    assert not_yet(leaves, quorum([1, 2, 3, 4]), wanted(1, 2, 3)) == ""
+    assert "1 of 2 voters" in not_yet(leaves, quorum([1, 4], [2]), wanted(1, 2))
 
 
 def test_ids_as_kafka_writes_them():
