@@ -77,11 +77,18 @@ def _whole(cluster: Cluster) -> Iterator[Problem]:
         yield _of("migration.limited", outside, reason)
 
 
+def _elsewhere(cluster: Cluster) -> str:
+    """What to do where a cluster is meant that has nothing to migrate, such as one that began with KRaft; "" if it has."""
+    if not all(phase_in_force(each) == IN_KRAFT for each in cluster.brokers):
+        return ""
+    return f"cluster {cluster.name} is in KRaft mode already: choose the one that migrates with --limit"
+
+
 def _apart(cluster: Cluster) -> Iterator[Problem]:
     both = [each for each in cluster.brokers if each.is_controller]
     if both:
         reason = "it is a broker, and Kafka lets no broker with metadata in ZooKeeper be a controller, too"
-        yield _of("migration.combined", both, reason)
+        yield _of("migration.combined", both, reason, _elsewhere(cluster))
 
 
 def _installed(cluster: Cluster) -> Iterator[Problem]:
@@ -107,7 +114,8 @@ def _versions(cluster: Cluster) -> Iterator[Problem]:
                 wanted,
                 f"the way was seen with Kafka {SPOKEN} alone"
                 + (f", and the host runs {running}" if running else ""),
-                f"bring the cluster to {SPOKEN}.2 by {ROLLING_UPGRADE} with kafka_metadata: zookeeper first; newer"
+                _elsewhere(cluster)
+                or f"bring the cluster to {SPOKEN}.2 by {ROLLING_UPGRADE} with kafka_metadata: zookeeper first; newer"
                 " releases come after the migration",
             )
     for member in cluster.brokers:

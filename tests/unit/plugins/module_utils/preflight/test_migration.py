@@ -231,6 +231,22 @@ def test_each_trap_is_refused_before_the_first_controller_starts(
     assert found.get(check) == sorted(hosts), found
 
 
+def test_a_cluster_that_is_in_kraft_mode_already_is_left_out_by_limit(tmp_path):
+    """It is not taken back to 3.9 for it, in an inventory with one that migrates."""
+    document = inventory({"all": {"vars": {"kafka_version": "4.3.1"}}})
+    for phases, remedy in (
+        ("kraft kraft kraft", f"cluster {CLUSTER} is in KRaft mode already: choose the one"),
+        ("kraft kraft zookeeper", "bring the cluster to 3.9.2"),
+    ):
+        verdict = judged(tmp_path, document, facts=facts(phases, "kraft kraft kraft"))
+        found = [each for each in verdict.errors if each.check == "migration.version"]
+        assert found and all(each.remedy.startswith(remedy) for each in found)
+    both = {"children": {"controllers": {"=hosts": dict.fromkeys(BROKERS, {})}}}
+    verdict = judged(tmp_path, inventory({"all": both}), facts=facts("kraft kraft kraft"))
+    (found,) = [each for each in verdict.errors if each.check == "migration.combined"]
+    assert "--limit" in found.remedy
+
+
 def test_servers_are_there_until_no_broker_needs_them(tmp_path):
     document = inventory()
     del document["all"]["children"]["zookeeper"]
