@@ -66,6 +66,12 @@ options:
         have brought it back meanwhile.
     type: bool
     default: false
+  undone:
+    description:
+      - With O(state=started), whether a start that fails is undone. Then the generation that was in effect before comes back, with its process if one ran.
+      - Where it is not, the instance is left stopped, and its next start takes the new one. For a step after which the old one must not run any more.
+    type: bool
+    default: true
   explain:
     description:
       - With O(state=probe), tell also what a person would look at - RV(explanation).

@@ -70,6 +70,7 @@ SPEC: Dict[str, Any] = {
     "fingerprint": {"type": "str", "default": ""},
     "restart": {"type": "bool", "default": False},
     "only_down": {"type": "bool", "default": False},
+    "undone": {"type": "bool", "default": True},
     "explain": {"type": "bool", "default": False},
     "overrides": {"type": "dict", "default": {}},
     "lock": {

@@ -108,7 +108,8 @@ class StartRules:
     `ready`: probes of a generation that has none of its own. `log_files`: names below the log
     directory. `transient`: regular expression of log lines after which the service manager's next
     attempt may well succeed. `progress`: regular expression of log lines of a start that goes on,
-    log recovery for example; each gives it another `start_timeout` seconds.
+    log recovery for example; each gives it another `start_timeout` seconds. `undone`: whether what was in effect
+    before comes back where the start fails.
     """
 
     start_timeout: float = 120
@@ -117,6 +118,7 @@ class StartRules:
     log_files: Tuple[str, ...] = ()
     transient: str = ""
     progress: str = ""
+    undone: bool = True
 
 
 class Instance:
@@ -324,7 +326,8 @@ class Instance:
         """Bring the generation `name` into effect: stop what runs, swap, start, wait until ready.
 
         A start that fails, for whatever reason, puts the generation back that was in effect, and its
-        process if one ran; one that is only slow is left running. Both raise StartFailed.
+        process if one ran, unless the rules say that it is not undone; one that is only slow is left running.
+        Both raise StartFailed.
         """
         process = self.process()
         before, earlier = self.in_effect(process), self.store.linked("previous")
@@ -341,9 +344,13 @@ class Instance:
             ) from error
         except Exception as error:  # pylint: disable=broad-except
             # Whatever it was, a full disk or a lost connection: nothing may stay half done.
-            again = before if before != name else None
+            again = before if before != name and rules.undone else None
             said = journal.last_lines()
             told = self._undo(error, again, earlier, process is not None, rules)
+            if not rules.undone:
+                # Whoever starts it takes the new one, as this turn would have.
+                self.store.point("fallback", None)
+                told += " What was in effect before was not put back, since the new may have been at work already."
             raise StartFailed(told, said) from error
         self.store.point("fallback", None)
         self.store.point("answered", name)

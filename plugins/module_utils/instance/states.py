@@ -267,6 +267,7 @@ def _rules(params: Params) -> StartRules:
         tuple(params["log_files"]),
         params["transient_failure"],
         params["progress"],
+        params["undone"],
     )
 
 

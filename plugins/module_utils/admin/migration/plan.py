@@ -302,6 +302,9 @@ def _forward(situation: Situation) -> MigrationPlan:
     if refusals:
         return MigrationPlan(refusals=tuple(refusals))
     down = [each for each in situation.controllers if not each.running]
+    # Where the migration has ended nobody gets its ZooKeeper back.
+    ended = [each for each in down if each.phase == IN_KRAFT and each.state == FINAL]
+    down = [each for each in down if each not in ended]
     enter = [each for each in behind if each.phase != MIGRATING or not each.running]
     steps = [Step(CONTROLLERS, _names(down))] if down else []
     steps += [Step(ENTER, _names(enter))] if enter else []
@@ -310,6 +313,8 @@ def _forward(situation: Situation) -> MigrationPlan:
         steps.append(Step(AWAIT, ()))
     if kraft:
         steps.append(Step(KRAFT, _names(kraft)))
+    if ended:
+        steps.append(Step(END, _names(ended)))
     return MigrationPlan(tuple(steps), after=tuple(_left(situation, FORWARD)))
 
 

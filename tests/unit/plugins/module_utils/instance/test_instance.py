@@ -602,6 +602,27 @@ def test_a_failed_start_is_undone_and_explained(bench):
     assert "server.properties: exit (unset) -> 3" in bench.reasons
 
 
+@pytest.mark.parametrize("ran", [True, False])
+def test_a_failed_start_that_is_not_undone_leaves_the_new_one_stopped(bench, ran):
+    """It may have been at work already: whoever starts it next must not take what was before."""
+    bench.stage(threads=8)
+    bench.turn()
+    if not ran:
+        bench.instance.stop(30)
+    bench.stage(exit=3, message="cannot read the key")
+    with pytest.raises(StartFailed, match="It is stopped. What was in effect before was not put"):
+        bench.turn(undone=False)
+    assert bench.pid is None
+    new = bench.generation(exit=3, message="cannot read the key").fingerprint
+    assert bench.instance.store.linked("current") == bench.instance.in_effect() == new
+    assert bench.instance.store.linked("previous") == bench.generation(threads=8).fingerprint
+    assert bench.instance.store.linked("fallback") is None
+    # its cause removed, the next run goes on
+    bench.stage(threads=16)
+    bench.turn(undone=False)
+    assert bench.instance.in_effect() == bench.generation(threads=16).fingerprint and bench.pid
+
+
 def test_a_failed_start_of_what_did_not_run_starts_nothing(bench):
     bench.stage(threads=8)
     bench.turn()

@@ -104,6 +104,12 @@ ALL, CTRL, SERVERS = ["b1", "b2", "b3"], ["c11", "c12", "c13"], ["z1", "z2", "z3
             situation(K, "kraft/MIGRATION- migration/MIGRATION migration/MIGRATION", HELD),
             {"controllers": ["c11"]},
         ),
+        (
+            situation(
+                K, "kraft/POST_MIGRATION- migration/POST_MIGRATION migration/MIGRATION-", HELD
+            ),
+            {"controllers": ["c13"], "end": ["c11"]},
+        ),
     ],
 )
 def test_forward_goes_on_where_the_cluster_is(now, steps):
