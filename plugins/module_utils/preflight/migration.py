@@ -78,7 +78,7 @@ def _whole(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _elsewhere(cluster: Cluster) -> str:
-    """What to do where a cluster is meant that has nothing to migrate, such as one that began with KRaft; "" if it has."""
+    """What to do where a cluster was meant that has nothing to migrate, as one that began with KRaft; "" if it has."""
     if not all(phase_in_force(each) == IN_KRAFT for each in cluster.brokers):
         return ""
     return f"cluster {cluster.name} is in KRaft mode already: choose the one that migrates with --limit"
