@@ -72,7 +72,7 @@ def test_check_mode_says_what_would_be_measured_and_writes_nothing(cluster):
     for words in (
         "first row: async",
         "record_bytes=10",
-        "rows: 15",
+        "rows: 18",
         "takes: about",
         "bytes: at most",
     ):
@@ -157,7 +157,7 @@ def test_a_full_run(either):
     rows, _told = sound(
         either, ["mode=sync", "record_bytes=10", "compression=lz4", "replication=1"]
     )
-    assert len(rows) == 15 and rows["mode=sync"]["ratio"] < 1
+    assert len(rows) == 18 and rows["mode=sync"]["ratio"] < 1
     assert rows["retained_bytes=128MiB"]["load"]["there"] > 0
 
 

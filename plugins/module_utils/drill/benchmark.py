@@ -4,8 +4,9 @@
 """What a benchmark measures: its rows, what they may write, and whether the disks have room for it. Pure.
 
 Private to this collection. The first row has the first value of each dimension. Each other row differs from
-it in one value, and the last one is the first again, which shows how much the machine itself varies. Before
-all of them the first one is measured once for nothing: brokers that have just started are slower.
+it in one value; one on fewer brokers than replicas differs in these, too. The last one is the first again, which
+shows how much the machine itself varies. Before all of them the first one is measured once for nothing: brokers
+that have just started are slower.
 """
 
 from __future__ import annotations
@@ -245,10 +246,10 @@ DIMENSIONS: Dict[str, Dimension] = {
     "linger_ms": Dimension("5", _number(0, 60000), "milliseconds"),
     "compression": Dimension("none,lz4", _one_of(COMPRESSIONS), ", ".join(COMPRESSIONS)),
     "producers": Dimension("1,2", _number(1, 64), "whole numbers from 1 on"),
-    "consumers": Dimension("1", _number(1, 64), "whole numbers from 1 on"),
+    "consumers": Dimension("1,3", _number(1, 64), "whole numbers from 1 on"),
     "groups": Dimension("1", _number(1, 16), "whole numbers from 1 on"),
     "partitions": Dimension("3,12", _number(1, 1000), "whole numbers from 1 on"),
-    "topics": Dimension("1", _number(1, 100), "whole numbers from 1 on"),
+    "topics": Dimension("1,4", _number(1, 100), "whole numbers from 1 on"),
     "replication": Dimension("3,1", _number(1, 100), "whole numbers from 1 on"),
     "brokers": Dimension("", _number(1, 1000), "whole numbers from 1 on"),
     "retained_bytes": Dimension("0,128MiB", _size(0, 2**50), "sizes such as 128MiB"),
@@ -282,16 +283,22 @@ def planned(asked: Asked, brokers: int) -> Plan:
     cases = [Case(FIRST, first)]
     for name in _ORDER:
         if name in varied:
-            cases += [
-                Case(f"{name}={_written(name, each)}", replace(first, **{name: each}))
-                for each in values[name][1:]
-            ]
+            cases += [_case(first, name, each, "replication" in given) for each in values[name][1:]]
     if len(cases) > 1:
         cases.append(Case(AGAIN, first))
     for case in cases:
         _possible(case.setup, brokers)
     more = {name: _values(name, asked, brokers)[0] for name in OTHERS}
     return Plan(tuple(cases), float(more["seconds"]), more["row_bytes"], more["tools"] == "true")
+
+
+def _case(first: Setup, name: str, value: Any, replicas_given: bool) -> Case:
+    """The row that has this value. Fewer brokers have fewer replicas, unless somebody has said how many."""
+    more: Dict[str, Any] = {name: value}
+    if name == "brokers" and value < first.replication and not replicas_given:
+        more["replication"] = value
+    said = ", ".join(f"{each}={_written(each, of)}" for each, of in more.items())
+    return Case(said, replace(first, **more))
 
 
 _ALL = [*DIMENSIONS, *OTHERS]
@@ -346,7 +353,7 @@ def _values(name: str, asked: Asked, brokers: int) -> List[Any]:
 def _default(name: str, brokers: int) -> str:
     """Of small clusters, what they can have."""
     if name == "brokers":
-        return str(brokers)
+        return ",".join(str(each) for each in dict.fromkeys([brokers, min(3, brokers), 1]))
     if name == "replication":
         return ",".join(dict.fromkeys([str(min(3, brokers)), "1"]))
     return {**DIMENSIONS, **OTHERS}[name].values

@@ -55,7 +55,7 @@ def test_each_row_differs_from_the_first_in_one_value_and_the_last_is_the_first_
     first = asdict(plan.cases[0].setup)
     for case in plan.cases[1:-1]:
         unlike = [name for name, value in asdict(case.setup).items() if value != first[name]]
-        assert len(unlike) == 1 and case.name.startswith(f"{unlike[0]}=")
+        assert unlike in ([case.name.partition("=")[0]], ["replication", "brokers"])
     assert plan.cases[-1].setup == plan.cases[0].setup and plan.cases[-1].name == benchmark.AGAIN
     assert {each.setup.mode for each in plan.cases} == set(benchmark.MODES)
     names = [each.name for each in plan.cases]
@@ -86,6 +86,31 @@ def test_a_user_narrows_the_rows(vary, values, names):
 def test_a_small_cluster_has_rows_that_it_can_have(brokers, replication):
     plan = planned(Asked("replication"), brokers)
     assert list(dict.fromkeys(each.setup.replication for each in plan.cases)) == replication
+
+
+@pytest.mark.parametrize(
+    "brokers, names",
+    [
+        (1, []),
+        (2, ["brokers=1, replication=1"]),
+        (3, ["brokers=1, replication=1"]),
+        (7, ["brokers=3", "brokers=1, replication=1"]),
+    ],
+)
+def test_fewer_brokers_are_a_row_with_as_many_replicas_as_they_can_have(brokers, names):
+    found = {each.name: each.setup for each in planned(Asked(), brokers).cases}
+    assert [name for name in found if name.startswith("brokers=")] == names
+    for name in names:
+        fewer = found[name].brokers
+        assert found[name].replication == min(3, fewer) and f"brokers={fewer}" in name
+    # who says how many replicas there are is told that they cannot be
+    with pytest.raises(ProblemError, match="benchmark_replication=2"):
+        planned(Asked("", {"brokers": "3,1", "replication": "2"}), 3)
+
+
+def test_topics_and_consumers_are_rows_by_default():
+    names = [each.name for each in planned(Asked(), 3).cases]
+    assert {"topics=4", "consumers=3"} <= set(names) and len(names) == 18
 
 
 @pytest.mark.parametrize(
