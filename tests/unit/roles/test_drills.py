@@ -43,6 +43,22 @@ def test_which_quorum_a_cluster_has_decides_which_drill(metadata, voters, quorum
     assert len(found["names"]) > 10
 
 
+@pytest.mark.parametrize(
+    "plan, beyond",
+    [
+        ({"host": "one", "server_hosts": []}, []),
+        ({"host": "two", "server_hosts": []}, ["two"]),
+        # no broker is hit
+        ({"host": "", "server_hosts": []}, []),
+        ({"host": "", "server_hosts": ["three", "one"]}, ["three"]),
+    ],
+)
+def test_a_drill_hits_nobody_whom_the_run_does_not_reach(plan, beyond):
+    """With --limit, or after a host has dropped out."""
+    variables = {"kafka_drill_plan": plan, "ansible_play_hosts": ["one"]}
+    assert evaluated("kafka", "__kafka_drill_beyond", variables) == beyond
+
+
 @pytest.mark.parametrize("role", ["kafka", "zookeeper"])
 def test_members_of_either_quorum_go_and_come_by_the_same_names(role):
     """The tasks of the drill ask for ROLE_gate, ROLE_stop, ROLE_turn and ROLE_drill_stopped."""
