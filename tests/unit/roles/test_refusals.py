@@ -268,3 +268,29 @@ def test_leftovers_that_cannot_be_listed_are_an_error_with_the_jobs_own_words():
     assert told.startswith("[validation.leftovers] one: could not run: no answer. Remedy: "), told
     given["__flow_validation_left"] = {"rc": 0, "stderr_lines": []}
     assert refusal("flow_validation", "leftovers.yml", task, given) == ""
+
+
+@pytest.mark.parametrize(
+    "host, servers, said",
+    [
+        ("kafka-2", [], ""),
+        ("", ["zk-1", "zk-2"], ""),
+        ("", [], ""),
+        ("kafka-3", [], "it hits kafka-3, and this run does not reach it, so nothing was done."),
+        (
+            "",
+            ["zk-1", "zk-4", "zk-3"],
+            "it hits zk-4, zk-3, and this run does not reach them, so nothing was done.",
+        ),
+    ],
+)
+def test_a_drill_beyond_the_limit_is_refused(host, servers, said):
+    given = {
+        "kafka_cluster_name": "kafka",
+        "kafkaops_drill": "one",
+        "kafka_drill_plan": {"host": host, "server_hosts": servers},
+        "ansible_play_hosts": ["kafka-1", "kafka-2", "zk-1", "zk-2"],
+    }
+    told = refusal("kafka", "drill_plan.yml", "Refuse whom this run does not reach", given)
+    begin = "[drill.not_reached] kafka: drill=one: "
+    assert told == (f"{begin}{said} Remedy: run it without --limit" if said else "")
