@@ -31,6 +31,7 @@ from flow.record.partition import Partition
 from flow.steps import modes, planning, starting
 from flow.write import ending, notes, produce
 
+from tests.support import verdicts
 from tests.support.processes import hang_ups_count
 
 TOPIC = "kafkaops-flow-019a00000000"
@@ -1221,3 +1222,10 @@ raise CannotRun("it is so")
 def test_a_place_that_cannot_be_used_is_no_fault_of_the_job(tmp_path, error, said):
     assert failure.sentence(error, str(tmp_path)).startswith(said)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_traceback_of_long_ago_goes_with_the_next_results(tmp_path):
+    (tmp_path / "failure.txt").write_text("Traceback")
+    document = verdicts.passing()
+    assert conclusion.publish(str(tmp_path), "verdict", document, "report.html", "page") == 0
+    assert not (tmp_path / "failure.txt").exists() and (tmp_path / "verdict.json").exists()

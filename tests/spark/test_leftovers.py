@@ -5,6 +5,7 @@
 import fcntl
 import json
 import os
+import shutil
 import tempfile
 import time
 import uuid
@@ -14,14 +15,16 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from flow import steps
 from flow.engine import session
+from flow.messages.output import write_json
 from flow.prepare import leftovers
 from flow.prepare.leftovers import BUSY_SECONDS, FOREIGN_SECONDS, Report
-from flow.record import own_names
+from flow.record import files, own_names, place
 from flow.write.client_settings import named_files
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spark.disturbing import make_whole
+from tests.spark.test_edges_pure import plan_of
 from tests.support.outside import create_topics, wait_until
 
 NOW = 2_000_000_000.0
@@ -152,6 +155,45 @@ def test_reports_are_directories_of_runs_and_nothing_else(tmp_path):
     assert found["20260102T000000Z"].latest and found["20260102T000000Z"].ended
     assert not found["20260101T000000Z"].ended and found["20260101T000000Z"].touched > 0
     assert leftovers.reports_below(str(tmp_path / "absent")) == []
+
+
+@pytest.mark.parametrize("where", ["there", "there, of another run", "gone", "hdfs"])
+def test_a_ledger_elsewhere_is_known_by_its_report_and_goes_with_it(tmp_path, where):
+    """And so is its topic: that of a run that is writing stays, whatever its age."""
+    reports, ledger = tmp_path / "reports", tmp_path / "ledgers" / "A-1"
+    old, busy = reports / "20330101T000000Z", reports / "20330102T000000Z"
+    told = "hdfs://nn/A-1" if where == "hdfs" else str(ledger)
+    plan = plan_of(topic=OURS)
+    for directory in (old, busy):
+        write_json(str(directory / "run.json"), files.of_run(plan, told))
+        for name in (directory / "run.json", directory):
+            os.utime(name, (NOW - 3 * DAY, NOW - 3 * DAY))
+    (old / "verdict.json").write_text("{}")
+    os.utime(busy, (NOW - 5, NOW - 5))
+    if where.startswith("there"):
+        other = {"run_id": "cd" * 16} if "another" in where else {}
+        files.save_plan(str(ledger), plan_of(topic=OURS, **other))
+    known = leftovers.reports_below(str(reports))
+    assert kept({OURS: 9 * DAY}, known)[OURS] == "a run is writing to it"
+    shutil.rmtree(busy)
+    known = leftovers.reports_below(str(reports))
+    found = leftovers.decide({}, known, NOW, DAY)
+    assert [(each.kind, each.name) for each in found] == [("report", str(old)), ("ledger", told)]
+    assert ("only Spark can open it" in found[1].kept) is (where == "hdfs")
+    leftovers._note(known, OURS, "now")
+    if where == "there":
+        assert files.load_plan(str(ledger)).cleared == "now"
+    assert leftovers.remove(None, found, known) == set()
+    assert not old.exists() and ledger.exists() is ("another" in where)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_where_a_ledger_is_stands_in_the_report_if_it_is_not_there(tmp_path, inside):
+    ledger = tmp_path / "out" / "ledger" if inside else tmp_path / "out2" / "ledger"
+    assert place.is_in(ledger.as_uri(), str(tmp_path / "out")) is inside
+    assert place.is_in(os.path.relpath(ledger), str(tmp_path / "out")) is inside
+    assert place.whole(os.path.relpath(ledger)) == str(ledger)
+    assert not place.is_in("hdfs://nn/out/ledger", str(tmp_path / "out"))
 
 
 def of_rows(directory, name, over=True, age=3 * DAY):

@@ -155,3 +155,20 @@ def test_only_workers_of_the_run_are_listened_to():
 def test_nothing_listens_for_a_ledger_in_a_directory(tmp_path):
     with notes.relaying(str(tmp_path), "127.0.0.1", "127.0.0.1") as given:
         assert given == {}
+
+
+def test_a_directory_that_java_opens_is_like_any_other(spark, tmp_path):
+    there = place.HadoopDirectory(spark.sparkContext, (tmp_path / "l").as_uri())
+    assert not there.exists() and there.names() == []
+    there.make("_attempts")
+    there.write("_attempts/one", "1")
+    there.write("_attempts/one", "2")
+    there.claim("_plan.json")
+    with pytest.raises(FileExistsError):
+        there.claim("_plan.json")
+    assert there.names() == ["_attempts", "_plan.json"] and there.names("_attempts") == ["one"]
+    assert there.read("_attempts/one") == "2" and there.read("_plan.json") == ""
+    with pytest.raises(FileNotFoundError):
+        there.read("_attempts/two")
+    there.remove("")
+    assert not there.exists()

@@ -20,15 +20,17 @@ from datetime import datetime, timezone
 from typing import Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 from flow.messages.failure import CannotRun
+from flow.messages.output import read_json
 from flow.prepare.cluster import Cluster
-from flow.record import files, own_names
+from flow.record import files, own_names, place
 
-TOPIC, REPORT = "topic", "report"
+TOPIC, REPORT, LEDGER = "topic", "report", "ledger"
 BUSY_SECONDS = 600  # a run that is alive has touched its files in this time
 # So long a run that began elsewhere, or wrote its last record, may need a topic that holds nothing new:
 # until Spark's executors came, or while it judges.
 FOREIGN_SECONDS = 3600
 
+_ELSEWHERE = "only Spark can open it; remove it yourself, since its report goes"
 _RUN = re.compile(r"[0-9]{8}T[0-9]{6}Z\Z")
 # Where directories of runs lie, too, and where tables of runs, each a JSON with a page beside it.
 _BELOW, _OF_ROWS, _JSON = ("inspections", "drills"), ("drills", "guarantees", "benchmarks"), ".json"
@@ -36,7 +38,8 @@ _BELOW, _OF_ROWS, _JSON = ("inspections", "drills"), ("drills", "guarantees", "b
 
 @dataclass(frozen=True)
 class Leftover:
-    """A topic by its name or a report by its path; `kept`: why it may not go, "" if it may.
+    """A topic by its name, a report by its path, or a ledger that is not in its report; `kept`: why it may not
+    go, "" if it may.
 
     age_seconds: since its last record, or its run's beginning; None where nobody knows.
     """
@@ -58,6 +61,8 @@ class Report:
     touched: float = 0.0  # when the run wrote down last how far it is; 0: never
     ended: bool = True
     latest: bool = False
+    ledger: str = ""  # where it is not in the report's directory
+    run_id: str = ""  # of that ledger
 
 
 def is_ours(topic: str) -> bool:
@@ -87,7 +92,11 @@ def decide(
             found.append(Leftover(TOPIC, topic, None if age is None else int(age), kept))
     for each in sorted(reports, key=lambda report: report.path):
         age = now - each.began
-        found.append(Leftover(REPORT, each.path, int(age), _why_report_stays(each, now, older)))
+        why = _why_report_stays(each, now, older)
+        found.append(Leftover(REPORT, each.path, int(age), why))
+        if each.ledger:
+            why = why or (_ELSEWHERE if place.is_remote(each.ledger) else "")
+            found.append(Leftover(LEDGER, each.ledger, int(age), why))
     return found
 
 
@@ -163,14 +172,18 @@ def _rows(path: str, latest: bool) -> Report:
 
 def _report(path: str, name: str, latest: bool) -> Report:
     began = _time(name)
-    topic, made = "", True
+    topic, made, ledger, run_id = "", True, "", ""
     try:
         plan = files.load_plan(os.path.join(path, "ledger"))
         topic, made = plan.topic, plan.created
-    except CannotRun:  # of an inspection, or of a run that never got so far
-        pass
+    except (
+        CannotRun
+    ):  # of an inspection, of a run that never got so far, or of one whose ledger is elsewhere
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            told = read_json(os.path.join(path, files.RUN))
+            topic, made, ledger, run_id = (told[name] for name in files.TOLD_OF_RUN)
     ended = any(os.path.exists(os.path.join(path, f"{n}.json")) for n in ("verdict", "inspection"))
-    return Report(path, began, topic, made, _touched(path), ended, latest)
+    return Report(path, began, topic, made, _touched(path), ended, latest, ledger, run_id)
 
 
 def _time(name: str) -> float:
@@ -216,8 +229,8 @@ def _note(reports: Iterable[Report], topic: str, when: str) -> None:
     """
     for each in reports:
         if each.topic == topic:
-            with contextlib.suppress(CannotRun, OSError):
-                ledger = os.path.join(each.path, "ledger")
+            ledger = each.ledger or os.path.join(each.path, "ledger")
+            with contextlib.suppress(CannotRun, OSError):  # one that only Spark can open, too
                 plan = files.load_plan(ledger)
                 plan.cleared = when
                 files.save_plan(ledger, plan)
@@ -234,6 +247,8 @@ def remove(cluster: Cluster, found: Iterable[Leftover], reports: Iterable[Report
                 # first: who is killed between both has nothing to judge
                 _note(reports, each.name, _iso(time.time()))
                 cluster.delete_topic(each.name)
+            elif each.kind == LEDGER:
+                _remove_ledger(each.name, {report.run_id for report in reports})
             elif each.name.endswith(_JSON):
                 os.unlink(each.name)
                 with contextlib.suppress(FileNotFoundError):
@@ -245,6 +260,14 @@ def remove(cluster: Cluster, found: Iterable[Leftover], reports: Iterable[Report
                 _note(reports, each.name, "")
             troubles.add(f"{each.kind} {each.name} could not be removed: {error}")
     return troubles
+
+
+def _remove_ledger(ledger: str, of_runs: Set[str]) -> None:
+    """Unless it has become that of another run, or is gone."""
+    path = place.path_of(ledger)
+    with contextlib.suppress(CannotRun):
+        if files.load_plan(ledger).run_id in of_runs:
+            shutil.rmtree(path)
 
 
 def told(found: Iterable[Leftover], removed: bool) -> dict:

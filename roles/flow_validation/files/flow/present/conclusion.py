@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import Any, Iterable
@@ -15,7 +16,8 @@ from typing import Any, Iterable
 from flow.engine.connector import spark_versions
 from flow.judge import verdict
 from flow.judge.judge import Judge, Results
-from flow.messages.output import as_json, say, write_all
+from flow.messages.failure import TRACE
+from flow.messages.output import as_json, remove, say, write_all
 from flow.prepare import leadership
 from flow.present import exports, report, sentence
 from flow.probe import probes
@@ -215,6 +217,8 @@ def publish(output: str, name: str, document: dict, page_name: str, page: str) -
         f"{name}.json": as_json(document),
     }
     write_all({os.path.join(output, file): text for file, text in texts.items()})
+    with suppress(OSError):  # of an earlier run, which these results are behind
+        remove(os.path.join(output, TRACE))
     say(f"{document['verdict'].upper()}: {document['summary']}")
     for each in document["what_now"]:
         say(f"what now: {each}")

@@ -29,6 +29,8 @@ from flow.record.timing import CREATED
 from flow.record.transactions import Layout
 
 PLAN = "_plan.json"
+# In the directory of the results, where the ledger is not there as well: what is known of the run without it.
+RUN, TOLD_OF_RUN = "run.json", ("topic", "created", "ledger", "run_id")
 _CHECKSUM = "sha256"  # in the plan and in files of attempts: of all that stands beside it
 # Keys that came later than the checksum: where they are, it must be.
 _LATER_IN_PLAN, _LATER_IN_ATTEMPTS = "cleared", "parts"
@@ -112,6 +114,12 @@ def _partitions(of: dict) -> dict:
         int(n): Partition(**{**p, "replicas": tuple(p["replicas"]), "isr": tuple(p["isr"])})
         for n, p in of.items()
     }
+
+
+def of_run(plan: Plan, ledger: str) -> dict:
+    """The content of RUN."""
+    known = (plan.topic, plan.created, ledger, plan.run_id)
+    return dict(zip(TOLD_OF_RUN, known))
 
 
 def attempt_name(producer: int, attempt: int) -> str:

@@ -77,6 +77,17 @@ def path_of(ledger: str) -> str:
     return unquote(parts.path)
 
 
+def whole(ledger: str) -> str:
+    """The URI, or the path from / on."""
+    return ledger if is_remote(ledger) else os.path.abspath(path_of(ledger))
+
+
+def is_in(ledger: str, directory: str) -> bool:
+    """Whether the ledger is the directory `ledger` in that one, where a run's report has it."""
+    inside = os.path.join(os.path.realpath(directory), "ledger")
+    return not is_remote(ledger) and os.path.realpath(path_of(ledger)) == inside
+
+
 def of(ledger: str) -> Place:
     """The place of this name; one that is remote needs Spark to run."""
     return _remote(ledger) if is_remote(ledger) else Directory(path_of(ledger))

@@ -4,14 +4,16 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from functools import partial
 
 from flow.engine import executors
 from flow.messages import progress, stack_trace, stopping
 from flow.messages.failure import CannotRun, with_remedy
+from flow.messages.output import write_json
 from flow.prepare import client, leadership
-from flow.record import files
+from flow.record import files, place
 from flow.steps.starting import Run
 from flow.steps.stopwatch import Stopwatch
 from flow.steps.task import read_file, task_of
@@ -35,6 +37,9 @@ def write_records(run: Run, options, watch: Stopwatch) -> tuple:
     plan.producers = options.producers or min(
         spark.sparkContext.defaultParallelism, plan.partitions
     )
+    if options.output and not place.is_in(options.ledger, options.output):
+        there = place.whole(options.ledger)
+        write_json(os.path.join(options.output, files.RUN), files.of_run(plan, there))
     files.first_plan(options.ledger, plan)
     task = task_of(options, plan, run.settings)
     if executors.are_elsewhere(spark):
