@@ -241,7 +241,9 @@ class _Task:
             part = self._known.hand_out()
             self._notes.part(state, part)
             state.parts += 1
-            state.in_parts += sum(b - a + 1 for ranges in part.values() for a, b, *_rest in ranges)
+            state.in_parts += sum(
+                b - a + 1 for ranges in part.values() for a, b, *_offsets in ranges
+            )
         state.complete = complete
         state.planned = self._whole if complete else self._promised(state.position)
         state.acknowledgements = self._acks.to_json()
