@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Callable, Iterator
 
@@ -106,7 +106,8 @@ def _told(directory: str, moment: Callable[[float], dict]) -> Iterator[None]:
         over.set()
         watcher.join()
         if path:
-            remove(path)
+            with suppress(OSError):
+                remove(path)
 
 
 def tasks_done(spark, of: int) -> Callable[[], int]:
