@@ -349,6 +349,7 @@ class ActionModule(ActionBase):
             reconciles=arguments["topics"],
             fit_for_kraft=arguments["fit_for_kraft"],
             fresh_cluster_id=fresh_cluster_id(os.urandom(16)),
+            forks=int(task_vars.get("ansible_forks") or 0),
         )
         findings = in_order(list(verdict.findings) + not_asked(asked))
         result = dict(verdict.result)

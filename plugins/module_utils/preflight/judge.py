@@ -232,6 +232,7 @@ def judge(
     voters_change: bool = False,
     becomes_dynamic: bool = False,
     migrates: bool = False,
+    forks: int = 0,
 ) -> Verdict:
     """The verdict over all members of an inventory.
 
@@ -244,7 +245,8 @@ def judge(
     be others than those that vote, where those in `leaving` go; `becomes_dynamic`: whether a static quorum
     becomes a dynamic one; `migrates`: whether the run takes clusters
     from ZooKeeper to KRaft, or back; `fit_for_kraft`: whether what it does is
-    fit for a cluster in KRaft mode; `fresh_cluster_id`: the id of a KRaft cluster that this run begins.
+    fit for a cluster in KRaft mode; `fresh_cluster_id`: the id of a KRaft cluster that this run begins;
+    `forks`: how many hosts the run works on at a time, 0 where that is not known.
     """
     findings: List[Problem] = []
     members = []
@@ -267,6 +269,7 @@ def judge(
         voters_change=voters_change,
         becomes_dynamic=becomes_dynamic,
         migrates=migrates,
+        forks=forks,
         replaced=replaced,
     )
     for check in CHECKS:

@@ -31,6 +31,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.formats
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import identities
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    START,
     WRITING,
     Cluster,
     World,
@@ -95,6 +96,35 @@ def check_quorum(world: World) -> Iterator[Problem]:
         yield from _voters_that_answer(cluster, world.replaced)
         yield from _other_directories(cluster, world.replaced)
         yield from _settings_of_controllers(cluster)
+    yield from _too_few_forks(world)
+
+
+def _too_few_forks(world: World) -> Iterator[Problem]:
+    """Nodes that are brokers, too, are ready once there is a quorum: those that start first wait for the next ones.
+
+    The last one that is missing of each quorum has to get its turn while the others wait.
+    """
+    waiting, needed = [], 1
+    starts = world.purpose in (*WRITING, START) and not world.migrates
+    for cluster in world.clusters if starts else ():
+        down = [each for each in cluster.voters if each.in_play and not each.alive("kafka")]
+        combined = [each.name for each in down if each.is_broker]
+        # Controllers alone are ready without a quorum.
+        ready = sum(each.alive("kafka") for each in cluster.voters) + len(down) - len(combined)
+        missing = len(cluster.voters) // 2 + 1 - ready
+        if cluster.kraft and 1 < missing <= len(combined):
+            waiting += combined
+            needed += missing - 1
+    if waiting and 0 < world.forks < needed:
+        yield found(
+            "quorum.forks",
+            waiting,
+            "forks",
+            str(world.forks),
+            "so many hosts are started at a time, and a node that is broker and controller waits for the quorum of"
+            f" those that start with it: {needed} at a time are enough",
+            f"run it with -f {needed}, or with more: forks in ansible.cfg, in AWX those of the job template",
+        )
 
 
 def _group(cluster: Cluster) -> str:

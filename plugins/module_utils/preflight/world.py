@@ -254,6 +254,8 @@ class World:
     migrates: bool = False
     # Id of the node whose disks were replaced by empty ones.
     replaced: Optional[int] = None
+    # How many hosts the run works on at a time, 0 where that is not known.
+    forks: int = 0
     # Whether what the run does is fit for a cluster in KRaft mode.
     fit_for_kraft: bool = True
 

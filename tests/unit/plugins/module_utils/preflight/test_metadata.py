@@ -125,6 +125,33 @@ def test_a_format_that_was_killed_goes_on_with_its_id(tmp_path):
     assert verdict.result["storage"]["orders-prod"]["unformatted"] == ["kafka-1", "kafka-3"]
 
 
+@pytest.mark.parametrize(
+    "forks, runs, purpose, refused",
+    [
+        (1, [], "deploy", True),
+        (1, [], "start", True),
+        (2, [], "deploy", False),
+        (0, [], "deploy", False),
+        # what runs is waited for by nobody
+        (1, ["kafka-2"], "start", False),
+        (1, [], "keep", False),
+    ],
+)
+def test_as_many_nodes_start_at_a_time_as_their_quorum_needs(
+    tmp_path, forks, runs, purpose, refused
+):
+    facts = begun()
+    for name, each in facts.items():
+        each["kafka/started"] = {"alive": name in runs, "port": 1}
+    verdict = verdict_of(kraft(), tmp_path, facts=facts, forks=forks, purpose=purpose)
+    found = [each for each in verdict.errors if each.check == "quorum.forks"]
+    assert bool(found) is refused
+    assert all(each.subjects == tuple(NODES) and "-f 2" in each.remedy for each in found)
+    # controllers alone are ready without one
+    alone = verdict_of(apart(), tmp_path, forks=1, purpose=purpose)
+    assert "quorum.forks" not in told(alone)
+
+
 def test_brokers_that_do_not_vote(tmp_path):
     """A node beside the quorum is a broker only, and knows the same controllers."""
     verdict = verdict_of(kraft(group("controllers", ["kafka-1"])), tmp_path)
