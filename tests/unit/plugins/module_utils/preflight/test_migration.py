@@ -131,6 +131,43 @@ def test_what_the_plan_gets_to_know(tmp_path):
     assert quorum["static"] and [each["id"] for each in quorum["controllers"]] == [3001, 3002, 3003]
 
 
+def test_of_two_clusters_each_has_a_plan_of_its_own(tmp_path):
+    """And none of them waits for nodes of the other one, or is refused for how far that is."""
+    other = {"kafka_cluster_name": "other"}
+    second = {"all": {"children": {}}}
+    for group, prefix in (("kafka", "kafka"), ("controllers", "controller")):
+        hosts = {
+            f"{prefix}-{number}": {
+                **other,
+                "kafka_broker_id": number if group == "kafka" else 3000 + number,
+                "ansible_host": f"{prefix}-{number}.example.com",
+            }
+            for number in (4, 5, 6)
+        }
+        second["all"]["children"][group] = {"hosts": hosts}
+    second["all"]["children"]["zookeeper"] = {
+        "hosts": {"zookeeper-4": {**other, "zookeeper_myid": 1}}
+    }
+    now = facts("kraft migration migration", "migration migration migration")
+    now.update({f"kafka-{number}": broker(number, "zookeeper") for number in (4, 5, 6)})
+    verdict = judged(tmp_path, inventory(second), facts=now)
+    plans = verdict.result["migration"]
+    phases = {
+        name: {each["host"]: each["phase"] for each in plans[name]["nodes"]} for name in plans
+    }
+    assert phases == {
+        CLUSTER: {
+            **dict(zip(BROKERS, ("kraft", "migration", "migration"))),
+            **dict.fromkeys(CONTROLLERS, "migration"),
+        },
+        "other": {
+            **dict.fromkeys(("kafka-4", "kafka-5", "kafka-6"), "zookeeper"),
+            **dict.fromkeys(("controller-4", "controller-5", "controller-6"), ""),
+        },
+    }
+    assert not {check for check in errors(verdict) if check.startswith("migration.")}
+
+
 @pytest.mark.parametrize(
     ("document", "now", "check", "hosts"),
     [
