@@ -34,6 +34,10 @@ options:
     description: Delete C(/controller), where a controller of KRaft holds it, and C(/migration). Needs O(zookeeper) and O(controllers).
     type: bool
     default: false
+  others:
+    description: Look also who else is at work with the ensemble. Needs O(zookeeper).
+    type: bool
+    default: false
   timeout:
     description: Seconds for each answer of ZooKeeper.
     type: float
@@ -66,6 +70,14 @@ znodes:
   returned: with O(zookeeper)
   type: dict
   sample: {controller: 3001, epoch: 1, offset: 412, migration: true}
+others:
+  description:
+    - Some ephemeral nodes that are not those of this cluster, by which others are at work with the ensemble now; also what may not be read, or is
+      too much to look through.
+  returned: with O(others)
+  type: list
+  elements: str
+  sample: []
 state:
   description: C(PRE_MIGRATION), C(MIGRATION), C(POST_MIGRATION) or C(NONE); empty where the log tells none.
   returned: with O(metadata_dir)
@@ -132,6 +144,7 @@ def main() -> None:
             "metadata_dir": {"type": "path"},
             "controllers": {"type": "list", "elements": "str", "default": []},
             "release": {"type": "bool", "default": False},
+            "others": {"type": "bool", "default": False},
             "timeout": {"type": "float", "default": 10.0},
         },
         supports_check_mode=True,
@@ -163,6 +176,8 @@ def main() -> None:
             writes = params["release"] and not module.check_mode
             with ZookeeperClient(params["zookeeper"], params["timeout"], not writes) as client:
                 result["znodes"] = client.migration()
+                if params["others"]:
+                    result["others"] = client.others()
                 now = znodes_of(result["znodes"]) or Znodes()
                 result["changed"] = params["release"] and (now.held or now.migration)
                 if result["changed"] and writes:

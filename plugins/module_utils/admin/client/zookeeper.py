@@ -37,6 +37,19 @@ except ImportError:
     KAZOO_IMPORT_ERROR = traceback.format_exc()
 
 
+# What a cluster of Kafka keeps at its root; /zookeeper is the ensemble's own.
+OF_KAFKA = frozenset(
+    (
+        *("admin", "brokers", "cluster", "config", "consumers", "controller", "controller_epoch"),
+        *("delegation_token", "feature", "isr_change_notification", "latest_producer_id_block"),
+        *("kafka-acl", "kafka-acl-changes", "kafka-acl-extended", "kafka-acl-extended-changes"),
+        *("log_dir_event_notification", "migration"),
+    )
+)
+# So many nodes of others are looked at, and so many of them told.
+OTHERS_LOOKED_AT, OTHERS_TOLD = 5000, 3
+
+
 def parse_connect(text: str) -> Tuple[Tuple[Tuple[str, int], ...], str]:
     """((host, port) pairs, chroot) of a connect string; the chroot is "" or begins with a slash."""
     hosts, slash, path = text.partition("/")
@@ -199,6 +212,39 @@ class ZookeeperClient:
             "offset": int((migration or {}).get("kraft_metadata_offset", -1)),
             "migration": stat is not None,
         }
+
+    def others(self, most: int = OTHERS_LOOKED_AT) -> List[str]:
+        """Ephemeral nodes beside this cluster's: somebody else is at work with the ensemble now.
+
+        A few of them are enough. Where there is too much to look through, or a node is not to be read, that is told
+        in their place: nobody knows who uses it then.
+        """
+        left, told, looked = ["/"], [], 0
+        while left and len(told) < OTHERS_TOLD:
+            path, looked = left.pop(0), looked + 1
+            if looked > most:
+                return [*told, f"{path} and what follows"]
+            try:
+                names, stat = self._ask("reading", self._children_with_stat, path)
+            except NoNodeError:
+                continue
+            except AdminError:
+                told.append(path)
+                continue
+            if stat.ephemeralOwner:
+                told.append(path)
+            left += [f"{path.rstrip('/')}/{name}" for name in sorted(names)]
+            left = [each for each in left if not self._is_own(each)]
+        return told
+
+    def _children_with_stat(self, path: str) -> Any:
+        return self._client.get_children_async(path, include_data=True)
+
+    def _is_own(self, path: str) -> bool:
+        """Whether a node is the ensemble's, or the root of what belongs to this cluster."""
+        return path in ("/zookeeper", self.chroot) or (
+            not self.chroot and path.lstrip("/") in OF_KAFKA
+        )
 
     def release_controller(self, held: bool) -> None:
         """Delete what controllers of KRaft have written of themselves; a broker is elected at once.

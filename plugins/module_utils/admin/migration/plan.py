@@ -75,12 +75,17 @@ class Znodes:
 
 @dataclass(frozen=True)
 class Situation:
-    """A cluster. `znodes` is None where ZooKeeper does not answer; `servers`: hosts that have a server still."""
+    """A cluster.
+
+    `znodes` is None where ZooKeeper does not answer; `servers`: hosts that have a server still; `others`: nodes there
+    of those who are no part of the cluster and at work with it, where it was looked for them.
+    """
 
     cluster: str
     nodes: Tuple[Node, ...]
     znodes: Optional[Znodes] = None
     servers: Tuple[str, ...] = ()
+    others: Tuple[str, ...] = ()
 
     @property
     def brokers(self) -> Tuple[Node, ...]:
@@ -392,6 +397,14 @@ def _remove(situation: Situation) -> MigrationPlan:
                 ),
             )
         )
+    if situation.others and situation.servers:
+        told = ", ".join(situation.others)
+        reason = f"others are at work with it, and would go with it: {told}"
+        remedy = "leave it to them, and take its hosts out of the inventory without this step; or stop what uses it"
+        names = situation.servers
+        return MigrationPlan(
+            refusals=(Problem("migration.others", reason, remedy, names, "migrate", REMOVE),)
+        )
     steps = (Step(SERVERS, situation.servers),) if situation.servers else ()
     return MigrationPlan(steps, after=tuple(_left(situation, REMOVE)))
 
@@ -477,7 +490,8 @@ def situation_of(data: Mapping[str, Any]) -> Situation:
         for each in data["nodes"]
     )
     servers = tuple(str(each) for each in data.get("servers") or ())
-    return Situation(str(data["cluster"]), nodes, znodes_of(data.get("znodes")), servers)
+    others = tuple(str(each) for each in data.get("others") or ())
+    return Situation(str(data["cluster"]), nodes, znodes_of(data.get("znodes")), servers, others)
 
 
 def to_dict(planned: MigrationPlan) -> Dict[str, Any]:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import replace
 
 import pytest
@@ -222,6 +223,12 @@ def test_the_plan_that_is_shown_ends_where_the_run_ends(now, steps, after):
             "c11, c12, c13",
         ),
         (REMOVE, situation("kraft kraft zookeeper", POST, HELD), "migration.not_ready", "b3"),
+        (
+            REMOVE,
+            dataclasses.replace(situation(K, POST, HELD), others=("/other/leader",)),
+            "migration.others",
+            "z1, z2, z3",
+        ),
         (BACK, situation("kraft migration migration", DUAL, HELD), "migration.no_way_back", "b1"),
         (BACK, situation(K, POST, HELD), "migration.no_way_back", "c11, c12, c13"),
         # one controller without ZooKeeper may be the active one at any moment
