@@ -65,10 +65,9 @@ options:
     description: Whether V(hand_over) kills the consumer. Otherwise it is closed.
     type: bool
     default: false
-  keep:
-    description: Whether the topics of V(exactly_once) stay, for somebody who reads them.
-    type: bool
-    default: false
+  judge:
+    description: A directory in which C(job.py compare) of the role C(flow_validation) answers what is in the topics. Without it nobody is asked.
+    type: path
   changes:
     description:
       - Whether V(observe) makes topics and changes leaders. It does so when files C(drill-ask-1) and so on are in O(directory); C(drill-back)
@@ -80,7 +79,7 @@ options:
     type: bool
     default: false
   beside:
-    description: A process. When it is gone, V(observe) ends, and what O(keep) has left is removed.
+    description: A process. When it is gone, V(observe) ends.
     type: int
     default: 0
   seconds:
@@ -137,7 +136,7 @@ seen:
   description:
     - What was seen. C(sent), C(acknowledged), C(refused) (by the broker's word), C(lost), C(pause_ms), C(groups) with what each has
       received, C(measured) numbers of its own, C(moments) at which leader, ISR or controller changed, and acknowledgements for each
-      tenth of a second as C(timeline).
+      tenth of a second as C(timeline), and the judge's answers as C(judged).
   returned: with each O(part) but V(clean) and V(coordinators)
   type: dict
   sample:

@@ -72,6 +72,9 @@ options:
     description: C(unclean.leader.election.enable) of the topic.
     type: bool
     default: false
+  judge:
+    description: A directory in which C(job.py compare) of the role C(flow_validation) answers what is in the topic. Without it nobody is asked.
+    type: path
   about_seconds:
     description: About how long it takes. Then Ansible says every ten seconds how long is left; 0 for nothing.
     type: float
@@ -123,6 +126,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_once
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.asked_judge import judge_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_guarantees import (
     measured_row,
 )
@@ -154,6 +158,7 @@ OPTIONS: Dict[str, Any] = {
     "replicas": {"type": "int", "choices": [1, 3], "default": 3},
     "min_insync_replicas": {"type": "int", "choices": [1, 2], "default": 2},
     "unclean": {"type": "bool", "default": False},
+    "judge": {"type": "path"},
     "about_seconds": {"type": "float", "default": 0.0},
 }
 
@@ -162,12 +167,12 @@ def _measure(connection: Connection, module: AnsibleModule) -> Dict[str, Any]:
     params = module.params
     if module.check_mode:
         return {}
+    home, judge = params["directory"], judge_of(params["judge"] or "")
     if params["fault"] == FLAPS:
-        return measured_flaps_row(connection, params["directory"])
+        return measured_flaps_row(connection, home, judge)
     if params["fault"] in LOSSES:
-        return measured_group_row(
-            connection, params["directory"], GroupCase(params["fault"], params["replicas"])
-        )
+        group = GroupCase(params["fault"], params["replicas"])
+        return measured_group_row(connection, home, group, judge)
     case = Case(
         params["acks"],
         params["fault"],
@@ -176,7 +181,7 @@ def _measure(connection: Connection, module: AnsibleModule) -> Dict[str, Any]:
         params["min_insync_replicas"],
         params["unclean"],
     )
-    return measured_row(connection, params["directory"], case)
+    return measured_row(connection, home, case, judge)
 
 
 def main() -> None:

@@ -273,8 +273,8 @@ def announced(
         f"does: {does.format(victim=chosen.victim, host=host, servers=servers, who=who)}",
         f"load: topic {drill.topic} ({durability}), groups {load}"
         + (f", {drill.topic}-{MEANWHILE} while it is away" if drill.below_min_isr else "")
-        + ("; the PySpark judge writes to a topic of its own" if drill.proven else "")
-        + (f"; the PySpark judge reads {drill.topic}-{drill.inspected}" if drill.inspected else ""),
+        + "; the PySpark judge reads what is there at the end"
+        + (", and writes to a topic of its own" if drill.proven else ""),
         f"expected: {drill.expected}; pause at most {drill.pause_seconds:g} s",
     ]
     if unlike:

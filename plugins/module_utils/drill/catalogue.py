@@ -58,7 +58,8 @@ class Drill:
     """One drill. `part` is the victim's part in the cluster, "" where no broker is touched.
 
     `pause_seconds` is the longest pause that is still as expected: of acknowledgements, or of what is
-    delivered to a group. `proven`: the PySpark judge writes meanwhile and judges.
+    delivered to a group. The PySpark judge reads the topics of each; `proven`: it also writes meanwhile, and
+    judges that.
     """
 
     name: str
@@ -75,8 +76,6 @@ class Drill:
     seconds: float = 60.0
     # its groups are the topic with these behind; none: the topic's name alone
     members: Tuple[str, ...] = ("1", "2")
-    # the judge inspects what has become of the records in this topic, behind the drill's own
-    inspected: str = ""
 
     @property
     def topic(self) -> str:
@@ -140,7 +139,6 @@ class Drill:
             "member_role": "zookeeper" if self.hits_zookeeper else "kafka",
             "seconds": self.seconds,
             "example": self.example,
-            "inspected": f"{self.topic}-{self.inspected}" if self.inspected else "",
             "topic": self.topic,
             "groups": list(self.groups),
         }
@@ -299,7 +297,6 @@ DRILLS: Tuple[Drill, ...] = (
         "with transactions: none lost, none twice; without: none lost, some twice",
         SESSION_SECONDS + 30.0,
         members=(TRANSACTIONAL, PLAIN),
-        inspected=TRANSACTIONAL,
         seconds=65.0,
     ),
     Drill(

@@ -18,6 +18,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
     Reader,
     Settings,
     Ticker,
+    written,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_there import (
     groups_seen,
@@ -27,6 +28,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
     failed,
     own_topics,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement import Ask
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
     longest_pause_ms,
@@ -45,13 +47,14 @@ def broadcast(
     assignment: Sequence[Sequence[int]],
     config: Mapping[str, str],
     groups: Sequence[str],
+    judge: Ask,
 ) -> Dict[str, Any]:
     """Write records that each group reads; returns what was seen. AdminError where nothing can be read."""
     settings = librdkafka_settings(connection)
     with own_topics(connection, {topic: assignment}, config):
         readers = [Reader(settings, topic, group) for group in groups]
         try:
-            begun = _begun(settings, topic, readers)
+            first = _begun(settings, topic, readers)
             ticker = Ticker(settings, topic, interval=INTERVAL_SECONDS)
             wait_until(lambda: len(ticker.acknowledged) >= RECORDS, 2 * ANSWER_SECONDS)
             ticker.stop()
@@ -61,9 +64,11 @@ def broadcast(
             for each in readers:
                 each.close()
         came = {
-            each.group: [pair for pair in each.came if pair[0] not in begun] for each in readers
+            each.group: [pair for pair in each.came if pair[0] not in first.sent]
+            for each in readers
         }
         seen = groups_seen(settings, topic, len(assignment), sent, came)
+        answers = judge([written(topic, first, ticker)])
     return Seen(
         sent=len(ticker.sent),
         acknowledged=len(sent),
@@ -71,14 +76,15 @@ def broadcast(
         pause_ms=longest_pause_ms(ticker.acknowledged.values()),
         groups=seen,
         timeline=per_bucket(ticker.acknowledged.values()),
+        judged=answers,
     ).to_dict()
 
 
-def _begun(settings: Settings, topic: str, readers: Sequence[Reader]) -> Dict[str, int]:
-    """Write until each group reads; returns those records."""
+def _begun(settings: Settings, topic: str, readers: Sequence[Reader]) -> Ticker:
+    """Write until each group reads; returns what has written."""
     ticker = Ticker(settings, topic, interval=0.2, first=BEGUN_FROM)
     reading = wait_until(lambda: all(each.came for each in readers), 2 * ANSWER_SECONDS)
     ticker.stop()
     if not reading:
         raise failed(topic, "not every group has read in time")
-    return dict(ticker.sent)
+    return ticker

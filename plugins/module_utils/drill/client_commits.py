@@ -27,6 +27,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
     consumer_settings,
     now_ms,
     record_of,
+    written,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_processes import (
     Inside,
@@ -40,6 +41,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
     ANSWER_SECONDS,
     own_topics,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement import Ask
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
     group_seen,
@@ -130,6 +132,7 @@ def commit_modes(
     assignment: Sequence[Sequence[int]],
     config: Mapping[str, str],
     groups: Mapping[str, str],
+    judge: Ask,
 ) -> Dict[str, Any]:
     """Kill a consumer of each way to commit; returns what was seen. `groups`: mode to its group.
 
@@ -145,6 +148,7 @@ def commit_modes(
         last = max(sent, key=int)
         unmet = "not every consumer has worked in time"
         take_over(pairs, lambda each: each.has(last), topic, unmet)
+        answers = judge([written(topic, ticker)])
     return Seen(
         sent=len(ticker.sent),
         acknowledged=len(sent),
@@ -156,4 +160,5 @@ def commit_modes(
             "of": "Records at which somebody has worked,",
         },
         measured={"modes": [each.mode for each in pairs], "batch": BATCH, **faults(pairs)},
+        judged=answers,
     ).to_dict()

@@ -58,6 +58,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.guarantees 
     recovery_points,
     row_of,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement import (
+    Ask,
+    Written,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
     group_seen,
@@ -89,14 +93,14 @@ RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 NOBODY_SECONDS = 3.0
 
 
-def measured_row(connection: Connection, home: str, case: Case) -> Dict[str, Any]:
+def measured_row(connection: Connection, home: str, case: Case, judge: Ask) -> Dict[str, Any]:
     """{row, seen} of one row of the table; what could not be measured is a row that says why."""
-    seen, why = seen_or_why(lambda: guarantee(connection, home, case))
+    seen, why = seen_or_why(lambda: guarantee(connection, home, case, judge))
     row = row_of(case, seen, why)
     return {"row": row_kept(row, seen), "changed": True}
 
 
-def guarantee(connection: Connection, home: str, case: Case) -> Seen:
+def guarantee(connection: Connection, home: str, case: Case, judge: Ask) -> Seen:
     """Lose what the case says under a producer with its acks; returns what was seen.
 
     `home`: directory of the cluster. AdminError where it is no such cluster, or does not come back.
@@ -125,12 +129,15 @@ def guarantee(connection: Connection, home: str, case: Case) -> Seen:
         ticker.stop()
         sent = {**burst.acknowledged, **ticker.sent_and_acknowledged}
         came = _read_all(settings, topic, sent)
+        found = group_seen(topic, sent, came)
+        everything = {*map(str, range(BURST)), *ticker.sent}
+        answers = judge([Written(topic, everything, sent, found.missing, found.repeated)])
     return Seen(
         sent=BURST + len(ticker.sent),
         acknowledged=len(sent),
         refused=dict(burst.refused + ticker.refused),
         pause_ms=longest_since(pauses(ticker.acknowledged.values(), ticker.ended_ms), lost.at_ms),
-        groups=(group_seen(topic, sent, came),),
+        groups=(found,),
         timeline=per_bucket(ticker.acknowledged.values()),
         measured={
             "acks": case.acks,
@@ -146,6 +153,7 @@ def guarantee(connection: Connection, home: str, case: Case) -> Seen:
             "at_ms": lost.at_ms,
             "ended_ms": lost.ended_ms,
         },
+        judged=answers,
     )
 
 

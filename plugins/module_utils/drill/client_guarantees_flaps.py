@@ -30,6 +30,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
     Ticker,
     Watch,
     now_ms,
+    written,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_throwaway import (
     RETURN_SECONDS,
@@ -47,6 +48,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.guarantees_
     TIMES,
     row_of_flaps,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement import Ask
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
     group_seen,
@@ -87,14 +89,14 @@ class Asked(threading.Thread):
             self.passed_ms, self.waited_seconds = now_ms(), passed.waited_seconds
 
 
-def measured_flaps_row(connection: Connection, home: str) -> Dict[str, Any]:
+def measured_flaps_row(connection: Connection, home: str, judge: Ask) -> Dict[str, Any]:
     """{row, seen} of the row of the table; what could not be measured is a row that says why."""
-    seen, why = seen_or_why(lambda: flaps(connection, home))
+    seen, why = seen_or_why(lambda: flaps(connection, home, judge))
     row = row_of_flaps(seen, BROKERS, why)
     return {"row": row_kept(row, seen), "changed": True}
 
 
-def flaps(connection: Connection, home: str) -> Seen:
+def flaps(connection: Connection, home: str, judge: Ask) -> Seen:
     """Let a follower flap; returns what was seen. AdminError where nothing can be seen."""
     if not marked(home):
         raise failed(home, "no drill has made a cluster there")
@@ -146,6 +148,7 @@ def flaps(connection: Connection, home: str) -> Seen:
                 "at_ms": at_ms,
                 "ended_ms": ended_ms - at_ms,
             },
+            judged=judge([written(TOPIC, ticker)]),
         )
 
 

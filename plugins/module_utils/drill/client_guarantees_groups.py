@@ -10,6 +10,7 @@ one replica, or three, for the time of the row.
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settings import (
@@ -26,6 +27,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue i
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import (
     Reader,
     Ticker,
+    written,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_throwaway import (
     RETURN_SECONDS,
@@ -46,6 +48,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.guarantees_
     GroupCase,
     row_of_group,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement import Ask
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
     group_seen,
@@ -66,14 +69,16 @@ ENOUGH = 100
 AWAY_SECONDS = 8.0
 
 
-def measured_group_row(connection: Connection, home: str, case: GroupCase) -> Dict[str, Any]:
+def measured_group_row(
+    connection: Connection, home: str, case: GroupCase, judge: Ask
+) -> Dict[str, Any]:
     """{row, seen} of one row of the table; what could not be measured is a row that says why."""
-    seen, why = seen_or_why(lambda: group_guarantee(connection, home, case))
+    seen, why = seen_or_why(lambda: group_guarantee(connection, home, case, judge))
     row = row_of_group(case, seen, why)
     return {"row": row_kept(row, seen), "changed": True}
 
 
-def group_guarantee(connection: Connection, home: str, case: GroupCase) -> Seen:
+def group_guarantee(connection: Connection, home: str, case: GroupCase, judge: Ask) -> Seen:
     """Lose the broker that coordinates a group; returns what was seen. AdminError where it does not come back."""
     if not marked(home):
         raise failed(home, "no drill has made a cluster there")
@@ -97,7 +102,8 @@ def group_guarantee(connection: Connection, home: str, case: GroupCase) -> Seen:
             ticker = Ticker(settings, topic)
             reader = Reader(settings, topic, group)
             try:
-                return _watched(client, home, case, place, victim, ticker, reader)
+                seen = _watched(client, home, case, place, victim, ticker, reader)
+                return replace(seen, judged=judge([written(topic, ticker)]))
             finally:
                 ticker.stop()
                 reader.close()

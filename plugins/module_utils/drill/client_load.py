@@ -29,6 +29,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
     ANSWER_SECONDS,
     GROUPS_TOPIC,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement import Written
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import Moment
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
@@ -62,6 +63,15 @@ def transmitted(statistics: str, topic: str) -> int:
     """
     partitions = json.loads(statistics)["topics"].get(topic, {}).get("partitions", {})
     return sum(int(each["txmsgs"]) for each in partitions.values())
+
+
+def written(topic: str, *tickers: Ticker) -> Written:
+    """What these have written to a topic, for the judge."""
+    return Written(
+        topic,
+        {record for each in tickers for record in each.sent},
+        {record for each in tickers for record in each.acknowledged},
+    )
 
 
 class Ticker:

@@ -23,6 +23,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
     Ticker,
     now_ms,
     record_of,
+    written,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_there import (
     groups_seen,
@@ -33,6 +34,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
     own_topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.examples import Example
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement import Ask
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
     handed_over_ms,
@@ -109,6 +111,7 @@ def hand_over(
     group: str,
     kill: bool,
     program: str,
+    judge: Ask,
 ) -> Dict[str, Any]:
     """End one of two members, and let it come back; returns what was seen. AdminError where none reads.
 
@@ -161,6 +164,7 @@ def hand_over(
                 groups=groups_seen(settings, topic, len(assignment), sent, {group: came()}),
                 notes=(f"shared again {back / 1000:.1f} s after its return",),
                 timeline=per_bucket(ticker.acknowledged.values()),
+                judged=judge([written(topic, ticker)]),
             ).to_dict()
     finally:
         for each in members:

@@ -41,6 +41,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
     Watch,
     now_ms,
     value_of,
+    written,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_there import (
     groups_seen,
@@ -53,6 +54,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
     own_topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.examples import Example
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement import (
+    Ask,
+    Written,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
     below_min_isr,
@@ -103,7 +108,9 @@ class Watched:
     quorum: bool = False
 
 
-def observe(connection: Connection, asked: Watched, alive: Callable[[int], bool]) -> Dict[str, Any]:
+def observe(
+    connection: Connection, asked: Watched, alive: Callable[[int], bool], judge: Ask
+) -> Dict[str, Any]:
     """Watch until the playbook says that it is over, or is gone; returns what was seen.
 
     `alive(pid)` tells whether a process runs. AdminError where no record flows; the playbook, which waits for
@@ -113,7 +120,7 @@ def observe(connection: Connection, asked: Watched, alive: Callable[[int], bool]
     """
     found: List[Seen] = []
     try:
-        _watch(connection, asked, alive, found.append)
+        _watch(connection, asked, alive, judge, found.append)
     except Exception as error:
         if isinstance(error, AdminError) and found:
             # a cluster that the fault has made ill is what shall be judged
@@ -156,6 +163,7 @@ def _watch(
     connection: Connection,
     asked: Watched,
     alive: Callable[[int], bool],
+    judge: Ask,
     keep: Callable[[Seen], None],
 ) -> None:
     settings = librdkafka_settings(connection)
@@ -206,7 +214,21 @@ def _watch(
             more = {**more, "example": beside.told(readers)}
         if meanwhile is not None:
             more = {**more, "below": meanwhile.told(ticker, watch)}
-        keep(replace(seen, measured={**seen.measured, **more}))
+        answers = judge([_written(asked.topic, ticker, beside)])
+        keep(replace(seen, measured={**seen.measured, **more}, judged=answers))
+
+
+def _written(topic: str, ticker: Ticker, beside: Optional[Beside]) -> Written:
+    """What both have written to the topic. The example tells by its exit code alone what was acknowledged."""
+    by_ticker = written(topic, ticker)
+    if beside is None:
+        return by_ticker
+    acknowledged = set(beside.sent) if beside.succeeded else set()
+    return Written(
+        topic,
+        {*by_ticker.sent, *beside.sent},
+        {*by_ticker.acknowledged, *acknowledged},
+    )
 
 
 class Meanwhile:
@@ -322,6 +344,11 @@ class Beside:
             self._thread.join(ANSWER_SECONDS)
             self._example.end_of_input()
             self._code = self._example.wait(DELIVERY_SECONDS + ANSWER_SECONDS)
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it has ended well: each of its lines was acknowledged."""
+        return self._code == 0
 
     def told(self, readers: Sequence[Reader]) -> Dict[str, Any]:
         """What became of its lines: its exit code says whether each was acknowledged."""

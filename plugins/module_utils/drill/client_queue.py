@@ -20,6 +20,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
     Settings,
     Ticker,
     now_ms,
+    written,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_there import (
     groups_seen,
@@ -29,6 +30,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
     failed,
     own_topics,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement import Ask
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Backlog,
     GroupSeen,
@@ -143,11 +145,12 @@ def task_queue(
     assignment: Sequence[Sequence[int]],
     config: Mapping[str, str],
     group: str,
+    judge: Ask,
 ) -> Dict[str, Any]:
     """Add consumers to a group, one after the other; returns what was seen. AdminError where none reads."""
     settings, count, keyed = librdkafka_settings(connection), len(assignment), f"{topic}-keys"
     with own_topics(connection, {topic: assignment, keyed: assignment}, config):
-        places = _lie(settings, keyed, f"{group}-keys")
+        lying, places = _lie(settings, keyed, f"{group}-keys")
         ticker = Ticker(settings, topic, count, TASK_INTERVAL_SECONDS)
 
         def make() -> Reader:
@@ -159,6 +162,7 @@ def task_queue(
                 queue.watch(STAGE_SECONDS)
             idle = sum(not each.partitions for each in queue.consumers)
         groups = queue.group_seen(settings, topic, group)
+        answers = judge([written(topic, ticker), written(keyed, lying)])
     lay = spread(places)
     each_of = range(1, MOST_CONSUMERS + 1)
     measured = {
@@ -172,11 +176,11 @@ def task_queue(
         "keys_disordered": lay.disordered,
         "unkeyed": [lay.unkeyed.get(number, 0) for number in range(count)],
     }
-    return queue.seen(groups, measured=measured).to_dict()
+    return queue.seen(groups, measured=measured, judged=answers).to_dict()
 
 
-def _lie(settings: Settings, topic: str, group: str) -> List[Tuple[str, int, str]]:
-    """Write records with keys and without; returns (record, partition, key) of each as they are read."""
+def _lie(settings: Settings, topic: str, group: str) -> Tuple[Ticker, List[Tuple[str, int, str]]]:
+    """Write records with keys and without; returns what has written, and (record, partition, key) of each as read."""
     ticker = Ticker(settings, topic, interval=3600.0, keys=KEYS, extra=PARTITIONER)
     for number in range(1, KEYED):
         ticker.send(str(number), None, str(number % KEYS))
@@ -187,7 +191,7 @@ def _lie(settings: Settings, topic: str, group: str) -> List[Tuple[str, int, str
     try:
         if not wait_until(lambda: reader.has(ticker.sent_and_acknowledged), ANSWER_SECONDS):
             raise failed(topic, "what was written was not read in time")
-        return list(reader.places)
+        return ticker, list(reader.places)
     finally:
         reader.close()
 
@@ -198,6 +202,7 @@ def partitions_grown(
     assignment: Sequence[Sequence[int]],
     config: Mapping[str, str],
     group: str,
+    judge: Ask,
 ) -> Dict[str, Any]:
     """Double the partitions under a group that lags; returns what was seen. AdminError where none reads."""
     settings, before = librdkafka_settings(connection), len(assignment)
@@ -232,6 +237,7 @@ def partitions_grown(
             queue.watch(STAGE_SECONDS)
             falls = growth(queue.samples, GROW_CONSUMERS)
         groups = queue.group_seen(settings, topic, group)
+        answers = judge([written(topic, ticker)])
     lay = spread(queue.places)
     measured = {
         "at_ms": at_ms,
@@ -245,4 +251,4 @@ def partitions_grown(
         "keys_split": lay.split,
         "keys_disordered": lay.disordered,
     }
-    return queue.seen(groups, pause_ms=pause, measured=measured).to_dict()
+    return queue.seen(groups, pause_ms=pause, measured=measured, judged=answers).to_dict()

@@ -19,12 +19,14 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
     Settings,
     Ticker,
     now_ms,
+    written,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
     failed,
     own_topics,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement import Ask
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
     group_seen,
@@ -44,6 +46,7 @@ def recreate(
     assignment: Sequence[Sequence[int]],
     config: Mapping[str, str],
     groups: Sequence[str],
+    judge: Ask,
 ) -> Dict[str, Any]:
     """Delete the topic and make it anew; returns what was seen. AdminError where nothing can be written."""
     reading, away = groups
@@ -51,7 +54,7 @@ def recreate(
     with own_topics(connection, {topic: assignment}, config) as client:
         reader, other = Reader(settings, topic, reading), Reader(settings, topic, away)
         try:
-            old = _written(settings, topic, OLD_RECORDS, 0)
+            old = _wrote(settings, topic, OLD_RECORDS, 0).sent_and_acknowledged
             if not wait_until(lambda: reader.has(old) and other.has(old), ANSWER_SECONDS):
                 raise failed(topic, "what was written was not read in time")
             other.close()
@@ -59,10 +62,13 @@ def recreate(
             client.remove_topics([topic])
             client.make(topic, assignment, config)
             made_ms = now_ms()
-            new = _written(settings, topic, NEW_RECORDS, NEW_FROM)
+            ticker = _wrote(settings, topic, NEW_RECORDS, NEW_FROM)
+            new = ticker.sent_and_acknowledged
             other = Reader(settings, topic, away)
             wait_until(lambda: other.has(new), ANSWER_SECONDS)
             wait_until(lambda: reader.has(new), ANSWER_SECONDS / 2)
+            # of the old topic nothing may be there
+            answers = judge([written(topic, ticker)])
         finally:
             reader.close()
             other.close()
@@ -75,6 +81,7 @@ def recreate(
         notes=(f"the group that went on reading missed {missed} of {len(new)}",),
         timeline=per_bucket([*old.values(), *new.values()]),
         measured={"at_ms": at_ms, "ended_ms": made_ms - at_ms},
+        judged=answers,
     ).to_dict()
 
 
@@ -82,8 +89,8 @@ def _new(reader: Reader) -> Any:
     return [(record, at_ms) for record, at_ms in reader.came if int(record) >= NEW_FROM]
 
 
-def _written(settings: Settings, topic: str, count: int, first: int) -> Dict[str, int]:
-    """Write so many records; returns those that were acknowledged, and when they were sent."""
+def _wrote(settings: Settings, topic: str, count: int, first: int) -> Ticker:
+    """Write so many records; returns what has written them. AdminError where it takes too long."""
     ticker = Ticker(settings, topic, interval=0.02, first=first)
     wait_until(lambda: len(ticker.acknowledged) >= count, ANSWER_SECONDS)
     ticker.stop()
@@ -91,4 +98,4 @@ def _written(settings: Settings, topic: str, count: int, first: int) -> Dict[str
         raise failed(
             topic, f"{len(ticker.acknowledged)} of {count} records were acknowledged in time"
         )
-    return ticker.sent_and_acknowledged
+    return ticker

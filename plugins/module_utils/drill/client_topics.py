@@ -211,13 +211,12 @@ def own_topics(
     connection: Connection,
     topics: Mapping[str, Sequence[Sequence[int]]],
     config: Mapping[str, str],
-    keep: bool = False,
     late_seconds: float = 0.0,
 ) -> Iterator[DrillClient]:
     """Topics of a drill while the context is open; they and their groups are removed at the end.
 
-    `keep`: they stay where the context ends well, for somebody who reads them. `late_seconds`: as of
-    `remove_topics`. What ends the context is what is raised, also where nothing can be removed then.
+    `late_seconds`: as of `remove_topics`. What ends the context is what is raised, also where nothing can be removed
+    then.
     """
     client = drill_client(connection)
     try:
@@ -228,5 +227,4 @@ def own_topics(
         with contextlib.suppress(AdminError):
             client.clean(list(topics), late_seconds)
         raise
-    if not keep:
-        client.clean(list(topics), late_seconds)
+    client.clean(list(topics), late_seconds)

@@ -24,6 +24,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
     Ticker,
     consumer_settings,
     now_ms,
+    written,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_processes import (
     Inside,
@@ -36,6 +37,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_proc
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
     own_topics,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement import (
+    Ask,
+    Written,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
@@ -134,16 +139,16 @@ def exactly_once(
     topic: str,
     assignment: Sequence[Sequence[int]],
     config: Mapping[str, str],
-    keep: bool = False,
+    judge: Ask,
 ) -> Dict[str, Any]:
     """Copy a topic twice, with transactions and without; returns what was seen.
 
-    `keep`: the topics stay, for the judge. AdminError where nothing can be read or written.
+    AdminError where nothing can be read or written.
     """
     settings = librdkafka_settings(connection)
     pairs = [Copiers(settings, topic, f"{topic}-{kind}", kind) for kind in (TRANSACTIONAL, PLAIN)]
     topics = {topic: assignment, **{each.target: assignment for each in pairs}}
-    with ended(pairs), own_topics(connection, topics, config, keep), ended(pairs):
+    with ended(pairs), own_topics(connection, topics, config), ended(pairs):
         ticker = Ticker(settings, topic, interval=0.001)
         wait_until(lambda: len(ticker.acknowledged) >= RECORDS, 2 * ANSWER_SECONDS)
         ticker.stop()
@@ -154,12 +159,25 @@ def exactly_once(
         found = {each.kind: _found(settings, each.target, sent, {}) for each in pairs}
         everything = _found(settings, pairs[0].target, sent, UNCOMMITTED, "-uncommitted")
         aborted = len(everything) - len(found[TRANSACTIONAL])
+        groups = [group_seen(each.target, sent, found[each.kind]) for each in pairs]
+        copies = [
+            Written(
+                group.name,
+                ticker.sent,
+                sent,
+                group.missing,
+                group.repeated,
+                pair.kind == TRANSACTIONAL,
+            )
+            for pair, group in zip(pairs, groups)
+        ]
+        answers = judge([written(topic, ticker), *copies])
     return Seen(
         sent=len(ticker.sent),
         acknowledged=len(sent),
         refused=dict(ticker.refused),
         pause_ms=longest_pause_ms(pairs),
-        groups=tuple(group_seen(each.target, sent, found[each.kind]) for each in pairs),
+        groups=tuple(groups),
         timeline={
             **per_bucket(at_ms for each in pairs for at_ms in each.committed_ms),
             "of": "Records that were copied and committed,",
@@ -170,6 +188,7 @@ def exactly_once(
             "batch": BATCH,
             **faults(pairs),
         },
+        judged=answers,
     ).to_dict()
 
 

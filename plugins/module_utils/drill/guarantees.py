@@ -14,6 +14,7 @@ import struct
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill import judgement
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import Seen
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import Row
 
@@ -143,9 +144,10 @@ def row_of(case: Case, seen: Optional[Seen], error: str = "") -> Row:
         SCENARIO,
         done,
         expected,
-        "; ".join(told(case, seen)),
+        "; ".join([*told(case, seen), *judgement.told(seen.judged)]),
         seen.pause_ms,
-        tuple(broken(case, seen)),
+        (*broken(case, seen), *judgement.broken(seen.judged)),
+        tuple(judgement.unclear(seen.judged)),
     )
 
 

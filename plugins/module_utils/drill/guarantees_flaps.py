@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import FrozenSet, Iterable, Iterator, List, Optional, Sequence
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill import judgement
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import Moment, Seen
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import Row
 
@@ -81,9 +82,10 @@ def row_of_flaps(seen: Optional[Seen], replicas: Sequence[int], error: str = "")
         SCENARIO,
         DONE,
         EXPECTED,
-        "; ".join(_told(seen, flaps)),
+        "; ".join([*_told(seen, flaps), *judgement.told(seen.judged)]),
         seen.pause_ms,
-        tuple(_broken(seen, flaps)),
+        (*_broken(seen, flaps), *judgement.broken(seen.judged)),
+        tuple(judgement.unclear(seen.judged)),
     )
 
 

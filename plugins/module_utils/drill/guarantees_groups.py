@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Iterator, Optional
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill import judgement
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import Seen
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import Row
 
@@ -63,9 +64,10 @@ def row_of_group(case: GroupCase, seen: Optional[Seen], error: str = "") -> Row:
         SCENARIO,
         case.done,
         case.expected,
-        "; ".join(told(seen)),
+        "; ".join([*told(seen), *judgement.told(seen.judged)]),
         seen.pause_ms,
-        tuple(broken(case, seen)),
+        (*broken(case, seen), *judgement.broken(seen.judged)),
+        tuple(judgement.unclear(seen.judged)),
     )
 
 

@@ -18,21 +18,18 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import in_background
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
-LOOK_SECONDS = 1.0
 # A cluster that takes no changes is tried so long, and so often.
 TRY_SECONDS, TRY_AGAIN_SECONDS = 900.0, 2.0
-DONE, KEPT = b"d", b"k"
+DONE = b"d"
 
 
 @contextlib.contextmanager
-def removed_by_another(
-    remove: Callable[[], None], kept: bool, playbook_is_there: Callable[[], bool]
-) -> Iterator[Callable[[], None]]:
+def removed_by_another(remove: Callable[[], None]) -> Iterator[Callable[[], None]]:
     """While the context is open, have a process beside this one that calls `remove` unless it ends well.
 
     Yields what says that something is left although it ends well. A drill that fails removes what it can; what
     kept it from its work may keep it from that, too. To be entered before there is any client: their threads do
-    not survive a fork. `kept`: what was made outlives the context; it is removed when the playbook has ended, too.
+    not survive a fork.
     """
     reading, writing = os.pipe()
 
@@ -40,8 +37,6 @@ def removed_by_another(
         os.close(writing)
         with os.fdopen(reading, "rb") as pipe:
             word = pipe.read(1)
-        if word == KEPT:
-            wait_until(lambda: not playbook_is_there(), float("inf"), poll_seconds=LOOK_SECONDS)
         if word != DONE:
             remove()
 
@@ -51,7 +46,7 @@ def removed_by_another(
     try:
         yield lambda: left.append(True)
         if not left:
-            os.write(writing, KEPT if kept else DONE)
+            os.write(writing, DONE)
     finally:
         os.close(writing)
 

@@ -94,6 +94,8 @@ class Seen:
     unprotected: int = 0
     timeline: Mapping[str, Any] = field(default_factory=dict)
     measured: Mapping[str, Any] = field(default_factory=dict)
+    # the PySpark judge's answers about the drill's topics; none where nobody has asked it
+    judged: Tuple[Mapping[str, Any], ...] = ()
 
     @property
     def lost(self) -> int:
@@ -131,6 +133,7 @@ class Seen:
             "notes": list(self.notes),
             "timeline": dict(self.timeline),
             "measured": dict(self.measured),
+            "judged": [dict(each) for each in self.judged],
         }
 
     @classmethod
@@ -159,6 +162,7 @@ class Seen:
             told["unprotected"],
             told["timeline"],
             told["measured"],
+            tuple(told["judged"]),
         )
 
 

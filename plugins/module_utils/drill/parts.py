@@ -14,6 +14,7 @@ from typing import Any, Callable, ContextManager, Dict, Mapping
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.asked_judge import judge_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import PREFIX
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_broadcast import (
     broadcast,
@@ -76,7 +77,7 @@ DRILL_OPTIONS: Dict[str, Any] = {
     "program": {"type": "str"},
     "retry": {"type": "bool", "default": True},
     "kill": {"type": "bool", "default": False},
-    "keep": {"type": "bool", "default": False},
+    "judge": {"type": "path"},
     "changes": {"type": "bool", "default": False},
     "quorum": {"type": "bool", "default": False},
     "beside": {"type": "int", "default": 0},
@@ -148,10 +149,7 @@ def _guarded(
             lambda: drill_client(connection).remove_groups(topics),
         )
 
-    beside = params["beside"]
-    ticks = start_ticks(beside) if beside else None
-    kept = params["keep"] and ticks is not None
-    return removed_by_another(remove, kept, lambda: start_ticks(beside) == ticks)
+    return removed_by_another(remove)
 
 
 def _seen(connection: Connection, params: Mapping[str, Any]) -> Dict[str, Any]:
@@ -159,23 +157,26 @@ def _seen(connection: Connection, params: Mapping[str, Any]) -> Dict[str, Any]:
     assignment = [[int(each) for each in replicas] for replicas in params["assignment"]]
     config = {str(key): str(value) for key, value in params["config"].items()}
     topic, groups = params["topic"], params["groups"]
+    judge = judge_of(params["judge"] or "")
     if params["part"] == "hand_over":
         program = params["program"]
-        return hand_over(connection, topic, assignment, config, groups[0], params["kill"], program)
+        return hand_over(
+            connection, topic, assignment, config, groups[0], params["kill"], program, judge
+        )
     given = (connection, topic, assignment, config)
     if params["part"] == "recreate":
-        return recreate(*given, groups)
+        return recreate(*given, groups, judge)
     if params["part"] == "broadcast":
-        return broadcast(*given, groups)
+        return broadcast(*given, groups, judge)
     if params["part"] == "task_queue":
-        return task_queue(*given, groups[0])
+        return task_queue(*given, groups[0], judge)
     if params["part"] == "commit_modes":
         modes = {name.rpartition("-")[2]: name for name in groups}
-        return commit_modes(*given, modes)
+        return commit_modes(*given, modes, judge)
     if params["part"] == "exactly_once":
-        return exactly_once(*given, params["keep"])
+        return exactly_once(*given, judge)
     if params["part"] == "grow":
-        return partitions_grown(*given, groups[0])
+        return partitions_grown(*given, groups[0], judge)
     asked = Watched(
         topic,
         assignment,
@@ -189,4 +190,4 @@ def _seen(connection: Connection, params: Mapping[str, Any]) -> Dict[str, Any]:
         params["program"] or "",
         params["quorum"],
     )
-    return observe(connection, asked, lambda pid: start_ticks(pid) is not None)
+    return observe(connection, asked, lambda pid: start_ticks(pid) is not None, judge)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.status import table
-from ansible_collections.kafkaops.cluster.plugins.module_utils.drill import expectations
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill import expectations, judgement
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.cast import Cast
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
     BROADCAST,
@@ -34,6 +34,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue i
     Drill,
     short_names,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement import (
+    INCONCLUSIVE,
+    PASS,
+    VIOLATION,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Course,
     Seen,
@@ -46,10 +51,6 @@ AS_EXPECTED, NOT_EXPECTED, OPEN = "as expected", "NOT as expected", "open"
 COLUMNS = ("CASE", "DONE", "EXPECTED", "OBSERVED", "PAUSE", "VERDICT")
 # A member that dies is missed after the session, from its last heartbeat on. A machine that is busy sends some late.
 LATE_HEARTBEATS = 3
-PASS = "pass"
-INCONCLUSIVE = "inconclusive"
-# The word of verdict.json and inspection.json.
-VIOLATION = "fail"
 
 
 @dataclass(frozen=True)
@@ -114,18 +115,23 @@ def judged(
         *_coordinators(chosen, seen, fault_ms),
         *expectations.broken(drill.fault, seen, len(chosen.servers), bool(error)),
         *_pause(chosen, seen, fault_ms),
+        *judgement.broken(seen.judged),
         *amiss,
     ]
     unclear = [error] if error else []
     if seen.measured.get("left"):
         unclear.append(f"its topic and groups are removed later: {seen.measured['left']}")
-    if drill.proven or drill.inspected:
+    unclear.extend(judgement.unclear(seen.judged))
+    if drill.proven:
         verdict = (proof or {}).get("verdict")
         summary = str((proof or {}).get("summary") or "")
         if verdict == VIOLATION:
-            wrong.append(f"the judge has found a violation: {summary}")
+            wrong.append(
+                f"the judge has found a violation in what it has written itself: {summary}"
+            )
         elif verdict != PASS:
-            unclear.append(f"the judge has no verdict: {summary or 'it could not run'}")
+            why = summary or "it could not run"
+            unclear.append(f"the judge has no verdict on what it has written itself: {why}")
     return Row(
         drill.name,
         drill.row,
@@ -309,11 +315,10 @@ def _observed(
         yield f"ISR {went.smallest_isr}, full after {_seconds(went.full_ms)}"
     counts = dict((proof or {}).get("counts") or {})
     if counts.get("acked"):
-        yield f"judge: {counts['acked']:,} acknowledged, {(proof or {}).get('verdict')}"
-    elif counts.get("read"):
-        yield f"judge: {counts['read']:,} read, {(proof or {}).get('verdict')}"
+        yield f"judge's own load: {counts['acked']:,} acknowledged, {(proof or {}).get('verdict')}"
     if chosen.drill.fault not in (COMMITS, ONCE):
         yield f"{seen.lost} of {seen.acknowledged} lost"
+    yield from judgement.told(seen.judged)
     if seen.late:
         yield f"{seen.late} late"
     refused = sum(seen.refused.values())

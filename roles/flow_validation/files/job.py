@@ -7,6 +7,7 @@
            --record-size BYTES --ledger DIR --output DIR [--command-config FILE] ...
     job.py inspect --bootstrap-servers HOST:PORT,... --topic NAME --output DIR
            [--id EXPRESSION] [--sequence EXPRESSION] ...
+    job.py compare --bootstrap-servers HOST:PORT,... --output DIR [--until FILE] [--beside PID]
     job.py fetch
     job.py leftovers --bootstrap-servers HOST:PORT,... --output DIR [--older-than TIME] [--remove]
     job.py index --output DIR
@@ -34,7 +35,7 @@ from flow.messages.output import give_up_unsaid, note
 from flow.probe import probes
 from flow.write import client_settings, pacing
 
-MODES = ("run", "produce", "verify", "inspect", "fetch", "leftovers", "index")
+MODES = ("run", "produce", "verify", "inspect", "compare", "fetch", "leftovers", "index")
 
 
 def arguments(argv: list) -> argparse.Namespace:
@@ -101,14 +102,14 @@ def _add_records(parser: argparse.ArgumentParser) -> None:
         "--until",
         default="",
         metavar="FILE",
-        help="run, produce: end as soon as it exists, before all --records are written",
+        help="run, produce: end as soon as it exists, before all --records are written; compare: end then",
     )
     parser.add_argument(
         "--beside",
         type=int,
         default=0,
         metavar="PID",
-        help="end also when this process is gone; with --until or --duration",
+        help="end also when this process is gone; with --until or --duration, or compare",
     )
     parser.add_argument(
         "--events",
@@ -250,15 +251,15 @@ def _check(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> None:
             parser.error("inspect needs --topic")
         if chosen.contiguous and not chosen.sequence:
             parser.error("--contiguous needs --sequence")
-    elif chosen.mode != "leftovers" and not chosen.ledger:
+    elif chosen.mode not in ("leftovers", "compare") and not chosen.ledger:
         parser.error(f"{chosen.mode} needs --ledger")
     if chosen.mode != "produce" and not chosen.output:
         parser.error(f"{chosen.mode} needs --output")
     _check_ranges(parser, chosen)
     _set_pace(parser, chosen)
-    if chosen.until and not chosen.rate:
+    if chosen.until and not chosen.rate and chosen.mode != "compare":
         parser.error("--until needs --rate")
-    if chosen.beside and not (chosen.until or chosen.duration):
+    if chosen.beside and chosen.mode != "compare" and not (chosen.until or chosen.duration):
         parser.error("--beside needs --until or --duration")
     if chosen.rate and chosen.transactional:
         parser.error("--rate does not go with --transactional; leave one of them out")

@@ -2,6 +2,6 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 """The order of things. Each mode of job.py is a function here."""
 
-from flow.steps.modes import fetch, index, inspect, leftovers, produce, run, verify
+from flow.steps.modes import compare, fetch, index, inspect, leftovers, produce, run, verify
 
-__all__ = ["fetch", "index", "inspect", "leftovers", "produce", "run", "verify"]
+__all__ = ["compare", "fetch", "index", "inspect", "leftovers", "produce", "run", "verify"]

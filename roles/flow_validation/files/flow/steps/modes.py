@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Iterator
 
-from flow import inspection
+from flow import comparison, inspection
 from flow.engine import connector, session
 from flow.judge import judge
 from flow.judge.verdict import EXIT_CODE, INCONCLUSIVE, PASS
@@ -240,3 +240,32 @@ def inspect(options: argparse.Namespace) -> int:
         document = inspection.inspect(spark, options, cluster, positions, for_java, watch)
     page = report.inspection_page(document, inspection.MEANING)
     return conclusion.publish(options.output, "inspection", document, "inspection.html", page)
+
+
+def compare(options: argparse.Namespace) -> int:
+    """Compare topics that somebody else writes with what he says was acknowledged, as long as he asks; 0."""
+    refuse_unwritable(options.output)
+    try:
+        _serve(options)
+    except (Exception, Stopped) as error:
+        # whoever asks shall not wait for an answer
+        comparison.say_why_not(options.output, stopping.stopped() or error)
+        raise
+    return 0
+
+
+def _serve(options: argparse.Namespace) -> None:
+    given = spark_settings(options)
+    settings, for_java = clients_settings(options.bootstrap_servers, options.command_config)
+    jars = session.prepare_java(options.jars)
+    cluster = Cluster(settings, options.timeout)
+    # a cluster that cannot be reached should be said at once, not after Spark's start
+    cluster.describe()
+    with session.work_directory() as work:
+        spark = session.start(options.master, jars, work, given=given)
+        for_java = for_executors(spark, for_java, 1)
+
+        def answered(question: comparison.Question) -> dict:
+            return comparison.answer(spark, cluster, question, for_java, options.bootstrap_servers)
+
+        comparison.serve(options.output, answered, options.beside, options.until)

@@ -13,11 +13,13 @@ import signal
 import struct
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill import throwaway
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.asked_judge import judge_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_guarantees import (
     measured_row,
 )
@@ -110,6 +112,17 @@ def test_a_row_is_judged_by_what_its_acks_promise(acks, loss, numbers, wrong):
     assert wrong in "; ".join(row["wrong"]) and row["case"] == f"acks={acks}, {loss}"
     assert row["pause_ms"] == 900 and f"{numbers.get('lost', 0)} lost" in row["observed"]
     assert "12,345 a second" in row["observed"]
+
+
+@pytest.mark.parametrize(
+    "word, verdict",
+    [("pass", "as expected"), ("fail", "NOT as expected"), ("inconclusive", "open")],
+)
+def test_the_judge_has_its_say(word, verdict):
+    counts = {"acked": 1234, "lost": 9, "again": 0}
+    answers = ({"topic": "t", "verdict": word, "summary": "told", "counts": counts},)
+    row = row_of(Case(EVERY, ALL_KILLED), replace(seen(), judged=answers))
+    assert row.verdict == verdict and row.observed.endswith("judge: 9 of 1,234 lost")
 
 
 ALONE = {"min_isr": 1, "loss": LAST_IN_SYNC}
@@ -435,5 +448,5 @@ def test_an_interruption_is_no_row():
 
 
 def test_a_directory_of_somebody_else_is_a_row_that_says_so(tmp_path):
-    row = measured_row(None, str(tmp_path), Case("all", ALL_KILLED))["row"]
+    row = measured_row(None, str(tmp_path), Case("all", ALL_KILLED), judge_of(""))["row"]
     assert row["verdict"] == "open" and "no drill has made a cluster there" in row["open"][0]

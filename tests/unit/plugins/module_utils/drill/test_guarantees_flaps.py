@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,6 +70,17 @@ def test_a_row_is_judged_by_what_was_seen_and_by_the_gate(given_, wrong):
     assert row["verdict"] == ("NOT as expected" if wrong else "as expected"), row
     assert wrong in "; ".join(row["wrong"])
     assert row["scenario"] == "S17"
+
+
+@pytest.mark.parametrize(
+    "word, verdict",
+    [("pass", "as expected"), ("fail", "NOT as expected"), ("inconclusive", "open")],
+)
+def test_the_judge_has_its_say(word, verdict):
+    counts = {"acked": 1234, "lost": 9, "again": 0}
+    answers = ({"topic": "t", "verdict": word, "summary": "told", "counts": counts},)
+    row = row_of_flaps(replace(seen(), judged=answers), ALL)
+    assert row.verdict == verdict and row.observed.endswith("judge: 9 of 1,234 lost")
 
 
 def test_the_row_tells_rate_and_times():

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_guarantees_groups import (
@@ -50,6 +52,17 @@ def test_a_row_is_judged_by_who_has_the_commits(replicas, loss, numbers, wrong):
     assert row["verdict"] == ("NOT as expected" if wrong else "as expected"), row
     assert wrong in "; ".join(row["wrong"])
     assert row["case"] == f"offsets topic RF {replicas}, {loss}" and row["scenario"] == "S28"
+
+
+@pytest.mark.parametrize(
+    "word, verdict",
+    [("pass", "as expected"), ("fail", "NOT as expected"), ("inconclusive", "open")],
+)
+def test_the_judge_has_its_say(word, verdict):
+    counts = {"acked": 1234, "lost": 9, "again": 0}
+    answers = ({"topic": "t", "verdict": word, "summary": "told", "counts": counts},)
+    row = row_of_group(GroupCase(KILLED, 3), replace(seen(meanwhile=50), judged=answers))
+    assert row.verdict == verdict and row.observed.endswith("judge: 9 of 1,234 lost")
 
 
 def test_a_row_that_could_not_be_measured_is_open_and_says_why():

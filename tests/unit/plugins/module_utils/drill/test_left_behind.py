@@ -29,15 +29,15 @@ from tests.support.wire_broker import WireBroker
 
 CHECKOUT = os.path.dirname(os.path.dirname(collection_finder.__file__)).rpartition("/")[0]
 DRILL = textwrap.dedent("""
-    import os, sys, time
+    import sys, time
     sys.path.insert(0, {checkout!r})
     from tests.support import collection_finder
     collection_finder.install()
     from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.left_behind import removed_by_another
-    removed, playbook, end, kept = sys.argv[1:]
+    removed, end = sys.argv[1:]
     def remove():
         open(removed, "w").close()
-    with removed_by_another(remove, kept == "kept", lambda: os.path.exists(playbook)) as left:
+    with removed_by_another(remove) as left:
         print("made", flush=True)
         if end == "killed":
             time.sleep(600)
@@ -48,13 +48,12 @@ DRILL = textwrap.dedent("""
     """)
 
 
-def drill(tmp_path, end, kept=""):
-    """Run a drill to this end; returns (what says that it was removed, the playbook's sign)."""
-    removed, playbook = tmp_path / "removed", tmp_path / "playbook"
-    playbook.touch()
+def drill(tmp_path, end):
+    """Run a drill to this end; returns what says that it was removed."""
+    removed = tmp_path / "removed"
     words = [sys.executable, "-c", DRILL.format(checkout=CHECKOUT)]
     process = subprocess.Popen(
-        [*words, str(removed), str(playbook), end, kept],
+        [*words, str(removed), end],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -64,7 +63,7 @@ def drill(tmp_path, end, kept=""):
     if end == "killed":
         os.killpg(process.pid, signal.SIGKILL)
     process.wait(60)
-    return removed, playbook
+    return removed
 
 
 def watchers(tmp_path):
@@ -81,20 +80,20 @@ def watchers(tmp_path):
 
 
 def test_what_a_killed_drill_has_made_is_removed(tmp_path):
-    removed, _playbook = drill(tmp_path, "killed")
+    removed = drill(tmp_path, "killed")
     wait_until(removed.exists, 30, "it is removed")
     wait_until(lambda: not watchers(tmp_path), 30, "nobody watches any more")
 
 
 def test_a_drill_that_has_ended_well_leaves_nobody(tmp_path):
-    removed, _playbook = drill(tmp_path, "good")
+    removed = drill(tmp_path, "good")
     wait_until(lambda: not watchers(tmp_path), 30, "nobody watches any more")
     assert not removed.exists()
 
 
 @pytest.mark.parametrize("end", ["failed", "left"])
 def test_what_a_drill_could_not_remove_itself_is_removed(tmp_path, end):
-    removed, _playbook = drill(tmp_path, end)
+    removed = drill(tmp_path, end)
     wait_until(removed.exists, 30, "it is removed")
     wait_until(lambda: not watchers(tmp_path), 30, "nobody watches any more")
 
@@ -157,10 +156,3 @@ def test_a_topic_that_is_made_late_is_removed_too(seconds, left):
         client.remove_topics(["kafkaops-drill-x"], seconds)
         wait_until(lambda: broker.requests["DeleteTopics"] > 1 or left, 10, "it is removed")
         wait_until(lambda: sorted(broker.topics) == [*left, "mine"], 10, "all is as it was")
-
-
-def test_what_is_kept_for_the_judge_goes_with_the_playbook(tmp_path):
-    removed, playbook = drill(tmp_path, "good", "kept")
-    assert watchers(tmp_path) and not removed.exists()
-    playbook.unlink()
-    wait_until(removed.exists, 30, "it is removed")

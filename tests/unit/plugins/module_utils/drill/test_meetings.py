@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.asked_judge import judge_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_observe import (
     LEFT_SECONDS,
     PROGRESS,
@@ -35,7 +36,7 @@ def test_an_observer_removes_it_when_its_playbook_is_gone(tmp_path, name, alive,
     nowhere = Connection((("127.0.0.1", 1),), timeout=0.2)
     asked = Watched("kafkaops-drill-t", [[1]], {}, [], str(place), beside=beside)
     with pytest.raises(AdminError):
-        observe(nowhere, asked, lambda pid: alive)
+        observe(nowhere, asked, lambda pid: alive, judge_of(""))
     assert place.exists() is (there or name == "mine")
 
 
@@ -43,7 +44,7 @@ def test_a_playbook_that_waits_for_records_hears_at_once_that_none_will_come(tmp
     nowhere = Connection((("127.0.0.1", 1),), timeout=0.2)
     asked = Watched("kafkaops-drill-t", [[1]], {}, [], str(tmp_path))
     with pytest.raises(AdminError):
-        observe(nowhere, asked, lambda pid: True)
+        observe(nowhere, asked, lambda pid: True, judge_of(""))
     text = (tmp_path / PROGRESS).read_text()
     # the very words that roles/kafka/tasks/drill_watch.yml looks for
     tasks = Path(__file__).resolve().parents[5] / "roles/kafka/tasks/drill_watch.yml"
