@@ -34,7 +34,7 @@ def test_drills_of_a_cluster_that_promises_less_say_so(unsafe):
     rows = drilled(
         unsafe,
         "leader_killed,below_min_isr",
-        told="the brokers' defaults are min ISR 1, unclean election on",
+        told="defaults are min ISR 1, unclean election on",
     )
     below = rows["below_min_isr"]["seen"]
     assert below["refused"]["NOT_ENOUGH_REPLICAS"] > 0 and below["unprotected"] == 0
