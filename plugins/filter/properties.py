@@ -16,6 +16,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.for
     chosen_listeners,
     chosen_user,
     listeners_of,
+    stale_key,
     users_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.cluster.for_clients import (
@@ -128,15 +129,19 @@ def client_files(
         found = chosen_listeners(listeners_of(members), listener)
         sasl, users = settings["sasl"] or {}, settings["users"] or []
         chosen_user(users_of(sasl, users, login), found, user)
-        files = []
+        files, stale = [], []
         for each in found:
             security = {**login, **(own.get(each.name) or {})}
             whose = chosen_user(users_of(sasl, users, security), [each], user * each.has_users)
-            certificates = certificates_of(security, settings["ssl"] or {})
+            known = certificates_of(login, settings["ssl"] or {}, own.get(each.name))
+            person = user or (whose.name if whose and each.has_users else "")
+            certificates = known.for_user(person)
+            stale += stale_key(each, known, certificates, secrets)
             files += files_of(cluster, each, whose, certificates, secrets, settings["program"])
     except ProblemError as error:
-        return {"refused": str(error), "files": []}
-    return {"refused": "", "files": [each.to_dict() for each in files]}
+        return {"refused": str(error), "files": [], "stale": []}
+    both = {"files": files, "stale": stale}
+    return {"refused": "", **{key: [each.to_dict() for each in some] for key, some in both.items()}}
 
 
 def reach_targets(

@@ -64,13 +64,26 @@ class User:
 
 @dataclass(frozen=True)
 class Certificates:
-    """PEM texts for TLS. `wanted`: brokers ask for a certificate of the client, known here or not."""
+    """PEM texts for TLS. `wanted`: brokers ask for a certificate of the client, known here or not.
+
+    `owner`: the user to whom `own` belongs, empty if nobody says.
+    """
 
     ca: str = ""
     own: str = ""
     key_password: str = ""
     check_hostname: bool = True
     wanted: bool = False
+    owner: str = ""
+
+    def for_user(self, name: str) -> Certificates:
+        """Those that may be given to a user; empty: to whoever the modules' own connections are.
+
+        A listener with TLS takes whoever holds a key for its owner, so that nobody else may have it.
+        """
+        if name in ("", self.owner):
+            return self
+        return replace(self, own="", key_password="", owner=name)
 
 
 @dataclass(frozen=True)
@@ -129,8 +142,15 @@ def users_of(
     return [user for name, user in found.items() if name != brokers]
 
 
-def certificates_of(security: Mapping[str, Any], ssl: Mapping[str, Any]) -> Certificates:
-    """Of kafka_client_security, whose files have been read, and kafka_ssl."""
+def certificates_of(
+    login: Mapping[str, Any],
+    ssl: Mapping[str, Any],
+    of_listener: Optional[Mapping[str, Any]] = None,
+) -> Certificates:
+    """Of kafka_client_security, whose files have been read, and kafka_ssl; `of_listener`: a login of its own."""
+    security = {**login, **(of_listener or {})}
+    # a name of the listener's own comes with no key, and that of the other login is still the other one's
+    keyed = security if set(of_listener or {}) & {"ssl_key", "ssl_certificate"} else login
     own = [str(security.get(each) or "").strip() for each in ("ssl_key", "ssl_certificate")]
     parts = [text for text in dict.fromkeys(own) if text]
     return Certificates(
@@ -139,6 +159,7 @@ def certificates_of(security: Mapping[str, Any], ssl: Mapping[str, Any]) -> Cert
         key_password=str(security.get("ssl_key_password") or ""),
         check_hostname=security.get("ssl_check_hostname") is not False,
         wanted=bool(parts) or ssl.get("client_auth") == "required",
+        owner=str(keyed.get("sasl_username") or ""),
     )
 
 
@@ -211,12 +232,18 @@ def client_files(
         missing.append(f"the password of {user.name if user else 'your user'}")
     own = listener.has_tls and certificates.wanted
     if own and not (secrets and certificates.own):
-        missing.append(f"{OWN_FILE}: your private key, then your certificate with its chain")
+        whose = "your private key"
+        if certificates.owner:
+            whose = f"the private key of {certificates.owner}"
+        missing.append(f"{OWN_FILE}: {whose}, then the certificate with its chain")
     if own and certificates.key_password and not secrets:
         missing.append("the password of your private key")
     options = _options(listener, user, password, certificates, secrets)
     java = {"bootstrap.servers": listener.bootstrap, **client_properties(options)}
     head = _head(cluster, listener, missing)
+    if own and secrets and certificates.own:
+        owner = f" ({certificates.owner})" if certificates.owner else ""
+        head += f"# {OWN_FILE} holds the private key of kafka_client_security{owner}.\n"
     beside = {key: value for key, value in options.items() if key != "ssl_ca"}
     if listener.has_tls and certificates.ca:
         beside["ssl_ca"] = CA_FILE
@@ -236,6 +263,18 @@ def client_files(
     if own and secrets and certificates.own:
         files.append(File(OWN_FILE, certificates.own, True))
     return [replace(each, path=f"{listener.name}/{each.path}") for each in files]
+
+
+def stale_key(
+    listener: Listener, known: Certificates, certificates: Certificates, secrets: bool
+) -> List[File]:
+    """The file with the key that we know, where another run may have left it and this one writes none.
+
+    `known`: before `for_user`. What somebody has filled in himself is no such file.
+    """
+    if not known.own or (listener.has_tls and secrets and certificates.own):
+        return []
+    return [File(f"{listener.name}/{OWN_FILE}", known.own, True)]
 
 
 def _options(

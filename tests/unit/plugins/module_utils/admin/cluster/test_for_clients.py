@@ -201,6 +201,64 @@ def test_brokers_that_want_a_certificate_which_nobody_has():
     assert "# Fill in client.pem" in text
 
 
+def keyed(**changes):
+    """Settings of a cluster whose brokers want a certificate, and whose administrator has one."""
+    login = {"sasl_mechanism": "PLAIN", "sasl_username": "admin", "sasl_password": "adminsecret"}
+    key = {"ssl_certificate": CERTIFICATE, "ssl_key": KEY, "ssl_key_password": "opens"}
+    wanting = {"ca": CA, "client_auth": "required"}
+    return settings(security={**login, "ssl_ca": CA, **key}, ssl=wanting, **changes)
+
+
+BOTH = [[listener("MTLS", "SSL", port=9093), listener("USERS")]]
+
+
+@pytest.mark.parametrize(
+    "user, changes, folders",
+    [
+        ("admin", {}, {"MTLS", "USERS"}),
+        ("", {}, {"MTLS", "USERS"}),
+        ("alice", {}, set()),
+        # a login of a listener's own has the key of kafka_client_security, unless it has one itself
+        ("alice", {"own": {"USERS": {"sasl_username": "alice"}}}, set()),
+        ("", {"own": {"USERS": {"sasl_username": "alice"}}}, {"MTLS"}),
+        ("alice", {"own": {"USERS": {"sasl_username": "alice", "ssl_key": KEY}}}, {"USERS"}),
+    ],
+)
+def test_a_key_is_written_for_whom_it_belongs_to_and_nobody_else(user, changes, folders):
+    """Whoever holds it is the administrator, at a listener that knows its clients by certificates."""
+    files = written(BOTH, settings=keyed(**changes), user=user, secrets=True)
+    assert {path.partition("/")[0] for path in files if path.endswith("client.pem")} == folders
+    for folder in ("MTLS", "USERS"):
+        text = files[f"{folder}/client.properties"]["content"]
+        assert ("# Fill in client.pem: " in text) is (folder not in folders)
+        assert ("# client.pem holds the private key of " in text) is (folder in folders)
+        assert ("opens" in text) is (folder in folders)
+    holding = {path for path, each in files.items() if KEY in each["content"]}
+    assert holding == {f"{folder}/client.pem" for folder in folders}
+
+
+@pytest.mark.parametrize(
+    "user, whose", [("alice", "the private key of alice"), ("", "the private key of admin")]
+)
+def test_whose_key_belongs_into_the_file_is_said(user, whose):
+    text = written(BOTH, settings=keyed(), user=user)["USERS/client.properties"]["content"]
+    assert f"# Fill in client.pem: {whose}" in text
+
+
+@pytest.mark.parametrize(
+    "how, stale",
+    [
+        ({"secrets": True}, []),
+        ({"secrets": True, "user": "alice"}, ["MTLS/client.pem", "USERS/client.pem"]),
+        ({}, ["MTLS/client.pem", "USERS/client.pem"]),
+    ],
+)
+def test_a_key_that_an_earlier_run_has_written_goes_where_this_one_writes_none(how, stale):
+    found = client_files(BOTH, "orders", keyed(), **how)
+    assert [each["path"] for each in found["stale"]] == stale
+    assert {each["content"] for each in found["stale"]} <= {f"{KEY}\n{CERTIFICATE}\n"}
+
+
 @given(st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1))
 def test_any_password_comes_out_of_each_file_as_it_was(password):
     users = {"mechanisms": ["PLAIN"], "users": {"alice": password}}
