@@ -5,7 +5,10 @@
 import argparse
 import json
 import re
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +17,7 @@ from flow.watch import alarm, service, tell, topic
 from flow.watch.account import POINTS, Account, Row, added, quantiles, state_of
 from flow.watch.canary import acknowledged_before
 
+WATCH = Path(service.__file__).parents[2] / "watch.py"
 NOW = 1_800_000_000.0
 BOUNDS = alarm.Bounds(latency=30, silence=120, hold=3600)
 
@@ -152,6 +156,7 @@ def facts(**more):
         ({"last_counted": NOW - 121}, {"blindness"}),
         ({"last_lost": NOW - 3599}, {"loss"}),
         ({"last_lost": NOW - 3601}, set()),
+        ({"unwritten": {"/x/watch.prom": "no such directory"}}, {"unwritten"}),
     ],
 )
 def test_alarms(more, expected):
@@ -244,6 +249,46 @@ def test_who_is_killed_again_and_again_is_blind_as_well(monkeypatch, tmp_path):
     watch.run()
     clock._now += 1000
     assert watching(tmp_path, clock)._now()[1].get(alarm.BLINDNESS) is None
+
+
+@pytest.mark.parametrize("gone", ["watch.prom", "status.json"])
+def test_a_file_that_cannot_be_written_is_an_alarm_in_the_others(tmp_path, capsys, gone):
+    """It does not freeze them at what they said before."""
+    clock = Clock(300)
+    watch = watching(tmp_path, clock)
+    watch._options.metrics = str(tmp_path / "watch.prom")
+    watch._tell()
+    (tmp_path / gone).unlink()
+    (tmp_path / f"{gone}.part").mkdir()  # whoever the user is, no file takes its place
+    watch._account.last_lost = clock.time()
+    watch._tell()
+    watch._tell()  # the next look, which finds an alarm more
+    said = capsys.readouterr().err
+    assert f"WARNING unwritten: {tmp_path / gone} cannot be written" in said
+    assert said.count("WARNING unwritten") == 1
+    if gone == "watch.prom":
+        status = json.loads((tmp_path / "status.json").read_text())
+        assert set(status["alarms"]) == {"loss", "unwritten"}
+        assert "FAIL" in (tmp_path / "status.html").read_text()
+    else:
+        text = (tmp_path / "watch.prom").read_text()
+        assert re.search(r'alarm="loss".* 1\n', text)
+        assert re.search(r'alarm="unwritten".* 1\n', text)
+    (tmp_path / f"{gone}.part").rmdir()
+    watch._tell()
+    watch._tell()
+    assert "INFO unwritten: is over" in capsys.readouterr().err
+    assert list(json.loads((tmp_path / "status.json").read_text())["alarms"]) == ["loss"]
+
+
+@pytest.mark.parametrize("folder, code", [("there", 0), ("missing", 3)])
+def test_a_folder_for_metrics_that_is_not_there_is_refused_before(tmp_path, folder, code):
+    (tmp_path / "there").mkdir()
+    command = [sys.executable, WATCH, "--bootstrap-servers=b:1", f"--state={tmp_path}"]
+    command += [f"--output={tmp_path}", f"--metrics={tmp_path / folder}/watch.prom", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == code
+    assert (f"--metrics: {tmp_path / folder} " in done.stderr) is bool(code)
 
 
 def test_an_alarm_names_what_it_is_about():

@@ -4,12 +4,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import List, Mapping, Optional, Sequence, Tuple
 
 LOSS, LATENCY, SILENCE, BLINDNESS = "loss", "latency", "silence", "blindness"
+UNWRITTEN = "unwritten"
 # kind -> how grave, as lines of the log and rules of an alerting system have it
-SEVERITY = {LOSS: "critical", SILENCE: "critical", LATENCY: "warning", BLINDNESS: "warning"}
+SEVERITY = {
+    LOSS: "critical",
+    SILENCE: "critical",
+    LATENCY: "warning",
+    BLINDNESS: "warning",
+    UNWRITTEN: "warning",
+}
 _NAMED = 3  # witnesses in a sentence
 
 
@@ -37,6 +44,7 @@ class Facts:
     lost_in_all: int = 0
     p99_ms: Optional[float] = None  # of the last batch, from sent until acknowledged
     within: float = 0.0  # the watermark's delay
+    unwritten: Mapping[str, str] = field(default_factory=dict)  # file -> why it is an old one
 
 
 def alarms(facts: Facts, bounds: Bounds) -> dict:
@@ -60,6 +68,11 @@ def alarms(facts: Facts, bounds: Bounds) -> dict:
         found[BLINDNESS] = (
             f"no batch of {facts.topic} was read for {facts.now - facts.last_counted:.0f} s, so that a"
             " loss would not be seen"
+        )
+    if facts.unwritten:
+        found[UNWRITTEN] = "; ".join(
+            f"{path} cannot be written, so that it says what was: {why}"
+            for path, why in sorted(facts.unwritten.items())
         )
     return found
 

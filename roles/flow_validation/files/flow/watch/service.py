@@ -52,6 +52,7 @@ class Watch:
         # A process that dies again and again, and is started again, is as blind as a query that does.
         self._last_counted = self._account.last_counted or time.time()
         self._alarms: dict = {}
+        self._unwritten: dict = {}  # file -> why it could not be replaced
         self._restarts = 0
         self._progress_batch = -1
         self._state = dict(_NOTHING)
@@ -243,6 +244,7 @@ class Watch:
                 lost_in_all=self._account.counts[LOST],
                 p99_ms=measured["p99_ms"] if measured else None,
                 within=options.within,
+                unwritten=dict(self._unwritten),
             )
         bounds = alarm.Bounds(options.latency_bound, options.silence_bound, options.alarm_hold)
         return facts, alarm.alarms(facts, bounds)
@@ -255,15 +257,20 @@ class Watch:
         self._alarms = now
         status = self._status(facts.now)
         output = self._options.output
-        with suppress(OSError):  # a full disk ends no alarm; what is old can be seen by `updated`
-            write_all(
-                {
-                    os.path.join(output, "status.json"): as_json(status),
-                    os.path.join(output, "status.html"): tell.page(status),
-                    self._options.metrics
-                    or os.path.join(output, "watch.prom"): tell.prometheus(status),
-                }
-            )
+        metrics = self._options.metrics or os.path.join(output, "watch.prom")
+        told, page = (os.path.join(output, f"status.{kind}") for kind in ("json", "html"))
+        # Each for itself: metrics may be on another disk, in a directory of somebody else's.
+        self._replace(metrics, {metrics: tell.prometheus(status)})
+        self._replace(told, {told: as_json(status), page: tell.page(status)})
+
+    def _replace(self, name: str, texts: dict) -> None:
+        """Replace files. What cannot be ends no alarm: it is one itself, from the next look on."""
+        try:
+            write_all(texts)
+        except OSError as error:
+            self._unwritten[name] = str(error)
+        else:
+            self._unwritten.pop(name, None)
 
     def _status(self, now: float) -> dict:
         with self._lock:
