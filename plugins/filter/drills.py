@@ -71,7 +71,8 @@ def drill_plan(
         none = {"hits_broker": False, "hits_quorum": False, "host": "", "server_hosts": []}
         return {"name": name, **none, "problem": str(error)}
     nodes = {int(number): each for number, each in hosts.items()}
-    host = nodes.get(play.victim or 0, "")
+    # 0 is a broker like any other
+    host = "" if play.victim is None else nodes.get(play.victim, "")
     ensemble = {int(number): each for number, each in (servers or {}).items()}
     names = ensemble if play.drill.hits_zookeeper else nodes
     told = {"host": host, "lines": announced(play, host, settings), "problem": ""}

@@ -102,7 +102,7 @@ def judged(
     """
     drill = chosen.drill
     untouched = drill.hits_broker and not fault_ms
-    done = "nothing" if untouched else _done(chosen, host)
+    done = "nothing" if untouched else _done(chosen, host, seen, fault_ms)
     if seen is None or untouched:
         why = error or "the drill did not come to its end"
         return Row(
@@ -166,13 +166,30 @@ def not_begun(drill: Drill, why: str) -> Row:
     return Row(drill.name, drill.row, "nothing", drill.expected, "nothing", None, (), (why,))
 
 
-def _done(chosen: Cast, host: str) -> str:
-    if chosen.victim is None:
-        # the least number whose loss is the quorum's: 2 of 3, 3 of 5
-        count = len(chosen.servers)
-        who = "ZooKeepers" if chosen.drill.hits_zookeeper else "controllers"
-        return _DONE[chosen.drill.fault].format(count=count, all=2 * count - 1, who=who)
-    return f"{host} {'killed' if chosen.drill.fault == KILL else 'stopped'}"
+# Whoever should have told it has not come to that.
+_UNKNOWN = "nothing that is known"
+
+
+def _done(chosen: Cast, host: str, seen: Optional[Seen], fault_ms: int) -> str:
+    """What was done, and not what should have been."""
+    if chosen.victim is not None:
+        return f"{host} {'killed' if chosen.drill.fault == KILL else 'stopped'}"
+    if chosen.drill.fault == QUORUM:
+        return _gone(chosen, len(seen.measured["stages"]) if seen else 0, fault_ms)
+    return _DONE[chosen.drill.fault] if seen else _UNKNOWN
+
+
+def _gone(chosen: Cast, away: int, fault_ms: int) -> str:
+    """Of a quorum. `away`: with how many away changes were asked for; `fault_ms`: when the first went, 0: unknown."""
+    # the least number whose loss is the quorum's: 2 of 3, 3 of 5
+    least = len(chosen.servers)
+    who = "ZooKeepers" if chosen.drill.hits_zookeeper else "controllers"
+    of_all = f"of {2 * least - 1} {who} gone"
+    if away >= least:
+        return f"{away} {of_all}, the last killed"
+    if away:
+        return f"{away} {of_all}"
+    return f"at least 1 {of_all}" if fault_ms else _UNKNOWN
 
 
 _DONE = {
@@ -184,7 +201,6 @@ _DONE = {
     COMMITS: "consumers killed",
     ONCE: "processes killed",
     GROW: "partitions doubled",
-    QUORUM: "{count} of {all} {who} gone, the last killed",
 }
 
 

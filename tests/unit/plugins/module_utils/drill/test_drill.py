@@ -186,6 +186,22 @@ def test_without_a_victim_no_broker_is_touched(cluster, name):
     assert "touches no broker" in " ".join(announced(play, ""))
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in BROKER])
+def test_without_a_victim_no_host_is_asked_whether_it_may_be_away(name):
+    cluster = {"brokers": [{"id": 0}, {"id": 1}, {"id": 2}], "controller": 1}
+    cluster["quorum"] = {"leader": 101, "voters": [{"id": each} for each in VOTERS]}
+    hosts = {each: f"kafka-{each}" for each in (0, 1, 2, *VOTERS)}
+    servers = {each: f"z-{each}" for each in SERVERS}
+    plan = drill_plan(name, cluster, hosts, {}, servers)
+    assert (plan["problem"], plan["host"]) == ("", "")
+
+
+def test_the_broker_with_the_number_0_is_hit_where_it_is():
+    cluster = {"brokers": [{"id": 0}, {"id": 1}, {"id": 2}], "controller": 0}
+    plan = drill_plan("controller_killed", cluster, {0: "kafka-1", 1: "kafka-2", 2: "kafka-3"})
+    assert (plan["victim"], plan["host"]) == (0, "kafka-1")
+
+
 @pytest.mark.parametrize("name", BROKER)
 def test_a_broker_alone_is_refused(name):
     with pytest.raises(ProblemError, match="drill.too_few_brokers"):
@@ -887,6 +903,37 @@ def test_what_a_quorum_was_not_yet_lost_for_is_open(stages):
     late = stage(0, topic_ms=31000)(numbers(stages=[seen.measured["stages"][0]])(seen))
     row = judged(play, "", late, 0, PASSED, "the server was not stopped")
     assert row.verdict == NOT_EXPECTED, "a quorum was there"
+
+
+@pytest.mark.parametrize(
+    "stages, fault_ms, done",
+    [
+        (None, 0, "nothing that is known"),
+        (None, 100, "at least 1 of 3 ZooKeepers gone"),
+        (0, 0, "nothing that is known"),
+        (0, 100, "at least 1 of 3 ZooKeepers gone"),
+        (1, 100, "1 of 3 ZooKeepers gone"),
+        (2, 100, "2 of 3 ZooKeepers gone, the last killed"),
+    ],
+)
+def test_of_a_quorum_is_told_as_much_as_was_done(stages, fault_ms, done):
+    play, seen = good("zookeeper_quorum")
+    if stages is None:
+        seen = None
+    else:
+        seen = numbers(stages=[*seen.measured["stages"]][:stages])(seen)
+    row = judged(play, "", seen, fault_ms, PASSED, "[gate.x] the gate refused z-3")
+    assert (row.done, row.verdict) == (done, OPEN)
+
+
+@pytest.mark.parametrize(
+    "name", [each.name for each in DRILLS if not each.hits_broker and not each.hits_quorum]
+)
+def test_what_clients_have_not_come_to_do_is_not_told_as_done(name):
+    play, seen = good(name)
+    row = judged(play, "", None, 0, None, "topic could not be made")
+    assert (row.done, row.observed) == ("nothing that is known", "nothing")
+    assert "nothing" not in judged(play, "", seen, 0, PASSED).done
 
 
 def test_keys_that_lay_apart_are_told_so():
