@@ -37,6 +37,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_proc
     longest_pause_ms,
     take_over,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_there import (
+    groups_seen,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
     own_topics,
@@ -44,7 +47,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement import Ask
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
-    group_seen,
     per_bucket,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
@@ -148,13 +150,15 @@ def commit_modes(
         last = max(sent, key=int)
         unmet = "not every consumer has worked in time"
         take_over(pairs, lambda each: each.has(last), topic, unmet)
+        done = {each.group: each.done for each in pairs}
+        came = groups_seen(settings, topic, len(assignment), sent, done, still_to_come=True)
         answers = judge([written(topic, ticker)])
     return Seen(
         sent=len(ticker.sent),
         acknowledged=len(sent),
         refused=dict(ticker.refused),
         pause_ms=longest_pause_ms(pairs),
-        groups=tuple(group_seen(each.group, sent, each.done) for each in pairs),
+        groups=came,
         timeline={
             **per_bucket(at_ms for each in pairs for _record, at_ms in each.done),
             "of": "Records at which somebody has worked,",

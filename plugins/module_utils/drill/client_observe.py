@@ -359,8 +359,9 @@ class Beside:
             "lines": len(self.sent),
             "code": self._code,
             "said": self._example.said[-1] if self._example.said else "",
-            "missing": len(absent - there),
-            "late": len(there),
+            "missing": len(absent - there.records) if there.whole else 0,
+            "late": len(there.records),
+            "unknown": 0 if there.whole else len(absent - there.records),
         }
 
 

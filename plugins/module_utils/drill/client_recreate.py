@@ -21,6 +21,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
     now_ms,
     written,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_there import (
+    groups_seen,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
     failed,
@@ -72,12 +75,12 @@ def recreate(
         finally:
             reader.close()
             other.close()
-    kept = group_seen(away, new, _new(other))
+        kept = groups_seen(settings, topic, len(assignment), new, {away: _new(other)})
     missed = len(group_seen(reading, new, _new(reader)).missing)
     return Seen(
         sent=len(old) + len(new),
         acknowledged=len(new),
-        groups=(kept,),
+        groups=kept,
         notes=(f"the group that went on reading missed {missed} of {len(new)}",),
         timeline=per_bucket([*old.values(), *new.values()]),
         measured={"at_ms": at_ms, "ended_ms": made_ms - at_ms},

@@ -34,6 +34,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_proc
     longest_pause_ms,
     take_over,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_there import (
+    groups_seen,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
     own_topics,
@@ -44,7 +47,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement i
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
-    group_seen,
     per_bucket,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
@@ -159,13 +161,16 @@ def exactly_once(
         found = {each.kind: _found(settings, each.target, sent, {}) for each in pairs}
         everything = _found(settings, pairs[0].target, sent, UNCOMMITTED, "-uncommitted")
         aborted = len(everything) - len(found[TRANSACTIONAL])
-        groups = [group_seen(each.target, sent, found[each.kind]) for each in pairs]
+        # a copier's group is named as its target; what it has not come to is not lost
+        copied = {each.target: found[each.kind] for each in pairs}
+        groups = groups_seen(settings, topic, len(assignment), sent, copied, still_to_come=True)
+        # the judge reads the copies: what is not there is missing in them, late or lost
         copies = [
             Written(
                 group.name,
                 ticker.sent,
                 sent,
-                group.missing,
+                set(sent) - {record for record, _at in copied[group.name]},
                 group.repeated,
                 pair.kind == TRANSACTIONAL,
             )
@@ -177,7 +182,7 @@ def exactly_once(
         acknowledged=len(sent),
         refused=dict(ticker.refused),
         pause_ms=longest_pause_ms(pairs),
-        groups=tuple(groups),
+        groups=groups,
         timeline={
             **per_bucket(at_ms for each in pairs for at_ms in each.committed_ms),
             "of": "Records that were copied and committed,",

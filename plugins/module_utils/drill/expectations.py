@@ -118,7 +118,7 @@ def _commits_broken(seen: Seen) -> Iterator[str]:
         yield "nothing came twice where it is committed afterwards, so nothing was tried"
     if before.repeated:
         yield f"{before.repeated} records were worked at twice, although committed before"
-    if not before.missing:
+    if not before.missing and not before.unknown:
         yield "nothing was lost where it is committed before, so nothing was tried"
 
 

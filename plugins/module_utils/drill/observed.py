@@ -61,7 +61,8 @@ class Moment:
 class GroupSeen:
     """What came to one group: acknowledged records that did not, how many came again.
 
-    `late`: so many did not come in time, but are in the topic. `delay_ms`: the longest time from sending to
+    `late`: so many did not come in time, but are in the topic; `unknown`: so many of which nobody could say
+    whether they are. `delay_ms`: the longest time from sending to
     reading; `p50_ms` and `p99_ms` are those of half of the records, and of 99 of 100.
     """
 
@@ -73,6 +74,7 @@ class GroupSeen:
     p50_ms: int = 0
     p99_ms: int = 0
     late: int = 0
+    unknown: int = 0
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,11 @@ class Seen:
         """Acknowledged records that are there, and did not come to some group in time."""
         return max((group.late for group in self.groups), default=0)
 
+    @property
+    def unknown(self) -> int:
+        """Acknowledged records that did not come to some group, and could not be looked for."""
+        return max((group.unknown for group in self.groups), default=0)
+
     def to_dict(self) -> Dict[str, Any]:
         """As the module returns it."""
         return {
@@ -126,6 +133,7 @@ class Seen:
                     "p50_ms": each.p50_ms,
                     "p99_ms": each.p99_ms,
                     "late": each.late,
+                    "unknown": each.unknown,
                 }
                 for each in self.groups
             ],
@@ -154,6 +162,7 @@ class Seen:
                     each["p50_ms"],
                     each["p99_ms"],
                     each["late"],
+                    each["unknown"],
                 )
                 for each in told["groups"]
             ),
@@ -286,10 +295,12 @@ def group_seen(
     acknowledged: Mapping[str, int],
     came: Sequence[Tuple[str, int]],
     there: Collection[str] = (),
+    whole: bool = True,
 ) -> GroupSeen:
     """What came to a group. `acknowledged`: record to when it was sent; `came`: (record, when), each time.
 
-    `there`: records that are known to be in the topic, so that they are late where they did not come.
+    `there`: records that are known to be in the topic, so that they are late where they did not come; `whole`:
+    whether the others are known not to be there.
     """
     counts: Dict[str, int] = {}
     delays: List[int] = []
@@ -298,16 +309,17 @@ def group_seen(
         if counts[record] == 1 and record in acknowledged:
             delays.append(max(0, at_ms - acknowledged[record]))
     absent = set(acknowledged) - set(counts)
-    missing = tuple(sorted(absent - set(there), key=_by_number))
+    not_there = tuple(sorted(absent - set(there), key=_by_number))
     return GroupSeen(
         name,
         len(counts),
-        missing,
+        not_there if whole else (),
         sum(each - 1 for each in counts.values()),
         max(delays, default=0),
         percentile(delays, 50),
         percentile(delays, 99),
-        len(absent) - len(missing),
+        len(absent) - len(not_there),
+        0 if whole else len(not_there),
     )
 
 

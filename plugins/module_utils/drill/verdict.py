@@ -118,7 +118,7 @@ def judged(
         *judgement.broken(seen.judged),
         *amiss,
     ]
-    unclear = [error] if error else []
+    unclear = [*([error] if error else ()), *_not_looked_for(seen)]
     if seen.measured.get("left"):
         unclear.append(f"its topic and groups are removed later: {seen.measured['left']}")
     unclear.extend(judgement.unclear(seen.judged))
@@ -209,8 +209,9 @@ def _records(chosen: Cast, seen: Seen) -> Iterator[str]:
     drill = chosen.drill
     if not seen.acknowledged:
         yield "no record was acknowledged"
-    for group in () if drill.fault == COMMITS else seen.groups:
-        if group.missing:
+    for group in seen.groups:
+        # of commits one group shall lose some
+        if group.missing and drill.fault != COMMITS:
             some = ", ".join(group.missing[:3])
             yield f"{len(group.missing)} acknowledged records never came to {group.name}: {some}"
         if group.late:
@@ -228,6 +229,17 @@ def _records(chosen: Cast, seen: Seen) -> Iterator[str]:
     repeated = sum(group.repeated for group in seen.groups)
     if drill.fault == MEMBER_CLOSE and repeated:
         yield f"{repeated} records came twice, although the consumer was closed"
+
+
+def _not_looked_for(seen: Seen) -> Iterator[str]:
+    """Records of which nobody knows whether they are lost: the topic could not be read to its end."""
+    unread = "in time, and could not be looked for: the topic could not be read to its end"
+    for group in seen.groups:
+        if group.unknown:
+            yield f"{group.unknown} acknowledged records did not come to {group.name} {unread}"
+    lines = (seen.measured.get("example") or {}).get("unknown")
+    if lines:
+        yield f"{lines} lines of examples/producer.py did not come to every group {unread}"
 
 
 def _below(seen: Seen) -> Iterator[str]:
@@ -337,6 +349,8 @@ def _observed(
     yield from judgement.told(seen.judged)
     if seen.late:
         yield f"{seen.late} late"
+    if seen.unknown:
+        yield f"{seen.unknown} unknown"
     refused = sum(seen.refused.values())
     if refused:
         yield f"{refused} refused"

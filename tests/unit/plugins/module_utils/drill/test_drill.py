@@ -473,6 +473,9 @@ def test_what_came_to_a_group():
     there = {"1", "10", "unknown"}
     late = group_seen("g", sent, [("1", 150), ("1", 900), ("3", 1400)], there)
     assert (late.missing, late.late, seen.late) == (("2",), 1, 0)
+    # where not all could be looked at
+    some = group_seen("g", sent, [("1", 150), ("3", 1400)], {"10"}, whole=False)
+    assert (some.missing, some.late, some.unknown) == ((), 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -883,6 +886,39 @@ def test_what_is_late_is_not_called_lost():
     told = judged(play, "kafka-1", of_group(1, late=4)(seen), 100, PASSED).observed
     assert "0 of 100 lost; 4 late" in told
     assert "late" not in judged(play, "kafka-1", seen, 100, PASSED).observed
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_could_not_be_looked_for_is_open(name):
+    play, seen = good(name)
+    # of commits one group has lost some, as it should
+    row = judged(play, "kafka-1", of_group(0, unknown=4)(seen), 100, PASSED)
+    assert (row.verdict, row.wrong) == (OPEN, ())
+    assert "4 acknowledged records did not come to" in row.open[0] and "4 unknown" in row.observed
+    spoiled = of_group(0, unknown=4)(seen)
+    assert Seen.from_dict(json.loads(json.dumps(spoiled.to_dict()))) == spoiled
+
+
+def test_lines_that_could_not_be_looked_for_are_open():
+    play, seen = good("leader_killed")
+    row = judged(play, "kafka-1", example({**EXAMPLE, "unknown": 2})(seen), 100, PASSED)
+    assert (row.verdict, row.wrong) == (OPEN, ())
+    assert "2 lines of examples/producer.py did not come" in row.open[0]
+
+
+@pytest.mark.parametrize("name, number", [("commit_modes", 1), ("exactly_once", 0)])
+def test_work_that_was_not_done_in_time_is_not_called_lost(name, number):
+    play, seen = good(name)
+    row = judged(play, "", of_group(number, late=165)(seen), 0, PASSED)
+    assert row.verdict == NOT_EXPECTED and len(row.wrong) == 1
+    assert "165 acknowledged records did not come to x-" in row.wrong[0]
+    assert "0 lost" in row.observed and "165 late" in row.observed
+
+
+def test_nothing_is_said_to_have_been_tried_where_it_is_not_known():
+    play, seen = good("commit_modes")
+    row = judged(play, "", of_group(2, missing=(), unknown=3)(seen), 0, PASSED)
+    assert (row.verdict, row.wrong) == (OPEN, ())
 
 
 def test_timeouts_while_a_replica_was_away_are_no_failure():

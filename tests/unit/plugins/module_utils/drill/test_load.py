@@ -10,9 +10,12 @@ import os
 
 import confluent_kafka
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill import client_there
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import Ticker
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_there import (
+    There,
     groups_seen,
     records_there,
 )
@@ -93,4 +96,31 @@ def test_what_a_group_has_not_had_is_late_where_the_topic_has_it(brokers):
     seen = groups_seen(brokers.settings, "topic-there", 3, sent, {"one": came, "two": []})
     assert [each.missing for each in seen] == [("never written",)] * 2
     assert [each.late for each in seen] == [len(sent) - 1 - len(came), len(sent) - 1]
-    assert records_there(brokers.settings, "topic-none", 1, ["0"]) == frozenset()
+    gone = records_there(brokers.settings, "topic-none", 1, ["0"])
+    assert gone == There(frozenset(), whole=False)
+
+
+def test_what_could_not_be_looked_for_is_not_called_lost(monkeypatch):
+    monkeypatch.setattr(client_there, "ANSWER_SECONDS", 0.3)
+    nowhere = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
+    (seen,) = groups_seen(nowhere, "t", 1, {"0": 1, "1": 1, "2": 1}, {"one": [("0", 2)]})
+    assert (seen.missing, seen.late, seen.unknown) == ((), 0, 2)
+
+
+def test_what_a_group_has_before_it_still_is_late_and_what_it_has_left_behind_is_lost(brokers):
+    ticker = Ticker(brokers.settings, "topic-behind", interval=0.01)
+    wait_until(lambda: len(ticker.acknowledged) >= 30, 30, "it writes")
+    ticker.stop()
+    sent = ticker.sent_and_acknowledged
+    came = [(str(number), 1) for number in range(10) if number != 4]
+    for group, upto in (("half", 20), ("all", len(sent))):
+        consumer = Consumer({**brokers.settings, "group.id": group, "enable.auto.commit": False})
+        consumer.commit(offsets=[TopicPartition("topic-behind", 0, upto)], asynchronous=False)
+        consumer.close()
+    groups = {"half": came, "all": came, "never committed": came}
+    half, everything, never = groups_seen(
+        brokers.settings, "topic-behind", 1, sent, groups, still_to_come=True
+    )
+    assert half.missing == ("4", *map(str, range(10, 20))) and half.late == len(sent) - 20
+    assert len(everything.missing) == len(sent) - 9 and everything.late == 0
+    assert never.missing == () and never.late == len(sent) - 9
