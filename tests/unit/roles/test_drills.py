@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 
 import pytest
+import yaml
 
 from tests.support.role_variables import FACTS, ROLES, evaluated
 
@@ -43,20 +44,43 @@ def test_which_quorum_a_cluster_has_decides_which_drill(metadata, voters, quorum
     assert len(found["names"]) > 10
 
 
-@pytest.mark.parametrize(
-    "plan, beyond",
-    [
-        ({"host": "one", "server_hosts": []}, []),
-        ({"host": "two", "server_hosts": []}, ["two"]),
-        # no broker is hit
-        ({"host": "", "server_hosts": []}, []),
-        ({"host": "", "server_hosts": ["three", "one"]}, ["three"]),
-    ],
-)
-def test_a_drill_hits_nobody_whom_the_run_does_not_reach(plan, beyond):
-    """With --limit, or after a host has dropped out."""
-    variables = {"kafka_drill_plan": plan, "ansible_play_hosts": ["one"]}
-    assert evaluated("kafka", "__kafka_drill_beyond", variables) == beyond
+@pytest.mark.parametrize("ahead_ms", [0, 40_000, -40_000])
+@pytest.mark.parametrize("role", ["kafka", "zookeeper"])
+def test_when_members_of_a_quorum_were_away_is_by_the_clock_of_those_who_watch(role, ahead_ms):
+    """As of a broker: a pause counts from the fault on."""
+    plan = {"name": "q", "member_role": role, "server_hosts": ["three", "two"]}
+    fault = {"at_ms": 5, "to_ms": 6, "label": "2 away"}
+    stopped = {"took": {"from_ms": 1_000_000 + ahead_ms, "to_ms": 1_002_000 + ahead_ms}}
+    clock = {"kafka_drill_ahead_ms": ahead_ms}
+    turn = {"took": {"from_ms": 1, "to_ms": 1_030_000 + ahead_ms}}
+    hosts = {
+        "one": {"kafka_drill_plan": plan, "kafka_drill_fault": fault},
+        "two": {f"{role}_turn": turn, **clock},
+        "three": {f"{role}_stop": stopped, **clock},
+    }
+    first = {**known("zookeeper", [])["kafkaops_preflight"], "cluster_first": {"kafka": "one"}}
+    given = {"kafkaops_preflight": first, "kafkaops_drill": "q", "hostvars": hosts}
+    here = {**given, **clock, "inventory_hostname": "three"}
+    found = evaluated("kafka", "__kafka_drill_member_away", here)
+    assert (found["at_ms"], found["to_ms"]) == (1_000_000, 1_002_000)
+    here["inventory_hostname"] = "two"
+    assert evaluated("kafka", "__kafka_drill_member_back", here) == {**fault, "to_ms": 1_030_000}
+    # nothing was stopped, or started
+    idle = {**given, **clock, "inventory_hostname": "three"}
+    idle["hostvars"] = {**hosts, "three": {f"{role}_stop": {}, f"{role}_turn": {}, **clock}}
+    assert evaluated("kafka", "__kafka_drill_member_away", idle)["at_ms"] == 0
+    assert evaluated("kafka", "__kafka_drill_member_back", idle) == fault
+
+
+def test_the_clock_of_each_member_whose_times_are_told_is_compared():
+    for name in ("away", "back"):
+        path = ROLES / "kafka" / "tasks" / f"drill_quorum_{name}.yml"
+        tasks = yaml.safe_load(path.read_text(encoding="utf-8"))
+        compared = [n for n, each in enumerate(tasks) if "drill_clock.yml" in str(each)]
+        told = [n for n, each in enumerate(tasks) if "kafka_drill_fault" in str(each)]
+        assert len(compared) == len(told) == 1 and compared[0] < told[0]
+        # by the very hosts whose times they are
+        assert tasks[compared[0]]["when"] == tasks[told[0]]["when"]
 
 
 @pytest.mark.parametrize("role", ["kafka", "zookeeper"])
@@ -64,7 +88,8 @@ def test_members_of_either_quorum_go_and_come_by_the_same_names(role):
     """The tasks of the drill ask for ROLE_gate, ROLE_stop, ROLE_turn and ROLE_drill_stopped."""
     tasks = ROLES / role / "tasks"
     asked = set()
-    for path in sorted((ROLES / "kafka" / "tasks").glob("drill_quorum_*.yml")):
+    places = sorted((ROLES / "kafka" / "tasks").glob("drill_quorum_*.yml"))
+    for path in [*places, ROLES / "kafka" / "vars" / "main.yml"]:
         asked |= set(re.findall(r"member_role ~ '(_\w+)'", path.read_text(encoding="utf-8")))
     told = {
         *re.findall(
