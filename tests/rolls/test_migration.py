@@ -8,6 +8,7 @@ is read in its server.properties and by Kafka's own tools.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -95,8 +96,9 @@ def all_are(cluster, brokers, controllers):
     }
 
 
-def znode(cluster, path):
-    """Return the JSON of a node of ZooKeeper, None where there is none."""
+@contextlib.contextmanager
+def zookeeper(cluster, chroot=""):
+    """A client of the ensemble."""
     from kazoo.client import KazooClient
 
     places = ",".join(
@@ -104,13 +106,19 @@ def znode(cluster, path):
         for name, (host, port) in cluster.addresses.items()
         if name in cluster.zookeepers
     )
-    client = KazooClient(f"{places}/kafka")
+    client = KazooClient(f"{places}{chroot}")
     client.start(30)
     try:
-        return json.loads(client.get(path)[0]) if client.exists(path) else None
+        yield client
     finally:
         client.stop()
         client.close()
+
+
+def znode(cluster, path):
+    """Return the JSON of a node of ZooKeeper, None where there is none."""
+    with zookeeper(cluster, "/kafka") as client:
+        return json.loads(client.get(path)[0]) if client.exists(path) else None
 
 
 def made(cluster, topic):
@@ -326,6 +334,11 @@ def test_the_end_is_reached_under_load(migrated):
     assert "[migration.no_way_back]" in said(refused)
     refused = forward(migrated, "-e", "migrate=remove_zookeeper", code=2)
     assert "[migration.confirm]" in said(refused)
+    with zookeeper(migrated) as client:
+        client.create("/another-product/leader", ephemeral=True, makepath=True)
+        away = ("-e", "migrate=remove_zookeeper", "-e", "confirm=local")
+        refused = forward(migrated, *away, code=2)
+    assert "[migration.others]" in said(refused) and "/another-product/leader" in said(refused)
     assert None not in migrated.processes().values()
 
 
