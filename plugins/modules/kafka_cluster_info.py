@@ -103,6 +103,7 @@ options:
           - Ids of brokers whose replicas must all be in sync, whatever became of the other brokers.
           - A partition is left out while it has no leader, and all brokers with an in-sync replica of
             it are absent. Nobody can lead it before one of them is back.
+          - Replicas that a reassignment adds are left out, too, and told in a warning. The controller is asked for them.
         type: list
         elements: int
       full_isr:

@@ -439,6 +439,45 @@ def test_only_where_there_is_known_to_be_nothing_to_do_nothing_is_asked(product,
     assert Templar(loader=DataLoader(), variables=variables).template(idle) is expected
 
 
+@pytest.mark.parametrize("product, kind", [("ZooKeeper servers", "servers"), ("brokers", "nodes")])
+@pytest.mark.parametrize(
+    "cluster, play, check, broker, expected",
+    [
+        (A, ["b", "a", "c"], False, None, ("a", "a")),
+        (A, ["c", "b"], False, None, ("b", "b")),
+        (B, ["a", "b", "c"], False, None, ("c", "c")),
+        (A, ["c"], False, None, ("", "")),
+        (A, ["a", "b", "c"], True, None, ("", "")),
+        # the run is about this broker, and about no other cluster
+        (A, ["a", "b", "c"], False, "b", ("", "b")),
+        (B, ["a", "b", "c"], False, "b", ("", "")),
+        (A, ["a", "b", "c"], True, "b", ("", "")),
+    ],
+)
+def test_at_the_end_of_each_run_one_of_each_cluster_waits_for_all(
+    product, kind, cluster, play, check, broker, expected
+):
+    """Also where nothing was pending: a second run finds what the first one has started, and waited for in vain."""
+    variables = {
+        **cluster,
+        "ansible_check_mode": check,
+        "ansible_play_hosts": play,
+        "kafkaops_preflight": {kind: {"A": [{"host": "a"}, {"host": "b"}], "B": [{"host": "c"}]}},
+        **({"kafkaops_broker": broker} if broker else {}),
+    }
+    end = "serve" if kind == "servers" else "are in sync"
+    name = f"See that the {product} of the run {end}"
+    found = told_by("phases/run.yml", name, "kafkaops_asking", variables)
+    assert found == expected[kind == "nodes"]
+    plays = yaml.safe_load((ROOT / "playbooks" / "phases" / "run.yml").read_text())
+    names = [each["name"] for each in plays]
+    assert names.index("Give leadership back") > names.index(name)
+    assert names.index(name) > names.index("Restart the broker that was the controller at its turn")
+    (task,) = plays[names.index(name)]["tasks"]
+    assert task["ansible.builtin.include_role"]["tasks_from"] == "wait.yml"
+    assert task["when"] == "inventory_hostname == kafkaops_asking"
+
+
 @pytest.mark.parametrize("number", [int, str])
 @pytest.mark.parametrize(
     "given, found",

@@ -9,11 +9,13 @@ Private to this collection. Pure: no I/O, no clock.
 from __future__ import annotations
 
 import collections
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Directory,
+    Key,
     Partition,
     Snapshot,
     Topic,
@@ -203,6 +205,26 @@ def behind(
     return partitions_where(snapshot, condition)
 
 
+def without_joining(snapshot: Snapshot, joining: Mapping[Key, Collection[int]]) -> Snapshot:
+    """The snapshot without replicas that a reassignment adds and that are not in sync yet.
+
+    `joining`: partition to the brokers that it adds. Until such a replica has everything, the partition is as good as
+    it was before. Metadata show it like any other.
+    """
+
+    def settled(name: str, part: Partition) -> Partition:
+        new = set(joining.get((name, part.id), ())) - set(part.isr)
+        return replace(part, replicas=tuple(each for each in part.replicas if each not in new))
+
+    if not joining:
+        return snapshot
+    topics = {
+        name: replace(topic, partitions=tuple(settled(name, part) for part in topic.partitions))
+        for name, topic in snapshot.topics.items()
+    }
+    return replace(snapshot, topics=topics)
+
+
 def lagging(snapshot: Snapshot, goal: Goal) -> Optional[int]:
     """How many replicas the goal still lacks; None while one of its brokers is not there to catch up."""
     if set(goal.brokers) - {broker.id for broker in snapshot.brokers}:
@@ -283,8 +305,13 @@ def unmet(snapshot: Snapshot, goal: Goal) -> List[str]:
     return reasons
 
 
-def not_waited_for(snapshot: Snapshot, goal: Goal) -> List[str]:
-    """What is amiss although the goal is met, one sentence each: it needs brokers outside the goal."""
+def not_waited_for(
+    snapshot: Snapshot, goal: Goal, joining: Mapping[Key, Collection[int]] = MappingProxyType({})
+) -> List[str]:
+    """What is amiss although the goal is met, one sentence each: it needs brokers outside the goal.
+
+    Or it takes its time: `joining` is partition to the brokers that a reassignment adds.
+    """
     alive = {broker.id for broker in snapshot.brokers}
     absent = sorted(set(replica_holders(snapshot)) - alive)
     sentences = []
@@ -295,6 +322,16 @@ def not_waited_for(snapshot: Snapshot, goal: Goal) -> List[str]:
         verb = "was" if len(goal.unmended) == 1 else "were"
         sentences.append(
             f"{_ids(goal.unmended)} {verb} not in sync before, and the restart is still to come"
+        )
+    parts = snapshot.partitions
+    copied = [
+        (key[0], parts[key])
+        for key, brokers in sorted(joining.items())
+        if key in parts and set(brokers) & set(parts[key].replicas) - set(parts[key].isr)
+    ]
+    if copied:
+        sentences.append(
+            f"{counted(len(copied), 'partition')} with new replicas, which are being copied: {_some(copied)}"
         )
     waiting = stranded(snapshot)
     if waiting:

@@ -68,6 +68,34 @@ def test_only_behind_the_last_turn_the_quiet_time_is_the_waits_own():
     assert told[0]["kafkaops.cluster.kafka_cluster_info"]["wait"]["quiet_seconds"]
 
 
+@pytest.mark.parametrize(
+    "ran, in_sync, play, expected",
+    [
+        ("abc", [1, 2, 3], "abc", 0),
+        ("abc", [1, 3], "abc", 3),
+        ("abc", None, "abc", 3),  # nobody could be asked
+        ("ac", [1, 3], "abc", 0),  # this run has started it
+        ("", None, "abc", 0),
+        ("abc", [1, 3], "c", 0),
+        ("abc", [1, 3], "b", 3),
+    ],
+)
+def test_who_was_not_in_sync_when_the_run_began_is_watched_for_a_while(
+    ran, in_sync, play, expected
+):
+    given = {
+        "kafka_cluster_name": "kafka",
+        "kafka_gate_quiet_seconds": 3,
+        "kafkaops_preflight": {
+            "nodes": {"kafka": BROKERS},
+            "running": {"kafka": list(ran)},
+            "in_sync": {} if in_sync is None else {"kafka": in_sync},
+        },
+        "ansible_play_hosts": list(play),
+    }
+    assert evaluated("kafka", "__kafka_quiet_seconds_at_end", given) == expected
+
+
 def tasks_from(role, name):
     """The tasks of a file of the role, those of the files that it includes or imports in their places."""
     for task in yaml.safe_load((ROLES / role / "tasks" / name).read_text()):

@@ -173,7 +173,11 @@ class ReadingClient(OffsetsClient):
         return None, requests
 
     def fetch_moving_partitions(self, places: Sequence[Tuple[str, int]]) -> List[Key]:
-        """Partitions that are being moved, sorted; one request, to the controller.
+        """Partitions that are being moved, sorted; as `fetch_joining`."""
+        return sorted(self.fetch_joining(places))
+
+    def fetch_joining(self, places: Sequence[Tuple[str, int]]) -> Dict[Key, Tuple[int, ...]]:
+        """Partitions that are being moved, with the brokers that are added; one request, to the controller.
 
         `places`: the controller's address; another broker, that lost touch, may name none or a wrong one.
 
@@ -185,9 +189,10 @@ class ReadingClient(OffsetsClient):
             "listing the reassignments",
             "list_reassignments",
             places,
-            lambda admin: sorted(
-                (key.topic, key.partition) for key in admin.list_partition_reassignments()
-            ),
+            lambda admin: {
+                (key.topic, key.partition): tuple(entry["adding_replicas"])
+                for key, entry in admin.list_partition_reassignments().items()
+            },
         )
 
     def fetch_quorum(self, places: Sequence[Tuple[str, int]]) -> Quorum:

@@ -11,7 +11,18 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import health
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.answers import (
@@ -26,6 +37,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.zook
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import Goal
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    Key,
     Snapshot,
     topic_dict,
 )
@@ -34,6 +46,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.quorum import Quorum, Return
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.ranges import chooser
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
+
+# Between two questions for what is being moved, while replicas are not in sync.
+JOINING_SECONDS = 5.0
 
 if TYPE_CHECKING:
     from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
@@ -61,6 +76,31 @@ def goal_from(params: Optional[Mapping[str, Any]]) -> Optional[Goal]:
     )
 
 
+class _Joining:
+    """Replicas that are being added, which may take hours: a wait leaves them out. `known`: the last answer."""
+
+    def __init__(self, clock: Callable[[], float]):
+        self.known: Mapping[Key, Collection[int]] = {}
+        self._clock = clock
+        self._asked: Optional[float] = None
+
+    def left_out(self, client: KafkaClient, snapshot: Snapshot, goal: Goal) -> Snapshot:
+        """The snapshot without them; the controller is asked now and then, while something lacks."""
+        now = self._clock()
+        due = self._asked is None or now - self._asked >= JOINING_SECONDS
+        if due and not goal.full_isr and health.behind(snapshot, goal.in_sync, goal.unmended):
+            self._asked = now
+            places = [
+                (each.host, each.port)
+                for each in snapshot.brokers
+                if each.id == snapshot.controller
+            ]
+            # Who does not tell, or may not, adds nothing that is known. The library may be missing, too.
+            with contextlib.suppress(AdminError, ImportError):
+                self.known = client.fetch_joining(places)
+        return health.without_joining(snapshot, self.known)
+
+
 def wait_for(
     make_client: Callable[[], KafkaClient],
     goal: Goal,
@@ -77,16 +117,19 @@ def wait_for(
     changes one after another and the next module may ask any of them.
     """
     seen: List[Snapshot] = []
-    back, directories = Return(goal.voters), FailedDirectories()
+    back, directories, joining = Return(goal.voters), FailedDirectories(), _Joining(clock)
 
     def left() -> Optional[int]:
-        return health.lagging(seen[0], goal) if seen else None
+        return (
+            health.lagging(health.without_joining(seen[0], joining.known), goal) if seen else None
+        )
 
     def look(client: KafkaClient) -> List[str]:
         # A sick broker may know nothing any more, or only what was.
         unmended = goal.unmended
         seen[:] = [client.fetch_view_of_others(*unmended) if unmended else client.fetch_metadata()]
-        reasons = health.unmet(seen[0], goal)
+        settled = joining.left_out(client, seen[0], goal)
+        reasons = health.unmet(settled, goal)
         if goal.voters and not reasons:
             asked = [each for each in seen[0].brokers if each.id not in goal.unmended]
             reasons = back.unmet(client.fetch_quorum([(each.host, each.port) for each in asked]))
@@ -95,7 +138,7 @@ def wait_for(
     waited = until_quiet(
         make_client,
         look,
-        lambda client: _seen_differently(client, seen[0], goal),
+        lambda client: _seen_differently(client, seen[0], goal, joining.known),
         lambda reasons, seconds: directories.with_remedies(
             Problem(
                 "cluster.not_ready",
@@ -113,7 +156,7 @@ def wait_for(
     return {
         "waited_seconds": waited.seconds,
         "polls": waited.polls,
-        "not_waited_for": health.not_waited_for(seen[0], goal),
+        "not_waited_for": health.not_waited_for(seen[0], goal, joining.known),
     }
 
 
@@ -219,7 +262,9 @@ def described_directories(
     ]
 
 
-def _seen_differently(client: KafkaClient, snapshot: Snapshot, goal: Goal) -> List[str]:
+def _seen_differently(
+    client: KafkaClient, snapshot: Snapshot, goal: Goal, joining: Mapping[Key, Collection[int]]
+) -> List[str]:
     """What single brokers see differently. A dead one that the goal does not name may still be
     registered for a while, and does not answer."""
     reasons = []
@@ -229,7 +274,8 @@ def _seen_differently(client: KafkaClient, snapshot: Snapshot, goal: Goal) -> Li
         if view is None:
             reasons.append(f"broker {broker} is registered but does not answer")
         else:
-            reasons += [f"broker {broker} still sees: {text}" for text in health.unmet(view, goal)]
+            lacking = health.unmet(health.without_joining(view, joining), goal)
+            reasons += [f"broker {broker} still sees: {text}" for text in lacking]
     return reasons
 
 

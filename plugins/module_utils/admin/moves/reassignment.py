@@ -72,6 +72,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import so
 
 # Reorderings in one request; they are done at once.
 REORDERINGS = 500
+# Whoever starts it needs the lock that this run has.
+_START_IT = "stop this run, start the broker (playbooks/start.yml), and run the same again"
 _CANCELLED = "somebody else has cancelled what moved"
 
 
@@ -359,7 +361,9 @@ class Reassignment(Moving):
             away &= {broker for entry in running.values() for broker in entry.adding}
         lost = sorted(away)
         if lost:
-            line += f"; waiting for broker {', '.join(map(str, lost))}, which is not alive"
+            line += (
+                f"; waiting for broker {', '.join(map(str, lost))}, which is not alive: {_START_IT}"
+            )
         return line
 
     def differences(self, failures: Sequence[Failure]) -> List[Failure]:

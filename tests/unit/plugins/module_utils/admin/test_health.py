@@ -206,6 +206,7 @@ class World:
         self.log = []
         self.connects = 0
         self.disks, self.disks_of = {}, []
+        self.joining = {}
 
     def current(self):
         state = [each for since, each in self.states if since <= self.now][-1]
@@ -234,6 +235,12 @@ class World:
             if views and broker not in besides
         }
 
+    def fetch_joining(self, places):
+        assert places == [("h", 9092)], "only the controller knows"
+        if isinstance(self.joining, Exception):
+            raise self.joining
+        return self.joining
+
     def fetch_directories(self, brokers, places):
         self.disks_of.append((list(brokers), places))
         return self.disks
@@ -252,6 +259,47 @@ def test_waiting_through_absence_and_lag():
     world = World((0, AWAY), (3, LAGGING), (6, GOOD))
     assert 6 <= world.wait(full_isr=True)["waited_seconds"] < 7
     assert any("unreachable" in line or "lacks" in line for line in world.log)
+
+
+@pytest.mark.parametrize(
+    "joining, goal, met",
+    [
+        ({("t", 1): (1,)}, {"in_sync": (1, 2, 3)}, True),
+        ({("t", 1): (1, 2)}, {"in_sync": (1, 2, 3)}, True),
+        # who held it before has to be in sync, and another partition's move says nothing
+        ({("t", 1): (2,)}, {"in_sync": (1, 2, 3)}, False),
+        ({("t", 0): (1,)}, {"in_sync": (1, 2, 3)}, False),
+        ({}, {"in_sync": (1, 2, 3)}, False),
+        (AdminError(Problem("cluster.read", "silent", "wait")), {"in_sync": (1, 2, 3)}, False),
+        (ImportError("kafka"), {"in_sync": (1, 2, 3)}, False),
+        # all replicas is all replicas
+        ({("t", 1): (1,)}, {"full_isr": True}, False),
+    ],
+)
+def test_replicas_that_are_being_added_are_told_and_not_waited_for(joining, goal, met):
+    """They take hours, and a broker that was started is not sick because of them."""
+    world = World((0, LAGGING), views={2: [LAGGING]})
+    world.joining = joining
+    if not met:
+        with pytest.raises(AdminError, match="t-1 lacks 1"):
+            world.wait(timeout=20, **goal)
+        return
+    found = world.wait(timeout=20, **goal)
+    assert found["polls"] == 1
+    (told,) = found["not_waited_for"]
+    assert "1 partition with new replicas, which are being copied: t-1 lacks 1" in told
+
+
+def test_what_joins_later_is_left_out_too():
+    world = World((0, LAGGING))
+    world.joining = {}
+
+    def sleep(seconds, before=world.sleep):
+        before(seconds)
+        world.joining = {("t", 1): (1,)} if world.now > 7 else {}
+
+    world.sleep = sleep
+    assert 7 < world.wait(in_sync=(1,), timeout=20)["waited_seconds"] < 13
 
 
 def test_a_flap_starts_the_quiet_time_anew():
