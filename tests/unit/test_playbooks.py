@@ -473,9 +473,60 @@ def test_at_the_end_of_each_run_one_of_each_cluster_waits_for_all(
     names = [each["name"] for each in plays]
     assert names.index("Give leadership back") > names.index(name)
     assert names.index(name) > names.index("Restart the broker that was the controller at its turn")
-    (task,) = plays[names.index(name)]["tasks"]
+    ends, task = plays[names.index(name)]["tasks"]
+    assert ends["ansible.builtin.meta"] == "end_play" and ends["when"] == "kafkaops_settled"
     assert task["ansible.builtin.include_role"]["tasks_from"] == "wait.yml"
     assert task["when"] == "inventory_hostname == kafkaops_asking"
+
+
+SERVES = {
+    "running": True,
+    "restart_pending": False,
+    "live_changes": None,
+    "answers": ["Mode: follower"],
+}
+
+
+@pytest.mark.parametrize(
+    "second, in_sync, servers, brokers",
+    [
+        ({}, {"A": [1, 2], "B": [1]}, True, True),
+        # one that an earlier run has started, and nobody has waited for
+        ({}, {"A": [1], "B": [1]}, True, False),
+        ({}, {"A": [1, 2]}, True, False),
+        ({}, {}, True, False),
+        (
+            {"answers": ["This ZooKeeper instance is not currently serving requests"]},
+            None,
+            False,
+            False,
+        ),
+        ({"answers": []}, None, False, False),
+        ({"restart_pending": True}, {"A": [1, 2], "B": [1]}, False, False),
+        ({"running": False}, {"A": [1, 2], "B": [1]}, False, False),
+        ({"live_changes": {"settings": {"a": 1}}}, {"A": [1, 2], "B": [1]}, True, False),
+        (None, {"A": [1, 2], "B": [1]}, False, False),
+    ],
+)
+def test_nobody_is_waited_for_where_all_were_in_sync_and_nothing_was_restarted(
+    second, in_sync, servers, brokers
+):
+    """Which the preflight has seen; each look costs a module, and a process for each host."""
+    facts = {"a": SERVES, "b": None if second is None else {**SERVES, **second}, "c": SERVES}
+    nodes = {"A": [{"host": "a", "id": 1}, {"host": "b", "id": 2}], "B": [{"host": "c", "id": 1}]}
+    variables = {
+        "ansible_play_hosts": list(facts),
+        "hostvars": {
+            host: {} if staged is None else {"zookeeper_staged": staged, "kafka_staged": staged}
+            for host, staged in facts.items()
+        },
+        "kafkaops_preflight": {"nodes": nodes, "in_sync": in_sync or {}},
+    }
+    for name, expected in (("ZooKeeper servers", servers), ("brokers", brokers)):
+        end = "serve" if name != "brokers" else "are in sync"
+        play = f"See that the {name} of the run {end}"
+        found = told_by("phases/run.yml", play, "kafkaops_settled", variables)
+        assert found is expected, name
 
 
 @pytest.mark.parametrize("number", [int, str])
