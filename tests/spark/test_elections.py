@@ -24,7 +24,8 @@ def test_loss_by_an_unclean_election_during_the_run_is_told_as_that(spark, clust
     servers, topic = cluster.bootstrap_servers, f"unclean-meanwhile-{len(more)}"
     config = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
     new = NewTopic(topic, 3, replica_assignment=[[1, 2, 3]] * 3, config=config)
-    AdminClient({"bootstrap.servers": servers}).create_topics([new])[topic].result(30)
+    admin = AdminClient({"bootstrap.servers": servers})  # kept: its end would end the request
+    admin.create_topics([new])[topic].result(30)
     brokers, asked = cluster.broker_instances, Cluster({"bootstrap.servers": servers}, 60)
     alone: list = []  # how many partition 0 had, when 1 was alone and when it died
 
