@@ -300,11 +300,16 @@ class Reader:
         self._thread.join(ANSWER_SECONDS)
 
 
+# A look asks for all topics; a slow network or very many of them need more than a moment.
+ANSWERED_SECONDS = 5.0
+
+
 class Watch:
     """Looks at a topic and the controller, and keeps each change as a Moment.
 
     `coordinators` are (when, who, replicas) of the partition that has the offsets of the group, at each change.
-    `controller` tells who leads a quorum, for which metadata name any broker.
+    `controller` tells who leads a quorum, for which metadata name any broker. `looked_ms`: when a look was answered
+    last, 0: none was.
     """
 
     def __init__(
@@ -316,6 +321,7 @@ class Watch:
     ):
         self.moments: List[Moment] = []
         self.coordinators: List[Tuple[int, Optional[int], int]] = []
+        self.looked_ms = 0
         self._topic, self._group, self._controller = topic, group, controller
         self._admin = AdminClient(dict(settings))
         self._stop = threading.Event()
@@ -330,7 +336,7 @@ class Watch:
 
     def _look(self) -> None:
         # without a name: with one, librdkafka's answer has no controller in some versions
-        told = snapshot_of(self._admin.list_topics(timeout=1.0))
+        told = snapshot_of(self._admin.list_topics(timeout=ANSWERED_SECONDS))
         self._look_for_coordinator(told.topics.get(GROUPS_TOPIC))
         topic = told.topics.get(self._topic)
         if topic is None or not topic.partitions:
@@ -340,6 +346,7 @@ class Watch:
         found = Moment(now_ms(), part.leader, frozenset(part.isr), controller)
         if not self.moments or not found.same(self.moments[-1]):
             self.moments.append(found)
+        self.looked_ms = found.at_ms
 
     def _look_for_coordinator(self, topic: Any) -> None:
         if topic is None or not topic.partitions or not self._group:

@@ -61,6 +61,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement i
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import (
     Seen,
     below_min_isr,
+    lacking,
     longest_since,
     pauses,
     per_bucket,
@@ -406,6 +407,7 @@ def _say(
         "full": full,
         "shrank": shrank,
         "elected": len(controllers) > 1,
+        "lacking": lacking(bool(watch.looked_ms), full),
     }
     if asked.changes:
         told.update(changes.look())
@@ -450,5 +452,6 @@ def seen_by(
             "commit_pause_ms": [longest_since(each, 0) for each in commits],
             "coordinators": [list(each) for each in watch.coordinators],
             "retried": ticker.retried,
+            "looks": {"last_ms": watch.looked_ms or None, "until_ms": ticker.ended_ms},
         },
     )

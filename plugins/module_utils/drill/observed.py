@@ -444,6 +444,13 @@ def course(moments: Sequence[Moment], replicas: Iterable[int], fault_ms: int) ->
     )
 
 
+def lacking(looked: bool, full: bool) -> str:
+    """What keeps a drill from its begin although records flow, in words; empty if nothing does."""
+    if not looked:
+        return "its leader and replicas could not be looked at"
+    return "" if full else "not all of its replicas were in sync"
+
+
 def _others(found: Iterable[Optional[int]], first: Optional[int]) -> Tuple[int, ...]:
     """Each other one that is named, once, in the order of their coming."""
     others: List[int] = []

@@ -51,6 +51,8 @@ AS_EXPECTED, NOT_EXPECTED, OPEN = "as expected", "NOT as expected", "open"
 COLUMNS = ("CASE", "DONE", "EXPECTED", "OBSERVED", "PAUSE", "VERDICT")
 # A member that dies is missed after the session, from its last heartbeat on. A machine that is busy sends some late.
 LATE_HEARTBEATS = 3
+# Ten looks a second, each of which has 5 s: without one for longer, nobody knows how it ended.
+UNSEEN_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -109,16 +111,17 @@ def judged(
             drill.name, drill.row, done, drill.expected, "nothing", None, tuple(amiss), (why,)
         )
     went = course(seen.moments, chosen.assignment[0], fault_ms)
+    unseen = _unseen(seen, fault_ms) if drill.hits_broker else ""
     wrong = [
         *_records(chosen, seen),
-        *_cluster(chosen, went),
-        *_coordinators(chosen, seen, fault_ms),
+        *_cluster(chosen, went, bool(unseen)),
+        *(() if unseen else _coordinators(chosen, seen, fault_ms)),
         *expectations.broken(drill.fault, seen, len(chosen.servers), bool(error)),
         *_pause(chosen, seen, fault_ms),
         *judgement.broken(seen.judged),
         *amiss,
     ]
-    unclear = [*([error] if error else ()), *_not_looked_for(seen)]
+    unclear = [*([error] if error else ()), *_not_looked_for(seen), *filter(None, (unseen,))]
     if seen.measured.get("left"):
         unclear.append(f"its topic and groups are removed later: {seen.measured['left']}")
     unclear.extend(judgement.unclear(seen.judged))
@@ -268,10 +271,28 @@ def _example(found: Optional[Mapping[str, Any]]) -> Iterator[str]:
         yield f"{found['late']} lines of examples/producer.py did not come to every group in time; the topic has them"
 
 
-def _cluster(chosen: Cast, went: Course) -> Iterator[str]:
-    """What is wrong with leader, ISR and controller."""
+def _unseen(seen: Seen, fault_ms: int) -> str:
+    """Why what became of leader, ISR and controller is not known; empty if it is."""
+    looks = seen.measured.get("looks") or {}
+    last_ms, until_ms = int(looks.get("last_ms") or 0), int(looks.get("until_ms") or 0)
+    what = "leader, ISR and controller could"
+    if not seen.moments:
+        return f"{what} never be looked at"
+    if looks and last_ms <= fault_ms:
+        return f"{what} not be looked at since the fault"
+    if looks and until_ms - last_ms > UNSEEN_SECONDS * 1000:
+        return f"{what} not be looked at for the last {_seconds(until_ms - last_ms)}"
+    return ""
+
+
+def _cluster(chosen: Cast, went: Course, unseen: bool) -> Iterator[str]:
+    """What is wrong with leader, ISR and controller. `unseen`: what has not come may have come all the same."""
     drill, victim = chosen.drill, chosen.victim
     if not drill.hits_broker:
+        return
+    if unseen:
+        if drill.part != LEADER and went.led_by:
+            yield f"leadership moved to broker {', '.join(map(str, went.led_by))}"
         return
     if drill.part == LEADER:
         if went.leader_before != victim:

@@ -43,6 +43,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed im
     group_seen,
     growth,
     handed_over_ms,
+    lacking,
     longest_pause_ms,
     longest_since,
     pauses,
@@ -985,6 +986,51 @@ def test_a_change_that_had_to_be_asked_for_again_is_told():
         row = judged(play, "", stage(1, asked_again=times)(seen), 100, PASSED)
         assert row.verdict == AS_EXPECTED
         assert ("2 away: asked again 2 times" in row.observed) is told
+
+
+LOOKS = {"last_ms": 9000, "until_ms": 9100}
+
+
+@pytest.mark.parametrize("name", BROKER)
+@pytest.mark.parametrize(
+    "kept, looks, told",
+    [
+        # each look has failed, all since the fault have, and all near the end
+        (0, {"last_ms": None, "until_ms": 9100}, "never be looked at"),
+        (1, {"last_ms": 60, "until_ms": 9100}, "not be looked at since the fault"),
+        (2, {"last_ms": 300, "until_ms": 300_000}, "not be looked at for the last 299.7 s"),
+    ],
+)
+def test_where_nobody_could_look_the_cluster_is_not_accused(name, kept, looks, told):
+    play, seen = good(name)
+    blind = replace(numbers(looks=looks)(seen), moments=seen.moments[:kept])
+    if kept < 2 and name == "coordinator_lost":
+        blind = numbers(coordinators=[[50, 1, 3]][:kept])(blind)
+    row = judged(play, "kafka-1", blind, 100, PASSED)
+    assert (row.verdict, row.wrong) == (OPEN, ()), row
+    assert row.open == (f"leader, ISR and controller could {told}",)
+    assert judged(play, "kafka-1", numbers(looks=LOOKS)(seen), 100, PASSED).verdict == AS_EXPECTED
+
+
+def test_what_was_seen_before_nobody_could_look_counts():
+    play, seen = good("follower_killed")
+    moved = replace(seen.moments[1], leader=3)
+    blind = numbers(looks={"last_ms": 300, "until_ms": 300_000})(seen)
+    blind = replace(blind, moments=(seen.moments[0], moved))
+    row = judged(play, "kafka-1", blind, 100, PASSED)
+    assert row.wrong == ("leadership moved to broker 3",) and row.open
+
+
+@pytest.mark.parametrize(
+    "looked, full, told",
+    [
+        (False, False, "its leader and replicas could not be looked at"),
+        (True, False, "not all of its replicas were in sync"),
+        (True, True, ""),
+    ],
+)
+def test_what_a_drill_lacks_before_it_begins_is_named(looked, full, told):
+    assert lacking(looked, full) == told
 
 
 def test_leadership_that_moves_from_a_follower_that_dies_is_named():

@@ -12,8 +12,14 @@ import confluent_kafka
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.drill import client_there
-from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import Ticker
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill import (
+    client_load,
+    client_there,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load import (
+    Ticker,
+    Watch,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_there import (
     There,
     groups_seen,
@@ -98,6 +104,23 @@ def test_what_a_group_has_not_had_is_late_where_the_topic_has_it(brokers):
     assert [each.late for each in seen] == [len(sent) - 1 - len(came), len(sent) - 1]
     gone = records_there(brokers.settings, "topic-none", 1, ["0"])
     assert gone == There(frozenset(), whole=False)
+
+
+def test_a_look_that_is_not_answered_is_none(brokers, monkeypatch):
+    monkeypatch.setattr(client_load, "ANSWERED_SECONDS", 0.3)
+    ticker = Ticker(brokers.settings, "topic-looked", interval=0.01)
+    wait_until(lambda: ticker.acknowledged, 30, "it writes")
+    ticker.stop()
+    watch = Watch(brokers.settings, "topic-looked")
+    blind = Watch({"bootstrap.servers": "127.0.0.1:1", "log_level": 0}, "topic-looked")
+    wait_until(lambda: watch.moments, 30, "it has looked")
+    first_ms = watch.looked_ms
+    # leader and replicas stay the same, and each look counts
+    wait_until(lambda: watch.looked_ms > first_ms, 30, "it has looked again")
+    watch.stop()
+    blind.stop()
+    assert len(watch.moments) == 1 and watch.moments[0].at_ms <= first_ms
+    assert (blind.looked_ms, blind.moments) == (0, [])
 
 
 def test_what_could_not_be_looked_for_is_not_called_lost(monkeypatch):
