@@ -23,6 +23,10 @@ from typing import (
     Tuple,
 )
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health import (
+    isolated,
+    without_joining,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Directory,
     Key,
@@ -113,6 +117,12 @@ class Found:
         parts = self.snapshot.partitions.values()
         holders = {broker for part in parts for broker in part.replicas}
         return frozenset(holders - {broker.id for broker in self.snapshot.brokers})
+
+    @property
+    def isolated(self) -> FrozenSet[int]:
+        """Live brokers that are in sync with nobody, whatever is being added to them."""
+        joining = {key: each.adding for key, each in self.running.items()}
+        return frozenset(isolated(without_joining(self.snapshot, joining)))
 
     @property
     def taken(self) -> Throttles:
@@ -267,6 +277,19 @@ def _unable(found: Found, moves: Moves) -> List[Problem]:
                 "reassignment.offline",
                 f"without a leader nothing can be copied: {some_keys(dark)}",
                 "bring the brokers with the last in-sync replicas back, see playbooks/status.yml",
+            )
+        )
+    sick = found.isolated & {broker for move in moves.moves for broker in move.adding}
+    if sick:
+        waiting = [move.key for move in moves.moves if not sick.isdisjoint(move.adding)]
+        problems.append(
+            Problem(
+                "reassignment.isolated",
+                f"{counted(len(waiting), 'partition')} would move to it, and of the replicas that it has none is in"
+                f" sync with others, so it may copy nothing: {some_keys(waiting)}",
+                "see playbooks/status.yml: if it is catching up, wait; else correct its password, certificate or"
+                " listener and run playbooks/rolling_restart.yml; or name other brokers (kafka_reassignment with onto)",
+                (f"broker {', '.join(map(str, sorted(sick)))}",),
             )
         )
     if not found.kraft:

@@ -19,11 +19,16 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.log_
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Key,
     Partition,
+    Place,
     Snapshot,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_replicas import (
     MovesClient,
     Running,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.copying import (
+    Copying,
+    joining,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import (
     CANCEL,
@@ -34,6 +39,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layou
     Move,
     Moves,
     Wish,
+    some_keys,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import (
     KNOWN_SECONDS,
@@ -74,6 +80,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import so
 REORDERINGS = 500
 # Whoever starts it needs the lock that this run has.
 _START_IT = "stop this run, start the broker (playbooks/start.yml), and run the same again"
+STALLED = "reassignment.stalled"
+_LOOK_AT_IT = (
+    "its log says why it cannot fetch from the others: their ports are closed to it, or they do not take its password"
+    " or certificate"
+)
 _CANCELLED = "somebody else has cancelled what moved"
 
 
@@ -113,6 +124,9 @@ class Reassignment(Moving):
         # The cluster as it was at the last look before a batch.
         self._seen = Snapshot()
         self._kraft: Optional[bool] = None
+        # At the last look while it moves: bytes by (broker, partition), and the live brokers.
+        self._on_disk: Mapping[Place, int] = {}
+        self._alive: Set[int] = set()
 
     # ------------------------------------------------------------ the runner's questions
 
@@ -210,15 +224,26 @@ class Reassignment(Moving):
         batch: int,
         deadline: float,
     ) -> List[Failure]:
-        """Keep up to `batch` partitions moving until all are done; `waiting` are under way already."""
+        """Keep up to `batch` partitions moving until all are done; `waiting` are under way already.
+
+        What arrives moves the `deadline`: what is a lot takes long, and is no failure.
+        """
         failures: List[Failure] = []
+        seconds = deadline - self._clock()
+        copying = Copying(self._clock(), self.rate)
         total = len(pending) + len(waiting)
         progress = Progress(self._tell, self._clock, TELL_SECONDS)
         while pending or waiting:
             running = self.client.fetch_running()
             for key in [key for key in waiting if key not in running]:
                 self._note_ended(key, waiting.pop(key))
+                deadline = self._clock() + seconds
             stopped = self.stopped()
+            looked = copying.is_due(self._clock())
+            if looked:
+                if self._look_at_copies(copying, running):
+                    deadline = self._clock() + seconds
+                stopped = stopped or self._stalled(copying)
             room = 0 if stopped else max(0, batch - len(waiting))
             chosen = []
             for move in [pending.popleft() for each in range(min(room, len(pending)))]:
@@ -268,10 +293,26 @@ class Reassignment(Moving):
                     started, [(each.key, kind_of(each)) for each in pending]
                 )
             done = total - len(pending) - len(waiting)
-            progress.tell(partial(self._line, done, total, pending, running))
+            if looked:
+                progress.tell(partial(self._line, done, total, pending, running))
             # What is done at once need not be waited for; the first look comes soon.
             self._sleep(self.POLL_SECONDS)
         return failures
+
+    def _look_at_copies(self, copying: Copying, running: Mapping[Key, Running]) -> bool:
+        """Whether something was copied since the last look."""
+        self._on_disk = self.client.fetch_replica_sizes(sorted({key[0] for key in running}))
+        now = self.client.fetch_metadata()
+        self._alive = {broker.id for broker in now.brokers}
+        return copying.note(self._on_disk, joining(now, running), self._clock())
+
+    def _stalled(self, copying: Copying) -> str:
+        """Words about brokers that copy nothing, with their id; empty where all do."""
+        words = [
+            f"broker {broker} has copied nothing for {copying.seconds:.0f} s although it is alive: {some_keys(keys)}"
+            for broker, keys in copying.stalled(self._clock()).items()
+        ]
+        return f"[{STALLED}] {'; '.join(words)}; {_LOOK_AT_IT}" if words else ""
 
     def _note_ended(self, key: Key, move: Optional[Move]) -> None:
         """Note where a partition that does not move any more was, if it can be told from where it was to go."""
@@ -348,13 +389,14 @@ class Reassignment(Moving):
         running: Mapping[Key, Running],
     ) -> str:
         """How far it is: partitions, and bytes that are still to be copied."""
-        on_disk = self.client.fetch_replica_sizes(sorted({key[0] for key in running}))
         left = sum(move.bytes for move in pending)
         for key, entry in running.items():
             size = self._found.sizes.get(key, 0)
-            left += sum(max(0, size - on_disk.get((broker, key), 0)) for broker in entry.adding)
+            left += sum(
+                max(0, size - self._on_disk.get((broker, key), 0)) for broker in entry.adding
+            )
         line = f"{done} of {total} partitions moved, {approximate_size(left)} left"
-        alive = {broker.id for broker in self.client.fetch_metadata().brokers}
+        alive = self._alive
         # With ZooKeeper, a move ends when all replicas are in sync; in KRaft mode, when those are that it adds.
         away = {broker for entry in running.values() for broker in entry.target} - alive
         if away and self._in_kraft_mode(sorted(alive)):

@@ -58,6 +58,7 @@ class Model:
         self.most, self.unthrottled = 0, []
         self.kill_after = None
         self.shy = False
+        self.stuck, self.silent = (), False
 
     def clock(self):
         return self.now
@@ -77,7 +78,7 @@ class Model:
     def fetch_metadata(self):
         self._request()
         parts = tuple(
-            Partition(key[1], each[0], each, each)
+            Partition(key[1], each[0], each, self._in_sync(key, each))
             for key, each in sorted(
                 {
                     **self.replicas,
@@ -87,6 +88,10 @@ class Model:
         )
         brokers = tuple(Broker(broker, "h", 1) for broker in self.brokers)
         return Snapshot("id", 1, brokers, {"t": Topic("t", parts)})
+
+    def _in_sync(self, key, replicas):
+        adding = self.running[key].adding if key in self.running else ()
+        return tuple(broker for broker in replicas if broker not in adding)
 
     def fetch_running(self):
         self._request()
@@ -99,7 +104,16 @@ class Model:
         return {}
 
     def fetch_replica_sizes(self, _names):
-        return {(broker, key): 5 for key, each in self.replicas.items() for broker in each}
+        if self.silent:
+            return {}
+        there = {(broker, key): 5 for key, each in self.replicas.items() for broker in each}
+        coming = {
+            (broker, key): int(self.now)
+            for key, each in self.running.items()
+            for broker in each.adding
+            if broker not in self.stuck
+        }
+        return {**there, **coming}
 
     def look_at_disks(self, brokers, _topics):
         return Disks(
@@ -279,8 +293,46 @@ def test_it_names_the_dead_broker_that_is_waited_for(kraft, dead, waited_for):
     assert bool(waited_for) == ("waiting for" in lines[-1]) and waited_for in lines[-1]
 
 
+@pytest.mark.parametrize(
+    "stuck, silent, seconds, rate, stalled",
+    [
+        ((4,), False, 1e9, "1MiB", True),
+        ((4,), False, 1e9, "unlimited", True),
+        ((), False, 900.0, "1MiB", False),
+        # under a low rate it takes its time, and who does not tell may be copying
+        ((4,), False, 900.0, "100KiB", False),
+        ((4,), True, 900.0, "1MiB", False),
+        ((2,), False, 900.0, "1MiB", False),
+    ],
+)
+def test_a_live_broker_that_copies_nothing_ends_the_run_and_is_named(
+    stuck, silent, seconds, rate, stalled
+):
+    """It is registered, and its way to the others is closed: Kafka would wait for ever, and say nothing."""
+    model = Model([(1, 2, 3)], seconds=seconds)
+    model.stuck, model.silent = stuck, silent
+    outcome = run(model, seconds=86400.0, drain=[3], throttle=rate)
+    assert {failure.code for failure in outcome.failures} == ({"stopped"} if stalled else set())
+    if stalled:
+        assert 120 <= model.now < 140
+        (failure,) = outcome.failures
+        assert "[reassignment.stalled] broker 4 has copied nothing for 120 s" in failure.error
+        assert "t-0; " in failure.error and "still under way" in failure.error
+        assert model.running and (rate == "unlimited" or not no_throttle(model))
+    else:
+        assert model.replicas == {("t", 0): (1, 2, 4)}
+
+
+def test_what_still_arrives_moves_the_deadline():
+    """A full disk of 8 TB takes two days at 50 MiB/s."""
+    model = Model([(1, 2, 3)], seconds=5000.0)
+    assert not run(model, seconds=100.0, drain=[3]).failures
+    assert model.now >= 5000
+
+
 def test_at_the_deadline_what_moves_goes_on_under_its_throttle():
     model = Model(MOVING, seconds=100.0)
+    model.silent = True
     outcome = run(model, seconds=10.0, spread=True, batch=2)
     assert {failure.code for failure in outcome.failures} == {"timeout"}
     assert model.running and not no_throttle(model)

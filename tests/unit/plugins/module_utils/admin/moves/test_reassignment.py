@@ -180,6 +180,40 @@ def test_a_move_beside_a_dead_broker_would_never_end_with_zookeeper(replicas, al
     assert not in_kraft.refusals, "there only what is added has to be in sync"
 
 
+@pytest.mark.parametrize(
+    "isr_of_4, more, wish, refused",
+    [
+        ((1,), {}, Wish(drain=frozenset({5})), True),
+        ((1,), {}, Wish(spread=True), True),
+        ((1, 4), {}, Wish(drain=frozenset({5})), False),
+        ((1,), {}, Wish(drain=frozenset({5}), onto=frozenset({1, 2, 3})), False),
+        # it is what is emptied
+        ((1,), {}, Wish(drain=frozenset({4})), False),
+        # a killed run has begun to fill it: it is new, and not sick
+        (
+            (1,),
+            {("t", 8): Running((1, 4), (4,), (1,))},
+            Wish(spread=True, onto=frozenset({4})),
+            False,
+        ),
+    ],
+)
+def test_nothing_moves_to_a_broker_that_is_in_sync_with_nobody(isr_of_4, more, wish, refused):
+    """It is up and registered, with a wrong password, and no move to it would ever end."""
+    replicas = [(1, 2, 5) if number % 2 else (2, 3, 5) for number in range(8)]
+    parts = [Partition(number, each[0], each, each) for number, each in enumerate(replicas)]
+    parts.append(Partition(8, 1, (1, 4), isr_of_4))
+    brokers = tuple(Broker(broker, "h", 1) for broker in (1, 2, 3, 4, 5))
+    read = Found(Snapshot("id", 1, brokers, {"t": Topic("t", tuple(parts))}), running=more)
+    plan, moves = plan_reassignment(read, wish)
+    assert checks(plan) == (["reassignment.isolated"] if refused else []) and moves.moves
+    if refused:
+        assert plan.refusals[0].subjects == ("broker 4",)
+        assert f"{sum(4 in move.adding for move in moves.moves)} partitions would move to it" in (
+            plan.refusals[0].reason
+        )
+
+
 GIB = 2**30
 
 
