@@ -374,8 +374,8 @@ def test_a_roll_with_and_without_the_guard(next_offset):
             released = set(re.findall(r"fenced and unregistered broker (\d)", told))
             if fast:
                 assert not any(waits.values()), waits
-            # the one that led the quorum was the last: the next leader knows no session of it
-            assert len(released) == 2, told
+            # of one that led the quorum the next leader knows no session
+            assert len(released) >= 2, told
 
 
 @pytest.mark.soak
