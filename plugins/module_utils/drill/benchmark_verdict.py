@@ -42,6 +42,8 @@ LEAST_NOISE = 0.15
 # So many standard deviations of the parts of a row are noise.
 DEVIATIONS = 2.0
 MEGA = 1e6
+# Bytes a second of all brokers, below which it is not them who wait for a disk.
+LEAST_WRITTEN = 1e5
 # Others have more of a busy machine's cores than this share.
 OTHERS_SHARE = 0.4
 ROUND_TRIP, QUOTA, CLIENT, CPU, OTHERS, BROKER, DISK, NETWORK, REPLICATION, ANSWERS, UNKNOWN = (
@@ -57,6 +59,7 @@ ROUND_TRIP, QUOTA, CLIENT, CPU, OTHERS, BROKER, DISK, NETWORK, REPLICATION, ANSW
     "acknowledgements",
     "unknown",
 )
+OTHERS_DISK = "other disk load"
 
 
 @dataclass(frozen=True)
@@ -152,16 +155,18 @@ def _limits(setup: Setup, load: Load, alone: Optional[Load]) -> Iterator[str]:
         yield OTHERS if _others(load) > OTHERS_SHARE * load.cores else CPU
     if cores and max(cores) >= CORE_BUSY * load.cores:
         yield BROKER
-    # the disk is the brokers' only where they are here
+    # the disk is the brokers' only where they are here, and write
     if cores and stalled is not None and stalled >= DISK_BUSY:
-        yield DISK
+        written = _written(load)
+        yield DISK if written is None or written >= LEAST_WRITTEN else OTHERS_DISK
     if (_network(load) or 0.0) >= NETWORK_BUSY:
         yield NETWORK
     if setup.mode == SYNC:
         yield ROUND_TRIP
     if load.waited >= WAITING and setup.mode != NONE:
-        # only where brokers and disks could be seen, and nothing of them is busy; else it may be those
-        if cores and None not in (busy, stalled) and _slower_by_replicas(load, alone):
+        # only where all brokers and disks could be seen, and nothing of them is busy; else it may be those
+        seen = len(cores) >= setup.brokers and None not in (busy, stalled)
+        if seen and _slower_by_replicas(load, alone):
             yield REPLICATION
         yield ANSWERS
 
@@ -177,6 +182,7 @@ _WORDS = {
     OTHERS: "the cores of this machine are busy with something else: measure again on a quiet one",
     BROKER: "a broker fills the cores of its machine",
     DISK: "brokers wait for their disks",
+    OTHERS_DISK: "something else than brokers waits for the disks of this machine: measure again on a quiet one",
     NETWORK: "the network card is full",
     ROUND_TRIP: "each record waits until the one before is acknowledged",
     REPLICATION: "producers wait for acknowledgements while no core, disk or network is busy, and do not with one"
@@ -194,6 +200,12 @@ def _others(load: Load) -> float:
     return (load.usage.get("busy") or 0.0) * load.cores - sum(known)
 
 
+def _written(load: Load) -> Optional[float]:
+    """Bytes a second that the brokers that could be seen write; None where one does not tell."""
+    rates = [each["written_rate"] for each in load.brokers.values()]
+    return None if None in rates else sum(rates)
+
+
 def _network(load: Load) -> Optional[float]:
     rate = load.usage.get("network_rate")
     return None if rate is None or not load.network_bits else rate * 8 / load.network_bits
@@ -206,9 +218,12 @@ def _figures(setup: Setup, load: Load, alone: Optional[Load] = None) -> Iterator
     )
     if load.brokers:
         cores = sum(each["cores"] for each in load.brokers.values())
-        written = [each["written_rate"] for each in load.brokers.values()]
-        told = "unknown" if None in written else _bytes_a_second(sum(written))
-        yield f"brokers {cores:.2f} cores, {told} written to disk"
+        written = _written(load)
+        told = "unknown" if written is None else _bytes_a_second(written)
+        seen = len(load.brokers)
+        of_all = f"{seen} of " if seen < setup.brokers else ""
+        who = counted(max(seen, setup.brokers), "broker")
+        yield f"{of_all}{who} {cores:.2f} cores, {told} written to disk"
         yield (
             f"machine {_share(load.usage.get('busy'))} of {counted(load.cores, 'core')},"
             f" others {max(0.0, _others(load)):.2f} cores,"
@@ -308,8 +323,8 @@ def _unlike(
         yield f"its load had {counted(was.cores, 'core')}, not {load.cores}"
     if row.get("wrong"):
         yield "it was not as expected"
-    if row.get("limit") == OTHERS:
-        yield f"{OTHERS} limited it"
+    if row.get("limit") in (OTHERS, OTHERS_DISK):
+        yield f"{row['limit']} limited it"
     if was.throttled and not load.throttled:
         yield "a quota throttled it"
 

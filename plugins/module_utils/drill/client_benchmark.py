@@ -15,7 +15,7 @@ import os
 import struct
 import time
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settings import (
@@ -44,6 +44,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.usage import (
     between,
+    fullest,
+    network_rates,
     snapshot,
     threads_of,
 )
@@ -391,13 +393,15 @@ def _measured(
     for each in producers:
         each.say("go")
     made = [each.hear(plan.seconds + DELIVERY_SECONDS + ANSWER_SECONDS) for each in producers]
-    used = between(before, snapshot(pids))
+    after = snapshot(pids)
+    rate, bits = fullest(network_rates(before, after), network_speeds())
+    used = {**between(before, after), "network_rate": rate}
     ends = _arrived(client, keys, starts, [_acknowledged(each) for each in made])
     there = {key: ends[key] - starts[key] for key in keys}
     for each, share in zip(consumers, shares):
         each.say(sum(there[key] for key in share))
     got = [each.hear(2 * ANSWER_SECONDS) for each in consumers]
-    return _load(made, got, there, used)
+    return replace(_load(made, got, there, used), network_bits=bits)
 
 
 def _acknowledged(made: Mapping[str, Any]) -> Dict[Key, int]:
@@ -458,7 +462,6 @@ def _load(
         received_seconds=received_seconds,
         cores=os.cpu_count() or 1,
         usage=used,
-        network_bits=network_bits(),
     )
 
 
@@ -479,13 +482,13 @@ def parts_of(marks: Sequence[Sequence[Tuple[float, int]]]) -> List[float]:
     return list(rates.values())
 
 
-def network_bits(root: str = "/sys/class/net") -> Optional[int]:
-    """Bits a second of the fastest network card that says so; None where none does."""
-    found = []
+def network_speeds(root: str = "/sys/class/net") -> Dict[str, int]:
+    """{interface: bits a second} of those that tell."""
+    found = {}
     for name in os.listdir(root) if os.path.isdir(root) else ():
         try:
             with open(os.path.join(root, name, "speed"), encoding="ascii") as stream:
-                found.append(int(stream.read()) * 10**6)
+                found[name] = int(stream.read()) * 10**6
         except (OSError, ValueError):
             continue
-    return max((each for each in found if each > 0), default=None)
+    return {name: each for name, each in found.items() if each > 0}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import read_text
 
@@ -30,14 +30,14 @@ class Process:
 @dataclass(frozen=True)
 class Snapshot:
     """Counters at a moment. `machine` are (busy, all) seconds of its cores; `stalled_seconds`: in which some
-    task waited for a disk; `sent`: bytes of each network interface.
+    task waited for a disk; `sent`: bytes (received, sent) of each network interface.
     """
 
     at: float
     processes: Mapping[int, Process] = field(default_factory=dict)
     machine: Optional[Tuple[float, float]] = None
     stalled_seconds: Optional[float] = None
-    sent: Mapping[str, int] = field(default_factory=dict)
+    sent: Mapping[str, Tuple[int, int]] = field(default_factory=dict)
 
 
 def snapshot(pids: Mapping[int, int], proc: str = "/proc", clock: Any = time.monotonic) -> Snapshot:
@@ -97,20 +97,20 @@ def _stalled(proc: str) -> Optional[float]:
     return None
 
 
-def _sent(proc: str) -> Dict[str, int]:
-    """{interface: bytes sent and received}, without the loopback."""
+def _sent(proc: str) -> Dict[str, Tuple[int, int]]:
+    """{interface: bytes (received, sent)}, without the loopback."""
     found = {}
     for line in (read_text(f"{proc}/net/dev") or "").splitlines():
         name, colon, rest = line.partition(":")
         words = rest.split()
         if colon and name.strip() != "lo" and len(words) >= 9:
-            found[name.strip()] = int(words[0]) + int(words[8])
+            found[name.strip()] = int(words[0]), int(words[8])
     return found
 
 
 def between(before: Snapshot, after: Snapshot) -> Dict[str, Any]:
     """What was used: of each process `cores`, `written_rate` and `read_rate`; of the machine `busy` (a share) and
-    `stalled` (a share of the time); of the busiest interface `network_rate`.
+    `stalled` (a share of the time).
     """
     seconds = max(after.at - before.at, 1e-9)
     processes = {}
@@ -122,17 +122,35 @@ def between(before: Snapshot, after: Snapshot) -> Dict[str, Any]:
                 "written_rate": _rate(was.written, now.written, seconds),
                 "read_rate": _rate(was.read, now.read, seconds),
             }
-    rates: List[float] = [
-        (number - before.sent[name]) / seconds
-        for name, number in after.sent.items()
-        if name in before.sent
-    ]
     return {
         "processes": processes,
         "busy": _busy(before.machine, after.machine),
         "stalled": _rate(before.stalled_seconds, after.stalled_seconds, seconds),
-        "network_rate": max(rates, default=None),
     }
+
+
+def network_rates(before: Snapshot, after: Snapshot) -> Dict[str, float]:
+    """{interface: bytes a second} of its busier direction: a card carries as much in each at the same time."""
+    seconds = max(after.at - before.at, 1e-9)
+    return {
+        name: max(now - was for now, was in zip(numbers, before.sent[name])) / seconds
+        for name, numbers in after.sent.items()
+        if name in before.sent
+    }
+
+
+def fullest(
+    rates: Mapping[str, float], speeds: Mapping[str, int]
+) -> Tuple[Optional[float], Optional[int]]:
+    """(bytes a second, bits a second at most) of the interface that has least left; the latter None if none tells.
+
+    `speeds`: {interface: bits a second}.
+    """
+    known = [(rates[name] / speeds[name], name) for name in rates if speeds.get(name)]
+    if not known:
+        return max(rates.values(), default=None), None
+    name = max(known)[1]
+    return rates[name], speeds[name]
 
 
 def _busy(

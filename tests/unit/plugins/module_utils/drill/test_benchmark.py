@@ -233,6 +233,9 @@ def load(**more):
 
 
 FULL = {str(each): {"cores": 1.2, "written_rate": 1e6, "read_rate": 0.0} for each in (1, 2, 3)}
+SEEN = {"1": {"cores": 0.2, "written_rate": 1e6, "read_rate": 0.0}}
+UNTOLD = {"1": {"cores": 0.2, "written_rate": None, "read_rate": None}}
+IDLE = {str(each): {"cores": 0.2, "written_rate": 0.0, "read_rate": 0.0} for each in (1, 2, 3)}
 ONE = {"1": {"cores": 3.9, "written_rate": None, "read_rate": None}}
 
 
@@ -245,6 +248,9 @@ ONE = {"1": {"cores": 3.9, "written_rate": None, "read_rate": None}}
         ({}, {"usage": {"busy": 0.97}}, "other processes"),
         ({}, {"usage": {"busy": 0.8, "processes": ONE}}, "broker CPU"),
         ({}, {"usage": {"stalled": 0.6}}, "broker disk"),
+        ({"mode": "sync"}, {"usage": {"stalled": 0.6, "processes": UNTOLD}}, "broker disk"),
+        # somebody waits, and it is not the brokers, which write nothing
+        ({}, {"usage": {"stalled": 0.6, "processes": IDLE}}, "other disk load"),
         ({}, {"usage": {"network_rate": 120e6}, "network_bits": 10**9}, "network"),
         # with three replicas alone nobody knows: a proxy between would look the same
         ({}, {"waited": 0.8}, "acknowledgements"),
@@ -274,6 +280,9 @@ def test_what_limits_a_row_and_the_figures_that_say_so(setup, more, limit):
         ({}, {"usage": {"stalled": None}}, 2.0, "acknowledgements"),
         ({}, {"usage": {"busy": None}}, 2.0, "acknowledgements"),
         ({}, {"usage": {"processes": {}}}, 2.0, "acknowledgements"),
+        # the slow disk may be that of the two that were not seen
+        ({}, {"usage": {"processes": SEEN}}, 2.0, "acknowledgements"),
+        ({"brokers": 1}, {"usage": {"processes": SEEN}}, 2.0, "replication"),
         ({"mode": "none"}, {}, 2.0, "unknown"),
     ],
 )
@@ -305,6 +314,9 @@ def test_the_row_with_one_replica_is_taken_from_the_same_run():
 
 
 def test_what_could_not_be_seen_is_called_unknown():
+    some = limit_of(Setup(), load(usage={"processes": SEEN}))[1]
+    assert "1 of 3 brokers 0.20 cores, 1.0 MB/s written" in some
+    assert "; 3 brokers 0.60 cores" in limit_of(Setup(), load())[1]
     apart = limit_of(Setup(), load(usage={"processes": {}}))[1]
     assert "brokers' CPU and disks unknown" in apart and "written to disk" not in apart
     blind = {"1": {"cores": 0.1, "written_rate": None, "read_rate": None}}
@@ -510,7 +522,8 @@ def proc(directory, cpu=(100, 50), busy=400, idle=600, written=1000, stalled=10,
     )
     heads = "Inter-| x\n face | y\n"
     (directory / "net" / "dev").write_text(
-        f"{heads} lo: 9 0 0 0 0 0 0 0 9\n e0: {sent} 0 0 0 0 0 0 0 1\n"
+        f"{heads} lo: 9 0 0 0 0 0 0 0 9\n e0: {sent} 0 0 0 0 0 0 0 {sent // 2}\n"
+        f" docker0: {sent * 3} 0 0 0 0 0 0 0 1\n"
     )
 
 
@@ -527,15 +540,23 @@ def test_counters_of_proc_become_cores_rates_and_shares(tmp_path):
         stalled=11,
         sent=4500,
     )
-    used = usage.between(first, usage.snapshot({1: 7, 2: 8}, str(tmp_path), lambda: 12.0))
+    second = usage.snapshot({1: 7, 2: 8}, str(tmp_path), lambda: 12.0)
+    used = usage.between(first, second)
     assert used["processes"] == {1: {"cores": 2.0, "written_rate": 4000.0, "read_rate": 0.0}}
-    assert (used["busy"], used["stalled"], used["network_rate"]) == (0.75, 0.5, 2000.0)
+    assert (used["busy"], used["stalled"]) == (0.75, 0.5)
+    # a card carries as much in each direction at the same time
+    rates = usage.network_rates(first, second)
+    assert rates == {"e0": 2000.0, "docker0": 6000.0}
+    assert usage.fullest(rates, {"e0": 10**9}) == (2000.0, 10**9)
+    assert usage.fullest(rates, {"e0": 10**9, "docker0": 10**10}) == (2000.0, 10**9)
+    assert usage.fullest(rates, {}) == (6000.0, None)
+    assert usage.fullest({}, {"e0": 10**9}) == (None, None)
 
 
 def test_what_proc_does_not_tell_is_none(tmp_path):
     empty = usage.snapshot({1: 7}, str(tmp_path), lambda: 1.0)
     used = usage.between(empty, usage.snapshot({1: 7}, str(tmp_path), lambda: 2.0))
-    assert used == {"processes": {}, "busy": None, "stalled": None, "network_rate": None}
+    assert used == {"processes": {}, "busy": None, "stalled": None}
     assert usage.threads_of(7, str(tmp_path)) == {}
     mine = usage.threads_of(os.getpid())
     assert os.getpid() in mine
