@@ -349,6 +349,86 @@ def test_topics_of_others_are_refused(name):
     topic.refuse_foreign("kafkaops-watch-2")
 
 
+class Answering:
+    """A cluster of three partitions that end at 1000; `silent`: no broker tells where they end."""
+
+    silent = False
+
+    def describe(self):
+        return SimpleNamespace(cluster_id="x")
+
+    def topic_id(self, name):
+        return "T"
+
+    def positions(self, name, wait=0):
+        if self.silent:
+            raise CannotRun("no broker answers")
+        return {number: SimpleNamespace(end=1000) for number in range(3)}
+
+
+def a_generation(tmp_path, record_size=100, silent=False, decided=10_000):
+    """A watch of which 10,420 records were acknowledged, as it starts again with a plan of its own."""
+    cluster = Answering()
+    if not (tmp_path / "plan.json").exists():
+        plan = topic.plan(str(tmp_path), cluster, "kafkaops-watch", 3, 100)
+        (tmp_path / f"generation-{plan['generation']:06d}" / "ledger").mkdir(parents=True)
+        account = Account(plan["generation"], 120_000)
+        account.counts["arrived"] = decided
+        (tmp_path / "account.json").write_text(json.dumps(account.to_json()))
+        (tmp_path / "position.json").write_text(json.dumps({"acknowledged": 10_420}))
+    plan = topic.plan(str(tmp_path), cluster, "kafkaops-watch", 3, record_size)
+    watch = watching(tmp_path, Clock(300))
+    watch._plan, watch._cluster = plan, cluster
+    cluster.silent = silent
+    return watch
+
+
+def generations(tmp_path):
+    return sorted(each.name for each in tmp_path.glob("generation-*"))
+
+
+def test_a_generation_stays_until_the_next_one_is_known(tmp_path):
+    """Else the same one would begin with a new checkpoint, whose first batches count as repeated."""
+    watch = a_generation(tmp_path, silent=True)
+    with pytest.raises(CannotRun):
+        watch._renew()
+    assert generations(tmp_path) == ["generation-000001"]
+    assert json.loads((tmp_path / "plan.json").read_text())["generation"] == 1
+    watch._cluster.silent = False
+    watch._renew()
+    assert generations(tmp_path) == []
+    assert json.loads((tmp_path / "plan.json").read_text())["generation"] == 2
+    assert watch._account.take(2, 0, [row(0, 10)], NOW).counts["lost"] == 1
+
+
+def test_what_a_killed_renewal_has_left_goes_at_the_next_start(tmp_path):
+    watch = a_generation(tmp_path)
+    topic.renewed(str(tmp_path), watch._cluster, watch._plan)  # and killed
+    watch = a_generation(tmp_path)
+    watch._begin_anew_if_need_be()
+    assert watch._plan["generation"] == 2 and generations(tmp_path) == []
+
+
+@pytest.mark.parametrize("record_size, generation", [(100, 1), (200, 2)])
+def test_another_size_of_records_gives_up_what_was_undecided_and_says_so(
+    tmp_path, capsys, record_size, generation
+):
+    a_generation(tmp_path)
+    watch = a_generation(tmp_path, record_size)
+    watch._begin_anew_if_need_be()
+    told = json.loads((tmp_path / "plan.json").read_text())
+    assert (told["generation"], told["record_size"]) == (generation, record_size)
+    assert watch._plan == told
+    said = "WARNING undecided: what became of 420 acknowledged records is not known"
+    assert (said in capsys.readouterr().err) is (generation == 2)
+    assert watch._account.given_up == 420 * (generation == 2)
+    assert generations(tmp_path) == (["generation-000001"] if generation == 1 else [])
+    # it is not for good
+    again = a_generation(tmp_path, record_size)
+    again._begin_anew_if_need_be()
+    assert again._plan["generation"] == generation
+
+
 def status(**more):
     quick = {"p50_ms": 2.0, "p99_ms": 4.0, "max_ms": 5.0}
     counts = {"acknowledged": 5, "pending": 1, "arrived": 4, "lost": 0}

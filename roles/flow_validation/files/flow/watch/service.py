@@ -64,14 +64,7 @@ class Watch:
         """Generation after generation; the exit code."""
         options = self._options
         ends = time.monotonic() + options.duration if options.duration else float("inf")
-        if self._paused_too_long():
-            self._say(
-                "info",
-                "pause",
-                "it did not run for so long that its records may be gone by age; begin anew",
-            )
-            self._renew()
-            self._last_counted = time.time()
+        self._begin_anew_if_need_be()
         while True:
             until = min(ends, time.monotonic() + options.renew)
             self._begin()
@@ -93,6 +86,26 @@ class Watch:
             self._keep()
         return LOSS if self._account.counts[LOST] and options.duration else PASS
 
+    def _begin_anew_if_need_be(self) -> None:
+        """Before anything runs: a generation that cannot go on is followed by the next one."""
+        why = ""
+        if self._paused_too_long():
+            why = "it did not run for so long that its records may be gone by age"
+        elif self._plan.get("renew"):
+            why = "partitions or the size of its records are others than before"
+        if why:
+            self._say("info", "pause", f"{why}; begin anew")
+            self._renew()
+            self._last_counted = time.time()
+        self._remove_earlier()
+
+    def _remove_earlier(self) -> None:
+        """The next one is known before the one before goes, so a kill in between may leave that."""
+        current = os.path.basename(self._places()["root"])
+        for name in os.listdir(self._options.state):
+            if name.startswith("generation-") and name != current:
+                shutil.rmtree(os.path.join(self._options.state, name), ignore_errors=True)
+
     def _places(self) -> dict:
         root = os.path.join(self._options.state, f"generation-{self._plan['generation']:06d}")
         return {
@@ -106,8 +119,9 @@ class Watch:
 
     def _renew(self) -> None:
         """The next generation. What the one before left undecided is not known."""
-        shutil.rmtree(self._places()["root"], ignore_errors=True)
+        # Asked first: without an answer this one goes on, with its checkpoint.
         self._plan = topic.renewed(self._options.state, self._cluster, self._plan)
+        self._remove_earlier()
         given_up = self._position("acknowledged") - self._decided()
         if given_up > self._account.given_up:
             more = given_up - self._account.given_up

@@ -54,6 +54,8 @@ def own(cluster: Cluster, topic: str, replication: Optional[int], min_isr: Optio
 def plan(state: str, cluster: Cluster, topic: str, partitions: int, record_size: int) -> dict:
     """What the state's directory says of this stream, made if it is new there: run_id, topic,
     cluster_id, partitions, record_size, generation, first_offsets and since.
+
+    Where partitions or record_size are others than before it has `renew`: the generation cannot go on.
     """
     told = read_json(os.path.join(state, _PLAN))
     cluster_id, topic_id = cluster.describe().cluster_id, cluster.topic_id(topic)
@@ -78,15 +80,18 @@ def plan(state: str, cluster: Cluster, topic: str, partitions: int, record_size:
         }
     changed = (told.get("partitions"), told.get("record_size")) != (partitions, record_size)
     told = {**told, "partitions": partitions, "record_size": record_size}
-    return renewed(state, cluster, told) if changed else told
+    if not told["generation"]:
+        return renewed(state, cluster, told)
+    return {**told, "renew": True} if changed else told
 
 
 def renewed(state: str, cluster: Cluster, told: dict) -> dict:
-    """The plan of the next generation, which begins at the topic's end."""
+    """The plan of the next generation, which begins at the topic's end; written once the cluster has said where."""
     ends = {
         str(number): place.end
         for number, place in cluster.positions(told["topic"], wait=30).items()
     }
+    told = {key: value for key, value in told.items() if key != "renew"}
     told = {**told, "generation": told["generation"] + 1, "first_offsets": ends}
     write_json(os.path.join(state, _PLAN), told)
     return told
