@@ -154,6 +154,8 @@ def facts(**more):
         ({"p99_ms": 30_001.0}, {"latency"}),
         ({"acknowledged": {0: NOW, 1: NOW - 121}}, {"silence"}),
         ({"last_counted": NOW - 121}, {"blindness"}),
+        ({"last_decided": NOW - 121}, {"blindness"}),
+        ({"last_decided": NOW - 119}, set()),
         ({"last_lost": NOW - 3599}, {"loss"}),
         ({"last_lost": NOW - 3601}, set()),
         ({"unwritten": {"/x/watch.prom": "no such directory"}}, {"unwritten"}),
@@ -225,6 +227,33 @@ def test_who_watches_with_a_query_that_dies_again_and_again_is_blind(monkeypatch
     watch._take(1, [row(0, 10, 10)])
     watch._tell()
     assert json.loads((tmp_path / "status.json").read_text())["alarms"] == {}
+
+
+def test_batches_that_decide_nothing_are_blind_while_something_is_to_be_decided(
+    monkeypatch, tmp_path
+):
+    """As after the clock was set back: Spark's watermark stays, and rows of both sides come too late for it."""
+    clock = Clock(10_000)
+    monkeypatch.setattr(service, "time", clock)
+    watch = watching(tmp_path, clock)
+    arrived = [row(number, 10 + number, 10 + number) for number in range(9)]
+    watch._take(0, arrived)
+    watch._canary.acknowledged = 9
+
+    def batches(first, count):
+        for number in range(first, first + count):
+            clock._now += 5
+            watch._canary.last_acknowledged = {0: clock._now}
+            watch._take(number, [])
+        return set(watch._now()[1])
+
+    # all is decided
+    assert batches(1, 60) == set()
+    watch._canary.acknowledged = 12
+    assert batches(61, 20) == set()
+    assert batches(81, 20) == {alarm.BLINDNESS}
+    watch._take(101, [row(number, 10 + number, 10 + number) for number in (9, 10)])
+    assert batches(102, 1) == set()
 
 
 def test_who_is_killed_again_and_again_is_blind_as_well(monkeypatch, tmp_path):

@@ -39,6 +39,8 @@ class Facts:
         int, float
     ]  # partition -> when its last record was, or when the canary began
     last_counted: float  # when a batch was counted last, or the join began
+    # when it was decided last what became of a record, or none was waited for; None: as `last_counted`
+    last_decided: Optional[float] = None
     last_lost: float = 0.0
     lost: Sequence[Mapping] = ()  # witnesses, the latest last
     lost_in_all: int = 0
@@ -68,6 +70,11 @@ def alarms(facts: Facts, bounds: Bounds) -> dict:
         found[BLINDNESS] = (
             f"no batch of {facts.topic} was read for {facts.now - facts.last_counted:.0f} s, so that a"
             " loss would not be seen"
+        )
+    elif facts.last_decided is not None and facts.now - facts.last_decided > bounds.silence:
+        found[BLINDNESS] = (
+            f"of no record of {facts.topic} it was decided for {facts.now - facts.last_decided:.0f} s what became of"
+            " it, although some wait for that: was the clock of this host set back?"
         )
     if facts.unwritten:
         found[UNWRITTEN] = "; ".join(

@@ -51,6 +51,8 @@ class Watch:
         self._found: Optional[Found] = None
         # A process that dies again and again, and is started again, is as blind as a query that does.
         self._last_counted = self._account.last_counted or time.time()
+        # Batches may run, and compare nothing: a watermark that is ahead of the clock drops all as too late.
+        self._last_decided = time.time()
         self._alarms: dict = {}
         self._unwritten: dict = {}  # file -> why it could not be replaced
         self._restarts = 0
@@ -96,7 +98,7 @@ class Watch:
         if why:
             self._say("info", "pause", f"{why}; begin anew")
             self._renew()
-            self._last_counted = time.time()
+            self._last_counted = self._last_decided = time.time()
         self._remove_earlier()
 
     def _remove_earlier(self) -> None:
@@ -169,6 +171,8 @@ class Watch:
             if found is None:
                 return
             self._found, self._last_counted = found, now
+            if found.counts["arrived"] or found.counts[LOST]:
+                self._last_decided = now
             self._keep()
 
     def _keep(self) -> None:
@@ -248,8 +252,11 @@ class Watch:
         options = self._options
         with self._lock:
             measured = quantiles(self._found.acknowledgement_ms) if self._found else None
+            if self._pending() <= 0:
+                self._last_decided = time.time()
             facts = alarm.Facts(
                 now=time.time(),
+                last_decided=self._last_decided,
                 topic=self._plan["topic"],
                 acknowledged=dict(self._canary.last_acknowledged),
                 last_counted=self._last_counted,
