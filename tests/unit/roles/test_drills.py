@@ -72,6 +72,16 @@ def test_when_members_of_a_quorum_were_away_is_by_the_clock_of_those_who_watch(r
     assert evaluated("kafka", "__kafka_drill_member_back", idle) == fault
 
 
+def test_the_judges_load_ends_by_itself_as_soon_beside_each_drill():
+    """Where nobody sees that the run was killed."""
+    bounds = [
+        re.findall(r"flow_validation_prove_minutes: .*", path.read_text(encoding="utf-8"))
+        for path in sorted((ROLES / "kafka" / "tasks").glob("drill_*.yml"))
+        if "kafkaops_validation: begin" in path.read_text(encoding="utf-8")
+    ]
+    assert len(bounds) > 1 and bounds[0] and all(each == bounds[0] for each in bounds)
+
+
 def test_the_clock_of_each_member_whose_times_are_told_is_compared():
     for name in ("away", "back"):
         path = ROLES / "kafka" / "tasks" / f"drill_quorum_{name}.yml"
