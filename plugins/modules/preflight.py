@@ -168,6 +168,19 @@ leaving:
   returned: with phase judge
   type: dict
   sample: {}
+ensembles_in_effect:
+  description: By cluster, the ensemble as it ran last, by the files of its servers. The inventory may be ahead of it.
+  returned: with phase judge
+  type: dict
+  contains:
+    servers:
+      description: Dicts of C(host) (empty where the inventory has none of that id), C(id), C(address) and C(client_port).
+      type: list
+      elements: dict
+    lists:
+      description: Lists of ids, two where a change was left half way.
+      type: list
+      elements: list
 ensembles:
   description: Per cluster whether its ensemble is C(new), C(existing), C(unknown) or C(none), which members hold data, and which have never started.
   returned: with phase judge

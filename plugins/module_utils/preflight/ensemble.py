@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import identities
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
+    START,
     Cluster,
     World,
     effective_properties,
@@ -44,13 +45,13 @@ def check_ensemble(world: World) -> Iterator[Problem]:
         if cluster.kraft or not (cluster.brokers or cluster.servers):
             continue
         yield from _size(cluster)
-        yield from _data(cluster)
+        yield from _data(cluster, world.purpose == START)
         taken = _place_taken(cluster)
         if taken:
             yield _moved(taken, only_brokers=world.replaced is not None)
         else:
             yield from _running_list(cluster)
-        yield from _client_ports(cluster)
+        yield from _client_ports(cluster, WARNING if world.purpose == START else "")
         yield from _leavers(cluster)
         yield from _addresses(cluster)
         yield from _session_timeout(cluster)
@@ -77,9 +78,9 @@ def _size(cluster: Cluster) -> Iterator[Problem]:
     yield found("ensemble.size", hosts, "zookeeper_group", group, reason, remedy)
 
 
-def _data(cluster: Cluster) -> Iterator[Problem]:
+def _data(cluster: Cluster, as_it_ran: bool) -> Iterator[Problem]:
     members = ensemble_state(cluster)["members"]
-    if cluster.leaving is not None:
+    if cluster.leaving is not None or as_it_ran:
         # One that joins starts empty, and counts only when it has fetched the data.
         in_effect = {line for lines in _lists_in_effect(cluster).values() for line in lines}
         ids = identities(cluster)[1]
@@ -110,6 +111,47 @@ def _lists_in_effect(cluster: Cluster) -> Dict[str, Dict[str, str]]:
                 key: value for key, value in current.items() if key.startswith("server.")
             }
     return lists
+
+
+def ensemble_in_effect(cluster: Cluster) -> Dict[str, Any]:
+    """{servers: [{host, id, address, client_port}], lists: [[id]]} of the ensemble as it ran last, by its own files.
+
+    The inventory may be ahead of it. `host` is "" where the inventory has none of that id; two lists are of a change
+    that was left half way. Where no server has data it is what the inventory describes.
+    """
+    _brokers, ids = identities(cluster)
+    hosts = {ids[each.name]: each for each in cluster.servers if each.name in ids}
+    addresses: Dict[int, str] = {}
+    lists: List[List[int]] = []
+    for host, current in sorted(_lists_in_effect(cluster).items()):
+        numbered = {whole_number(key.partition(".")[2]): each for key, each in current.items()}
+        listed = {number: each for number, each in numbered.items() if number is not None}
+        addresses.update((number, _host_of(value)) for number, value in listed.items())
+        # one that stands alone has no list
+        numbers = sorted(listed) or [ids[host]]
+        lists += [] if numbers in lists else [numbers]
+    lists = lists or [sorted(ids[each.name] for each in cluster.staying)]
+    servers = []
+    for number in sorted({number for each in lists for number in each}):
+        member = hosts.get(number)
+        current = (member.product_facts("zookeeper").get("current") or {}) if member else {}
+        port = whole_number(current.get("clientPort")) or (member or cluster.servers[0]).client_port
+        address = addresses.get(number) or (member.text("zookeeper_address") if member else "")
+        servers.append(
+            {
+                "host": member.name if member else "",
+                "id": number,
+                "address": address,
+                "client_port": port,
+            }
+        )
+    return {"servers": servers, "lists": lists}
+
+
+def _host_of(server: str) -> str:
+    """The address in the value of `server.N`: ADDRESS:PEER:ELECTION, an IPv6 address in brackets."""
+    address = server.partition(";")[0].partition("|")[0].rsplit(":", 2)[0]
+    return address[1:-1] if address.startswith("[") else address
 
 
 @dataclass(frozen=True)
@@ -202,8 +244,8 @@ def _running_list(cluster: Cluster) -> Iterator[Problem]:
         )
 
 
-def _client_ports(cluster: Cluster) -> Iterator[Problem]:
-    """Servers that run with another client port than the inventory has.
+def _client_ports(cluster: Cluster, level: str) -> Iterator[Problem]:
+    """Servers that run with another client port than the inventory has; who starts what was in effect changes none.
 
     A server listens at one, and a broker learns of another only when it restarts, after the servers: by then
     none of those that it knows would answer.
@@ -222,6 +264,7 @@ def _client_ports(cluster: Cluster) -> Iterator[Problem]:
                 f"the server runs, and brokers know it, at port {running}",
                 f"set zookeeper_client_port: {running}; or, if the clusters may be down meanwhile, run"
                 " playbooks/stop.yml and then playbooks/site.yml, which starts all of it with the other port",
+                level=level,
             )
 
 

@@ -475,6 +475,8 @@ def result_of(
         # all that runs Kafka: brokers, then controllers that are none
         "nodes": {},
         "ensembles": {},
+        # cluster -> the servers and lists of servers as they ran last
+        "ensembles_in_effect": {},
         "cluster_first": {},
         "running": {
             product: [member.name for member in world.members if member.alive(product)]
@@ -513,6 +515,7 @@ def result_of(
                     _unwritten(member, "zookeeper_myid", server_ids[member.name])
                 )
         result["servers"][cluster.name] = _servers(cluster.staying, server_ids)
+        result["ensembles_in_effect"][cluster.name] = ensemble.ensemble_in_effect(cluster)
         if cluster.leaving is not None and not cluster.voters_change:
             leavers = [each for each in cluster.servers if each not in cluster.staying]
             result["leaving"][cluster.name] = _servers(leavers, server_ids)

@@ -96,6 +96,54 @@ def test_who_was_not_in_sync_when_the_run_began_is_watched_for_a_while(
     assert evaluated("kafka", "__kafka_quiet_seconds_at_end", given) == expected
 
 
+@pytest.mark.parametrize(
+    "configuration, current, expected",
+    [
+        ("in_effect", {"clientPort": "2181"}, 2181),
+        ("in_effect", {}, 2182),
+        ("in_effect", None, 2182),
+        (None, {"clientPort": "2181"}, 2182),
+    ],
+)
+def test_a_server_that_starts_as_it_ran_last_is_asked_where_it_listened(
+    configuration, current, expected
+):
+    given = {
+        "zookeeper_client_port": 2182,
+        "kafkaops_preflight_collected": {"facts": {"zookeeper": {"current": current}}},
+        **({"kafkaops_configuration": configuration} if configuration else {}),
+    }
+    (ready,) = evaluated("zookeeper", "__zookeeper_instance", given)["ready"]
+    assert ready["port"] == expected
+    # what stops it has no preflight
+    given.pop("kafkaops_preflight_collected")
+    (ready,) = evaluated("zookeeper", "__zookeeper_instance", given)["ready"]
+    assert ready["port"] == 2182
+
+
+def test_start_waits_for_the_ensemble_that_ran_last():
+    """Its servers and lists, and not those of an inventory that is ahead."""
+    plays = yaml.safe_load((ROLES.parent / "playbooks" / "start.yml").read_text())
+    (play,) = [each for each in plays if each["name"] == "Wait for a quorum of ZooKeeper"]
+    given = {
+        "kafka_cluster_name": "A",
+        "kafkaops_preflight": {
+            "ensembles_in_effect": {"A": {"servers": [{"id": 1}], "lists": [[1]]}},
+            "servers": {"A": [{"id": 1}, {"id": 2}]},
+        },
+    }
+    (task,) = play["tasks"]
+    found = {
+        name: Templar(loader=DataLoader(), variables=given).template(trust_as_template(value))
+        for name, value in task["vars"].items()
+        if name.startswith("__")
+    }
+    assert found == {"__zookeeper_listed": [{"id": 1}], "__zookeeper_lists": [[1]]}
+    (wait,) = yaml.safe_load((ROLES / "zookeeper" / "tasks" / "wait.yml").read_text())
+    assert "__zookeeper_lists" in wait["kafkaops.cluster.zookeeper_info"]["lists"]
+    assert evaluated("zookeeper", "__zookeeper_servers", found) == [{"id": 1}]
+
+
 def tasks_from(role, name):
     """The tasks of a file of the role, those of the files that it includes or imports in their places."""
     for task in yaml.safe_load((ROLES / role / "tasks" / name).read_text()):

@@ -112,6 +112,73 @@ def test_the_client_port_of_what_runs_stays(port, alive, refused, tmp_path):
     assert all("zookeeper_client_port: 2181" in remedy for remedy in refusals.values())
 
 
+ALONE = facts(zookeeper_1={})
+# A step from one server to three that was killed: the second one waits for the first, which is down.
+GROWING = facts(zookeeper_1=lines(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("hosts", "of", "expected"),
+    [
+        ({}, ALONE, []),
+        ({}, GROWING, []),
+        # members that have lost their data
+        ({}, facts(zookeeper_1=lines(1, 2, 3)), SERVERS[1:]),
+        (MORE, THREE, []),
+    ],
+)
+def test_who_starts_what_ran_last_asks_no_data_of_servers_that_nobody_lists(
+    hosts, of, expected, tmp_path
+):
+    verdict = ground.verdict_of(
+        spoilt(hosts=hosts), tmp_path, facts=of, purpose="start", accept=("ensemble.server_list",)
+    )
+    refused = {each.check: list(each.subjects) for each in verdict.errors}
+    assert refused == ({"ensemble.empty_majority": expected} if expected else {})
+
+
+def test_who_starts_what_ran_last_leaves_the_client_port_as_it_is(tmp_path):
+    of = {**THREE, **{host: {**THREE[host], "zookeeper/started/alive": True} for host in SERVERS}}
+    wish = spoilt(servers={"zookeeper_client_port": 2182})
+    found = ground.verdict_of(wish, tmp_path, facts=of, purpose="start")
+    assert not found.errors, said(found)
+    assert {each.check for each in found.findings} >= {"ensemble.client_port"}
+    (told,) = found.result["ensembles_in_effect"].values()
+    assert {each["client_port"] for each in told["servers"]} == {2181}
+
+
+@pytest.mark.parametrize(
+    ("hosts", "of", "ids", "lists"),
+    [
+        ({}, THREE, [1, 2, 3], [[1, 2, 3]]),
+        (MORE, THREE, [1, 2, 3], [[1, 2, 3]]),
+        ({}, ALONE, [1], [[1]]),
+        ({}, GROWING, [1, 2], [[1, 2]]),
+        (MORE, HALF, [1, 2, 3, 4], [[1, 2, 3, 4], [1, 2, 3]]),
+        ({}, FIVE, [1, 2, 3, 4, 5], [[1, 2, 3, 4, 5]]),
+        # nothing was ever started: what the inventory describes
+        (MORE, facts(), [1, 2, 3, 4, 5], [[1, 2, 3, 4, 5]]),
+    ],
+)
+def test_the_ensemble_in_effect_is_that_of_the_servers_own_lists(hosts, of, ids, lists, tmp_path):
+    found = ground.verdict_of(spoilt(hosts=hosts), tmp_path, facts=of, purpose="start")
+    (told,) = found.result["ensembles_in_effect"].values()
+    assert [each["id"] for each in told["servers"]] == ids and told["lists"] == lists
+    assert [each["address"] for each in told["servers"]] == [f"192.0.2.1{each}" for each in ids]
+    named = {*SERVERS, *hosts}
+    for each in told["servers"]:
+        name = f"zookeeper-{each['id']}"
+        assert each["host"] == (name if name in named else "") and each["client_port"] == 2181
+
+
+def test_the_address_in_effect_is_the_one_that_the_servers_know(tmp_path):
+    """Of a machine that has taken the place of another one, and of an IPv6 address."""
+    of = facts(zookeeper_1={**lines(1, 2), "server.3": "[2001:db8::3]:2888:3888"})
+    found = ground.verdict_of(spoilt(), tmp_path, facts=of, purpose="start")
+    (told,) = found.result["ensembles_in_effect"].values()
+    assert told["servers"][2]["address"] == "2001:db8::3"
+
+
 def test_what_leaves_is_known_to_later_plays_and_not_to_brokers(tmp_path):
     verdict = ground.verdict_of(spoilt(hosts=MORE), tmp_path, facts=FIVE, leaving=set(MORE))
     (stays,) = verdict.result["servers"].values()
