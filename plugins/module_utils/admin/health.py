@@ -155,13 +155,14 @@ def stranded(snapshot: Snapshot) -> List[Named]:
 def may_be_last_copy(broker: int, isr: Collection[int], eligible: Optional[Eligible]) -> bool:
     """Whether a partition without a leader, of which `broker` holds a replica, may have its last copy there.
 
+    Without a leader nobody of its ISR is there, and the first one that is back leads, also with an empty disk.
     KRaft empties the ISR when the last one that is in it goes, where it keeps eligible leaders. The first of
     those that is back, and without any who led last, leads next, and the others cut their logs to that one's: so
     one of several is enough while none of them runs. That it comes back with nothing, Kafka did not see in a trial
     (4.3.1). `eligible`: None where that is not known; then a replica that could be the last one counts as one.
     """
     if isr:
-        return set(isr) == {broker}
+        return broker in isr
     if eligible is None:
         return True
     if eligible.replicas:

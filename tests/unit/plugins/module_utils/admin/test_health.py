@@ -64,7 +64,8 @@ def test_lists():
     "isr, eligible, last",
     [
         ((3,), None, True),
-        ((2, 3), None, False),
+        # neither is there: the first of them that is back leads, also with nothing
+        ((2, 3), None, True),
         ((2,), None, False),
         # nobody said who is eligible, or nobody is
         ((), None, True),
