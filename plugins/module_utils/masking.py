@@ -88,7 +88,7 @@ def masked_text(text: str) -> str:
     while found := _NAME.search(text, at):
         value = _VALUE.match(text, found.end()) if is_secret(found["name"]) else None
         shown += [text[at : found.end()], HIDDEN if value else ""]
-        # What is no secret may hold some: -javaagent:a.jar=password=x.
+        # What is not a secret may hold some: -javaagent:a.jar=password=x.
         at = value.end() if value else found.end()
     return "".join([*shown, text[at:]])
 

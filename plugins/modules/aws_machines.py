@@ -120,7 +120,7 @@ options:
         type: dict
         default: {}
       user_data:
-        description: What cloud-init is given at the first start. Every process on the machine can read it, so it is no place for secrets.
+        description: What cloud-init is given at the first start. Every process on the machine can read it, so it is not a place for secrets.
         type: str
         default: ""
       cores:

@@ -15,7 +15,7 @@ description:
 options:
   state:
     description:
-      - V(taken) takes the lock if it is free or held by the same run, and else tells who holds it, which is no failure.
+      - V(taken) takes the lock if it is free or held by the same run, and else tells who holds it, which is not a failure.
       - V(free) gives back what the same run has taken, and nothing else.
     type: str
     choices: [taken, free]

@@ -20,7 +20,7 @@ description:
 options:
   acls:
     description:
-      - The rights. The same ACL must not be written twice; what two grants have in common is no duplicate.
+      - The rights. The same ACL must not be written twice; what two grants have in common is not a duplicate.
       - One of the resources must be named, C(topic), C(group), C(cluster), C(transactional_id),
         C(delegation_token) or C(user).
     type: list

@@ -13,7 +13,7 @@ description:
   - Sets overrides on brokers where Kafka takes the changed settings while it runs, and reads them back. Takes
     away those that are not needed any more because the broker has read its file since.
   - Of each broker either everything is changed or nothing. Where it is nothing, the reasons are returned, and
-    a restart is what remains. That is no failure.
+    a restart is what remains. That is not a failure.
   - Overrides that somebody else has set are left alone.
   - Changes only thread pools, and limits of logs and connections; never listeners, certificates, logins,
     classes, or what decides whether a record is safe.

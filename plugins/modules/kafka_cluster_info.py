@@ -51,20 +51,20 @@ options:
   quorum:
     description:
       - Also ask for the quorum of controllers of a KRaft cluster, and return RV(quorum).
-      - With O(missing_ok) a leader that does not answer is no error.
+      - With O(missing_ok) a leader that does not answer is not an error.
     type: bool
     default: false
   features:
     description:
       - Also ask for the finalised features of a KRaft cluster, and return RV(features).
-      - With O(missing_ok) a broker that does not answer is no error.
+      - With O(missing_ok) a broker that does not answer is not an error.
     type: bool
     default: false
   reassignments:
     description:
       - Where replicas are not in sync, also ask the controller which partitions are being reassigned, and return
         RV(reassignments).
-      - With O(missing_ok) a controller that does not answer is no error.
+      - With O(missing_ok) a controller that does not answer is not an error.
     type: bool
     default: false
   directories:

@@ -64,7 +64,7 @@ def test_records_in_doubt_that_do_not_fit_are_not_named_and_the_ledger_stays(
         patch.setattr(room, "_NAMED_BYTES", 2**50)
         with pytest.raises(CannotRun) as refused:
             steps.verify(verify)
-    assert "counting is no proof for 1 of the partitions of in-doubt" in str(refused.value)
+    assert "counting is not a proof for 1 of the partitions of in-doubt" in str(refused.value)
     assert "to look at 1,001 records one by one takes" in str(refused.value)
     assert f"verify --ledger {tmp_path / 'ledger'}" in str(refused.value)
     assert "note: should records be in doubt: to look at 3,000 records" in capfd.readouterr().err

@@ -263,7 +263,7 @@ class Return:
         for node in self._voters:
             voter = voters.get(node)
             if voter is None:
-                reasons.append(f"node {node} is no voter of the quorum")
+                reasons.append(f"node {node} is not a voter of the quorum")
             elif node == quorum.leader:
                 continue
             elif voter.fetched <= self._since:

@@ -37,7 +37,7 @@ def chooser(
 ) -> Callable[[str], bool]:
     """Whether a topic is asked for by its name, or by an expression over its whole name.
 
-    AdminError for what is no regular expression.
+    AdminError for what is not a regular expression.
     """
     compiled: List[Pattern[str]] = []
     for text in patterns:

@@ -261,7 +261,7 @@ def _quorum_properties(
 ) -> Dict[str, Any]:
     """Return what KRaft mode adds to or changes in the properties of a `broker`.
 
-    A controller that is no broker has its own listener only. `quorum`: dict of `roles` (list of broker,
+    A controller that is not a broker has its own listener only. `quorum`: dict of `roles` (list of broker,
     controller), `bind`, `address`, `port` and `protocol` of its controller listener, and `controllers`,
     the list of all controllers as dicts of `id address port`. The voters of a dynamic quorum stand in the
     metadata, where the format of the storage has put them; those of a static one (`static`) stand here.

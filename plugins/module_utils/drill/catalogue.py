@@ -116,7 +116,7 @@ class Drill:
 
     @property
     def hits_controllers(self) -> bool:
-        """Whether the drill stops controllers that are no brokers."""
+        """Whether the drill stops controllers that are not brokers."""
         return self.hits_quorum and self.part == CONTROLLER
 
     def fits(self, kraft: bool, apart: bool) -> bool:
@@ -357,7 +357,7 @@ SHORT = {
     "growth": "partitions_grown",
     "min_isr": "below_min_isr",
 }
-# What costs records is no drill of a user's cluster: the parts of playbooks/guarantees.yml that show it.
+# What costs records is not a drill of a user's cluster: the parts of playbooks/guarantees.yml that show it.
 THROWN_AWAY = {"acks": ("acks", "flush", "disk", "unclean", "groups"), "flap": ("flaps",)}
 
 
@@ -427,7 +427,7 @@ def _nobody(drill: Drill, setting: str, kraft: bool, apart: bool) -> ProblemErro
     return refusal(
         "drill.no_controllers",
         setting,
-        f"{drill.name} stops controllers that are no brokers, and {where}",
+        f"{drill.name} stops controllers that are not brokers, and {where}",
         of_one if kraft else "run zookeeper_quorum instead",
     )
 

@@ -37,7 +37,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed im
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 RECORDS, INTERVAL_SECONDS = 500, 0.02
-# Numbers of the records until all groups read: how long a group takes to begin is no delay of delivery.
+# Numbers of the records until all groups read: how long a group takes to begin is not a delay of delivery.
 BEGUN_FROM = 1000000
 
 

@@ -208,7 +208,7 @@ def _is_of(home: str, owner: int, ticks: Optional[int]) -> bool:
 
 
 def _mark(home: str) -> Mapping[str, Any]:
-    # a text of somebody else's that is no JSON names no directory
+    # a text of somebody else's that is not JSON names no directory
     with contextlib.suppress(ValueError):
         mark: Mapping[str, Any] = json.loads(read_text(os.path.join(home, MARKER)) or "{}")
         return mark

@@ -262,7 +262,7 @@ def changed_settings(
 
 
 def shown_file(name: str, text: Optional[str]) -> str:
-    """Return a file's text as it may be shown in a diff; of what is no properties file a digest."""
+    """Return a file's text as it may be shown in a diff; of what is not a properties file a digest."""
     if text is None:
         return ""
     if not name.endswith(PROPERTIES_SUFFIXES):

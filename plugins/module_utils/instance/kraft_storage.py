@@ -172,7 +172,7 @@ def command(
     """
     words = [os.path.join(java_home, "bin", "java"), *JVM_FLAGS]
     words += ["-cp", os.path.join(release, "libs", "*"), "kafka.tools.StorageTool", "format"]
-    # As one word: whatever an id begins with, it is no option.
+    # As one word: whatever an id begins with, it is not an option.
     words += [f"--cluster-id={node.cluster_id}", "--config", properties]
     if node.initial_controllers:
         words += ["--initial-controllers", node.initial_controllers]
@@ -231,7 +231,7 @@ def format_node(node: Node, java_home: str, release: str, properties: str) -> No
         said, code = done.stdout.decode("utf-8", "replace"), done.returncode
     except (OSError, subprocess.SubprocessError) as error:
         said, code = str(error), 1
-    # The exit code alone tells too little: a controller that is not among the voters is no failure to Kafka.
+    # The exit code alone tells too little: a controller that is not among the voters is not a failure to Kafka.
     left = [path for path, meta in metas(node.log_dirs).items() if meta is None]
     if code or left:
         # It shows what it makes of a user, and repeats an argument that it does not understand.

@@ -30,7 +30,7 @@ class Attempt:
     """How far a service manager is with a program that it was asked to start.
 
     `number` is the same as long as it is the same process, and another one after each further start;
-    it is no count. `over`: there is no process, and the manager will not start one by itself - it has
+    it is not a count. `over`: there is no process, and the manager will not start one by itself - it has
     given up, or the process has ended for good. A start that is only queued is not over.
     """
 

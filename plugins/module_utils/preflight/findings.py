@@ -30,7 +30,7 @@ _CATALOGUE_FILE = os.path.join(os.path.dirname(__file__), "../../../meta/problem
 class Check:
     """One entry of the catalogue: level by default, what must hold, what to do if it does not.
 
-    `remedy` is empty where only the code says it, of a problem that is no finding; `concerns`: HOST where it is
+    `remedy` is empty where only the code says it, of a problem that is not a finding; `concerns`: HOST where it is
     about its own hosts alone, else the whole cluster.
     """
 

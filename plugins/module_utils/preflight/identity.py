@@ -36,7 +36,7 @@ UNIFORM_BROKER_VARIABLES = (
     "kafka_topics",
     "kafka_retention_policies",
 )
-# Of them, those that controllers which are no brokers have, too.
+# Of them, those that controllers which are not brokers have, too.
 UNIFORM_NODE_VARIABLES = (
     "kafka_metadata",
     "kafka_version",
@@ -309,7 +309,7 @@ def _registrations(cluster: Cluster) -> Iterator[Problem]:
         return
     claims = {claim.host: claim for claim in broker_claims(cluster)}
     ids, _servers = identities(cluster)
-    # An id that contradicts the disk is told apart; its broker is no missing one.
+    # An id that contradicts the disk is told apart; its broker is not a missing one.
     known = set(ids.values()) | {each for claim in claims.values() for each in claim.on_disk}
     for member in cluster.brokers:
         claim = claims[member.name]

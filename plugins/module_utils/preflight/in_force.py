@@ -305,7 +305,7 @@ def _records(member: Member, brokers: int, versions: Versions) -> Iterator[Probl
         old = default if unset else topic_default(key, before)
         name = next((name for name, _factor in names if name in wanted), names[0][0])
         new = topic_default(key, wanted) if name in wanted else default
-        # What is no value is another finding.
+        # What is not a value is another finding.
         if new is None or same_value(key, old, new):
             continue
         topic = Topic("", (), {key: ConfigEntry(key, old)})

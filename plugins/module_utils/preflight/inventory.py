@@ -260,7 +260,7 @@ def masked_settings(settings: Mapping[str, Any]) -> Dict[str, Any]:
             }
         elif result[name]:
             result[name] = HIDDEN  # where the secrets are in it nobody can tell
-    # Names that are no secret elsewhere.
+    # Names that are not secret elsewhere.
     for name, key in (("kafka_ssl", "key"), ("kafka_client_security", "ssl_key")):
         if isinstance(result.get(name), dict) and result[name].get(key):
             text = result[name][key]

@@ -92,7 +92,7 @@ def held_sockets(proc: str = "/proc") -> List[Dict[str, Any]]:
     sockets = listening_sockets(proc)
     owners = socket_owners([each["inode"] for each in sockets], proc)
     if len(owners) < len(sockets):
-        # One that was closed while we looked for its process is no stranger's: nobody listens there any more.
+        # One that was closed while we looked for its process is not a stranger's: nobody listens there any more.
         open_still = {each["inode"] for each in listening_sockets(proc)}
         sockets = [each for each in sockets if each["inode"] in open_still]
     return [{**each, "pid": owners.get(each["inode"])} for each in sockets]

@@ -140,7 +140,7 @@ def _size(cluster: Cluster) -> Iterator[Problem]:
             sorted(elsewhere),
             "kafka_controllers_group",
             _group(cluster),
-            f"the host is no node of cluster {cluster.name}: kafka_metadata is not kraft there",
+            f"the host is not a node of cluster {cluster.name}: kafka_metadata is not kraft there",
         )
         return
     size, hosts = len(cluster.voters), [each.name for each in cluster.voters]

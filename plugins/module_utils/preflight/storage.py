@@ -157,7 +157,7 @@ def _one_directory(each: Directory) -> Iterator[Problem]:
             member.name,
             each.variable,
             each.path,
-            f"it holds {', '.join(each.facts['foreign'])}, which is no partition; Kafka would not start",
+            f"it holds {', '.join(each.facts['foreign'])}, which is not a partition; Kafka would not start",
         )
     if each.facts.get("world_writable") and not temporary:
         yield found(

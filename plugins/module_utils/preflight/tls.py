@@ -87,7 +87,7 @@ def _certificates(text: str) -> List[Any]:
     try:
         return list(x509.load_pem_x509_certificates(text.encode("utf-8")))
     except Exception:  # pylint: disable=broad-except
-        return []  # whatever the parser says of a text that is no certificate
+        return []  # whatever the parser says of a text that is not a certificate
 
 
 def _told(certificates: List[Any], now: datetime.datetime, which: Any) -> Dict[str, Any]:

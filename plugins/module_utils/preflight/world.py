@@ -142,7 +142,7 @@ class Cluster:
     snapshot: Optional[Snapshot] = None
     # The hosts whose servers leave in this run; None where the ensemble stays as it is.
     leaving: Optional[FrozenSet[str]] = None
-    # Controllers that are no brokers.
+    # Controllers that are not brokers.
     controllers_apart: Tuple[Member, ...] = ()
     # The nodes of every cluster of the inventory.
     all_nodes: FrozenSet[str] = frozenset()

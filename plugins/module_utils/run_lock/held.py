@@ -237,7 +237,7 @@ def _alone(directory: str, create: bool) -> Iterator[bool]:
             try:
                 os.makedirs(directory, mode=0o755, exist_ok=True)
             except FileExistsError:
-                # Either it is no directory, or it was removed before makedirs looked what it is.
+                # Either it is not a directory, or it was removed before makedirs looked what it is.
                 with contextlib.suppress(FileNotFoundError):
                     if not stat.S_ISDIR(os.lstat(directory).st_mode):
                         raise

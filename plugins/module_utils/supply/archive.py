@@ -64,7 +64,7 @@ def write_archive(stream: IO[bytes], top: str, members: Any) -> None:
     """Write a .tgz with the one top directory `top`.
 
     `members` maps paths below it to bytes (a file), a str (the target of a symbolic link) or an
-    os.PathLike (a file to copy). Files below bin/ are executable, if they are no links.
+    os.PathLike (a file to copy). Files below bin/ are executable, if they are not links.
     """
     packed = StoredGzip(stream)
     directories = {top}

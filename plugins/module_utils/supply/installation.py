@@ -108,7 +108,7 @@ def _put_in_place(partial: str, manifest: Dict[str, Any], found: Found) -> Insta
             raise refusal(
                 "release.occupied",
                 f"path={target}",
-                "something that is no release of ours is in the place where this one belongs",
+                "something that is not a release of ours is in the place where this one belongs",
                 "move it away and run again",
             )
     os.rename(partial, target)

@@ -128,7 +128,7 @@ def _check(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> None:
     # Only before it begins: one that is started again tells it by an alarm, instead of watching nothing.
     folder = os.path.dirname(os.path.abspath(chosen.metrics))
     if chosen.check and chosen.metrics and not os.access(folder, os.W_OK | os.X_OK):
-        parser.error(f"--metrics: {folder} is no directory in which this account may write")
+        parser.error(f"--metrics: {folder} is not a directory in which this account may write")
     if not all(re.fullmatch(r"\S+:\d+", each) for each in chosen.bootstrap_servers.split(",")):
         parser.error(f"--bootstrap-servers must be HOST:PORT,..., not {chosen.bootstrap_servers!r}")
 

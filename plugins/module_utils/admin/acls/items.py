@@ -365,7 +365,7 @@ def known_principal_type(principal: str) -> Optional[str]:
 # The options of one item.
 ACL_ITEM = dict(
     # raw: one text or several, and what YAML has read as something else must not pass as a text.
-    # no_log: the id of a token is no secret.
+    # no_log: the id of a token is not a secret.
     **{kind: dict(type="raw", no_log=False) for kind in OPERATIONS if kind != "cluster"},
     cluster=dict(type="bool"),
     principal=dict(type="raw", required=True),

@@ -116,7 +116,7 @@ class ConnectionLog(logging.Handler):
     _AROUND = re.compile(r"^(?:\[thrd:[^\]]*\]: )?(.*?)(?: \(after \d+ms in state (\w+)[^)]*\))?$")
 
     # From TLS 1.3 on a broker refuses a client's certificate, or that there is none, only after the handshake: it
-    # is no error of TLS for librdkafka then.
+    # is not an error of TLS for librdkafka then.
     _REFUSED = re.compile(r"SSL alert number (4[2-9]|116)\b")
 
     # The problem has the address already.

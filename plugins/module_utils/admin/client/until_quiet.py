@@ -97,7 +97,7 @@ def until_quiet(
     is `failed(reasons, seconds)` with what was found last.
 
     The deadline is `timeout` after the last progress: replicas that join one after another for half an
-    hour are no failure. `left()` says how much the last look has left to do, None if it cannot tell;
+    hour are not a failure. `left()` says how much the last look has left to do, None if it cannot tell;
     progress is less than ever before, so that what comes and goes does not count.
     """
     started = clock()
@@ -124,7 +124,7 @@ def until_quiet(
             now = clock()
             rest = None if client is None else left()
             if rest is not None and (least is None or rest < least):
-                # The first look is no progress yet.
+                # The first look is not progress yet.
                 deadline = deadline if least is None else now + timeout
                 least = rest
             met_since = None if reasons else now if met_since is None else met_since

@@ -165,7 +165,7 @@ def described_quorum(
 ) -> Dict[str, Any]:
     """What the module returns about the quorum of a KRaft cluster; brokers at `places` are asked.
 
-    With `missing_ok` a leader that does not answer is no error, and `problem` says why.
+    With `missing_ok` a leader that does not answer is not an error, and `problem` says why.
     """
     try:
         return {**client.fetch_quorum(places).to_dict(), "problem": ""}
@@ -180,7 +180,7 @@ def described_features(
 ) -> Dict[str, Any]:
     """What the module returns about the features of a KRaft cluster; brokers at `places` are asked.
 
-    With `missing_ok` a broker that does not answer is no error, and `problem` says why.
+    With `missing_ok` a broker that does not answer is not an error, and `problem` says why.
     """
     try:
         return {"levels": client.fetch_features(places), "problem": ""}
@@ -196,7 +196,7 @@ def described_moves(
     """What the module returns about reassignments, of a cluster that is `described`.
 
     Only the controller knows, and it is asked where replicas are missing: what is added is never in sync at once.
-    With `missing_ok` a controller that does not answer is no error, and `problem` says why.
+    With `missing_ok` a controller that does not answer is not an error, and `problem` says why.
     """
     moving: Sequence[Tuple[str, int]] = ()
     problem = ""

@@ -129,7 +129,7 @@ _TOLD = Wrong(
 
 # What can be seen before a broker is there, where a stand-in listens in its place.
 BEFORE_START = {**_STEPS, "broker": _BROKER, "listener": _LISTENER}
-# What is no fault where a listener is for others, elsewhere.
+# What is not a fault where a listener is for others, elsewhere.
 _ELSEWHERE = ("reach.name", "reach.port")
 
 

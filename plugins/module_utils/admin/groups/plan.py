@@ -191,7 +191,7 @@ def parse_offsets_text(text: str, group: str) -> List[Dict[str, Any]]:
     try:
         lines = list(csv.reader(io.StringIO(text)))
     except csv.Error as error:
-        raise ValueError(f"it is no list of topic,partition,offset: {error}") from error
+        raise ValueError(f"it is not a list of topic,partition,offset: {error}") from error
     for number, line in enumerate(lines, 1):
         cells = [cell.strip() for cell in line]
         if not any(cells):

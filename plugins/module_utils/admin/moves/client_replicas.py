@@ -75,7 +75,7 @@ class MovesClient(LogDirsClient):
         """Start reassignments (None: cancel one); partition to why it was refused.
 
         What was started by an attempt whose answer was lost is started again, which changes nothing;
-        what is cancelled and not there any more is no refusal, and neither is a topic that is gone.
+        what is cancelled and not there any more is not a refusal, and neither is a topic that is gone.
         """
         asked = {OtherPartition(*key): replicas for key, replicas in wanted.items()}
 

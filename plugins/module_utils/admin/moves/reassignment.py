@@ -226,7 +226,7 @@ class Reassignment(Moving):
     ) -> List[Failure]:
         """Keep up to `batch` partitions moving until all are done; `waiting` are under way already.
 
-        What arrives moves the `deadline`: what is a lot takes long, and is no failure.
+        What arrives moves the `deadline`: what is a lot takes long, and is not a failure.
         """
         failures: List[Failure] = []
         seconds = deadline - self._clock()
@@ -441,7 +441,7 @@ class Reassignment(Moving):
             and move.after[0] in now[move.key].isr
         ]
         if wanted:
-            # Kafka itself would do it within minutes: what is refused here is no failure.
+            # Kafka itself would do it within minutes: what is refused here is not a failure.
             self.client.elect_leaders(wanted, self._clock() + SETTLE_SECONDS)
         # A topic that was deleted meanwhile has nothing to be moved.
         gone = [
@@ -478,7 +478,7 @@ class Reassignment(Moving):
         return refused, own - set(refused)
 
     def _not_back(self, failures: Sequence[Failure]) -> List[Failure]:
-        """What ended before it could be cancelled. That nothing is under way is no failure."""
+        """What ended before it could be cancelled. That nothing is under way is not a failure."""
         known = {failure.subject for failure in failures}
         cancelled = {
             key: set(each.origin)

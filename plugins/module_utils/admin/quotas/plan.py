@@ -160,7 +160,7 @@ class _Reader:
 
 
 def _entity_problem(given: Mapping[str, Any]) -> Optional[Tuple[str, str]]:
-    """(reason, remedy) if these options together are no entity."""
+    """(reason, remedy) if these options together are not an entity."""
     if not given:
         return "it names nobody", f"give user, client_id or both, or ip; {DEFAULT} for the rest"
     if "ip" in given and len(given) > 1:

@@ -412,7 +412,7 @@ def also_for(verdict: Verdict, reasons: Sequence[str]) -> Verdict:
 
 
 def of_controller(verdict: Verdict) -> Verdict:
-    """The verdict of a controller that is no broker: it holds no partition, and the quorum alone decides."""
+    """The verdict of a controller that is not a broker: it holds no partition, and the quorum alone decides."""
     return replace(verdict, mending=NO_BROKER) if not verdict.partitions else verdict
 
 

@@ -71,7 +71,7 @@ def parse_voters(
             try:
                 uuid_of(found.directory)
             except ValueError:
-                reason = "it is no id of a directory, which has 22 characters of base64"
+                reason = "it is not an id of a directory, which has 22 characters of base64"
                 refuse(found.id, reason, "voters.directory_id", found.directory)
         if not 0 <= found.port <= 65535:
             refuse(found.id, "there is no such port", "voters.port", found.port)

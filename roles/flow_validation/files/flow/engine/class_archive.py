@@ -34,7 +34,7 @@ MOST_ARCHIVES = 3  # of different Javas and Sparks; the one used longest ago goe
 ROOM_BYTES = 1 << 30  # an archive takes 175 MB
 _DEADLINE_SECONDS = 180
 _WHAT = "keeping the classes of Spark's JVM, once, so that later runs start sooner"
-# What does not fit is no fault of the run's, and nothing for its console.
+# What does not fit is not a fault of the run's, and nothing for its console.
 _QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
 
 

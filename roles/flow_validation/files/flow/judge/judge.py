@@ -579,7 +579,7 @@ class Judge:
         short = room.short_for_naming(self.spark, records)
         if short:
             raise CannotRun(
-                f"counting is no proof for {len(spans)} of the partitions of {self.plan.topic}, and"
+                f"counting is not a proof for {len(spans)} of the partitions of {self.plan.topic}, and"
                 f" {short};"
                 f" with more room, `job.py verify --ledger {self.options.ledger}` names what is wrong"
             )
@@ -588,7 +588,7 @@ class Judge:
         """{check id: Check} of what is not about single records."""
         plan = self.plan
         # Those that the run had records for, whatever became of them: a produce step that was killed, or
-        # a task that never began, is no broker's fault.
+        # a task that never began, is not a broker's fault.
         tested = set(range(min(plan.partitions, plan.records)))
         coverage = verdict.coverage(
             list(plan.brokers),
@@ -603,7 +603,7 @@ class Judge:
             # a topic of others may lie on few brokers: then it stays open what the others do
             every_broker=not self._shared,
         )
-        # Without an acknowledgement there was nothing to read: that stays open, and is no violation.
+        # Without an acknowledgement there was nothing to read: that stays open, and is not a violation.
         acked = any(row.outcome == schema.ACKED for row in self.rows)
         nothing = (
             [{"reason": "no record could be read"}] if acked and not sum(read.values()) else []

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Copyright: (c) 2026, kafkaops.cluster contributors
-"""Names what is wrong in partitions in which counting is no proof.
+"""Names what is wrong in partitions in which counting is not a proof.
 
 First by runs, which prove most disturbed and healthy partitions and cost one look at the records. What
 they do not prove is looked at record by record.

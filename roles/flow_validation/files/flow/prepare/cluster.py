@@ -281,7 +281,7 @@ class Cluster:
             return False
         except self._kafka.KafkaException as error:
             name = error.args[0].name()
-            # refused for another reason: it is not taken. Anything else is no answer: ask again
+            # refused for another reason: it is not taken. Anything else is not an answer: ask again
             return not ("AUTHORIZATION" in name or name in _NOT_TAKEN)
         except Exception:  # no answer
             return True

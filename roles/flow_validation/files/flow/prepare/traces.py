@@ -19,7 +19,7 @@ class Traces:
     """Of one run: `topic` is the one that it creates, "" where that is somebody else's; `pending`: the
     cluster was asked for it, and has not answered; `written`: records of it may be in the log; `made`: None
     before there is a ledger, then whether its directory is new; `refused`: the run's id, where it wrote down
-    that nothing was taken, so that its ledger is no evidence.
+    that nothing was taken, so that its ledger is not evidence.
     """
 
     def __init__(self, ledger: str):

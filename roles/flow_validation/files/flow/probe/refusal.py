@@ -177,7 +177,7 @@ def _write(bench: Bench, topic: str, places: dict, final: tuple) -> dict:
         if answers:
             bench.pause(_POLL_SECONDS)
         # NOT_ENOUGH_REPLICAS is one that librdkafka tries again, until all that is left is a
-        # time-out, which is no refusal
+        # time-out, which is not a refusal
         written = write(
             bench,
             topic,

@@ -49,7 +49,7 @@ TABLE = [
     (WHOLE, 1, 1, ""),
     (WHOLE, 1, 2, ""),
     (WHOLE, NOBODY, 2, "no leader"),
-    # a leader that is no voter tells no time
+    # a leader that is not a voter tells no time
     (WHOLE, 9, 2, "no leader"),
     # the dead one is listed with lag 0
     ((leader(1), voter(2), voter(3, **DEAD)), 1, 1, "3 (its last fetch was 2.0 s ago)"),
@@ -151,7 +151,7 @@ def test_where_another_one_leads_its_clock_counts_from_its_first_look():
 
 def test_a_voter_that_leads_is_back_and_one_that_is_no_voter_is_not():
     assert not Return([1]).unmet(look(1, 0))
-    assert Return([4]).unmet(look(1, 0)) == ["node 4 is no voter of the quorum"]
+    assert Return([4]).unmet(look(1, 0)) == ["node 4 is not a voter of the quorum"]
     assert Return([1]).unmet(Quorum()) == ["the quorum of controllers has no leader"]
     assert not Return([]).unmet(look(1, 0))
 

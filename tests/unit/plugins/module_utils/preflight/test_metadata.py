@@ -301,7 +301,7 @@ def test_what_is_refused(name, tmp_path):
     assert told(verdict_of(kraft(overlay), tmp_path, facts=copy.deepcopy(facts))) == expected
 
 
-# ---------------------------------------------------------------- controllers that are no brokers
+# ---------------------------------------------------------------- controllers that are not brokers
 
 APART = ["c-1", "c-2", "c-3"]
 APART_KNOWN = ",".join(f"{name}.example.com:9093" for name in APART)
@@ -691,7 +691,7 @@ def test_what_brokers_say_and_controllers_decide(key, tmp_path):
 
 
 def test_which_nodes_are_sick(tmp_path):
-    """Controllers that are no brokers are in no answer about replicas: the quorum tells of them."""
+    """Controllers that are not brokers are in no answer about replicas: the quorum tells of them."""
     raws, _inventory, _groups = gather(apart(), tmp_path)
     facts = begun_apart()
     members = []
