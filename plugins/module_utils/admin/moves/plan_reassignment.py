@@ -93,22 +93,22 @@ class Found:
     # Broker to its log directories; one that has not told them is missing.
     directories: Mapping[int, Sequence[Directory]] = field(default_factory=dict)
 
-    def coming(self, moves: Moves) -> Dict[int, int]:
-        """Broker to the bytes that it gets, by these moves and by what is under way."""
+    def coming(self, moves: Moves) -> Dict[int, Dict[Key, int]]:
+        """Broker to the replicas that it gets, by these moves and by what is under way, and the bytes left of each."""
         there: Dict[Tuple[int, Key], int] = {
             (broker, key): size
             for broker, directories in self.directories.items()
             for each in directories
             for key, size in each.replicas.items()
         }
-        coming: Dict[int, int] = {}
+        coming: Dict[int, Dict[Key, int]] = {}
         for key, running in self.running.items():
             for broker in running.adding:
                 left = max(0, self.sizes.get(key, 0) - there.get((broker, key), 0))
-                coming[broker] = coming.get(broker, 0) + left
+                coming.setdefault(broker, {})[key] = left
         for move in moves.moves:
             for broker in move.adding:
-                coming[broker] = coming.get(broker, 0) + (move.size or 0)
+                coming.setdefault(broker, {})[move.key] = move.size or 0
         return coming
 
     @property

@@ -3,17 +3,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether brokers have room for the replicas that they get. Pure.
 
-Private to this collection. A broker chooses the log directory of a new replica by their number, not by bytes, so what
-counts is the room of all of its disks. What leaves it meanwhile makes no room that could be relied on: that is deleted
-a while after it has left.
+Private to this collection. A broker puts a new replica into the log directory that has the fewest (LogManager's
+nextLogDirs), whatever room is there, so each disk must have room for what comes to it by that rule. In which order
+the replicas come, nobody knows. What leaves a disk meanwhile makes no room that could be relied on: that is deleted a
+while after it has left.
 """
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Directory,
+    Key,
     one_disk,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import (
@@ -25,45 +27,75 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import so
 
 # Broker to its log directories; one that has not told them is missing.
 Directories = Mapping[int, Sequence[Directory]]
+# Broker to the replicas that it gets, and the bytes that are still to be copied of each.
+Coming = Mapping[int, Mapping[Key, int]]
 # A directory and its broker.
 Placed = Tuple[int, Directory]
 
 
 def without_room(
-    coming: Mapping[int, int], directories: Directories, hosts: Mapping[int, str]
+    coming: Coming, directories: Directories, hosts: Mapping[int, str]
 ) -> List[Problem]:
-    """The refusals of brokers that would get more bytes than their disks have room for.
+    """The refusals of disks that would get more bytes than they have room for.
 
-    `coming`: broker to the bytes that it gets; `hosts`: broker to its host. Brokers that share a disk are one. What
-    does not tell how large its disks are is not refused: `unknown_room` names it.
+    `hosts`: broker to its host. Directories that share a disk are one, those of two brokers as well. A disk that does
+    not tell how large it is is not refused: `unknown_room` names it.
     """
+    wanted: Dict[str, int] = {}
+    placed: Dict[str, Placed] = {}
+    groups: List[List[str]] = []
+    for broker, replicas in sorted(coming.items()):
+        online = _online(broker, directories)
+        for path, size in _most(replicas, online).items():
+            name = f"{broker} {path}"
+            wanted[name] = size
+            placed[name] = (broker, next(each for each in online if each.path == path))
+            sharing = [
+                group
+                for group in groups
+                if any(one_disk(placed[other], placed[name], hosts) for other in group)
+            ]
+            groups = [group for group in groups if group not in sharing]
+            groups.append([*(other for group in sharing for other in group), name])
     problems = []
-    for group in _sharing(coming, directories, hosts):
-        disks = _disks(group, directories, hosts)
-        rooms = [each.room for _broker, each in disks]
-        if any(room is None for room in rooms):
-            continue
-        wanted = sum(coming.get(broker, 0) for broker in group)
-        if wanted > sum(max(0, room or 0) for room in rooms):
-            usable = approximate_size(sum(each.usable or 0 for _broker, each in disks))
-            problems.append(
-                Problem(
-                    "reassignment.no_room",
-                    f"{approximate_size(wanted)} would be copied to it, and its disks have {usable} left, of which "
-                    "some must stay free",
-                    "make room there, shorten the retention of topics, or add a broker",
-                    (f"broker {', '.join(map(str, group))}",),
-                )
-            )
+    for group in groups:
+        members = [placed[name] for name in group if wanted[name]]
+        size = sum(wanted[name] for name in group)
+        disk = placed[group[0]][1]
+        if disk.room is not None and size > max(0, disk.room):
+            problems.append(_problem(members, size, disk, coming, directories))
     return problems
 
 
-def unknown_room(coming: Mapping[int, int], directories: Directories) -> List[str]:
+def _problem(
+    members: Sequence[Placed], size: int, disk: Directory, coming: Coming, directories: Directories
+) -> Problem:
+    """The refusal of one disk: `members`, the directories on it that get something; `size`, all that comes to it."""
+    brokers = sorted({broker for broker, _each in members})
+    left = f"{approximate_size(disk.usable or 0)} left, of which some must stay free"
+    reason = f"{approximate_size(size)} would be copied to it, and its disk has {left}"
+    remedy = "make room there, shorten the retention of topics, or add a broker"
+    if len(brokers) == 1 and len(_online(brokers[0], directories)) > len(members):
+        paths = ", ".join(sorted(each.path for _broker, each in members))
+        reason = (
+            f"up to {approximate_size(size)} would be copied to {paths}, since a broker fills its directories by the"
+            f" number of partitions, and that disk has {left}"
+        )
+        if sum(coming[brokers[0]].values()) <= sum(
+            max(0, each.room or 0) for each in _online(brokers[0], directories)
+        ):
+            remedy = f"even its directories out first, playbooks/spread_disks.yml -e broker={brokers[0]}, or {remedy}"
+    return Problem(
+        "reassignment.no_room", reason, remedy, (f"broker {', '.join(map(str, brokers))}",)
+    )
+
+
+def unknown_room(coming: Coming, directories: Directories) -> List[str]:
     """One warning of the brokers that get something and do not tell how large their disks are, or none."""
     unknown = [
         broker
-        for broker, size in sorted(coming.items())
-        if size
+        for broker, replicas in sorted(coming.items())
+        if sum(replicas.values())
         and any(each.room is None for each in _online(broker, directories) or [Directory("")])
     ]
     if not unknown:
@@ -78,30 +110,30 @@ def _online(broker: int, directories: Directories) -> List[Directory]:
     return [each for each in directories.get(broker, ()) if each.online]
 
 
-def _disks(
-    brokers: Iterable[int], directories: Directories, hosts: Mapping[int, str]
-) -> List[Placed]:
-    """One directory of each disk of these brokers."""
-    found: List[Placed] = []
-    for broker in brokers:
-        for each in _online(broker, directories):
-            if not any(one_disk(other, (broker, each), hosts) for other in found):
-                found.append((broker, each))
-    return found
+def _most(replicas: Mapping[Key, int], online: Sequence[Directory]) -> Dict[str, int]:
+    """Path to the bytes that come to each directory of one broker: the most of two orders, small or big ones first.
+
+    The first is the worse one for directories with many replicas, the second for those with few.
+    """
+    if not online:
+        return {}
+    smallest_first = _filled(replicas, online, sorted(replicas, key=lambda key: replicas[key]))
+    biggest_first = _filled(replicas, online, sorted(replicas, key=lambda key: -replicas[key]))
+    return {path: max(size, biggest_first[path]) for path, size in smallest_first.items()}
 
 
-def _sharing(
-    coming: Mapping[int, int], directories: Directories, hosts: Mapping[int, str]
-) -> List[List[int]]:
-    """The brokers that get something, and have told their directories, as groups with disks of their own."""
-    groups: Dict[int, List[int]] = {}
-    for broker, size in sorted(coming.items()):
-        own = [(broker, each) for each in _online(broker, directories)]
-        if not size or not own:
-            continue
-        groups[broker] = [broker]
-        for first, group in sorted(groups.items()):
-            theirs = _disks(group, directories, hosts)
-            if first != broker and any(one_disk(a, b, hosts) for a in theirs for b in own):
-                groups[broker] = [*groups.pop(first), *groups[broker]]
-    return list(groups.values())
+def _filled(
+    replicas: Mapping[Key, int], online: Sequence[Directory], order: Sequence[Key]
+) -> Dict[str, int]:
+    """Path to the bytes that come to each directory in this order. Of equal ones the broker may take the fullest."""
+    counts = {each.path: len(each.replicas) for each in online}
+    rooms = {each.path: each.room or 0 for each in online}
+    holders = {key: each.path for each in online for key in each.replicas}
+    coming = dict.fromkeys(counts, 0)
+    for key in order:
+        path = holders.get(key)
+        if path is None:
+            path = min(counts, key=lambda each: (counts[each], rooms[each] - coming[each]))
+            counts[path] += 1
+        coming[path] += replicas[key]
+    return coming

@@ -231,7 +231,9 @@ def disk(usable, path="/d", total=100 * GIB, online=True, **replicas):
         ([disk(3)], [disk(3)], [], None),
         ([disk(2)], [disk(3)], ["broker 2"], None),
         ([disk(2)], [disk(0)], ["broker 2", "broker 3"], None),
-        ([disk(2), disk(3, "/e", 70 * GIB)], [disk(3)], [], None),
+        ([disk(4), disk(3, "/e", 70 * GIB)], [disk(3)], [], None),
+        # Of two directories with equal numbers of replicas the broker may take the fuller one.
+        ([disk(2), disk(9, "/e", 70 * GIB)], [disk(3)], ["broker 2"], None),
         # One disk with two directories; one that is offline.
         ([disk(2), disk(2, "/e")], [disk(3)], ["broker 2"], None),
         ([disk(2), disk(9, "/e", 70 * GIB, False)], [disk(3)], ["broker 2"], None),
@@ -264,6 +266,37 @@ def test_brokers_have_room_for_what_they_get(on_two, on_three, refused, unknown)
         assert "2.0 GiB would be copied to it" in plan.refusals[0].reason
         assert "2.0 GiB left, of which some must stay free" in plan.refusals[0].reason
     assert [unknown in each for each in plan.warnings] == ([True] if unknown else [])
+
+
+@pytest.mark.parametrize(
+    "sizes, one, other, refused",
+    [
+        # 100 GiB of 200 come to each: all of it would fit only onto the second.
+        ([50] * 4, disk(20, "/d", p90=1), disk(450, "/e", 500 * GIB, p91=1), "/d"),
+        ([50] * 4, disk(102, "/d", p90=1), disk(450, "/e", 500 * GIB, p91=1), ""),
+        # The directory with fewer replicas gets all until it has as many.
+        ([50] * 4, disk(20, "/d", p90=1, p91=1, p92=1, p93=1), disk(450, "/e", 500 * GIB), ""),
+        ([50] * 4, disk(450, "/d", 500 * GIB, p90=1, p91=1, p92=1, p93=1), disk(20, "/e"), "/e"),
+        # The big one may come first, and last.
+        ([1, 60], disk(450, "/d", 500 * GIB, p90=1), disk(20, "/e"), "/e"),
+        ([1, 60], disk(20, "/d", p90=1), disk(450, "/e", 500 * GIB), "/d"),
+        ([60], disk(20, "/d", p90=1), disk(450, "/e", 500 * GIB), ""),
+    ],
+)
+def test_a_broker_fills_its_directories_by_the_number_of_replicas(sizes, one, other, refused):
+    """So the room of all of its disks together is not there for what comes; a full one goes offline with all it has."""
+    read = found(
+        [(3,)] * len(sizes),
+        alive=(1, 2, 3),
+        sizes={("t", number): size * GIB for number, size in enumerate(sizes)},
+        directories={2: [one, other]},
+    )
+    plan, moves = plan_reassignment(read, Wish(drain=frozenset({3}), onto=frozenset({2})))
+    assert checks(plan) == (["reassignment.no_room"] if refused else []) and moves.moves
+    if refused:
+        (problem,) = plan.refusals
+        assert f"would be copied to {refused}, since" in problem.reason
+        assert "playbooks/spread_disks.yml -e broker=2" in problem.remedy
 
 
 @pytest.mark.parametrize("left, refused", [(4, ["broker 2, 3"]), (5, [])])
