@@ -63,6 +63,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
+_ENDED = "somebody else has ended a move of this run"
+
 
 @dataclass(frozen=True)
 class FoundDisks:
@@ -256,7 +258,9 @@ class DiskReassignment(Moving):
         doubtful: Set[Place] = set()
         kinds = {**dict.fromkeys(waiting, FINISH), **{move.place: MOVE for move in pending}}
         while True:
-            chosen = [pending.popleft() for each in range(min(len(pending), self._room(waiting)))]
+            # Who ends one move may be ending all of them: what is in doubt is told first.
+            free = 0 if doubtful else self._room(waiting)
+            chosen = [pending.popleft() for each in range(min(len(pending), free))]
             stopped = self.stopped() or (self._unlimited(chosen) if chosen else "")
             if stopped:
                 started = [(place, kinds[place]) for place in sorted(waiting)]
@@ -281,6 +285,9 @@ class DiskReassignment(Moving):
                     del waiting[place]
                     why = f"it stays in {now.where(place)}: somebody else has ended the move"
                     failures.append(Failure(_name(place), why, kinds[place], "changed"))
+                    # Who cancels what this run has begun does not want it to go on.
+                    failures += self.late([], [(each.place, MOVE) for each in pending], _ENDED)
+                    pending.clear()
                 else:
                     # At the very end of a move it can be seen as neither.
                     doubtful.add(place)
