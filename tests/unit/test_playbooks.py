@@ -171,6 +171,40 @@ def test_no_tag_leaves_out_what_restricts_a_run_that_starts_or_stops_something()
     assert {"site", "replace_broker", "rolling_restart", "rollback"} <= looked_at
 
 
+# They change a live cluster, or may.
+PROVEN = {
+    *("rolling_restart", "rolling_upgrade", "rollback"),
+    *("scale_out", "scale_in", "replace_broker", "scale_zookeeper"),
+    *("scale_controllers", "dynamic_quorum", "migrate_to_kraft", "migrate_back"),
+}
+
+
+def includes_of(path, around=frozenset()):
+    """Yield (file and name, tags around it, tags it applies) of each role that the plays of a playbook include."""
+    for play in yaml.safe_load(path.read_text(encoding="utf-8")):
+        tags = around | frozenset(play.get("tags") or ())
+        imported = play.get("ansible.builtin.import_playbook")
+        if imported:
+            yield from includes_of(path.parent / imported, tags)
+        for task in play.get("tasks") or ():
+            role = task.get("ansible.builtin.include_role")
+            if role:
+                own = tags | frozenset(task.get("tags") or ())
+                applied = frozenset((role.get("apply") or {}).get("tags") or ())
+                yield f"{path.name}: {task['name']}", own, applied
+
+
+@pytest.mark.parametrize("name", sorted({"start", "stop", "spread_disks"} | PROVEN))
+def test_with_tags_run_a_playbook_does_all_that_it_is_for(name):
+    """Plays without tags would be left out, and the run that has done nothing would end well."""
+    path = ROOT / "playbooks" / f"{name}.yml"
+    assert [each for each, tags in plays_of(path) if not tags] == []
+    # Nor has a task of an included role the tags of what includes it.
+    acting = [each for each in includes_of(path) if each[1] & {"run", "always"}]
+    assert acting
+    assert [each for each, tags, applied in acting if not (tags | {"always"}) & applied] == []
+
+
 def test_who_narrows_a_run_down_looks_up_what_is_staged():
     """With --tags run nothing was staged in this run, and phases/run.yml would start all that is pending."""
     for name in ("replace_broker", "rolling_restart"):
@@ -200,14 +234,6 @@ def test_a_group_that_may_be_made_for_nobody_is_asked_for_without_a_warning(tmp_
     assert {"kafkaops_kafka_put_off", "kafkaops_kafka_restarted", "kafkaops_kafka_turns"} <= asked
     assert inventory.get_hosts("all:!all") == [] and not capsys.readouterr().err
     assert len(inventory.get_hosts("all")) == 2
-
-
-# They change a live cluster, or may.
-PROVEN = {
-    *("rolling_restart", "rolling_upgrade", "rollback"),
-    *("scale_out", "scale_in", "replace_broker", "scale_zookeeper"),
-    *("scale_controllers", "dynamic_quorum", "migrate_to_kraft", "migrate_back"),
-}
 
 
 @pytest.mark.parametrize("name", sorted(PROVEN))
