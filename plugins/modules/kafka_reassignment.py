@@ -274,7 +274,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.reass
     Reassignment,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import told_into
-from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import why_over
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import (
+    why_over,
+    why_unread,
+)
 
 # Between brokers and between disks: one at a time.
 BETWEEN_BROKERS = ("drain", "spread", "onto", "replication_factor", "topics")
@@ -288,6 +291,9 @@ def reassignment(connection: Connection, module: AnsibleModule) -> Moving:
     def over() -> str:
         return why_over(params["run"], params["lock"])
 
+    unread = "" if module.check_mode else why_unread(params["lock"])
+    if unread:
+        module.warn(unread)
     if params["disks"] is None:
         return Reassignment(MovesClient(connection), params, tell, over=over)
     return DiskReassignment(DisksClient(connection), params, tell, over=over)

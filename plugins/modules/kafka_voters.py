@@ -202,7 +202,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.voters.reso
     Voters,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import told_into
-from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import why_over
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import (
+    why_over,
+    why_unread,
+)
 
 
 def voters(connection: Connection, module: AnsibleModule) -> Voters:
@@ -212,6 +215,9 @@ def voters(connection: Connection, module: AnsibleModule) -> Voters:
     def over() -> str:
         return why_over(params["run"], params["lock"])
 
+    unread = "" if module.check_mode else why_unread(params["lock"])
+    if unread:
+        module.warn(unread)
     return Voters(
         VotersClient(connection),
         params,

@@ -206,6 +206,21 @@ def why_over(run: Mapping[str, Any], lock: Mapping[str, Any]) -> str:
     return ""
 
 
+def why_unread(lock: Mapping[str, Any]) -> str:
+    """Return a warning, in words, where the lock of `why_over` is given and cannot be read here; else ""."""
+    if not lock.get("owner"):
+        return ""
+    try:
+        holder_of(lock["directory"], lock["cluster"])
+    except OSError as error:
+        path = path_of(lock["directory"], lock["cluster"])
+        return (
+            f"The lock {path} cannot be read ({error.strerror or error}), so this goes on, too, when another run has "
+            "taken it: give this user the right to read it."
+        )
+    return ""
+
+
 def run_is(directory: str, cluster: str, owner: str) -> str:
     """THERE, GONE or REPLACED: what has become of the run `owner` (its id), as its lock on this host tells.
 
@@ -235,7 +250,7 @@ def _alone(directory: str, create: bool) -> Iterator[bool]:
     while True:
         if create:
             try:
-                os.makedirs(directory, mode=0o755, exist_ok=True)
+                _make(directory)
             except FileExistsError:
                 # Either it is not a directory, or it was removed before makedirs looked what it is.
                 with contextlib.suppress(FileNotFoundError):
@@ -253,6 +268,20 @@ def _alone(directory: str, create: bool) -> Iterator[bool]:
             if _is_there(guard, descriptor):
                 yield True
                 return
+
+
+def _make(directory: str) -> None:
+    """Make the directory of the locks where it is absent, readable to all: who moves replicas is another user.
+
+    Raises OSError.
+    """
+    absent = not os.path.isdir(directory)
+    os.makedirs(directory, exist_ok=True)
+    if absent:
+        # Whoever has left last may have removed it.
+        with contextlib.suppress(FileNotFoundError):
+            # Not by the mode of makedirs: that goes through the umask.
+            os.chmod(directory, 0o755)
 
 
 def _is_there(path: str, descriptor: int) -> bool:

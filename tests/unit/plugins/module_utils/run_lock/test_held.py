@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import stat
 import threading
 from dataclasses import replace
 
@@ -25,6 +26,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held imp
     run_is,
     take,
     why_over,
+    why_unread,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import (
     Owner,
@@ -64,6 +66,22 @@ def test_given_back_it_is_free_and_leaves_nothing_behind(directory):
     assert not give_back(directory, "c", A)
     assert holder_of(directory, "c") is None
     assert take(directory, "c", B).granted
+
+
+def test_who_moves_replicas_as_another_user_can_read_it_whatever_the_umask(directory):
+    before = os.umask(0o077)
+    try:
+        take(directory, "c", A)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(os.stat(directory).st_mode) == 0o755
+    assert stat.S_IMODE(os.stat(path_of(directory, "c")).st_mode) == 0o644
+
+
+def test_a_directory_that_was_there_keeps_its_mode(tmp_path):
+    tmp_path.chmod(0o750)
+    take(str(tmp_path), "c", A)
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o750
 
 
 def test_two_clusters_on_a_machine_have_two_locks(directory):
@@ -294,10 +312,17 @@ def test_what_a_run_has_begun_is_over_when_another_one_has_its_lock(directory):
     assert "no longer holds the lock" in why_over({}, lock) and "process 2 " in why_over({}, lock)
 
 
-def test_a_lock_that_cannot_be_read_says_nothing(tmp_path):
+def test_a_lock_that_cannot_be_read_ends_nothing_and_is_told(tmp_path):
     folder = tmp_path / "locks"
-    (folder / "c.json").mkdir(parents=True)
-    assert why_over({}, {"directory": str(folder), "cluster": "c", "owner": A.id}) == ""
+    path = folder / "c.json"
+    path.mkdir(parents=True)
+    lock = {"directory": str(folder), "cluster": "c", "owner": A.id}
+    assert why_over({}, lock) == ""
+    assert f"{path} cannot be read (Is a directory)" in why_unread(lock)
+    path.rmdir()
+    assert why_unread(lock) == why_unread({}) == why_unread({**lock, "owner": None}) == ""
+    take(str(folder), "c", B)
+    assert why_unread(lock) == ""
 
 
 def test_what_has_become_of_a_run(directory):
