@@ -13,6 +13,7 @@ description:
   - Copies the newest two snapshots, and the transaction logs after the older of them, into a directory beside the data. The server
     may run meanwhile.
   - The copy is complete or not there, also after a crash. One of the same name is replaced.
+  - It is refused where less than 128 MiB would stay free on the disk of O(data_dir), two transaction logs of the server.
 version_added: 0.1.0
 author:
   - kafkaops.cluster contributors (@kafkaops)

@@ -10,6 +10,7 @@ crash at that moment would have left: an intact start, up to the last transactio
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import tempfile
@@ -22,6 +23,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     flush_directory,
     remove,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.units import approximate_size
 
 VERSION_2 = "version-2"
 # With snapshot.compression.method the name has one more suffix: snapshot.1f.gz
@@ -29,6 +31,8 @@ NUMBERED = re.compile(r"^(snapshot|log)\.([0-9a-f]+)(?:\.\w+)?$")
 EPOCHS = ("acceptedEpoch", "currentEpoch")
 # The newest may be half written.
 SNAPSHOTS_KEPT = 2
+# Two transaction logs, as a server allocates them: one that cannot write its log ends.
+RESERVE_BYTES = 2 * 64 * 2**20
 
 
 def needed(names: Iterable[str]) -> List[str]:
@@ -57,7 +61,8 @@ def copy(data_dir: str, data_log_dir: str, name: str) -> Dict[str, int]:
     """Copy what `needed` names into `data_dir`/`name`, whole or not at all; file -> bytes.
 
     Only the account that copies can read it: ZooKeeper holds the users' credentials. A copy of the
-    same name is replaced. A server without data has nothing to copy: no directory is made. Raises OSError.
+    same name is replaced. A server without data has nothing to copy: no directory is made. Raises OSError,
+    before anything is copied if too little room would be left for the server, which may run.
     """
     places: Dict[str, str] = {}
     for directory in (data_log_dir, data_dir):
@@ -71,6 +76,7 @@ def copy(data_dir: str, data_log_dir: str, name: str) -> Dict[str, int]:
     for left in os.listdir(data_dir):
         if left.startswith(beginning):
             remove(os.path.join(data_dir, left))
+    _check_room(data_dir, [places[each] for each in wanted])
     temporary = tempfile.mkdtemp(prefix=beginning, dir=data_dir)
     try:
         inside = os.path.join(temporary, VERSION_2)
@@ -87,6 +93,21 @@ def copy(data_dir: str, data_log_dir: str, name: str) -> Dict[str, int]:
                 remove(os.path.join(data_dir, left))
     flush_directory(data_dir)
     return sizes
+
+
+def _check_room(directory: str, paths: Iterable[str]) -> None:
+    """OSError unless copies of these files leave RESERVE_BYTES on the disk of `directory`."""
+    disk = os.statvfs(directory)
+    free = disk.f_bavail * disk.f_frsize
+    # Holes are copied as holes.
+    wanted = sum(min(each.st_size, each.st_blocks * 512) for each in map(os.stat, paths))
+    if free < wanted + RESERVE_BYTES:
+        raise OSError(
+            errno.ENOSPC,
+            f"the copy takes {approximate_size(wanted)}, and {approximate_size(free)} are left, of which"
+            f" {approximate_size(RESERVE_BYTES)} must stay free for the server",
+            directory,
+        )
 
 
 def _copy_file(source: str, target: str) -> int:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
@@ -100,6 +101,37 @@ def test_a_copy_that_fails_leaves_the_one_before(tmp_path, monkeypatch):
         copy(str(tmp_path / "data"), str(tmp_path / "data"), "before-3.9.5")
     assert sorted(os.listdir(tmp_path / "data")) == ["before-3.9.5", "myid", "version-2"]
     assert (tmp_path / "data" / "before-3.9.5" / "version-2" / "snapshot.3").exists()
+
+
+@pytest.mark.parametrize("more, enough", [(0, True), (-1, False)])
+def test_what_would_leave_a_running_server_too_little_room_is_not_begun(
+    tmp_path, monkeypatch, more, enough
+):
+    """ENOSPC in the middle would end the server, which could not write its own log any more."""
+    server(tmp_path / "data")
+    kept = tmp_path / "data" / "version-2"
+    # Holes are copied as holes: the log has a few blocks, not 4 MiB.
+    (kept / "log.2").unlink()
+    with open(kept / "log.2", "wb") as log:
+        log.write(b"transactions")
+        log.truncate(2**26)
+    (kept / "snapshot.1").unlink()
+    for each in kept.iterdir():
+        with open(each, "rb") as stream:
+            os.fsync(stream.fileno())  # only then each file system tells how many blocks it has
+    found = [os.stat(each) for each in kept.iterdir()]
+    wanted = sum(min(each.st_size, each.st_blocks * 512) for each in found)
+    assert wanted < 2**20
+    free = 2**27 + wanted + more
+    disk = os.statvfs_result((1, 1, 2**40, 2**40, free, 9, 9, 9, 0, 255))
+    monkeypatch.setattr(os, "statvfs", lambda path: disk)
+    if enough:
+        assert copy(str(tmp_path / "data"), str(tmp_path / "data"), "before-3.9.5")
+    else:
+        with pytest.raises(OSError, match="128.0 MiB must stay free") as error:
+            copy(str(tmp_path / "data"), str(tmp_path / "data"), "before-3.9.5")
+        assert error.value.errno == errno.ENOSPC
+        assert sorted(os.listdir(tmp_path / "data")) == ["myid", "version-2"]
 
 
 def test_a_server_without_data_has_nothing_to_copy(tmp_path):
