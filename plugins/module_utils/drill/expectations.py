@@ -112,20 +112,20 @@ def _queue_told(seen: Seen) -> Iterator[str]:
 def _commits_broken(seen: Seen) -> Iterator[str]:
     found = by_word(seen)
     after, before = found[AFTER], found[BEFORE]
-    if after.missing:
-        yield f"{len(after.missing)} records were never worked at, although committed afterwards"
+    if after.skipped:
+        yield f"{len(after.skipped)} records were never worked at, although committed afterwards"
     if not after.repeated:
         yield "nothing came twice where it is committed afterwards, so nothing was tried"
     if before.repeated:
         yield f"{before.repeated} records were worked at twice, although committed before"
-    if not before.missing and not before.unknown:
+    if not before.skipped and not before.unknown:
         yield "nothing was lost where it is committed before, so nothing was tried"
 
 
 def _commits_told(seen: Seen) -> Iterator[str]:
     found = by_word(seen)
     for mode in (AUTOMATIC, AFTER, BEFORE):
-        yield f"{mode}: {len(found[mode].missing)} lost, {found[mode].repeated} twice"
+        yield f"{mode}: {len(found[mode].skipped)} lost, {found[mode].repeated} twice"
     yield f"of {seen.acknowledged}, in batches of {seen.measured['batch']}"
 
 

@@ -62,8 +62,9 @@ class GroupSeen:
     """What came to one group: acknowledged records that did not, how many came again.
 
     `late`: so many did not come in time, but are in the topic; `unknown`: so many of which nobody could say
-    whether they are. `delay_ms`: the longest time from sending to
-    reading; `p50_ms` and `p99_ms` are those of half of the records, and of 99 of 100.
+    whether they are; `skipped`: which it has committed without working at them, so that they are lost to it alone.
+    `delay_ms`: the longest time from sending to reading; `p50_ms` and `p99_ms` are those of half of the records,
+    and of 99 of 100.
     """
 
     name: str
@@ -75,6 +76,7 @@ class GroupSeen:
     p99_ms: int = 0
     late: int = 0
     unknown: int = 0
+    skipped: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,7 @@ class Seen:
             "refused": dict(self.refused),
             "pause_ms": self.pause_ms,
             "lost": self.lost,
+            "late": self.late,
             "unprotected": self.unprotected,
             "groups": [
                 {
@@ -134,6 +137,7 @@ class Seen:
                     "p99_ms": each.p99_ms,
                     "late": each.late,
                     "unknown": each.unknown,
+                    "skipped": list(each.skipped),
                 }
                 for each in self.groups
             ],
@@ -163,6 +167,7 @@ class Seen:
                     each["p99_ms"],
                     each["late"],
                     each["unknown"],
+                    tuple(each["skipped"]),
                 )
                 for each in told["groups"]
             ),

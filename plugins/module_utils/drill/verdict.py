@@ -213,8 +213,7 @@ def _records(chosen: Cast, seen: Seen) -> Iterator[str]:
     if not seen.acknowledged:
         yield "no record was acknowledged"
     for group in seen.groups:
-        # of commits one group shall lose some
-        if group.missing and drill.fault != COMMITS:
+        if group.missing:
             some = ", ".join(group.missing[:3])
             yield f"{len(group.missing)} acknowledged records never came to {group.name}: {some}"
         if group.late:

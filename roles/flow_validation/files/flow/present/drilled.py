@@ -11,7 +11,7 @@ from flow.present import plots
 from flow.present.index import cell, head, table, verdict_cell
 from flow.present.report import document, figure, sentences_list
 
-NUMBERS = ("case", "acknowledged", "lost", "a second", "pause", "verdict")
+NUMBERS = ("case", "acknowledged", "lost", "late", "a second", "pause", "verdict")
 WORDS = ("case", "done", "expected", "observed")
 # A name that stays in one line.
 NAME = 20
@@ -29,6 +29,7 @@ def drilled_page(title: str, verdict: str, summary: str, told: Mapping[str, Any]
         # words and numbers side by side leave too little room for either
         table("What was done", "In the same order.", WORDS, [_words(each) for each in rows]),
         _lost(rows),
+        _skipped(rows),
         *(drawn for each in rows for drawn in (_figure(each), _backlog(each))),
     ]
     return document(f"{title}: {verdict}", sections)
@@ -63,6 +64,7 @@ def _numbers(row: Mapping[str, Any]) -> List[str]:
         _case(row),
         cell("acknowledged", _number(seen.get("acknowledged")), number=True),
         cell("lost", _number(seen.get("lost")), number=True),
+        cell("late", _number(seen.get("late")), number=True),
         cell("a second", _number(_measured(row).get("rate")), number=True),
         cell("pause", "–" if pause is None else escape(plots.span(pause)), number=True),
         verdict_cell(str(row.get("verdict"))),
@@ -94,6 +96,18 @@ def _lost(rows: Iterable[Mapping[str, Any]]) -> str:
             if group.get("missing"):
                 found[f"{row.get('case')}: {ranges(group['missing'])}"] = None
     return sentences_list("Acknowledged records that are lost, by number", list(found))
+
+
+def _skipped(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Which records a group has committed before it had worked at them: Kafka has them still."""
+    found = [
+        f"{row.get('case')}, group {group.get('name')}: {ranges(group['skipped'])}"
+        for row in rows
+        for group in _seen(row).get("groups") or ()
+        if group.get("skipped")
+    ]
+    title = "Committed by a group that has not worked at them, by number; the topic has them"
+    return sentences_list(title, found)
 
 
 def ranges(records: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ TIMES, RUNS = 10, 200
 # A name of a drill that stays in one line.
 NAME = 20
 _NUMBERS = (
-    *("pause", "before", "acknowledged", "lost", "a second"),
+    *("pause", "before", "acknowledged", "lost", "late", "a second"),
     *("ratio", "MB/s", "p50", "p95", "p99", "p99.9", "max"),
 )
 _SIGN = {"pass": "✓", "fail": "✕", "inconclusive": "?"}
