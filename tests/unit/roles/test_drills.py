@@ -93,6 +93,33 @@ def test_the_clock_of_each_member_whose_times_are_told_is_compared():
         assert tasks[compared[0]]["when"] == tasks[told[0]]["when"]
 
 
+def test_a_cluster_that_is_not_back_is_told_of_itself_alone():
+    """Two clusters of one inventory are drilled by one play, under one name."""
+    preflight = {
+        **FACTS["kafkaops_preflight"],
+        "cluster_first": {"kafka": "a-1", "other": "b-1"},
+    }
+    play = {"kafkaops_preflight": preflight, "kafkaops_drill": "leader_killed"}
+    here = {"inventory_hostname": "b-2", "kafka_cluster_name": "other"}
+    failed = {"ansible_failed_result": {"msg": "[start.failed] it ended"}}
+    left = evaluated("kafka", "__kafka_drill_left", {**play, **here, **failed})
+    hosts = {"a-1": {}, "b-1": {}, "b-2": {"kafka_drill_not_back": left}}
+    play |= {"hostvars": hosts, "ansible_play_hosts_all": list(hosts)}
+    found = {
+        cluster: evaluated(
+            "kafka", "__kafka_drill_not_back", {**play, "kafka_cluster_name": cluster}
+        )
+        for cluster in ("kafka", "other")
+    }
+    told = "the cluster is not as before: b-2: [start.failed] it ended"
+    assert found == {"kafka": [], "other": [told]}
+    play["kafkaops_drill"] = "follower_killed"
+    assert not evaluated("kafka", "__kafka_drill_not_back", {**play, "kafka_cluster_name": "other"})
+    for name in ("drill", "drill_quorum"):
+        text = (ROLES / "kafka" / "tasks" / f"{name}.yml").read_text(encoding="utf-8")
+        assert 'kafka_drill_not_back: "{{ __kafka_drill_left }}"' in text
+
+
 @pytest.mark.parametrize("role", ["kafka", "zookeeper"])
 def test_members_of_either_quorum_go_and_come_by_the_same_names(role):
     """The tasks of the drill ask for ROLE_gate, ROLE_stop, ROLE_turn and ROLE_drill_stopped."""
