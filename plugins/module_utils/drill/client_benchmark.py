@@ -15,7 +15,7 @@ import os
 import struct
 import time
 from array import array
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.settings import (
@@ -35,6 +35,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark i
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark_verdict import (
     Load,
     percentiles,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_processes import (
+    Trouble,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
@@ -98,13 +101,6 @@ class Talk:
         return os.getppid() == self._parent
 
 
-@dataclass(frozen=True)
-class Trouble:
-    """What has ended a process."""
-
-    text: str
-
-
 class Worker:
     """A forked process that runs `body`. `going` says whether the wait for it has a purpose."""
 
@@ -150,7 +146,7 @@ def _run(pipe: Any, body: Callable[[Talk], None]) -> None:
     try:
         body(Talk(pipe, os.getppid()))
     except Exception as error:  # pylint: disable=broad-except  # the parent tells it
-        pipe.send(Trouble(f"{type(error).__name__}: {error}"))
+        pipe.send(Trouble.of(error))
     finally:
         os._exit(0)
 

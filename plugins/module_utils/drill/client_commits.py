@@ -26,6 +26,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
     Settings,
     Ticker,
     consumer_settings,
+    filled,
     now_ms,
     record_of,
     written,
@@ -42,7 +43,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_ther
     groups_seen,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
-    ANSWER_SECONDS,
     own_topics,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement import Ask
@@ -50,7 +50,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed im
     Seen,
     per_bucket,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 try:
     from confluent_kafka import Consumer, KafkaException
@@ -145,9 +144,7 @@ def commit_modes(
     pairs = [Consumers(settings, topic, groups[mode], mode) for mode in (AUTOMATIC, AFTER, BEFORE)]
     with ended(pairs), own_topics(connection, {topic: assignment}, config), ended(pairs):
         ticker = Ticker(settings, topic, interval=0.001)
-        wait_until(lambda: len(ticker.acknowledged) >= RECORDS, 2 * ANSWER_SECONDS)
-        ticker.stop()
-        sent = ticker.sent_and_acknowledged
+        sent = filled(ticker, topic, RECORDS)
         last = max(sent, key=int)
         unmet = "not every consumer has worked in time"
         take_over(pairs, lambda each: each.has(last), topic, unmet)

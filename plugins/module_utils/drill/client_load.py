@@ -28,6 +28,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue i
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topics import (
     ANSWER_SECONDS,
     GROUPS_TOPIC,
+    failed,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.judgement import Written
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.observed import Moment
@@ -203,6 +204,21 @@ class Ticker:
     def sent_and_acknowledged(self) -> Dict[str, int]:
         """Each record that was acknowledged, and when it was sent."""
         return {record: self.sent[record] for record in list(self.acknowledged)}
+
+
+def filled(ticker: Ticker, topic: str, records: int) -> Dict[str, int]:
+    """Wait until so many records are acknowledged, and stop; returns each, and when it was sent.
+
+    There may be fewer after a minute. AdminError where there is none.
+    """
+    seconds = 2 * ANSWER_SECONDS
+    wait_until(lambda: len(ticker.acknowledged) >= records, seconds)
+    ticker.stop()
+    if not ticker.acknowledged:
+        refused = [f"{count} {name}" for name, count in sorted(ticker.refused.items())]
+        why = ", ".join(refused) or "nobody has answered"
+        raise failed(topic, f"no record was acknowledged within {seconds:g} s: {why}")
+    return ticker.sent_and_acknowledged
 
 
 def consumer_settings(settings: Settings, group: str) -> Dict[str, Any]:

@@ -14,6 +14,7 @@ import multiprocessing
 import os
 import signal
 import threading
+from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, Optional, Sequence, TypeVar
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import (
@@ -27,6 +28,18 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_topi
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 GO = "go"
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What has ended a process."""
+
+    text: str
+
+    @classmethod
+    def of(cls, error: Exception) -> Trouble:
+        """The Trouble of what a process has raised."""
+        return cls(f"{type(error).__name__}: {error}")
 
 
 class Inside:
@@ -65,11 +78,15 @@ class Inside:
 
 
 class Process:
-    """A forked process. It waits until `begin`, then runs `body`; `heard` gets each thing that it tells."""
+    """A forked process. It waits until `begin`, then runs `body`; `heard` gets each thing that it tells.
+
+    `trouble`: what has ended it, other than a signal; empty where nothing has.
+    """
 
     def __init__(self, body: Callable[[Inside], None], heard: Callable[..., None]):
         context = multiprocessing.get_context("fork")
         self._heard = heard
+        self.trouble = ""
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=_run, args=(theirs, body), daemon=True)
         self._process.start()
@@ -88,7 +105,11 @@ class Process:
     def _listen(self) -> None:
         with contextlib.suppress(EOFError, OSError):
             while True:
-                self._heard(*self._pipe.recv())
+                told = self._pipe.recv()
+                if isinstance(told, Trouble):
+                    self.trouble = told.text
+                else:
+                    self._heard(*told)
 
     def kill(self) -> None:
         """Send SIGKILL; `end` waits until it is gone."""
@@ -124,6 +145,11 @@ class Pair:
         """Hear the second one."""
         raise NotImplementedError
 
+    @property
+    def trouble(self) -> str:
+        """What has ended one of them, other than a signal; empty where nothing has."""
+        return self.first.trouble or self.second.trouble
+
     def kill_first(self) -> None:
         """Kill it, and note when."""
         self.killed_ms = self.killed_ms or now_ms()
@@ -136,15 +162,25 @@ P = TypeVar("P", bound=Pair)
 def take_over(pairs: Sequence[P], whole: Callable[[P], bool], topic: str, unmet: str) -> None:
     """Let the first of each pair work and be killed, and the second go on until the work is `whole`.
 
-    AdminError with the words `unmet` where a first one has not worked in time.
+    AdminError with the words `unmet` where a first one has not worked in time, and where one has ended by itself.
     """
+
+    def wait(done: Callable[[P], bool], seconds: float) -> bool:
+        wait_until(lambda: any(map(trouble, pairs)) or all(map(done, pairs)), seconds)
+        for text in filter(None, map(trouble, pairs)):
+            raise failed(topic, f"a process has ended: {text}")
+        return all(map(done, pairs))
+
+    def trouble(pair: P) -> str:
+        return pair.trouble
+
     for pair in pairs:
         pair.first.begin()
-    if not wait_until(lambda: all(each.killed_ms for each in pairs), 2 * ANSWER_SECONDS):
+    if not wait(lambda each: bool(each.killed_ms), 2 * ANSWER_SECONDS):
         raise failed(topic, unmet)
     for pair in pairs:
         pair.second.begin()
-    wait_until(lambda: all(whole(each) for each in pairs), SESSION_SECONDS + 2 * ANSWER_SECONDS)
+    wait(whole, SESSION_SECONDS + 2 * ANSWER_SECONDS)
     for pair in pairs:
         pair.second.end(kill=False)
 
@@ -178,7 +214,12 @@ def _run(pipe: Any, body: Callable[[Inside], None]) -> None:
     parent, over = os.getppid(), threading.Event()
     signal.signal(signal.SIGTERM, lambda *_signal: over.set())
     inside = Inside(pipe, over, parent)
-    with contextlib.suppress(OSError):
+    try:
         if inside.waits():
             body(inside)
-    os._exit(0)
+    except Exception as error:  # pylint: disable=broad-except  # the parent tells it
+        # where it is there
+        with contextlib.suppress(OSError):
+            pipe.send(Trouble.of(error))
+    finally:
+        os._exit(0)

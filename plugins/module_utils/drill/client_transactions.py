@@ -23,6 +23,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.client_load
     Settings,
     Ticker,
     consumer_settings,
+    filled,
     now_ms,
     written,
 )
@@ -152,9 +153,7 @@ def exactly_once(
     topics = {topic: assignment, **{each.target: assignment for each in pairs}}
     with ended(pairs), own_topics(connection, topics, config), ended(pairs):
         ticker = Ticker(settings, topic, interval=0.001)
-        wait_until(lambda: len(ticker.acknowledged) >= RECORDS, 2 * ANSWER_SECONDS)
-        ticker.stop()
-        sent = ticker.sent_and_acknowledged
+        sent = filled(ticker, topic, RECORDS)
         # the batch that was killed before its commit is committed by the second
         unmet = "not every process has written in time"
         take_over(pairs, lambda each: sum(each.committed) >= len(sent), topic, unmet)

@@ -294,3 +294,21 @@ def test_a_drill_beyond_the_limit_is_refused(host, servers, said):
     told = refusal("kafka", "drill_plan.yml", "Refuse whom this run does not reach", given)
     begin = "[drill.not_reached] kafka: drill=one: "
     assert told == (f"{begin}{said} Remedy: run it without --limit" if said else "")
+
+
+@pytest.mark.parametrize(
+    "given, remedy",
+    [
+        (
+            {"prove": True},
+            "run playbooks/validate.yml, which says more, or leave out -e prove=true",
+        ),
+        # a drill and its proof cannot be had apart
+        ({"kafkaops_drill": "leader_killed"}, "run playbooks/validate.yml, which says more"),
+    ],
+)
+def test_what_nobody_has_asked_for_need_not_be_left_out(given, remedy):
+    job = {"finished": True, "stderr_lines": ["no module named pyspark"]}
+    given = {**given, "__flow_validation_job": job, "__flow_validation_said": ""}
+    said = refusal("flow_validation", "begin.yml", "Say why nothing can be proven", given)
+    assert "no module named pyspark" in said and said.endswith(f"Remedy: {remedy}")
