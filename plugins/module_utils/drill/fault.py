@@ -180,11 +180,14 @@ def _kill(name: str, state_dir: str, manager: Optional[ServiceManager]) -> int:
     at_ms = _now_ms()
     try:
         if manager is not None:
-            # what is stopped so cannot end in order, whatever its manager sends first
+            # so it does not end in order while its manager is asked; systemd has it go on behind its SIGTERM
             os.kill(process.pid, signal.SIGSTOP)
             manager.stop(name)
     finally:
-        os.kill(process.pid, signal.SIGKILL)
+        # it may have ended by then
+        if start_ticks(process.pid) == ticks:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
     wait_until(lambda: start_ticks(process.pid) != ticks, KILL_SECONDS)
     if manager is not None:
         # its order may be queued still, and then it would start what has ended

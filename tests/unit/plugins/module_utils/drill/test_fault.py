@@ -183,6 +183,40 @@ def test_who_is_killed_and_shall_stay_away_is_not_started_again(bench):  # noqa:
     assert bench.pid not in (None, pid)
 
 
+class HavingItGoOn:
+    """As systemd stops: behind its SIGTERM it sends SIGCONT, and so ends what stood still."""
+
+    def __init__(self, process):
+        self.process = process
+
+    def stop(self, _name):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.send_signal(signal.SIGCONT)
+        self.process.wait()
+
+    def wants_running(self, _name):
+        return False
+
+
+def test_who_has_ended_before_the_kill_is_away_all_the_same(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        told = {"pid": process.pid, "start_ticks": start_ticks(process.pid)}
+        (tmp_path / "started.json").write_text(json.dumps(told))
+        manager = HavingItGoOn(process)
+        what = Guarded(
+            *("one", str(tmp_path), str(tmp_path), manager),
+            *(lambda: False, lambda: True, 300),
+        )
+        done = carry_out("killed", "one", str(tmp_path), "zookeeper_quorum", what, stays_away=True)
+        assert (done["changed"], done["running"], done["note"]) == (True, False, "zookeeper_quorum")
+        assert 0 <= done["now_ms"] - done["at_ms"] < 60_000
+    finally:
+        process.kill()
+        process.wait()
+        carry_out("forgotten", "one", str(tmp_path), "")
+
+
 def state_of(pid):
     """The letter by which the kernel tells what a process does; T: it stands still."""
     return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
