@@ -358,9 +358,9 @@ overrides:
 took:
   description:
     - When the turn began and ended (C(from_ms), C(to_ms), by the host's clock, since 1970), and what was C(done),
-      V(started), V(restarted) or V(stopped).
+      V(started), V(restarted) or V(stopped); V(stopping) where it was asked to end and has not in time.
   type: dict
-  returned: when O(state=started) has started it, or O(state=stopped), O(state=removed) or O(state=deleted) has stopped it
+  returned: when O(state=started) has started it, or O(state=stopped), O(state=removed) or O(state=deleted) has stopped it, or has not in time
   sample: {from_ms: 1763884800000, to_ms: 1763884804200, done: restarted}
 deleted:
   description:

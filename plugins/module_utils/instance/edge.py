@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, Union
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import (
     Instance,
     StartFailed,
+    StillStopping,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.leave import (
     Place,
@@ -140,6 +141,9 @@ def answer(params: Params, check_mode: bool, run: Run, allowed: Callable[[], Non
         return _failure(f"{told(params['name'], error)} {said}", changed=True)
     except ProblemError as error:
         return _failure(str(error))
+    except StillStopping as error:
+        more = {"took": error.took} if error.took else {}
+        return _failure(told(params["name"], error), **more)
     except (ServiceError, OSError) as error:
         return _failure(told(params["name"], error))
 

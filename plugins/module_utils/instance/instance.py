@@ -78,10 +78,11 @@ class StillStarting(StartFailed):
 
 
 class StillStopping(ServiceError):
-    """The process has its time to end, and has not."""
+    """The process has its time to end, and has not. `took`: as of a stop that has come to its end, if known."""
 
     CHECK = "instance.stop_timeout"
     REMEDY = "wait until it has ended, and run again"
+    took: Optional[Dict[str, Any]] = None
 
 
 class ChangedMeanwhile(ServiceError):

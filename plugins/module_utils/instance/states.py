@@ -22,6 +22,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance
     CONSOLE,
     Instance,
     StartRules,
+    StillStopping,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.probes import answer_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
@@ -230,10 +231,14 @@ def _stop(
     if ran and not check_mode:
         before_stop()
     began = _now_ms()
-    if not check_mode and params["state"] == "stopped":
-        instance.stop(params["stop_timeout"])
-    elif not check_mode:
-        instance.remove(params["stop_timeout"])
+    try:
+        if not check_mode and params["state"] == "stopped":
+            instance.stop(params["stop_timeout"])
+        elif not check_mode:
+            instance.remove(params["stop_timeout"])
+    except StillStopping as error:
+        error.took = {"from_ms": began, "to_ms": _now_ms(), "done": "stopping"}
+        raise
     result: Result = {"changed": runs}
     if ran and not check_mode:
         result["took"] = {"from_ms": began, "to_ms": _now_ms(), "done": "stopped"}

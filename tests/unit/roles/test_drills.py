@@ -9,7 +9,7 @@ import re
 import pytest
 import yaml
 
-from tests.support.role_variables import FACTS, ROLES, evaluated
+from tests.support.role_variables import FACTS, ROLES, evaluated, refusal
 
 BROKERS = ["one", "two", "three"]
 
@@ -80,6 +80,35 @@ def test_the_judges_load_ends_by_itself_as_soon_beside_each_drill():
         if "kafkaops_validation: begin" in path.read_text(encoding="utf-8")
     ]
     assert len(bounds) > 1 and bounds[0] and all(each == bounds[0] for each in bounds)
+
+
+def test_a_stop_that_takes_too_long_is_a_fault_all_the_same():
+    path = ROLES / "kafka" / "tasks" / "drill_broker.yml"
+    tasks = yaml.safe_load(path.read_text(encoding="utf-8"))
+    (both,) = [each for each in tasks if "stop.yml" in str(each.get("block"))]
+    (told,) = both["always"]
+    assert "kafka_drill_fault" in told["ansible.builtin.set_fact"] and told["delegate_facts"]
+
+
+@pytest.mark.parametrize(
+    "host, said",
+    [
+        # the gate, asked again while the host waits to stop it
+        ({"kafka_stop": {"failed": True, "msg": "[gate.refused] no"}}, "[gate.refused] no"),
+        ({"__kafka_drill_done": {"msg": "[drill.no_process]"}}, "[drill.no_process]"),
+        ({"kafka_gate": {"msg": "[gate.waited]"}, "kafka_stop": {"msg": "old"}}, "[gate.waited]"),
+        ({"kafka_stop": {"changed": True}}, "nothing was done to two"),
+        ({}, "nothing was done to two"),
+    ],
+)
+def test_why_nothing_was_done_is_told_by_the_first_host(host, said):
+    hosts = {"one": {"kafka_drill_plan": {"name": "leader_stopped", "host": "two"}}, "two": host}
+    first = {**known("zookeeper", [])["kafkaops_preflight"], "cluster_first": {"kafka": "one"}}
+    given = {"kafkaops_preflight": first, "kafkaops_drill": "leader_stopped", "hostvars": hosts}
+    given |= {"kafka_drill_fault": {}}
+    assert refusal("kafka", "drill_broker.yml", "Go on if it was done", given) == said
+    given["kafka_drill_fault"] = {"at_ms": 1}
+    assert refusal("kafka", "drill_broker.yml", "Go on if it was done", given) == ""
 
 
 def test_the_clock_of_each_member_whose_times_are_told_is_compared():

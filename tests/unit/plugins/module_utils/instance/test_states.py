@@ -12,6 +12,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance import s
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.edge import (
     GENERATION,
     SPEC,
+    answer,
     told,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance import (
@@ -315,6 +316,19 @@ def test_what_fails_is_told_with_an_id_of_the_catalogue_and_a_remedy(error, line
     said = told("one", error)
     assert said.startswith(line) and not said.endswith("Remedy: .")
     assert said[1:].partition("]")[0] in catalogue()
+
+
+@pytest.mark.parametrize("state", ["stopped", "removed"])
+def test_a_stop_that_takes_too_long_tells_since_when(module, state):
+    """It was asked to end, so what others see from then on is a consequence."""
+    module.run("staged", generation=module.generation(stop_seconds=4))
+    module.run("started")
+    before_ms = int(time.time() * 1000)
+    given = {**defaults(SPEC), **module.fixed, "state": state, "stop_timeout": 0.5}
+    told_so = answer(given, False, None, lambda: None)
+    assert told_so["failed"] and told_so["msg"].startswith("[instance.stop_timeout]")
+    took = told_so["took"]
+    assert before_ms <= took["from_ms"] <= took["to_ms"] and took["done"] == "stopping"
 
 
 def test_an_account_that_does_not_exist_stages_nothing(module):
