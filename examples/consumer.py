@@ -13,6 +13,7 @@ What matters here:
 * Members hand partitions over one by one (cooperative-sticky): the others go on reading meanwhile.
 * A commit that fails since the broker that coordinates the group has died is no reason to end: another broker
   coordinates soon, and the next commit has all that was processed.
+* Work that takes longer than max.poll.interval.ms (5 minutes) costs it its partitions; it joins again.
 * At SIGTERM and SIGINT it commits, and leaves the group: the others take over at once, not after session.timeout.ms.
 """
 
@@ -95,10 +96,14 @@ def run(consumer: Consumer, stopped: threading.Event) -> int:
     count, next_commit = 0, time.monotonic() + COMMIT_SECONDS
     while not stopped.is_set():
         message = consumer.poll(0.2)
-        if message is not None and message.error():
+        error = None if message is None else message.error()
+        if error is not None and error.code() == KafkaError._MAX_POLL_EXCEEDED:
+            # The group has gone on without it, and works again at what was not committed; the next poll joins again.
+            print(f"out of the group for a while: {error.str()}", file=sys.stderr)
+        elif error is not None:
             # What passes, such as a leader that moves, librdkafka mends; this does not.
-            raise KafkaException(message.error())
-        if message is not None:
+            raise KafkaException(error)
+        elif message is not None:
             process(message)
             consumer.store_offsets(message)
             count += 1

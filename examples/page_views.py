@@ -13,7 +13,7 @@ What matters here:
   that is the watermark, without which Spark would have to remember every window for ever.
 * A window is written once, when the watermark has passed its end, so nothing is counted twice.
 * FOLDER/checkpoint has the offsets and the open windows: killed and started again, it goes on where it was.
-* --once processes what is there and ends, for a scheduler; otherwise it runs until SIGTERM.
+* --once processes what is there and ends, for a scheduler; otherwise it runs until SIGTERM or SIGINT.
 """
 
 from __future__ import annotations
@@ -48,6 +48,12 @@ def counted(records: DataFrame) -> DataFrame:
     )
 
 
+def end_by_signal(stopped: threading.Event) -> None:
+    """Set `stopped` at SIGTERM and SIGINT."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+
+
 def main() -> None:
     """Start the query, and end it when a signal says so."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -58,10 +64,9 @@ def main() -> None:
     arguments = parser.parse_args()
 
     stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
-
+    end_by_signal(stopped)
     spark = SparkSession.builder.appName("page_views").getOrCreate()
+    end_by_signal(stopped)  # PySpark has taken Ctrl-C for itself
     records = (
         spark.readStream.format("kafka")
         .options(**options_of(spark, arguments.settings))

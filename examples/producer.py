@@ -26,7 +26,7 @@ import threading
 from pathlib import Path
 from typing import Iterator, Optional
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 SAFE = {
     "acks": "all",
@@ -37,6 +37,12 @@ SAFE = {
     "linger.ms": 5,
     "compression.type": "lz4",
 }
+
+
+# Librdkafka does not take this line, but may take the next one.
+OF_THIS_LINE = (KafkaError.MSG_SIZE_TOO_LARGE,)
+# So much of a line is named.
+NAMED = 200
 
 
 class Deliveries:
@@ -53,7 +59,7 @@ class Deliveries:
                 self.acknowledged += 1
             else:
                 self.failed += 1
-                print(f"not acknowledged: {line!r}: {error.str()}", file=sys.stderr)
+                print(f"not acknowledged: {line[:NAMED]!r}: {error.str()}", file=sys.stderr)
 
         return done
 
@@ -95,6 +101,11 @@ def send(producer: Producer, topic: str, line: str, deliveries: Deliveries) -> N
             return
         except BufferError:
             producer.poll(0.5)
+        except KafkaException as error:
+            deliveries.about(line)(error.args[0], None)
+            if error.args[0].code() in OF_THIS_LINE:
+                return
+            raise
 
 
 def main() -> int:

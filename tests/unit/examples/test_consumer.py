@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What examples/consumer.py makes of a commit that fails."""
+"""What examples/consumer.py makes of a commit that fails, and of work that takes long."""
 
 from __future__ import annotations
 
 import importlib.util
+import threading
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,39 @@ def test_before_it_leaves_it_tries_for_some_time(example):
     nobody = Consumer(*[KafkaError.NOT_COORDINATOR] * 9)
     example.commit_at_last(nobody, seconds=0)
     assert nobody.commits == 1
+
+
+class Told:
+    """What `poll` returns of an error."""
+
+    def __init__(self, code):
+        self.code = code
+
+    def error(self):
+        return KafkaError(self.code)
+
+
+class Polled(Consumer):
+    """Its polls tell these errors, one after the other; then it is to stop."""
+
+    def __init__(self, *errors):
+        super().__init__()
+        self.told, self.stopped = list(errors), threading.Event()
+
+    def poll(self, _seconds):
+        if self.told:
+            return Told(self.told.pop(0))
+        self.stopped.set()
+        return None
+
+
+def test_work_that_takes_longer_than_the_group_waits_does_not_end_it(example, capsys):
+    consumer = Polled(KafkaError._MAX_POLL_EXCEEDED)
+    assert example.run(consumer, consumer.stopped) == 0 and consumer.stopped.is_set()
+    assert "max.poll.interval.ms" in capsys.readouterr().err
+
+
+def test_what_a_poll_tells_otherwise_ends_it(example):
+    consumer = Polled(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+    with pytest.raises(KafkaException):
+        example.run(consumer, consumer.stopped)
