@@ -92,6 +92,14 @@ running:
   description: Whether it runs.
   returned: success
   type: bool
+sign_age_seconds:
+  description: How long ago O(sign) was written. Of a program that dies at each start it grows, although it is to run.
+  returned: with O(state=started), where there is one
+  type: int
+last_lines:
+  description: The last lines of C(console.log).
+  returned: with RV(sign_age_seconds)
+  type: str
 """
 
 import os
@@ -152,6 +160,7 @@ def main() -> None:
     try:
         if params["state"] == "started":
             result = program.start(wanted, manager, module.check_mode, params["timeout"])
+            result.update(program.sign_of(wanted))
         else:
             remove = params["state"] == "absent"
             result = program.stop(wanted, manager, module.check_mode, params["timeout"], remove)

@@ -229,6 +229,25 @@ def test_who_watches_with_a_query_that_dies_again_and_again_is_blind(monkeypatch
     assert json.loads((tmp_path / "status.json").read_text())["alarms"] == {}
 
 
+class Idle(Query):
+    """A query that lives, and gets no batch done."""
+
+    isActive = True
+
+
+def test_a_status_is_young_while_the_process_lives(monkeypatch, tmp_path):
+    """Where no batch comes to its end, as without a broker: who reads it sees the alarm, and that it is of now."""
+    clock = Clock(1000)
+    monkeypatch.setattr(service, "time", clock)
+    monkeypatch.setattr(service.join, "start", lambda *_: Idle(clock))
+    watch = watching(tmp_path, clock)
+    watch._start_query()
+    watch._until(lambda: False)
+    status = json.loads((tmp_path / "status.json").read_text())
+    assert set(status["alarms"]) >= {alarm.BLINDNESS}
+    assert clock.time() - status["updated"] < 100 < status["old_after_seconds"] == 300
+
+
 def test_batches_that_decide_nothing_are_blind_while_something_is_to_be_decided(
     monkeypatch, tmp_path
 ):

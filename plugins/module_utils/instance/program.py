@@ -155,6 +155,18 @@ def start(
     return {"changed": True, "running": True}
 
 
+def sign_of(program: Program) -> Dict[str, object]:
+    """How old its sign is (`sign_age_seconds`), and the end of what it has said (`last_lines`); empty without a sign.
+
+    A service manager starts what dies at each start again and again: it is to run, and does not work.
+    """
+    written_ns = _written(program.sign)[1]
+    if not written_ns:
+        return {}
+    age = max(0, int(time.time() - written_ns / 10**9))
+    return {"sign_age_seconds": age, "last_lines": _last_lines(program.console)}
+
+
 def stop(
     program: Program, manager: ServiceManager, check_mode: bool, timeout: float, remove: bool
 ) -> Dict[str, object]:

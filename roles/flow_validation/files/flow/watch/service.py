@@ -27,6 +27,8 @@ from flow.watch.canary import Canary
 
 _LOOK_SECONDS = 0.5
 _ACCOUNT = "account.json"
+# It is told at least so often, and a status that was not written for so long is nobody's any more.
+_TELL_SECONDS, _OLD_SECONDS = 60, 300
 PASS, LOSS = 0, 1
 _NOTHING = {"rows": 0, "bytes": 0}
 
@@ -54,6 +56,7 @@ class Watch:
         # Batches may run, and compare nothing: a watermark that is ahead of the clock drops all as too late.
         self._last_decided = time.time()
         self._alarms: dict = {}
+        self._told = 0.0  # when
         self._unwritten: dict = {}  # file -> why it could not be replaced
         self._restarts = 0
         self._progress_batch = -1
@@ -186,7 +189,8 @@ class Watch:
                 raise self._canary.trouble
             if not self._query.isActive and not self._stop.is_set():
                 self._again()
-            if self._look():
+            # a batch may hang, or there is none without a broker
+            if self._look() or abs(time.time() - self._told) > _TELL_SECONDS:
                 self._tell()
 
     def _again(self) -> None:
@@ -275,7 +279,7 @@ class Watch:
         facts, now = self._now()
         for severity, kind, said in alarm.changes(self._alarms, now):
             self._say(severity, kind, said)
-        self._alarms = now
+        self._alarms, self._told = now, facts.now
         status = self._status(facts.now)
         output = self._options.output
         metrics = self._options.metrics or os.path.join(output, "watch.prom")
@@ -309,6 +313,7 @@ class Watch:
                 "since": self._plan["since"],
                 "updated": round(now, 3),
                 "within_seconds": self._options.within,
+                "old_after_seconds": max(_OLD_SECONDS, 2 * self._options.silence_bound),
                 "alarms": dict(self._alarms),
                 "counts": counts,
                 "latency": {

@@ -82,6 +82,17 @@ def test_what_ends_at_once_is_told_with_its_last_lines(manager, wanted):
         program.start(wanted(script="echo no cluster; exit 3"), manager, False, 2)
 
 
+def test_what_runs_and_works_no_more_is_told_by_the_age_of_its_sign(manager, wanted, tmp_path):
+    """As one whose process dies at each start: it is to run, and is left alone."""
+    assert program.sign_of(wanted()) == {}
+    program.start(wanted(script=f"echo ready; {WORKS}"), manager, False, 30)
+    told = program.sign_of(wanted())
+    assert 0 <= told["sign_age_seconds"] < 60 and "ready" in told["last_lines"]
+    os.utime(tmp_path / "sign", (1, 1))
+    assert program.start(wanted(script=f"echo ready; {WORKS}"), manager, False, 30)["running"]
+    assert program.sign_of(wanted())["sign_age_seconds"] > 10**9
+
+
 def test_a_console_that_is_a_link_is_not_read(manager, wanted, tmp_path):
     """Whoever writes there may have led it to a file that he cannot read himself."""
     (tmp_path / "shadow").write_text("root's own\n", encoding="utf-8")
