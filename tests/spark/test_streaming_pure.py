@@ -307,7 +307,7 @@ def test_a_file_that_cannot_be_written_is_an_alarm_in_the_others(tmp_path, capsy
     watch._options.metrics = str(tmp_path / "watch.prom")
     watch._tell()
     (tmp_path / gone).unlink()
-    (tmp_path / f"{gone}.part").mkdir()  # whoever the user is, no file takes its place
+    (tmp_path / gone).mkdir()  # whoever the user is, no file takes its place
     watch._account.last_lost = clock.time()
     watch._tell()
     watch._tell()  # the next look, which finds an alarm more
@@ -322,7 +322,8 @@ def test_a_file_that_cannot_be_written_is_an_alarm_in_the_others(tmp_path, capsy
         text = (tmp_path / "watch.prom").read_text()
         assert re.search(r'alarm="loss".* 1\n', text)
         assert re.search(r'alarm="unwritten".* 1\n', text)
-    (tmp_path / f"{gone}.part").rmdir()
+    assert not list(tmp_path.glob("*.part")), "no draft stays"
+    (tmp_path / gone).rmdir()
     watch._tell()
     watch._tell()
     assert "INFO unwritten: is over" in capsys.readouterr().err

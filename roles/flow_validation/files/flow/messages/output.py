@@ -63,13 +63,13 @@ def write_all(texts: Mapping[str, str]) -> None:
             except OSError as error:
                 error.filename = error.filename or path  # write() and close() do not say
                 raise
+        for path, draft in drafts.items():
+            os.replace(draft, path)
     except OSError:
         for draft in drafts.values():
             with suppress(OSError):
                 os.remove(draft)
         raise
-    for path, draft in drafts.items():
-        os.replace(draft, path)
 
 
 def _save(path: str, text: str) -> None:
