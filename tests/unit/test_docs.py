@@ -15,6 +15,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.configs.pla
     LIMITS,
     POOLS,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import DRILLS
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.verdict import (
+    AS_EXPECTED,
+    COLUMNS,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.judge import (
     NEVER_ACCEPTED,
 )
@@ -298,6 +303,24 @@ def test_plays_and_tasks_that_a_page_shows_are_there():
         name for page in pages for name in re.findall(r"(?:PLAY|TASK) \[(?:\S+ : )?(.+?)\]", page)
     }
     assert len(shown) > 5 and not shown - names
+
+
+def test_the_sample_of_drills_has_the_words_of_today():
+    """But for what was observed, and DONE of the ZooKeepers, whose last one was stopped then, as the page says."""
+    text = (ROOT / "docs" / "drills.md").read_text(encoding="utf-8")
+    begin = text.index("    CASE  ")
+    lines = [line[4:] for line in text[begin : text.index("\n\n", begin)].splitlines()]
+    starts = [lines[0].index(name) for name in COLUMNS]
+    rows = {
+        line.split()[0]: dict(zip(COLUMNS, (line[a:b].strip() for a, b in zip(starts, ends))))
+        for line in lines[1:]
+        for ends in [[*starts[1:], None]]
+    }
+    assert [each.name for each in DRILLS] == list(rows)
+    for drill in DRILLS:
+        row = rows[drill.name]
+        assert row["EXPECTED"] == drill.expected and row["VERDICT"] == AS_EXPECTED, drill.name
+    assert rows["controllers_quorum"]["DONE"] == "2 of 3 controllers gone, the last killed"
 
 
 def test_contributing_names_every_part_and_every_scenario():
