@@ -415,6 +415,36 @@ class Answering:
         return {number: SimpleNamespace(end=1000) for number in range(3)}
 
 
+class Emptied(Answering):
+    """A cluster whose topic somebody has deleted."""
+
+    def __init__(self):
+        self.made = []
+
+    def describe(self):
+        return SimpleNamespace(cluster_id="x", brokers={1: None, 2: None, 3: None})
+
+    def has_topic(self, name):
+        return bool(self.made)
+
+    def create_topic(self, name, layout, config):
+        self.made.append(name)
+
+
+def test_a_topic_that_was_deleted_is_not_made_again_behind_the_operators_back(tmp_path):
+    cluster = Emptied()
+    # nothing was there before
+    assert topic.own(cluster, "kafkaops-watch", None, None, str(tmp_path)) == 3
+    topic.plan(str(tmp_path), cluster, "kafkaops-watch", 3, 100)
+    assert topic.own(cluster, "kafkaops-watch", None, None, str(tmp_path)) == 3
+    emptied = Emptied()
+    with pytest.raises(CannotRun, match="kafkaops-watch was deleted since"):
+        topic.own(emptied, "kafkaops-watch", None, None, str(tmp_path))
+    assert not emptied.made
+    # of another topic the directory knows nothing; `plan` refuses it
+    assert topic.own(Emptied(), "kafkaops-watch-2", None, None, str(tmp_path)) == 3
+
+
 def a_generation(tmp_path, record_size=100, silent=False, decided=10_000):
     """A watch of which 10,420 records were acknowledged, as it starts again with a plan of its own."""
     cluster = Answering()

@@ -146,7 +146,8 @@ def watch(options: argparse.Namespace, stop: threading.Event) -> int:
     given = {**join.SETTINGS, **spark_settings(options)}
     jars = session.prepare_java(options.jars)
     cluster = Cluster(clients[0], options.timeout)
-    partitions = topic.own(cluster, options.topic, options.replication_factor, options.min_isr)
+    wanted = (options.replication_factor, options.min_isr)
+    partitions = topic.own(cluster, options.topic, *wanted, options.state)
     plan = topic.plan(options.state, cluster, options.topic, partitions, options.record_size)
     with session.work_directory() as work:
         # not a quick run, and none whose classes others need

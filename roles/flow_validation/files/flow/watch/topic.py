@@ -30,10 +30,25 @@ def refuse_foreign(topic: str) -> None:
         )
 
 
-def own(cluster: Cluster, topic: str, replication: Optional[int], min_isr: Optional[int]) -> int:
-    """Create the topic where it is missing, one partition led by each broker; how many it has."""
+def own(
+    cluster: Cluster,
+    topic: str,
+    replication: Optional[int],
+    min_isr: Optional[int],
+    state: str,
+) -> int:
+    """Create the topic where it is missing, one partition led by each broker; how many it has.
+
+    CannotRun where the state's directory knows it: who deleted it shall be seen, and its records are missed.
+    """
     refuse_foreign(topic)
     if not cluster.has_topic(topic):
+        told = read_json(os.path.join(state, _PLAN))
+        if told and (told["cluster_id"], told["topic"]) == (cluster.describe().cluster_id, topic):
+            raise CannotRun(
+                f"topic {topic} was deleted since {state} was made, so its records are gone; see who did"
+                " that, then remove that directory and start again"
+            )
         brokers = list(cluster.describe().brokers)
         replicas = min(replication or 3, len(brokers))
         config = {
