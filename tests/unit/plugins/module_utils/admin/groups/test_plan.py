@@ -302,7 +302,7 @@ def test_a_file_of_kafkas_own_tool_is_read():
         with pytest.raises(ValueError, match="line 1"):
             parse_offsets_text(wrong, "g")
     for other_file in ("x" * 140_000, "a,0,5\r6"):  # csv.Error, which is no ValueError
-        with pytest.raises(ValueError, match="no list of topic,partition,offset"):
+        with pytest.raises(ValueError, match="not a list of topic,partition,offset"):
             parse_offsets_text(other_file, "g")
 
 
