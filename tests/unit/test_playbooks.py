@@ -500,59 +500,76 @@ def test_at_the_end_of_each_run_one_of_each_cluster_waits_for_all(
     assert names.index("Give leadership back") > names.index(name)
     assert names.index(name) > names.index("Restart the broker that was the controller at its turn")
     ends, task = plays[names.index(name)]["tasks"]
-    assert ends["ansible.builtin.meta"] == "end_play" and ends["when"] == "kafkaops_settled"
+    assert (
+        ends["ansible.builtin.meta"] == "end_play" and ends["when"] == "kafkaops_open | length == 0"
+    )
     assert task["ansible.builtin.include_role"]["tasks_from"] == "wait.yml"
-    assert task["when"] == "inventory_hostname == kafkaops_asking"
+    assert task["when"][0] == "inventory_hostname == kafkaops_asking"
 
 
-SERVES = {
-    "running": True,
-    "restart_pending": False,
-    "live_changes": None,
-    "answers": ["Mode: follower"],
-}
+SERVES = {"answers": ["Mode: follower"]}
+DEAF = {"answers": ["This ZooKeeper instance is not currently serving requests"]}
 
 
 @pytest.mark.parametrize(
-    "second, in_sync, servers, brokers",
+    "staged, turned, expected",
     [
-        ({}, {"A": [1, 2], "B": [1]}, True, True),
-        # one that an earlier run has started, and nobody has waited for
-        ({}, {"A": [1], "B": [1]}, True, False),
-        ({}, {"A": [1, 2]}, True, False),
-        ({}, {}, True, False),
-        (
-            {"answers": ["This ZooKeeper instance is not currently serving requests"]},
-            None,
-            False,
-            False,
-        ),
-        ({"answers": []}, None, False, False),
-        ({"restart_pending": True}, {"A": [1, 2], "B": [1]}, False, False),
-        ({"running": False}, {"A": [1, 2], "B": [1]}, False, False),
-        ({"live_changes": {"settings": {"a": 1}}}, {"A": [1, 2], "B": [1]}, True, False),
-        (None, {"A": [1, 2], "B": [1]}, False, False),
+        ([SERVES, SERVES, SERVES], [], []),
+        # an earlier run has started it, and has not waited until it served
+        ([SERVES, DEAF, SERVES], [], ["A"]),
+        ([SERVES, {"answers": []}, SERVES], [], ["A"]),
+        ([SERVES, None, SERVES], [], ["A"]),
+        # whoever was started was waited for, with the others of the cluster
+        ([SERVES, DEAF, SERVES], ["a"], []),
+        ([SERVES, DEAF, SERVES], ["c"], ["A"]),
+        ([DEAF, SERVES, DEAF], ["c"], ["A"]),
+        ([SERVES, SERVES, None], [], ["B"]),
     ],
 )
-def test_nobody_is_waited_for_where_all_were_in_sync_and_nothing_was_restarted(
-    second, in_sync, servers, brokers
-):
-    """Which the preflight has seen; each look costs a module, and a process for each host."""
-    facts = {"a": SERVES, "b": None if second is None else {**SERVES, **second}, "c": SERVES}
-    nodes = {"A": [{"host": "a", "id": 1}, {"host": "b", "id": 2}], "B": [{"host": "c", "id": 1}]}
+def test_servers_are_waited_for_where_nobody_has_done_so(staged, turned, expected):
+    hosts = dict(zip("abc", staged))
     variables = {
-        "ansible_play_hosts": list(facts),
+        "ansible_play_hosts": list(hosts),
         "hostvars": {
-            host: {} if staged is None else {"zookeeper_staged": staged, "kafka_staged": staged}
-            for host, staged in facts.items()
+            host: {
+                **({"zookeeper_staged": each} if each else {}),
+                **({"zookeeper_turn": {"changed": True}} if host in turned else {}),
+            }
+            for host, each in hosts.items()
         },
-        "kafkaops_preflight": {"nodes": nodes, "in_sync": in_sync or {}},
+        "kafkaops_preflight": {
+            "servers": {"A": [{"host": "a"}, {"host": "b"}], "B": [{"host": "c"}]}
+        },
     }
-    for name, expected in (("ZooKeeper servers", servers), ("brokers", brokers)):
-        end = "serve" if name != "brokers" else "are in sync"
-        play = f"See that the {name} of the run {end}"
-        found = told_by("phases/run.yml", play, "kafkaops_settled", variables)
-        assert found is expected, name
+    name = "See that the ZooKeeper servers of the run serve"
+    assert told_by("phases/run.yml", name, "kafkaops_open", variables) == expected
+
+
+@pytest.mark.parametrize(
+    "in_sync, turned, play, expected",
+    [
+        ({"A": [1, 2], "B": [1]}, [], "abc", []),
+        # an earlier run has started it, and has not waited until it was in sync
+        ({"A": [1], "B": [1]}, [], "abc", ["A"]),
+        ({"A": [1], "B": [1]}, [], "ac", []),
+        ({"A": [1, 2]}, [], "abc", ["B"]),
+        ({}, [], "abc", ["A", "B"]),
+        ({}, [], "", []),
+        # whoever had a turn was waited for, with the others of the cluster
+        ({"A": [1], "B": [1]}, ["a"], "abc", []),
+        ({"A": [1], "B": [1]}, ["c"], "abc", ["A"]),
+    ],
+)
+def test_brokers_are_waited_for_where_nobody_has_done_so(in_sync, turned, play, expected):
+    """The preflight has seen who is in sync; a look costs a module, and a process for each host."""
+    nodes = {"A": [{"host": "a", "id": 1}, {"host": "b", "id": "2"}], "B": [{"host": "c", "id": 1}]}
+    variables = {
+        "ansible_play_hosts": list(play),
+        "hostvars": {host: {"kafka_turn": {"changed": host in turned}} for host in "abc"},
+        "kafkaops_preflight": {"nodes": nodes, "in_sync": in_sync},
+    }
+    name = "See that the brokers of the run are in sync"
+    assert told_by("phases/run.yml", name, "kafkaops_open", variables) == expected
 
 
 @pytest.mark.parametrize("number", [int, str])

@@ -144,15 +144,26 @@ def test_start_waits_for_the_ensemble_that_ran_last():
     assert evaluated("zookeeper", "__zookeeper_servers", found) == [{"id": 1}]
 
 
-def tasks_from(role, name):
-    """The tasks of a file of the role, those of the files that it includes or imports in their places."""
-    for task in yaml.safe_load((ROLES / role / "tasks" / name).read_text()):
+def tasks_from(role, name, opened=False):
+    """The tasks of a file of the role, those of the files that it includes or imports in their places.
+
+    opened: those of blocks, too, in place of the blocks.
+    """
+    tasks = yaml.safe_load((ROLES / role / "tasks" / name).read_text())
+    return _in_place(role, tasks, opened)
+
+
+def _in_place(role, tasks, opened):
+    for task in tasks:
         included = task.get("ansible.builtin.include_tasks") or task.get(
             "ansible.builtin.import_tasks"
         )
         if included:
             variables = task.get("vars", {})
-            yield from ({**each, "of": variables} for each in tasks_from(role, included))
+            yield from ({**each, "of": variables} for each in tasks_from(role, included, opened))
+        elif opened and "block" in task:
+            parts = [task.get(part, []) for part in ("block", "rescue", "always")]
+            yield from _in_place(role, sum(parts, []), opened)
         else:
             yield task
 
@@ -200,7 +211,7 @@ def test_a_turn_calls_three_modules():
     ],
 )
 def test_what_stops_behind_a_gate_asks_once_more(role, name, last):
-    found = list(tasks_from(role, name))
+    found = list(tasks_from(role, name, opened=True))
     gate = f"__{role}_gate_last"
     stops = [
         each
