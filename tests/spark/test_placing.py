@@ -172,3 +172,13 @@ def test_a_directory_that_java_opens_is_like_any_other(spark, tmp_path):
         there.read("_attempts/two")
     there.remove("")
     assert not there.exists()
+
+
+def test_a_file_system_that_is_nowhere_is_refused_in_a_sentence(spark):
+    """PySpark tells some of Java's exceptions by names of its own: an unknown host is an illegal argument."""
+    assert spark.version
+    with pytest.raises(
+        CannotRun, match="the ledger hdfs://nn.invalid/A-1 cannot be opened: "
+    ) as refused:
+        place.of("hdfs://nn.invalid/A-1")
+    assert "give another --ledger" in str(refused.value)

@@ -107,7 +107,7 @@ def test_refused_batches_between_accepted_ones(cluster, tmp_path):
         cluster,
         tmp_path,
         "refused",
-        24_000,
+        24_300,  # so that the last batch of each partition is a small one, however fast they are sent
         config={"max.message.bytes": "20000"},
         # batches of all lengths, some of them small enough
         client={

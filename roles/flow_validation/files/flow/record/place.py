@@ -220,10 +220,11 @@ class HadoopDirectory:
     def _ask(self, done: str, call: Any) -> Any:
         """What the JVM answers; FileNotFoundError, or CannotRun with Java's reason."""
         from py4j.protocol import Py4JError
+        from pyspark.errors.exceptions.captured import CapturedException
 
         try:
             return call()
-        except Py4JError as error:
+        except (Py4JError, CapturedException) as error:  # PySpark has names of its own for some of Java's
             said = str(getattr(error, "java_exception", None) or error)
             if "java.io.FileNotFoundException" in said:
                 raise FileNotFoundError(said.splitlines()[0]) from error
