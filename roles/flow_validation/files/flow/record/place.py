@@ -224,7 +224,10 @@ class HadoopDirectory:
 
         try:
             return call()
-        except (Py4JError, CapturedException) as error:  # PySpark has names of its own for some of Java's
+        except (
+            Py4JError,
+            CapturedException,
+        ) as error:  # PySpark has names of its own for some of Java's
             said = str(getattr(error, "java_exception", None) or error)
             if "java.io.FileNotFoundException" in said:
                 raise FileNotFoundError(said.splitlines()[0]) from error
