@@ -214,14 +214,19 @@ def watching(tmp_path, clock):
     return watch
 
 
-def test_who_watches_with_a_query_that_dies_again_and_again_is_blind(monkeypatch, tmp_path):
-    clock = Clock(300)
+def watched(monkeypatch, tmp_path, clock, query):
+    """A watch whose time is over, with queries of this kind, and the status that it has left."""
     monkeypatch.setattr(service, "time", clock)
-    monkeypatch.setattr(service.join, "start", lambda *_: Query(clock))
+    monkeypatch.setattr(service.join, "start", lambda *_: query(clock))
     watch = watching(tmp_path, clock)
     watch._start_query()
     watch._until(lambda: False)
-    status = json.loads((tmp_path / "status.json").read_text())
+    return watch, json.loads((tmp_path / "status.json").read_text())
+
+
+def test_who_watches_with_a_query_that_dies_again_and_again_is_blind(monkeypatch, tmp_path):
+    clock = Clock(300)
+    watch, status = watched(monkeypatch, tmp_path, clock, Query)
     assert status["restarts"] > 10 and list(status["alarms"]) == [alarm.BLINDNESS]
     # a batch that is counted ends it
     watch._take(1, [row(0, 10, 10)])
@@ -238,12 +243,7 @@ class Idle(Query):
 def test_a_status_is_young_while_the_process_lives(monkeypatch, tmp_path):
     """Where no batch comes to its end, as without a broker: who reads it sees the alarm, and that it is of now."""
     clock = Clock(1000)
-    monkeypatch.setattr(service, "time", clock)
-    monkeypatch.setattr(service.join, "start", lambda *_: Idle(clock))
-    watch = watching(tmp_path, clock)
-    watch._start_query()
-    watch._until(lambda: False)
-    status = json.loads((tmp_path / "status.json").read_text())
+    watch, status = watched(monkeypatch, tmp_path, clock, Idle)
     assert set(status["alarms"]) >= {alarm.BLINDNESS}
     assert clock.time() - status["updated"] < 100 < status["old_after_seconds"] == 300
 

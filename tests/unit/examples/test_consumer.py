@@ -4,22 +4,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import threading
-from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
-
-PLACE = Path(__file__).resolve().parents[3] / "examples" / "consumer.py"
-
-
-@pytest.fixture(name="example", scope="module")
-def _example():
-    spec = importlib.util.spec_from_file_location("example_consumer", PLACE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class Consumer:

@@ -4,21 +4,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
-
-PLACE = Path(__file__).resolve().parents[3] / "examples" / "producer.py"
-
-
-@pytest.fixture(name="example", scope="module")
-def _example():
-    spec = importlib.util.spec_from_file_location("example_producer", PLACE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_a_line_that_is_too_large_is_named_and_the_next_ones_are_sent(example, capsys):
