@@ -35,9 +35,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark i
     short_of_room,
     untold,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark_limit import Load
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark_verdict import (
     Conditions,
-    Load,
     benchmark_lines,
     good,
     progress_line,

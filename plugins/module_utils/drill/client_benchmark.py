@@ -32,7 +32,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark i
     Setup,
     assignments,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark_verdict import (
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark_limit import (
     Load,
     percentiles,
 )

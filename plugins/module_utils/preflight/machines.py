@@ -11,11 +11,11 @@ from typing import Dict, Iterator, List, Tuple
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import FOR_SPARK, major
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import masked_text
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.forms import heap_bytes
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.storage import (
     planned_replicas,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variables import heap_bytes
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     CLIENT_PACKAGES,
     JOB_PACKAGES,

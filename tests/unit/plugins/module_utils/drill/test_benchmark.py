@@ -32,13 +32,16 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark i
     Setup,
     planned,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark_limit import (
+    Load,
+    limit_of,
+    percentiles,
+    ratio_text,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark_verdict import (
     Before,
     Conditions,
-    Load,
     change_of,
-    limit_of,
-    percentiles,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.catalogue import PREFIX
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
@@ -466,7 +469,7 @@ def test_a_table_has_ratios_first_and_what_limits_each_row():
     [(1.0, "1.00"), (2.044, "2.04"), (0.5, "0.50"), (0.0041, "0.0041"), (0.0, "0.00")],
 )
 def test_a_small_ratio_is_not_nothing(ratio, text):
-    assert benchmark_verdict.ratio_text(ratio) == text
+    assert ratio_text(ratio) == text
 
 
 def test_acknowledged_records_that_are_not_there_fail_the_run():

@@ -1,0 +1,237 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a row of a benchmark has measured, and what limited it. Pure.
+
+Private to this collection. What could not be measured is None, and is called unknown.
+"""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import asdict, dataclass, field
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.benchmark import (
+    NONE,
+    SYNC,
+    Setup,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import counted
+
+PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
+# From these shares on something is said to be busy.
+CORE_BUSY, MACHINE_BUSY, DISK_BUSY, NETWORK_BUSY, WAITING = 0.85, 0.9, 0.3, 0.7, 0.3
+# Two runs of the same row on the same machine differ by so much without a reason.
+LEAST_NOISE = 0.15
+MEGA = 1e6
+# Bytes a second of all brokers, below which it is not them who wait for a disk.
+LEAST_WRITTEN = 1e5
+# Others have more of a busy machine's cores than this share.
+OTHERS_SHARE = 0.4
+ROUND_TRIP, QUOTA, CLIENT, CPU, OTHERS, BROKER, DISK, NETWORK, REPLICATION, ANSWERS, UNKNOWN = (
+    "round trip",
+    "quota",
+    "client core",
+    "CPU of the machine",
+    "other processes",
+    "broker CPU",
+    "broker disk",
+    "network",
+    "replication",
+    "acknowledgements",
+    "unknown",
+)
+OTHERS_DISK = "other disk load"
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the load of a row has measured.
+
+    `sent` to `there` are records: `failed` by the client's word, `there` by offsets, `missing` of those
+    acknowledged. `parts`: records acknowledged a second, of each part of the row. `waited`: the share of the
+    time in which the producers' queues were full. `client_core`: the share of a core of the busiest thread.
+    `usage`: as of `usage.between`, of brokers by id; empty where they run elsewhere.
+    """
+
+    sent: int
+    failed: int
+    there: int
+    missing: int
+    seconds: float
+    received: int
+    latency_ms: Mapping[str, Optional[float]] = field(default_factory=dict)
+    parts: Tuple[float, ...] = ()
+    waited: float = 0.0
+    throttled: bool = False
+    client_core: Optional[float] = None
+    client_cores: Optional[float] = None
+    consumer_core: Optional[float] = None
+    consumer_cores: Optional[float] = None
+    received_seconds: float = 0.0
+    cores: int = 1
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    network_bits: Optional[int] = None
+
+    @property
+    def acknowledged(self) -> int:
+        """Records that the client has not called failed."""
+        return self.sent - self.failed
+
+    @property
+    def rate(self) -> float:
+        """Records acknowledged a second."""
+        return self.acknowledged / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def noise(self) -> float:
+        """How much the parts of the row vary, as a share of their mean; 0 where there are too few."""
+        if len(self.parts) < 3 or not statistics.fmean(self.parts):
+            return 0.0
+        return statistics.stdev(self.parts) / statistics.fmean(self.parts)
+
+    @property
+    def brokers(self) -> Mapping[Any, Mapping[str, Any]]:
+        """What brokers have used, by id; empty where it could not be seen."""
+        return self.usage.get("processes") or {}
+
+    def to_dict(self) -> Dict[str, Any]:
+        """As JSON has it."""
+        return {**asdict(self), "parts": list(self.parts)}
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> "Load":
+        """Of JSON."""
+        return cls(**{**told, "parts": tuple(told.get("parts") or ())})
+
+
+def percentiles(latencies: Sequence[float]) -> Dict[str, Optional[float]]:
+    """{p50, p95, p99, p99.9, max}: the least value that so many are not above; None where there are none."""
+    ordered = sorted(latencies)
+    if not ordered:
+        return dict.fromkeys(PERCENTILES)
+    return {
+        name: ordered[max(0, -int(-share * len(ordered) // 1) - 1)]
+        for name, share in PERCENTILES.items()
+    }
+
+
+def limit_of(setup: Setup, load: Load, alone: Optional[Load] = None) -> Tuple[str, str]:
+    """What limits a row, and in words the figures that say so.
+
+    `alone`: the same with one replica, without which nobody knows whether it is the copying that takes the time.
+    """
+    name = next(iter(_limits(setup, load, alone)), UNKNOWN)
+    return name, "; ".join([LIMIT_WORDS[name], *_figures(setup, load, alone)])
+
+
+def _limits(setup: Setup, load: Load, alone: Optional[Load]) -> Iterator[str]:
+    """The limits that the figures show, the surest first."""
+    if load.throttled:
+        yield QUOTA
+    cores = [each["cores"] for each in load.brokers.values()]
+    busy, stalled = load.usage.get("busy"), load.usage.get("stalled")
+    if (load.client_core or 0.0) >= CORE_BUSY:
+        yield CLIENT
+    if busy is not None and busy >= MACHINE_BUSY:
+        yield OTHERS if others_share(load) > OTHERS_SHARE * load.cores else CPU
+    if cores and max(cores) >= CORE_BUSY * load.cores:
+        yield BROKER
+    # the disk is the brokers' only where they are here, and write
+    if cores and stalled is not None and stalled >= DISK_BUSY:
+        written = _written(load)
+        yield DISK if written is None or written >= LEAST_WRITTEN else OTHERS_DISK
+    if (_network(load) or 0.0) >= NETWORK_BUSY:
+        yield NETWORK
+    if setup.mode == SYNC:
+        yield ROUND_TRIP
+    if load.waited >= WAITING and setup.mode != NONE:
+        # only where all brokers and disks could be seen, and nothing of them is busy; else it may be those
+        seen = len(cores) >= setup.brokers and None not in (busy, stalled)
+        if seen and _slower_by_replicas(load, alone):
+            yield REPLICATION
+        yield ANSWERS
+
+
+def _slower_by_replicas(load: Load, alone: Optional[Load]) -> bool:
+    return alone is not None and load.rate < alone.rate * (1 - LEAST_NOISE)
+
+
+LIMIT_WORDS = {
+    QUOTA: "a quota of the brokers throttles the producers",
+    CLIENT: "one thread of a producer fills its core: more producers go further",
+    CPU: "the cores of this machine are busy, which clients and brokers share",
+    OTHERS: "the cores of this machine are busy with something else: measure again on a quiet one",
+    BROKER: "a broker fills the cores of its machine",
+    DISK: "brokers wait for their disks",
+    OTHERS_DISK: "something else than brokers waits for the disks of this machine: measure again on a quiet one",
+    NETWORK: "the network card is full",
+    ROUND_TRIP: "each record waits until the one before is acknowledged",
+    REPLICATION: "producers wait for acknowledgements while no core, disk or network is busy, and do not with one"
+    " replica",
+    ANSWERS: "producers wait for acknowledgements, and nothing that could be seen is busy: for replicas, for the way"
+    " to the brokers, or for what could not be seen",
+    UNKNOWN: "nothing that could be seen is busy",
+}
+
+
+def others_share(load: Load) -> float:
+    """Cores that neither clients nor brokers of this benchmark have used, as far as that can be seen."""
+    known = [load.client_cores or 0.0, load.consumer_cores or 0.0]
+    known += [each["cores"] for each in load.brokers.values()]
+    return (load.usage.get("busy") or 0.0) * load.cores - sum(known)
+
+
+def _written(load: Load) -> Optional[float]:
+    """Bytes a second that the brokers that could be seen write; None where one does not tell."""
+    rates = [each["written_rate"] for each in load.brokers.values()]
+    return None if None in rates else sum(rates)
+
+
+def _network(load: Load) -> Optional[float]:
+    rate = load.usage.get("network_rate")
+    return None if rate is None or not load.network_bits else rate * 8 / load.network_bits
+
+
+def _figures(setup: Setup, load: Load, alone: Optional[Load] = None) -> Iterator[str]:
+    yield (
+        f"busiest producer thread {share_text(load.client_core)} of a core,"
+        f" all clients {(load.client_cores or 0.0) + (load.consumer_cores or 0.0):.2f} cores"
+    )
+    if load.brokers:
+        cores = sum(each["cores"] for each in load.brokers.values())
+        written = _written(load)
+        told = "unknown" if written is None else bytes_a_second(written)
+        seen = len(load.brokers)
+        of_all = f"{seen} of " if seen < setup.brokers else ""
+        who = counted(max(seen, setup.brokers), "broker")
+        yield f"{of_all}{who} {cores:.2f} cores, {told} written to disk"
+        yield (
+            f"machine {share_text(load.usage.get('busy'))} of {counted(load.cores, 'core')},"
+            f" others {max(0.0, others_share(load)):.2f} cores,"
+            f" waits for disks {share_text(load.usage.get('stalled'))} of the time"
+        )
+    else:
+        yield "brokers' CPU and disks unknown: they do not run where the load does"
+    copied = load.rate * setup.record_bytes * (setup.replication - 1)
+    yield f"{bytes_a_second(copied)} replicated, before compression"
+    yield f"producers waited for room {share_text(load.waited)} of the time"
+    if alone is not None and load.rate:
+        yield f"with one replica {ratio_text(alone.rate / load.rate)} of its rate"
+    share = _network(load)
+    if share is not None:
+        yield f"network card {share_text(share)}"
+
+
+def share_text(share: Optional[float]) -> str:
+    return "unknown" if share is None else f"{share * 100:.0f} %"
+
+
+def bytes_a_second(number: float) -> str:
+    return f"{number / MEGA:.1f} MB/s"
+
+
+def ratio_text(ratio: float) -> str:
+    """A ratio with two digits behind the point, small ones with two that are not zero."""
+    return f"{ratio:.2f}" if ratio >= 0.1 or not ratio else f"{ratio:.2g}"
