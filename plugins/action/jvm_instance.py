@@ -121,7 +121,6 @@ class ActionModule(ModuleAction):
         from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
             KafkaClient,
         )
-        from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import refused
         from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import AdminError
         from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.gatekeeper import (
             until_stopped,
@@ -147,7 +146,7 @@ class ActionModule(ModuleAction):
                 lambda line: self._display.display(f"    broker {parameters['broker']}: {line}"),
             )
         except AdminError as error:
-            return remove_values(refused(with_way_out(error)), asked._no_log_values)
+            return remove_values(with_way_out(error).refused(), asked._no_log_values)
 
     def _attempt(
         self, at_hand: Callable[[], ContextManager[Look]], task_vars: Any

@@ -103,7 +103,7 @@ def answer(
         resource.connect()
         outcome = reconcile(resource, check_mode, seconds)
     except AdminError as error:
-        return refused(error, **unreached)
+        return error.refused(**unreached)
     return reported(outcome, seconds, failed, **resource.results(outcome))
 
 
@@ -201,9 +201,4 @@ def _some(failures: Sequence[Failure]) -> str:
 
 def fail(module: Any, error: AdminError, **values: Any) -> None:
     """End the module with an AdminError, before anything was changed."""
-    end(module, refused(error, **values))
-
-
-def refused(error: AdminError, **values: Any) -> Dict[str, Any]:
-    """What a module returns of an AdminError, before anything was changed."""
-    return {"changed": False, **values, **error.details, "failed": True, "msg": error.message}
+    end(module, error.refused(**values))

@@ -39,6 +39,10 @@ class AdminError(ProblemError):
         """Whether somebody answered."""
         return self.details.get("reachable", True)
 
+    def refused(self, **values: Any) -> Dict[str, Any]:
+        """What a module returns of it, before anything was changed."""
+        return {"changed": False, **values, **self.details, "failed": True, "msg": self.message}
+
     # Whether waiting cannot cure it, so that nobody should.
     final = False
 

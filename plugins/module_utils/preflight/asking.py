@@ -65,7 +65,7 @@ def ask_clusters(
 
 def asked_here(asking: Mapping[str, Any]) -> Mapping[str, Any]:
     """The answer of the module kafka_cluster_info, which would be this machine, user and Python."""
-    # Only the process that asks needs the client's libraries.
+    # Only the process that asks needs librdkafka; to load kafka-python, too, would take longer than to ask.
     from ansible_collections.kafkaops.cluster.plugins.module_utils.admin import argspec
     from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.kafka import (
         KafkaClient,
@@ -74,14 +74,13 @@ def asked_here(asking: Mapping[str, Any]) -> Mapping[str, Any]:
         OPTIONS,
         gather,
     )
-    from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import refused
 
     def ask(parameters: Dict[str, Any]) -> Mapping[str, Any]:
         try:
             connection = argspec.connection_from(parameters)
             return gather(parameters, lambda: KafkaClient(connection))
         except AdminError as error:
-            return refused(error)
+            return error.refused()
 
     spec = argspec.kafka_argument_spec(**OPTIONS)
     try:
