@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+import threading
 
 import pytest
 
@@ -100,13 +101,19 @@ def test_a_module_that_stops_nothing_asks_for_nothing(place):
     assert (answering.reasons, answering.looked_ms) == ([], None)
 
 
-def test_a_failure_of_who_answers_is_no_leave_and_is_told(place, monkeypatch):
-    monkeypatch.setattr(leave, "WAIT_SECONDS", 0.2)
+def test_a_failure_of_who_answers_is_no_leave_and_is_told(place):
+    looked, now = threading.Event(), [0.0]
 
     def broken():
+        looked.set()
         raise RuntimeError("lost the host")
+
+    def clock():
+        # time passes for the module when the look has failed, however late that is
+        now[0] += leave.WAIT_SECONDS * looked.is_set()
+        return now[0]
 
     with pytest.raises(RuntimeError, match="lost the host"):
         with Answering(shell, place, at_hand(broken)):
             with pytest.raises(ProblemError, match="instance.no_leave"):
-                wait_for_leave(place, "kafka-1")
+                wait_for_leave(place, "kafka-1", clock)
