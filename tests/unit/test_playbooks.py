@@ -654,7 +654,7 @@ def test_a_proof_of_a_cluster_without_a_broker_in_the_run_is_refused(prove, begi
 
 
 def test_no_phase_reads_the_argument_specs_again():
-    """The preflight has judged each variable; to read the specs for each role cost a tenth of a run without a change."""
+    """The preflight has judged each variable; reading them for each role cost a tenth of a run without a change."""
     roles = ("ansible.builtin.include_role", "ansible.builtin.import_role")
     phases = [item for item in ALL if item[0].startswith("playbooks/phases/")]
     found = [(where, task[name]) for where, task, _vars in phases for name in roles if name in task]

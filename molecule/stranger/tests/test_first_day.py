@@ -33,6 +33,8 @@ INVENTORY = ("-i", "my-inventory.yml")
 TAG = "configure"
 # of the two small local clusters
 PORT_OFFSET = 22600
+# Of inventories/production all stands as it is; only where these hosts are is another matter, and how small they are.
+HERE = {"kafka_heap": "512m", "zookeeper_heap": "128m"}
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +187,27 @@ def test_two_clusters_in_one_inventory(stranger):
     stranger.play("playbooks/stop.yml", *both)
 
 
+def test_the_example_for_production_as_it_stands(stranger):
+    """Passwords over TLS, ACLs, a vault and a listener for each audience, on hosts that had another cluster.
+
+    Its firewall is not set: a container's belongs to the engine (molecule/alternatives has firewalls).
+    """
+    stranger.play("playbooks/teardown.yml", *INVENTORY, "-e", "confirm=prod")
+    hosts = {name: {"ansible_host": address, **HERE} for name, address in HOSTS.items()}
+    (stranger.checkout / "here.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
+    password = stranger.checkout / "vault-password"
+    password.write_text("example\n")
+    vault = ("--vault-password-file", password)
+    production = ("-i", "inventories/production", "-i", "here.yml", *vault)
+    said = stranger.play("site.yml", *production)
+    assert "PASS" in said and "3 brokers of Kafka 3.9.2, 3 servers of ZooKeeper 3.9.5" in said
+    (verdict,) = verdicts(stranger, "production").values()
+    assert verdict["verdict"] == "pass" and verdict["counts"]["acked"] > 0
+    said = stranger.play("site.yml", *production)
+    assert set(changed(said).values()) == {0}, said
+
+
 def test_nothing_on_the_controller_belongs_to_root(stranger):
     foreign = [path for path in stranger.home.rglob("*") if path.lstat().st_uid != stranger.uid]
-    ours = {"my-inventory.yml", "two", "group_vars", "hosts.yml"}
+    ours = {"my-inventory.yml", "two", "group_vars", "hosts.yml", "here.yml", "vault-password"}
     assert [path for path in foreign if path.name not in ours] == []
