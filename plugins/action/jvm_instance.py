@@ -6,7 +6,8 @@ A local cluster has six instances on one machine, and each playbook looks at all
 Python of its own, which reads and compiles its files anew. What starts and stops something is left to the
 module, which a killed run leaves to its end.
 
-With a question for the gate, this process asks it once more while the module on the host waits to stop.
+With a question for the gate, it is asked once more while the module on the host waits to stop: by this process, or
+by a module where the question was asked before.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ import contextlib
 import copy
 import os
 import secrets
+import sys
 from typing import Any, Callable, ContextManager, Dict, Iterator, List, Mapping, Tuple
 
+from ansible.errors import AnsibleError
 from ansible.module_utils.common.parameters import remove_values
 from ansible.plugins.action.normal import ActionModule as ModuleAction
 
@@ -30,11 +33,16 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.leave im
     Look,
     Place,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.another_host import (
+    AnotherHost,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import first_line
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_controller import (
     WrongArguments,
     answered,
     checked,
     is_here_in_full,
+    why_no_answer,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 
@@ -42,6 +50,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Pr
 STILL = ("probe", "staged")
 # Beginnings of the environment variables that a process, or a library, reads when it is started or loaded.
 READ_AT_THE_START = ("LD_", "DYLD_", "PYTHON", "OPENSSL_")
+# Who asks where this process is not who has asked before.
+BROKER_MODULE, ZOOKEEPER_MODULE = (
+    "kafkaops.cluster.kafka_broker_gate",
+    "kafkaops.cluster.zookeeper_info",
+)
 
 
 class ActionModule(ModuleAction):
@@ -84,32 +97,91 @@ class ActionModule(ModuleAction):
     # The gate's question, right before the stop
 
     def _behind_the_gate(self, gate: Any, tmp: Any, task_vars: Any) -> Dict[str, Any]:
-        if "servers" in gate:
-            return self._behind_the_gate_of_servers(gate, task_vars)
-        environment: Dict[str, Any] = {}
-        self._compute_environment_string(environment)
-        if any(name.startswith(READ_AT_THE_START) for name in environment):
-            return self._answered(tmp, task_vars)  # this process has begun without them
-        with _environment_of(environment):
-            return self._behind_the_gate_of_brokers(gate, task_vars)
+        asks = {"host": "localhost", "python": sys.executable, **(gate.get("asks") or {})}
+        question = {key: gate[key] for key in gate if key != "asks"}
+        admin = AnotherHost(self, str(asks["host"]), str(asks["python"]), task_vars)
+        try:
+            if "servers" in gate:
+                return self._behind_the_gate_of_servers(question, admin, task_vars)
+            environment: Dict[str, Any] = {}
+            self._compute_environment_string(environment)
+            # this process has begun without what a new one would read, and has the libraries of its own Python
+            new = any(name.startswith(READ_AT_THE_START) for name in environment)
+            if new or asks["python"] != sys.executable or not admin.is_controller():
+                return self._behind_the_gate_of_module(question, admin, task_vars)
+            with _environment_of(environment):
+                return self._behind_the_gate_of_brokers(question, task_vars)
+        except WrongArguments as error:
+            return {"failed": True, "msg": f"gate: {error}"}
+        except ProblemError as error:
+            return {"failed": True, "msg": str(error)}
+        except _NoAnswer as error:
+            return {"failed": True, "msg": error.told}
 
-    def _behind_the_gate_of_servers(self, gate: Any, task_vars: Any) -> Dict[str, Any]:
+    def _behind_the_gate_of_servers(
+        self, gate: Any, admin: AnotherHost, task_vars: Any
+    ) -> Dict[str, Any]:
+        from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.four_letter_words import (
+            states_of,
+        )
         from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.ensemble_gate import (
             LAST_LOOK_OPTIONS,
             EnsembleGate,
             question_of,
         )
 
-        try:
-            parameters = checked(gate, LAST_LOOK_OPTIONS).validated_parameters
-            return EnsembleGate(question_of(parameters), parameters["idle"]).until_stopped(
-                lambda at_hand: self._attempt(at_hand, task_vars),
-                lambda line: self._display.display(f"    server {parameters['stopping']}: {line}"),
-            )
-        except WrongArguments as error:
-            return {"failed": True, "msg": f"gate: {error}"}
-        except ProblemError as error:
-            return {"failed": True, "msg": str(error)}
+        parameters = checked(gate, LAST_LOOK_OPTIONS).validated_parameters
+        ask: Any = states_of
+        if not admin.is_controller():
+            run = _reached(admin)
+
+            def ask(servers: Any) -> Any:
+                asked = {"servers": [dict(server) for server in servers]}
+                return _answer_of(admin, run, ZOOKEEPER_MODULE, asked)["servers"]
+
+        return EnsembleGate(question_of(parameters), parameters["idle"], ask).until_stopped(
+            lambda at_hand: self._attempt(at_hand, task_vars),
+            lambda line: self._display.display(f"    server {parameters['stopping']}: {line}"),
+        )
+
+    def _behind_the_gate_of_module(
+        self, gate: Any, admin: AnotherHost, task_vars: Any
+    ) -> Dict[str, Any]:
+        """The broker's gate, asked by the module where the first question came from."""
+        from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling import (
+            last_look,
+        )
+        from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.gate import (
+            GO,
+            WAIT,
+            Verdict,
+            waited_in_vain,
+        )
+
+        run = _reached(admin)
+        broker, seconds = int(gate["broker"]), float(gate.get("wait_seconds", 300.0))
+
+        def look() -> List[str]:
+            try:
+                # one look: what does not pass at once is waited for, or refused, with all its options
+                asked = {**gate, "quiet_seconds": 0}
+                found = _answer_of(admin, run, BROKER_MODULE, asked, check_mode=True)
+            except _NoAnswer as error:
+                return [error.told]
+            if found["verdict"] == GO:
+                return []
+            return [*found["lines"], *found["reasons"]]
+
+        return last_look.until_stopped(
+            lambda at_hand: self._attempt(at_hand, task_vars),
+            lambda: contextlib.nullcontext(look),
+            lambda: _answer_of(admin, run, BROKER_MODULE, gate),
+            lambda reasons: ProblemError(
+                waited_in_vain(Verdict(broker, WAIT), round(seconds), reasons)
+            ),
+            seconds,
+            lambda line: self._display.display(f"    broker {broker}: {line}"),
+        )
 
     def _behind_the_gate_of_brokers(self, gate: Any, task_vars: Any) -> Dict[str, Any]:
         # Only the process that asks needs the client's libraries.
@@ -132,10 +204,7 @@ class ActionModule(ModuleAction):
             with_way_out,
         )
 
-        try:
-            asked = checked(gate, kafka_argument_spec(**GATE_OPTIONS), **KAFKA_RULES, **GATE_RULES)
-        except WrongArguments as error:
-            return {"failed": True, "msg": f"gate: {error}"}
+        asked = checked(gate, kafka_argument_spec(**GATE_OPTIONS), **KAFKA_RULES, **GATE_RULES)
         parameters = asked.validated_parameters
         try:
             connection = connection_from(parameters)
@@ -171,6 +240,36 @@ class ActionModule(ModuleAction):
         other._connection = copy.copy(self._connection)
         other._connection.become = copy.copy(self._connection.become)
         return lambda command: other._low_level_execute_command(command)["rc"] == 0
+
+
+class _NoAnswer(Exception):
+    """`told`: why there is none, in the words of the module or of the way to its host."""
+
+    def __init__(self, told: str) -> None:
+        super().__init__(told)
+        self.told = told
+
+
+def _reached(admin: AnotherHost) -> Callable[..., Dict[str, Any]]:
+    """What runs modules there, as `AnotherHost.connected`; _NoAnswer where nobody is reached."""
+    try:
+        return admin.connected()
+    except AnsibleError as error:
+        raise _NoAnswer(f"{admin.name} cannot be reached: {first_line(error)}") from error
+
+
+def _answer_of(
+    admin: AnotherHost, run: Callable[..., Dict[str, Any]], module: str, arguments: Any, **how: Any
+) -> Dict[str, Any]:
+    """A module's result; _NoAnswer where it has failed."""
+    try:
+        found = run(module, arguments, **how)
+    except AnsibleError as error:
+        raise _NoAnswer(f"{admin.name} cannot be asked: {first_line(error)}") from error
+    if found.get("failed"):
+        # its own words whole: a refusal ends with the command that accepts it
+        raise _NoAnswer(why_no_answer(found) if found.get("module_stderr") else str(found["msg"]))
+    return found
 
 
 @contextlib.contextmanager

@@ -104,11 +104,12 @@ options:
       - Options of M(kafkaops.cluster.kafka_broker_gate), with C(broker), for an instance that is a broker. Those of
         M(kafkaops.cluster.zookeeper_info) that say what is expected, with C(stopping) and C(idle) as that module has returned it,
         for a ZooKeeper server. None for no question.
-      - The controller asks once more at the very last moment, when the module on the host has nothing left to do but to stop the
+      - It is asked once more at the very last moment, when the module on the host has nothing left to do but to stop the
         process with O(state=started), O(state=stopped), O(state=removed) or O(state=deleted). If the answer has changed, nothing is
         stopped, and it waits as that module does.
-      - For a broker it is not asked again where the task has environment variables that a process reads when it is started, those
-        that begin with C(LD_), C(DYLD_), C(PYTHON) or C(OPENSSL_).
+      - C(asks) has the inventory name of the C(host) that asks, and its C(python); the controller, with Ansible's Python, if it
+        is not there. Where that is another one, and for a broker where the task has environment variables that a process reads when
+        it is started (those that begin with C(LD_), C(DYLD_), C(PYTHON) or C(OPENSSL_)), these modules ask there.
     type: dict
     default: {}
   leave:

@@ -16,10 +16,13 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 HERE, SENT = "here", "sent"
 
 
-def both(place, module, tasks, *options, unsendable=True, environment=None, **variables):
+def both(
+    place, module, tasks, *options, unsendable=True, environment=None, beside=None, **variables
+):
     """Run tasks (name -> arguments of `module`) on both hosts; returns (output, results here, results sent).
 
-    `environment` is that of the play.
+    `environment` is that of the play; `beside`: other hosts of the inventory, with their variables, which may have
+    the connection `far`.
 
     Each host has a variable `place`, a directory of its own below `place`; `variables` are name -> value.
     Where `unsendable`, a module would fail on the host that answers itself.
@@ -34,7 +37,12 @@ def both(place, module, tasks, *options, unsendable=True, environment=None, **va
     }
     if unsendable:
         hosts[HERE]["ansible_shell_executable"] = "/nonexistent"
-    inventory = {"all": {"hosts": hosts, "vars": {"ansible_connection": "local", **variables}}}
+    inventory = {
+        "all": {
+            "hosts": {**hosts, **(beside or {})},
+            "vars": {"ansible_connection": "local", **variables},
+        }
+    }
     (place / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
     (place / "play.yml").write_text(
         yaml.safe_dump([_play(place, module, tasks, environment or {})]), encoding="utf-8"
@@ -45,7 +53,12 @@ def both(place, module, tasks, *options, unsendable=True, environment=None, **va
             *("-i", str(place / "hosts.yml"), str(place / "play.yml"), "--diff", *options),
         ],
         cwd=CHECKOUT,
-        env={**os.environ, "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
+        env={
+            **os.environ,
+            "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_CONNECTION_PLUGINS": str(CHECKOUT / "tests/support/connection"),
+        },
         capture_output=True,
         text=True,
         check=False,
@@ -74,7 +87,7 @@ def _play(results, module, tasks, environment):
         "vars": {"ansible_shell_executable": "/bin/sh"},
     }
     return {
-        "hosts": "all",
+        "hosts": f"{HERE}:{SENT}",
         "gather_facts": False,
         "environment": environment,
         "tasks": [*called, last],

@@ -14,6 +14,7 @@ that was killed grants nothing.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import glob
 import os
 import shlex
@@ -137,7 +138,9 @@ class Answering:
         self._command, self._place, self._at_hand = command, place, at_hand
         self._over = threading.Event()
         self._error: Optional[Exception] = None
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        # Who looks may be a module, for which Ansible keeps there what belongs to the task.
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(target=context.run, args=(self._run,), daemon=True)
 
     def _run(self) -> None:
         try:

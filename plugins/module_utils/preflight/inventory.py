@@ -83,9 +83,10 @@ class Inventory:
             return self._task_vars
         return self._task_vars["hostvars"].raw_get(host)
 
-    def _templar_for(
+    def templar_for(
         self, host: str, extra: Optional[Mapping[str, Any]] = None
     ) -> Tuple[Any, Dict[str, Any]]:
+        """(templar, variables) of a host, not evaluated; `extra` stand for the host's own."""
         variables = dict(self._defaults)
         if host != self._task_vars["inventory_hostname"]:
             # What a template may look at besides the host's own variables.
@@ -109,7 +110,7 @@ class Inventory:
 
         `extra` are variables that stand for the host's own. Raises AnsibleError where one cannot be evaluated.
         """
-        templar, variables = self._templar_for(host, extra)
+        templar, variables = self.templar_for(host, extra)
         return {
             name: plain(templar.template(variables[name])) for name in names if name in variables
         }
@@ -120,7 +121,7 @@ class Inventory:
 
     def group(self, host: str, product: str) -> str:
         """The name of the group of brokers or servers, as this host sees it."""
-        templar, variables = self._templar_for(host)
+        templar, variables = self.templar_for(host)
         name = f"{product}_group"
         return str(templar.template(variables.get(name, product)))
 
@@ -139,7 +140,7 @@ class Inventory:
 
     def gather(self, host: str, extra: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
         """{settings, errors, faults, tls, is_broker, is_server, runs_kafka, controllers...} of a host, plain data."""
-        templar, variables = self._templar_for(host, extra)
+        templar, variables = self.templar_for(host, extra)
         settings: Dict[str, Any] = {}
         errors: Dict[str, str] = {}
 
@@ -207,7 +208,7 @@ class Inventory:
         A broker's listeners and a server's address: the other role's defaults announce nothing, and
         looking up what nobody uses may take a resolver's whole patience.
         """
-        templar, variables = self._templar_for(host)
+        templar, variables = self.templar_for(host)
         names = set()
         try:
             if is_broker:

@@ -146,23 +146,56 @@ def test_a_process_is_stopped_only_with_leave_of_the_gate(tmp_path):
     assert "server 1: it may not stop any more: " in output
 
 
+# Who asks where the first question was asked elsewhere, or by a process that is not this one.
+ELSEWHERE = {
+    "another machine": ({"host": "admin"}, {}),
+    "another Python": ({"host": "localhost", "python": "{{ python }}"}, {}),
+    "an environment for new processes": (None, {"LD_LIBRARY_PATH": "/nonexistent"}),
+}
+
+
 @pytest.mark.soak
-def test_with_what_only_a_new_process_reads_it_is_not_asked_once_more(tmp_path):
-    """This process would ask otherwise than the gate has asked."""
+@pytest.mark.parametrize("case", ELSEWHERE)
+def test_who_has_asked_before_is_asked_once_more_by_a_module(tmp_path, case):
+    """Where this process cannot ask as they did: of another network, with other libraries."""
     small_services(tmp_path)
-    gate = {"broker": 1, "timeout": 1, "wait_seconds": 1}
-    restarted = {**SERVED, "state": "started", "restart": True, "gate": gate}
-    _output, here, sent = both(
+    asks, environment = ELSEWHERE[case]
+    nobody, port, told = f"127.0.0.1:{free_port()}", free_port(), tmp_path / "told"
+    gate = {"broker": 1, "timeout": 1, "wait_seconds": 1, "sasl_password": SECRET}
+    gate.update({"asks": asks} if asks else {}, sasl_username="one", sasl_mechanism="PLAIN")
+    gate.update(security_protocol="SASL_PLAINTEXT")
+    servers = [{"id": each, "address": "127.0.0.1", "port": port} for each in (1, 2, 3)]
+    ensemble = {"servers": servers, "stopping": 1, "timeout": 0, **({"asks": asks} if asks else {})}
+    again = {**SERVED, "state": "started", "restart": True}
+    output, here, sent = both(
         tmp_path,
         "kafkaops.cluster.jvm_instance",
-        {"staged": SMALL, "restarted": restarted, "stopped": {**restarted, "state": "removed"}},
-        unsendable=False,
-        environment={
-            "KAFKA_BOOTSTRAP_SERVERS": f"127.0.0.1:{free_port()}",
-            "LD_LIBRARY_PATH": "/nonexistent",
+        {
+            "staged": SMALL,
+            "started": {**SERVED, "state": "started"},
+            "kept": {**again, "gate": gate},
+            "without": {**again, "gate": ensemble},
+            "runs": {**SERVED, "state": "probe"},
+            "alone": {**again, "gate": {**ensemble, "servers": servers[:1]}},
+            "stopped": {
+                **SERVED,
+                "state": "removed",
+                "gate": {**gate, "accept_unavailable": ["all"]},
+            },
         },
+        unsendable=False,
+        environment={"KAFKA_BOOTSTRAP_SERVERS": nobody, **environment},
+        beside={"admin": {"ansible_connection": "far", "far_told": str(told)}},
+        python=str(tmp_path / "python"),
         ports={name: free_port() for name in ("here", "sent")},
     )
+    assert SECRET not in output
     for found in (here, sent):
-        assert found["restarted"]["changed"] and found["stopped"]["changed"], found
-        assert "looked_ms" not in found["stopped"]
+        assert found["kept"]["failed"] and nobody in found["kept"]["msg"], found["kept"]
+        assert "Remedy: " in found["kept"]["msg"]
+        assert found["without"]["failed"] and "[gate.waiting] server 1: " in found["without"]["msg"]
+        assert found["runs"]["pid"] == found["started"]["pid"]
+        assert found["alone"]["changed"] and found["alone"]["pid"] != found["runs"]["pid"]
+        assert found["alone"]["looked_ms"] <= found["alone"]["took"]["from_ms"]
+        assert found["stopped"]["changed"] and found["stopped"]["looked_ms"]
+    assert told.exists() == (case == "another machine")

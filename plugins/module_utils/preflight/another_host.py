@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, kafkaops.cluster contributors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Modules on another host than the task's own, from an action whose own module runs meanwhile.
+
+Runs on the controller only. What a task with delegate_to would do, as Ansible itself does it: an action has no task.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from typing import Any, Callable, Dict, Mapping
+
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import Inventory
+
+
+class AnotherHost:
+    """A host by its inventory name, as the account of its connection; `python` runs the modules there."""
+
+    def __init__(self, action: Any, host: str, python: str, task_vars: Mapping[str, Any]) -> None:
+        inventory = Inventory(action._templar, action._loader, task_vars)
+        extra = {"ansible_python_interpreter": python, "ansible_become": False}
+        self.name = host
+        self._templar, variables = inventory.templar_for(host, extra)
+        self._variables = {**variables, "ansible_delegated_vars": {host: variables}}
+        self._action = action
+
+    def is_controller(self) -> bool:
+        """Whether modules there would be on the machine, and as the user, of this process."""
+        return self._kind() == "local"
+
+    def _kind(self) -> str:
+        given = self._variables.get("ansible_connection")
+        found = given if given is None else self._templar.template(given)
+        return str(self._action._task.connection if found is None else found)
+
+    def connected(self) -> Callable[..., Dict[str, Any]]:
+        """Return a function (module, arguments, check_mode=False) -> the module's result.
+
+        The connection is there by then. AnsibleConnectionFailure where it cannot be made, here and later.
+        """
+        task = copy.copy(self._action._task)
+        task.delegate_to, task.become, task.async_val, task.register = self.name, False, 0, None
+        context = self._action._play_context.set_task_and_variable_override(
+            task=task, variables=self._variables, templar=self._templar
+        )
+        context.connection = self._kind()
+        there = copy.copy(self._action)
+        there._task, there._play_context, there._templar = task, context, self._templar
+        there._connection = self._connection(task, context)
+        there._low_level_execute_command("true")
+
+        def run(
+            module: str, arguments: Mapping[str, Any], check_mode: bool = False
+        ) -> Dict[str, Any]:
+            task.check_mode = check_mode
+            try:
+                return there._execute_module(
+                    module_name=module, module_args=dict(arguments), task_vars=self._variables
+                )
+            finally:
+                there.cleanup()
+
+        return run
+
+    def _connection(self, task: Any, context: Any) -> Any:
+        """As Ansible makes that of a task."""
+        made = self._action._shared_loader_obj.connection_loader.get(
+            context.connection,
+            context,
+            new_stdin=None,
+            task_uuid=task._uuid,
+            ansible_playbook_pid=str(os.getppid()),
+        )
+        made.set_become_plugin(None)
+        keys = {**task.dump_attrs(), "timeout": context.timeout}
+        del keys["retries"]  # those of the task
+        if context.password:
+            keys["password"] = context.password
+        made.set_options(
+            task_keys=keys,
+            var_options=made._resolve_option_variables(self._variables, self._templar),
+        )
+        made._shell.set_options(task_keys=keys, var_options=self._of_shell(made._shell._load_name))
+        return made
+
+    def _of_shell(self, name: str) -> Dict[str, Any]:
+        from ansible import constants  # no module has it
+
+        wanted = constants.config.get_plugin_vars("shell", name)
+        return {
+            each: self._templar.template(self._variables[each])
+            for each in wanted
+            if each in self._variables
+        }
