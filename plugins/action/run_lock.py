@@ -39,6 +39,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.decision
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import (
     Taken,
     give_back,
+    lock_beside,
     take,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import (
@@ -84,6 +85,7 @@ class ActionModule(ActionBase):
                     "required": True,
                 },
                 "place": {"type": "dict"},
+                "disks": {"type": "bool", "default": False},
             },
             required_if=[("phase", "take", ["place"]), ("phase", "give_back", ["place"])],
         )
@@ -91,10 +93,10 @@ class ActionModule(ActionBase):
         if self._task.check_mode:
             result["skipped"] = True
         elif arguments["phase"] in ("plan", "judge"):
-            found = self._plan(task_vars)
+            found = self._plan(task_vars, arguments["disks"])
             result.update(_told(found) if arguments["phase"] == "plan" else {})
             if arguments["phase"] == "judge":
-                result.update(self._judge(found, task_vars))
+                result.update(self._judge(found, task_vars, arguments["disks"]))
         else:
             place = Place.from_dict(arguments["place"])
             if arguments["phase"] == "take":
@@ -105,7 +107,7 @@ class ActionModule(ActionBase):
 
     # ------------------------------------------------------------ where
 
-    def _plan(self, task_vars: Any) -> Any:
+    def _plan(self, task_vars: Any, disks: bool) -> Any:
         inventory = Inventory(self._templar, self._loader, task_vars)
         in_play = task_vars["ansible_play_hosts_all"]
         groups = {
@@ -123,6 +125,8 @@ class ActionModule(ActionBase):
         for host in hosts:
             cluster = inventory.evaluated(host, ("kafka_cluster_name",))["kafka_cluster_name"]
             instances = [INSTANCES[product] for product in INSTANCES if host in groups[product]]
+            if disks:
+                instances = []  # it starts and stops none
             settings = {}
             try:
                 settings = inventory.evaluated(host, (*SETTINGS, *instances))
@@ -132,7 +136,7 @@ class ActionModule(ActionBase):
             members.append(
                 Member(
                     name=host,
-                    cluster=str(cluster),
+                    cluster=lock_beside(str(cluster)) if disks else str(cluster),
                     address=_address(host, settings),
                     directory=str(settings.get("kafkaops_lock_dir") or ""),
                     # what jvm_instance holds while it works
@@ -160,7 +164,19 @@ class ActionModule(ActionBase):
             except (AnsibleError, OSError) as error:
                 return Answer(place, False, unanswered=_reason(error))
             if taken.granted:
-                return Answer(place, True, holder, replaced, waited=taken.waited, busy=taken.busy)
+                beside = taken.beside
+                if beside and (is_gone(beside, owner) or owner.is_same(beside)):
+                    beside = None
+                return Answer(
+                    place,
+                    True,
+                    holder,
+                    replaced,
+                    waited=taken.waited,
+                    busy=taken.busy,
+                    beside=beside,
+                    marks=taken.marks,
+                )
             holder = taken.holder
             replaced = replacement(
                 holder, is_gone(holder, owner), str(task_vars.get(BREAK) or "").strip()
@@ -207,6 +223,8 @@ class ActionModule(ActionBase):
             Owner.from_dict(answer["holder"]),
             bool(answer["waited"]),
             str(answer["busy"]),
+            Owner.from_dict(answer["beside"]) if answer["beside"] else None,
+            tuple(answer["marks"]),
         )
 
     def _give_back(self, place: Place, task_vars: Any) -> Dict[str, Any]:
@@ -241,19 +259,21 @@ class ActionModule(ActionBase):
 
     # ------------------------------------------------------------ all of them
 
-    def _judge(self, found: Any, task_vars: Any) -> Dict[str, Any]:
+    def _judge(self, found: Any, task_vars: Any, disks: bool) -> Dict[str, Any]:
         told = list((task_vars.get(FIRST) or {}).get("results") or [])
         hostvars, hosts = task_vars["hostvars"], task_vars["ansible_play_hosts_all"]
+        of_hosts = {host: hostvars.raw_get(host) for host in hosts}
         for host in hosts:
-            of_host = hostvars.raw_get(host).get(OTHERS) or {}
-            told += of_host.get("results") or []
+            told += (of_hosts[host].get(OTHERS) or {}).get("results") or []
         answers = [Answer.from_dict(each) for each in told if "granted" in each]
         judged = verdict(
             found,
             answers,
             _this_run(""),
             str(task_vars.get(BREAK) or "").strip(),
-            [holder for host in hosts for holder in _seen(hostvars.raw_get(host))],
+            # Who starts and stops is no reason for who moves replicas between disks to look again.
+            [] if disks else [holder for host in hosts for holder in _seen(of_hosts[host])],
+            {} if disks else _marks(of_hosts),
         )
         for each in judged.warnings:
             self._display.display(f"{each.level}: {each.line()}", color=C.COLOR_WARN)
@@ -271,6 +291,12 @@ def _seen(of_host: Any) -> List[str]:
     """Return the id of the run that the preflight has found to hold the lock on a host, if one did."""
     facts = (of_host.get(COLLECTED) or {}).get("facts") or {}
     return [facts["lock"]["owner"]] if facts.get("lock") else []
+
+
+def _marks(of_hosts: Mapping[str, Any]) -> Dict[str, List[str]]:
+    """host -> the marks of its instances that the preflight has found, of those that it has asked."""
+    facts = {host: (of_hosts[host].get(COLLECTED) or {}).get("facts") or {} for host in of_hosts}
+    return {host: list(found["marks"]) for host, found in facts.items() if "marks" in found}
 
 
 def _told(found: Any) -> Dict[str, Any]:

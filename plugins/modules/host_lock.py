@@ -90,6 +90,15 @@ busy:
   description: The lock file of an instance on which one still works after O(seconds); empty for none.
   type: str
   returned: with O(state=taken)
+beside:
+  description: Who holds the other lock of the cluster here, that of moves between disks or that of starts and stops; none for nobody.
+  type: dict
+  returned: with O(state=taken)
+marks:
+  description: What the runs that gave the lock back last have written into the lock files of O(instances).
+  type: list
+  elements: str
+  returned: with O(state=taken)
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -129,6 +138,8 @@ def main() -> None:
         holder=taken.holder.to_dict(),
         waited=taken.waited,
         busy=taken.busy,
+        beside=taken.beside.to_dict() if taken.beside else None,
+        marks=list(taken.marks),
     )
 
 

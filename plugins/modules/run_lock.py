@@ -29,6 +29,12 @@ options:
   place:
     description: One item of RV(first), RV(others) or RV(shares).
     type: dict
+  disks:
+    description:
+      - With V(plan) and V(judge), the lock of who moves replicas between the disks of brokers, beside that of who starts and stops.
+        Moves take hours, and restarts need not wait for them.
+    type: bool
+    default: false
 attributes:
   check_mode:
     description: No lock is taken.

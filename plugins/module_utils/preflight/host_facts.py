@@ -48,7 +48,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network
     port_holders,
     resolve_names,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import holder_of
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import (
+    holder_of,
+    marks_of,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.installed import (
     complete_releases,
 )
@@ -406,6 +409,7 @@ def host_facts(
         "kafka": None,
         "zookeeper": None,
         "lock": lock_holder(spec.get("lock")),
+        "marks": list(marks_of((spec.get("lock") or {}).get("instances") or ())),
     }
     pids, paths = [], []
     home, tries = facts["java"]["home"], []

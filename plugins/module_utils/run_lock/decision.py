@@ -20,6 +20,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     WARNING,
     Problem,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import OF_DISKS
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import (
     Owner,
     can_be_seen,
@@ -89,7 +90,8 @@ class Plan:
 class Answer:
     """The answer of one place: granted, refused by a holder, or none, with the reason.
 
-    `busy`: the lock file of an instance on which a module of another run still works.
+    `busy`: the lock file of an instance on which a module of another run still works. `beside`: who lives and holds the
+    cluster's other lock; `marks`: of the instances there, as `held.marks_of` has them.
     """
 
     place: Place
@@ -99,6 +101,8 @@ class Answer:
     unanswered: str = ""
     waited: bool = False
     busy: str = ""
+    beside: Optional[Owner] = None
+    marks: Tuple[str, ...] = ()
 
     def to_dict(self) -> Dict[str, Any]:
         """As it travels through the playbook; `from_dict` reads it."""
@@ -110,6 +114,8 @@ class Answer:
             "unanswered": self.unanswered,
             "waited": self.waited,
             "busy": self.busy,
+            "beside": self.beside.to_dict() if self.beside else None,
+            "marks": list(self.marks),
         }
 
     @classmethod
@@ -123,6 +129,8 @@ class Answer:
             str(found["unanswered"]),
             bool(found["waited"]),
             str(found["busy"]),
+            Owner.from_dict(found["beside"]) if found["beside"] else None,
+            tuple(str(each) for each in found["marks"]),
         )
 
 
@@ -130,7 +138,7 @@ class Answer:
 class Verdict:
     """Whether the run may go on; what it says; and where each member's lock is, if it was granted.
 
-    `outdated`: a module of the run before was still at work when the preflight looked.
+    `outdated`: another run was at work when the preflight looked, or has come and gone since.
     """
 
     granted: bool
@@ -208,11 +216,13 @@ def verdict(
     viewer: Owner,
     break_lock: str = "",
     seen: Iterable[str] = (),
+    marks: Mapping[str, Iterable[str]] = MappingProxyType({}),
 ) -> Verdict:
     """Judge all answers of a run.
 
     `viewer`: the run itself; `break_lock`: the holder that it may replace; `seen`: ids of the holders that the
     preflight has found. What another run held then, or has left since, may have changed after the preflight.
+    `marks`: member -> the marks that it has found, of members that it has asked.
     """
     answers = list(answers)
     silent = [answer for answer in answers if answer.unanswered]
@@ -232,7 +242,8 @@ def verdict(
         warnings=tuple(_incomplete(place, reason) for place, reason in absent),
         notes=tuple(_notes(answers)),
         outdated=any(answer.waited or answer.replaced for answer in answers)
-        or any(holder != viewer.id for holder in seen),
+        or any(holder != viewer.id for holder in seen)
+        or any(_has_new_marks(answer, viewer, marks) for answer in answers),
         fences={
             name: {
                 "directory": answer.place.directory,
@@ -246,6 +257,16 @@ def verdict(
     )
 
 
+def _has_new_marks(answer: Answer, viewer: Owner, marks: Mapping[str, Iterable[str]]) -> bool:
+    """Whether a run has given the lock back here since the preflight has looked."""
+    asked = [marks[name] for name in answer.place.members if name in marks]
+    known = {each for of_member in asked for each in of_member}
+    if len(asked) < len(answer.place.members):
+        # A new one may be an old one of another inventory name of the machine, which the preflight has not asked.
+        return bool(known - set(answer.marks))
+    return any(each not in known and each.partition(" ")[0] != viewer.id for each in answer.marks)
+
+
 def _refusals(answers: Iterable[Answer], viewer: Owner, break_lock: str) -> List[Problem]:
     """One problem for each cluster and holder."""
     found: Dict[Tuple[str, str], Tuple[Owner, List[str]]] = {}
@@ -257,6 +278,8 @@ def _refusals(answers: Iterable[Answer], viewer: Owner, break_lock: str) -> List
     problems = []
     for (cluster, _owner), (holder, members) in sorted(found.items()):
         reason = f"{holder.described()} holds the lock of this cluster"
+        if cluster.endswith(OF_DISKS):
+            reason = f"{holder.described()} moves replicas between the disks of this cluster"
         # Of a file that nobody can read nothing is known.
         if holder.cluster not in ("", cluster):
             reason += f" under another name, {holder.cluster}"
@@ -319,7 +342,7 @@ def _incomplete(place: Place, reason: str) -> Problem:
 
 
 def _notes(answers: Iterable[Answer]) -> List[str]:
-    """One line for each lock that was another run's."""
+    """One line for each lock that was another run's, and for who works beside this one."""
     lines = {}
     for answer in answers:
         if answer.replaced and answer.holder:
@@ -327,6 +350,14 @@ def _notes(answers: Iterable[Answer]) -> List[str]:
             then = ", which no longer runs: taken over" if answer.replaced == LEFT else ", as asked"
             text = f"The lock of cluster {answer.place.cluster} {told} {answer.holder.described()}{then}."
             lines[(answer.place.cluster, answer.holder.id, answer.replaced)] = text
+        if answer.granted and answer.beside:
+            text = f"Meanwhile {answer.beside.described()} is at work with this cluster, too"
+            text += (
+                "."
+                if answer.place.cluster.endswith(OF_DISKS)
+                else ": replicas move between the disks of brokers, which goes on through a restart."
+            )
+            lines[(answer.place.cluster, answer.beside.id, "beside")] = text
     return [lines[key] for key in sorted(lines)]
 
 

@@ -16,14 +16,16 @@ import glob
 import json
 import os
 import re
+import secrets
 import stat
 from dataclasses import dataclass
-from typing import Any, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     exclusive,
     json_text,
     locked_within,
+    read_text,
     remove_partials,
     write_atomically,
 )
@@ -40,24 +42,62 @@ THERE, GONE, REPLACED = "there", "gone", "replaced"
 # Held while the files beside it are read and written.
 GUARD = ".lock"
 WAITED, BUSY = "waited", "busy"
+# Behind the name of a cluster: the lock of who moves replicas between disks, which takes hours and stops nobody.
+OF_DISKS = " (disks)"
 
 
 @dataclass(frozen=True)
 class Taken:
     """Whether the lock was granted, who holds it now, and whether a module of another run still worked.
 
-    `busy`: the lock file of an instance at which one still works, "" if none does.
+    `busy`: the lock file of an instance at which one still works, "" if none does. `beside`: who holds the other one
+    of the cluster's two locks here. `marks`: as of `marks_of`.
     """
 
     granted: bool
     holder: Owner
     waited: bool = False
     busy: str = ""
+    beside: Optional[Owner] = None
+    marks: Tuple[str, ...] = ()
 
 
 def path_of(directory: str, cluster: str) -> str:
     """Return the path of a cluster's lock in the directory of the locks."""
     return os.path.join(directory, re.sub(r"[^A-Za-z0-9._-]", "_", cluster) + ".json")
+
+
+def lock_beside(cluster: str) -> str:
+    """Return the other one of the two locks of a cluster: that of its disks, and the other way round."""
+    return cluster[: -len(OF_DISKS)] if cluster.endswith(OF_DISKS) else cluster + OF_DISKS
+
+
+def marks_of(instances: Sequence[str]) -> Tuple[str, ...]:
+    """Return what the runs that last gave the lock back have written into these lock files of instances.
+
+    The owner and a word that nobody has had before: another one than a moment ago tells that a run has come and gone.
+    """
+    found = set()
+    for path in instances:
+        with contextlib.suppress(OSError, ValueError):
+            found.add(read_text(path) or "")
+    return tuple(sorted(found - {""}))
+
+
+def _mark(instances: Iterable[str], owner: Owner) -> None:
+    """Write a new mark into the lock files of instances; as if nothing had been written, by their times."""
+    mark = f"{owner.id} {secrets.token_hex(8)}"
+    for path in instances:
+        # an instance that is not there any more, or one of a user that is not this one
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                times = os.fstat(descriptor)
+                os.ftruncate(descriptor, 0)
+                os.write(descriptor, mark.encode())
+                os.utime(descriptor, ns=(times.st_atime_ns, times.st_mtime_ns))
+            finally:
+                os.close(descriptor)
 
 
 def holder_of(directory: str, cluster: str, instances: Sequence[str] = ()) -> Optional[Owner]:
@@ -144,21 +184,31 @@ def take(
             write_atomically(own, json_text(text), mode=0o644)
     waits = {path: _wait_for(path, seconds) for path in instances}
     busy = [path for path, found in waits.items() if found == BUSY]
-    return Taken(True, owner, waited=any(waits.values()), busy=busy[0] if busy else "")
+    beside = _read(path_of(directory, lock_beside(cluster)))
+    return Taken(
+        True,
+        owner,
+        waited=any(waits.values()),
+        busy=busy[0] if busy else "",
+        beside=beside.owner if beside else None,
+        marks=marks_of(instances),
+    )
 
 
 def give_back(directory: str, cluster: str, owner: Owner) -> bool:
     """Remove the lock if it is ours, and the directory if nothing else is in it; tell whether it was.
 
-    Raises OSError.
+    The instances that it was for are marked, so that a run that has looked at them before looks again. Raises OSError.
     """
     if not os.path.isdir(directory):
         return False
     with _alone(directory, create=False) as there:
         if not there:
             return False
-        ours = owner.is_same(holder_of(directory, cluster))
-        if ours:
+        held = _read(path_of(directory, cluster))
+        ours = held is not None and owner.is_same(held.owner)
+        if held and ours:
+            _mark(held.instances, owner)
             os.unlink(path_of(directory, cluster))
         remove_partials(directory)
         if os.listdir(directory) == [GUARD]:

@@ -71,6 +71,13 @@ def test_who_held_the_lock_when_the_preflight_looked(of_host, expected):
     assert action._seen(of_host) == expected
 
 
+def test_the_marks_that_the_preflight_has_found():
+    marks = {"facts": {"marks": ["a:1:2 x"]}}
+    of_hosts = {"a": {"kafkaops_preflight_collected": marks}, "b": {}}
+    of_hosts["c"] = {"kafkaops_preflight_collected": {"facts": None}}
+    assert action._marks(of_hosts) == {"a": ["a:1:2 x"]}
+
+
 def test_why_a_host_did_not_answer():
     assert action._reason(PermissionError(13, "Permission denied", "/var/x")) == (
         "/var/x: Permission denied"

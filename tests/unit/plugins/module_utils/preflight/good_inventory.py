@@ -156,6 +156,7 @@ def good_facts(member, names):
         "kafka": None,
         "zookeeper": None,
         "lock": None,
+        "marks": [],
         "missing_packages": [],
         "ports": [],
         "names": {name: {"addresses": ["192.0.2.99"], "error": None} for name in names},

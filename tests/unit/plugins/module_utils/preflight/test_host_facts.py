@@ -237,10 +237,14 @@ def test_the_run_that_holds_the_lock_under_another_name_is_a_fact(tmp_path):
     instance = str(tmp_path / "conf" / ".lock")
     run = Owner("ctl", "boot/1", 1, 7, "alice", "site.yml", "prod", 1795256400)
     take(str(tmp_path), "prod", run, instances=[instance])
+    os.mkdir(tmp_path / "conf")
+    (tmp_path / "conf" / ".lock").write_text("ctl:2:3 x")
     for name, instances, under in (("prod", [], ""), ("kafka", [instance], "prod")):
         spec = {"directory": str(tmp_path), "cluster": name, "instances": instances}
         found = host.host_facts({"names": [], "lock": spec})["lock"]
         assert (found["owner"], found["under"]) == ("ctl:1:7", under)
+        marks = host.host_facts({"names": [], "lock": spec})["marks"]
+        assert marks == (["ctl:2:3 x"] if instances else [])
     spec = {"directory": str(tmp_path), "cluster": "kafka", "instances": [instance + "2"]}
     assert host.host_facts({"names": [], "lock": spec})["lock"] is None
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -102,7 +104,8 @@ def test_only_clusters_of_the_play_are_locked():
 def test_plans_and_answers_travel_as_plain_data():
     (place,) = plan([member("a", instances=("/x",))], ["a"]).first
     assert Place.from_dict(place.to_dict()) == place
-    for answer in (Answer(place, True), Answer(place, False, OTHER, LEFT, "x")):
+    marked = Answer(place, True, beside=OTHER, marks=("a:1:2 x",))
+    for answer in (Answer(place, True), Answer(place, False, OTHER, LEFT, "x"), marked):
         assert Answer.from_dict(answer.to_dict()) == answer
 
 
@@ -202,6 +205,47 @@ def test_a_run_that_has_ended_after_the_preflight_has_seen_it_is_reason_to_look_
     answers = [Answer(ONE, True), Answer(TWO, True)]
     assert verdict(WANTED, answers, ME, seen=[ME.id, OTHER.id]).outdated
     assert not verdict(WANTED, answers, ME, seen=[ME.id]).outdated
+
+
+OLD, NEW, OWN = f"{OTHER.id} 1", f"{OTHER.id} 2", f"{ME.id} 3"
+
+
+@pytest.mark.parametrize(
+    "before, now, outdated",
+    [
+        ({"kafka-1": [OLD], "zookeeper-1": []}, [OLD], False),
+        ({"kafka-1": [OLD], "zookeeper-1": []}, [NEW], True),
+        ({"kafka-1": [], "zookeeper-1": []}, [NEW], True),
+        ({"kafka-1": [], "zookeeper-1": []}, [], False),
+        # what this run has given back itself, and an instance that is not there any more
+        ({"kafka-1": [OLD], "zookeeper-1": []}, [OWN], False),
+        ({"kafka-1": [OLD], "zookeeper-1": []}, [], False),
+        # of a host of two names one was asked: the other's mark may be as old as it likes
+        ({"kafka-1": [OLD]}, [NEW, OLD], False),
+        ({"kafka-1": [OLD]}, [NEW], True),
+        ({"kafka-1": []}, [NEW], False),
+        ({}, [NEW], False),
+    ],
+)
+def test_a_run_that_came_and_went_since_the_preflight_is_reason_to_look_again(
+    before, now, outdated
+):
+    answers = [Answer(ONE, True, marks=tuple(now)), Answer(TWO, True)]
+    assert verdict(WANTED, answers, ME, marks=before).outdated is outdated
+
+
+def test_who_moves_replicas_between_disks_is_told_and_stops_nobody():
+    found = judged(Answer(ONE, True, beside=OTHER), Answer(TWO, True, beside=OTHER))
+    (line,) = found.notes
+    assert found.granted and line.startswith(f"Meanwhile {OTHER.described()} is at work")
+    assert "between the disks of brokers" in line
+    disks = Place("c (disks)", "kafka-1", "/locks", ("kafka-1",))
+    wanted = plan([member("kafka-1", cluster="c (disks)")], ["kafka-1"])
+    (line,) = judged(Answer(disks, True, beside=OTHER), wanted=wanted).notes
+    assert "is at work" in line and "disks" not in line
+    holder = replace(OTHER, cluster="c (disks)")
+    (error,) = judged(Answer(disks, False, holder), wanted=wanted).errors
+    assert "moves replicas between the disks of this cluster and still runs" in error.reason
 
 
 def test_what_was_replaced_is_told_once():

@@ -10,6 +10,7 @@ import os
 import stat
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held imp
     check_held,
     give_back,
     holder_of,
+    marks_of,
     path_of,
     run_is,
     take,
@@ -88,6 +90,36 @@ def test_two_clusters_on_a_machine_have_two_locks(directory):
     assert take(directory, "c", A).granted and take(directory, "d", B).granted
     give_back(directory, "c", A)
     assert holder_of(directory, "d") == B
+
+
+def test_who_moves_replicas_between_disks_and_who_restarts_see_each_other(directory, tmp_path):
+    instance = str(tmp_path / ".lock")
+    assert take(directory, "c (disks)", A).beside is None
+    restarts = take(directory, "c", B, instances=[instance])
+    assert restarts.granted and restarts.beside == A
+    refused = take(directory, "c (disks)", C)
+    assert (refused.granted, refused.holder) == (False, A)
+    assert take(directory, "c (disks)", A).beside == B
+    assert give_back(directory, "c (disks)", A) and holder_of(directory, "c") == B
+
+
+def test_a_run_that_comes_and_goes_leaves_a_mark_and_no_other_trace(directory, tmp_path):
+    """Of two runs one may be over before the other one, which has looked before, asks for the lock."""
+    names = [str(tmp_path / name) for name in ("kafka", "zookeeper", "gone")]
+    for name in names[:2]:
+        Path(name).touch()
+    times = [os.stat(name).st_mtime_ns for name in names[:2]]
+    assert take(directory, "c", A, instances=names).marks == ()
+    assert not give_back(directory, "c", B) and marks_of(names) == ()
+    assert give_back(directory, "c", A)
+    (mark,) = take(directory, "c", B, instances=names).marks
+    assert mark.startswith(f"{A.id} ") and marks_of(names[:1]) == marks_of(names[1:]) == (mark,)
+    assert [os.stat(name).st_mtime_ns for name in names[:2]] == times
+    assert not os.path.exists(names[2])
+    give_back(directory, "c", B)
+    take(directory, "c", A, instances=names)
+    give_back(directory, "c", A)
+    assert set(marks_of(names)).isdisjoint({mark})
 
 
 def test_only_the_holder_that_was_seen_is_replaced(directory):
