@@ -44,6 +44,10 @@ options:
         type: list
         elements: str
         default: []
+      runs:
+        description: Whether the instance itself runs there, so that it is enough that the connection comes about.
+        type: bool
+        default: false
   timeout:
     description: Seconds that a connection may take to come about.
     type: float
@@ -96,6 +100,7 @@ ATTEMPT = dict(
     address=dict(type="str", required=True),
     port=dict(type="int", required=True),
     audience=dict(type="list", elements="str", default=[]),
+    runs=dict(type="bool", default=False),
 )
 ARGUMENTS = dict(
     host=dict(type="str", required=True),
@@ -113,7 +118,7 @@ def main() -> None:
             pool.map(
                 lambda each: (
                     each,
-                    *tried(each["name"], each["address"], each["port"], timeout),
+                    *tried(each["name"], each["address"], each["port"], timeout, each["runs"]),
                 ),
                 attempts,
             )

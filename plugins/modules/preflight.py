@@ -262,6 +262,12 @@ in_effect:
   returned: with phase judge
   type: dict
   sample: {local: ["127.0.0.1:9092", "127.0.0.1:9093", "127.0.0.1:9094"]}
+listened:
+  description: By cluster, the ports where its instances listen now, and the hosts without one so far that have to reach them.
+  returned: with phase judge
+  type: dict
+  sample:
+    local: [{host: kafka-1, what: listener INTERNAL, bind: "", port: 9091, address: 192.0.2.21, callers: [nodes], newcomers: [kafka-4]}]
 listening:
   description: By cluster, the ports of what does not run yet, and who connects there.
   returned: with phase judge

@@ -195,6 +195,34 @@ def test_what_a_killed_run_has_left_is_taken_over(world):
     assert world.holders() == {}
 
 
+def test_who_moves_between_disks_and_who_restarts_work_at_once_and_say_so(world):
+    disks = ("-e", "kafkaops_lock_disks=true")
+    with world.at_work(*disks) as process:
+        code, said = world.run()
+        assert code == 0 and f"Meanwhile work.yml (process {process.pid} of " in said, said
+        code, said = world.run(*disks)
+        assert code and "[run.locked]" in said and "moves replicas between the disks" in said, said
+    assert world.holders() == {}
+
+
+def test_a_run_that_came_and_went_since_the_preflight_has_looked_is_seen(world):
+    locks = {name: world.path / name / ".lock" for name in world.brokers}
+
+    def outdated(marks):
+        for name, path in locks.items():
+            facts = {"marks": marks(path)}
+            world.brokers[name]["kafkaops_preflight_collected"] = {"facts": facts}
+        with world.at_work():
+            return json.loads((world.path / "at_work").read_text())["outdated"]
+
+    for path in locks.values():
+        path.parent.mkdir()
+        path.touch()
+    assert not outdated(lambda path: [])
+    assert outdated(lambda path: [])
+    assert not outdated(lambda path: [path.read_text()])
+
+
 def test_of_two_that_start_at_once_one_works(world):
     for _round in range(3):
         with contextlib.ExitStack() as stack:

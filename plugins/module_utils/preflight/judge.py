@@ -57,7 +57,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.finding
     merged,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids import natural_key
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.listening import listening
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.listening import (
+    listened,
+    listening,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import (
     Member,
     Raw,
@@ -498,6 +501,8 @@ def result_of(
         "migration": {},
         # cluster -> the ports of what does not run yet
         "listening": {},
+        # cluster -> the ports of what runs, that hosts which are new to it have to reach
+        "listened": {},
     }
     for cluster in world.clusters:
         broker_ids, server_ids = identity.identities(cluster)
@@ -541,6 +546,7 @@ def result_of(
         result["quorums"].update(quorum.quorums(cluster))
         result["voters"][cluster.name] = quorum.voters_of(cluster)
         result["listening"][cluster.name] = listening(cluster)
+        result["listened"][cluster.name] = listened(cluster)
         result["storage"][cluster.name] = formats.storage_of(cluster, fresh_cluster_id)
         result["protocols"].update(upgrades.protocols(cluster, world.purpose))
         result["versions"][cluster.name] = upgrades.told(

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Private to the collection: names and behaviour may change without notice.
-"""Which ports will be listened on by what does not run yet, and who has to reach them. Pure."""
+"""Which ports will be listened on by what does not run yet, and who has to reach them. Pure.
+
+Also those of what runs, as far as what is new to the cluster has to reach them.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ports i
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import Cluster
 
+PRODUCTS = ("kafka", "zookeeper")
 # Who connects: brokers and controllers of the cluster, its ZooKeeper servers, hosts of the group kafka_clients, and
 # the host that administers.
 NODES, SERVERS, CLIENTS, ADMIN = "nodes", "servers", "clients", "admin"
@@ -47,9 +51,39 @@ def listening(cluster: Cluster) -> List[Dict[str, Any]]:
     return [each for each in found if each["address"] and each["callers"]]
 
 
-def _of_member(cluster: Cluster, member: Member) -> Iterator[Dict[str, Any]]:
+def listened(cluster: Cluster) -> List[Dict[str, Any]]:
+    """Ports where instances of the cluster listen now, as `listening`, with `newcomers`.
+
+    These are hosts where nothing of the cluster has ever run: whether they get through nobody knows yet. A port that
+    the inventory names and that nobody has in effect is left out.
+    """
+    new = sorted(
+        member.name
+        for member in cluster.members
+        if member.facts is not None
+        and not any(
+            (member.product_facts(each).get("started") or {}).get("recorded") for each in PRODUCTS
+        )
+    )
+    held = {
+        (member.name, holder["port"])
+        for member in cluster.members
+        for holder in (member.facts or {}).get("ports") or []
+        if holder["ours"]
+    }
+    found = [
+        each for member in cluster.members for each in _of_member(cluster, member, running=True)
+    ]
+    return [
+        {**each, "newcomers": new}
+        for each in found
+        if new and each["address"] and each["callers"] and (each["host"], each["port"]) in held
+    ]
+
+
+def _of_member(cluster: Cluster, member: Member, running: bool = False) -> Iterator[Dict[str, Any]]:
     for each in ports(member, len(cluster.servers)):
-        if member.alive(each.product):
+        if member.alive(each.product) is not running:
             continue
         yield {
             "host": member.name,
@@ -117,9 +151,10 @@ def attempts_of(
 ) -> List[Dict[str, Any]]:
     """What this host is to connect to, as the module port_probe takes it.
 
-    `ports`: of one cluster, as `listening` has them; `kinds`: of callers that the host is one of; `standing`: by
-    host, the ports where a stand-in listens. Of others nothing is known before they run. `audiences`: those that a
-    host of clients belongs to, empty for all.
+    `ports`: of one cluster, as `listening` and `listened` have them; `kinds`: of callers that the host is one of;
+    `standing`: by host, the ports where a stand-in listens. Of others nothing is known before they run. Those of what
+    runs are tried by a newcomer that is about to start. `audiences`: those that a host of clients belongs to, empty
+    for all.
     """
     return [
         {
@@ -131,11 +166,16 @@ def attempts_of(
             "audience": (
                 list(outside(each["audience"])) if kinds & set(each["callers"]) == {CLIENTS} else []
             ),
+            "runs": "newcomers" in each,
         }
         for each in ports
         if each["host"] != host
         and _is_caller(each, kinds, audiences)
-        and each["port"] in standing.get(each["host"], ())
+        and (
+            (host in each["newcomers"] and bool(standing.get(host)))
+            if "newcomers" in each
+            else each["port"] in standing.get(each["host"], ())
+        )
     ]
 
 

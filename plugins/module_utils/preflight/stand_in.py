@@ -151,11 +151,14 @@ def _end_what_was_left(port: int) -> bool:
 # ---------------------------------------------------------------- from where it is tried
 
 
-def tried(name: str, address: str, port: int, seconds: float) -> Tuple[str, str]:
+def tried(
+    name: str, address: str, port: int, seconds: float, runs: bool = False
+) -> Tuple[str, str]:
     """Connect to where the stand-in for host `name` should be: (the step that failed or "", words on it).
 
-    The steps: `name`, `port`, `protocol` where no stand-in answers, `broker` where that of another host does, and
-    `listener` where the host is right and the port is not.
+    Where the instance itself runs, it is enough that the connection comes about. The steps: `name`, `port`,
+    `protocol` where no stand-in answers, `broker` where that of another host does, and `listener` where the host is
+    right and the port is not.
     """
     address = address.strip("[]")
     try:
@@ -168,6 +171,9 @@ def tried(name: str, address: str, port: int, seconds: float) -> Tuple[str, str]
         return "port", "timed out"
     except OSError as error:
         return "port", error.strerror or str(error)
+    if runs:
+        connection.close()
+        return "", ""
     try:
         with connection, connection.makefile("r", encoding="utf-8", errors="replace") as lines:
             line = lines.readline(LINE_MAX).rstrip("\n")

@@ -24,13 +24,19 @@ def free_port():
         return held.getsockname()[1]
 
 
-def tried(folder, listening, clients=None, **more):
+def tried(folder, listening, clients=None, listened=(), **more):
     """Run the phase for two brokers, of which nothing runs but what `listening` has: (code, output).
 
-    `clients`: the hosts of kafka_clients with their variables; `more`: variables of all.
+    `listened`: what runs; `clients`: the hosts of kafka_clients with their variables; `more`: variables of all.
     """
     hosts = {
-        name: {"kafkaops_preflight": {"listening": {"A": listening}, "cluster_first": {"A": "one"}}}
+        name: {
+            "kafkaops_preflight": {
+                "listening": {"A": listening},
+                "listened": {"A": list(listened)},
+                "cluster_first": {"A": "one"},
+            }
+        }
         for name in ("one", "two")
     }
     # by its full name: of connections that are called `local` nothing is tried
@@ -80,6 +86,18 @@ def test_what_the_host_that_administers_does_not_reach_is_refused(tmp_path, addr
     )
     assert (refused in said) == bool(code), said
     assert not list(held_by_stand_ins(number)), "nothing is left listening"
+
+
+@pytest.mark.parametrize("address, code", [(HERE, 0), (ELSEWHERE, 2)], ids=["open", "closed"])
+def test_what_runs_has_to_be_reached_by_a_new_broker(tmp_path, address, code):
+    """It says nothing to whom it does not know, as a broker does."""
+    with socket.create_server((HERE, 0)) as broker:
+        number = broker.getsockname()[1]
+        runs = {**port("one", number, address, "nodes"), "newcomers": ["two"]}
+        found, said = tried(tmp_path, [port("two", free_port(), HERE, "nodes")], listened=[runs])
+    assert found == code, said
+    refused = f"[reach.port] two: listener ADMIN of one={address}:{number}: Connection refused"
+    assert (refused in said) == bool(code), said
 
 
 def held_by_stand_ins(number):

@@ -114,6 +114,33 @@ def test_what_runs_is_left_alone(tmp_path):
     assert not ports(tmp_path, facts=everything)
 
 
+def test_what_is_new_to_a_cluster_has_to_reach_what_runs(tmp_path):
+    """A broker that cannot connect to the others registers all the same, and copies nothing."""
+    running = {"started/alive": True, "started/recorded": True}
+    facts = {}
+    for number in (1, 2):
+        facts[f"kafka-{number}"] = {f"kafka/{each}": running[each] for each in running}
+        facts[f"kafka-{number}"]["ports"] = [
+            {"address": "::", "port": 9092, "pid": 7, "command": "java", "ours": number == 1}
+        ]
+    facts["zookeeper-1"] = {"zookeeper/started/recorded": True}
+
+    def listed(more):
+        result = ground.verdict_of(
+            ground.good(), tmp_path, {**facts, **more}, unprotected=True
+        ).result["listened"][CLUSTER]
+        return [(each["host"], each["port"], each["callers"], each["newcomers"]) for each in result]
+
+    # of kafka-2 another process has the port
+    (found,) = listed({})
+    assert found[:2] == ("kafka-1", 9092) and "nodes" in found[2]
+    assert found[3] == ["kafka-3", "zookeeper-2", "zookeeper-3"]
+    stopped = {"zookeeper/started/recorded": True}
+    ran = {"kafka-3": {"kafka/started/recorded": True}}
+    ran.update({"zookeeper-2": stopped, "zookeeper-3": stopped})
+    assert not listed(ran)
+
+
 def port(host, number, what, *callers, bind="", audience=("clients",)):
     """One port of a cluster."""
     return {
@@ -159,6 +186,23 @@ def test_a_host_tries_what_it_needs_of_others_where_a_stand_in_is(host, kinds, s
     found = attempts_of(PORTS, host, kinds, standing)
     assert [f"{each['name']}:{each['port']}" for each in found] == wanted
     assert all(each["address"] == f"{each['name']}.example.com" for each in found)
+
+
+@pytest.mark.parametrize(
+    "host, kinds, standing, wanted",
+    [
+        ("c", {"nodes"}, {"c": [9091]}, ["b:9091"]),
+        # who is not about to start, or has run before, tries nothing of it
+        ("c", {"nodes"}, {}, []),
+        ("a", {"nodes"}, {"a": [9091]}, []),
+        ("c", {"servers"}, {"c": [2888]}, ["z:2888"]),
+    ],
+)
+def test_a_newcomer_tries_what_runs(host, kinds, standing, wanted):
+    running = [{**each, "newcomers": ["c"]} for each in PORTS if each["host"] in ("b", "z")]
+    found = attempts_of([each for each in running if each["port"] != 2181], host, kinds, standing)
+    assert [f"{each['name']}:{each['port']}" for each in found] == wanted
+    assert all(each["runs"] for each in found)
 
 
 @pytest.mark.parametrize(
