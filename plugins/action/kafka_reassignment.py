@@ -13,7 +13,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action.normal import ActionModule as ModuleAction
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import shown_of_module
-from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import this_run
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import as_option
 
 
 class ActionModule(ModuleAction):
@@ -22,8 +22,8 @@ class ActionModule(ModuleAction):
     def run(self, tmp: Any = None, task_vars: Any = None) -> Dict[str, Any]:
         """Return what the module returns."""
         try:
-            pid, ticks = this_run()
+            run = as_option()
         except LookupError as error:
             raise AnsibleActionFail(str(error)) from error
-        with shown_of_module(self, run={"pid": pid, "start_ticks": ticks}):
+        with shown_of_module(self, run=run):
             return super().run(tmp, task_vars)

@@ -14,6 +14,8 @@ from typing import (
     Any,
     Dict,
     FrozenSet,
+    Iterable,
+    List,
     Mapping,
     Optional,
     Tuple,
@@ -199,6 +201,20 @@ def one_disk(
     if first.total is None or first.total != second.total:
         return False
     return abs((first.usable or 0) - (second.usable or 0)) <= SAME_DISK_BYTES
+
+
+def by_disk(
+    directories: Iterable[Tuple[int, Directory]], hosts: Mapping[int, str]
+) -> List[List[Tuple[int, Directory]]]:
+    """The directories, each with its broker, in groups that seem to be one disk each; in whichever order they come."""
+    groups: List[List[Tuple[int, Directory]]] = []
+    for placed in directories:
+        sharing = [
+            group for group in groups if any(one_disk(other, placed, hosts) for other in group)
+        ]
+        groups = [group for group in groups if group not in sharing]
+        groups.append([*(other for group in sharing for other in group), placed])
+    return groups
 
 
 @dataclass(frozen=True)

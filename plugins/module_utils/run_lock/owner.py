@@ -168,6 +168,12 @@ def this_run(proc: str = "/proc") -> Tuple[int, int]:
     return pid, ticks
 
 
+def as_option(proc: str = "/proc") -> Dict[str, int]:
+    """Return this run as the option `run` of modules that can outlive it has it; LookupError as `this_run`."""
+    pid, ticks = this_run(proc)
+    return {"pid": pid, "start_ticks": ticks}
+
+
 def can_be_seen(holder: Owner, viewer: Owner) -> bool:
     """Whether the viewer's machine can tell if the holder still runs."""
     here = (viewer.host, viewer.place)

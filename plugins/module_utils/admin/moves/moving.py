@@ -210,11 +210,14 @@ class Moving(Resource):
         """Move in small batches under the limit, or cancel; wait; remove the limit."""
         began = _now_ms()
         try:
-            self._check_not_over()
-            failures = self._cancel(deadline) if self.cancelling else self.carry_out(deadline)
+            failures = self._if_stopped(changes)
+            if not failures:
+                failures = self._cancel(deadline) if self.cancelling else self.carry_out(deadline)
             if not any(failure.code in LEFT_UNDER_WAY for failure in failures):
                 # The limits may be another run's by now.
-                self._check_not_over()
+                over = self._if_stopped(changes)
+                if over:
+                    return over
                 self.limits_off()
                 failures += self.differences(failures)
         except AdminError as error:
@@ -253,11 +256,12 @@ class Moving(Resource):
         why = self._over()
         return f"[{RUN_OVER}] {why}" if why else ""
 
-    def _check_not_over(self) -> None:
-        """AdminError if this run must not go on."""
-        why = self._over()
-        if why:
-            raise AdminError(Problem(RUN_OVER, why, AGAIN))
+    def _if_stopped(self, changes: Sequence[Change]) -> List[Failure]:
+        """The failures of all changes if this run must not go on, else none."""
+        why = self.stopped()
+        if not why:
+            return []
+        return [Failure(each.subject, f"{why}; {AGAIN}", each.kind, STOPPED) for each in changes]
 
     def late(
         self,

@@ -16,7 +16,7 @@ from typing import Dict, List, Mapping, Sequence, Tuple
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Directory,
     Key,
-    one_disk,
+    by_disk,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import (
     EXAMPLES,
@@ -41,27 +41,18 @@ def without_room(
     `hosts`: broker to its host. Directories that share a disk are one, those of two brokers as well. A disk that does
     not tell how large it is is not refused: `unknown_room` names it.
     """
-    wanted: Dict[str, int] = {}
-    placed: Dict[str, Placed] = {}
-    groups: List[List[str]] = []
+    wanted: Dict[Tuple[int, str], int] = {}
+    placed: List[Placed] = []
     for broker, replicas in sorted(coming.items()):
         online = _online(broker, directories)
+        placed += [(broker, each) for each in online]
         for path, size in _most(replicas, online).items():
-            name = f"{broker} {path}"
-            wanted[name] = size
-            placed[name] = (broker, next(each for each in online if each.path == path))
-            sharing = [
-                group
-                for group in groups
-                if any(one_disk(placed[other], placed[name], hosts) for other in group)
-            ]
-            groups = [group for group in groups if group not in sharing]
-            groups.append([*(other for group in sharing for other in group), name])
+            wanted[broker, path] = size
     problems = []
-    for group in groups:
-        members = [placed[name] for name in group if wanted[name]]
-        size = sum(wanted[name] for name in group)
-        disk = placed[group[0]][1]
+    for group in by_disk(placed, hosts):
+        sizes = [wanted[broker, each.path] for broker, each in group]
+        members = [member for member, size in zip(group, sizes) if size]
+        size, disk = sum(sizes), group[0][1]
         if disk.room is not None and size > max(0, disk.room):
             problems.append(_problem(members, size, disk, coming, directories))
     return problems

@@ -17,7 +17,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Key,
     Snapshot,
     Topic,
-    one_disk,
+    by_disk,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
@@ -80,18 +80,10 @@ def disks_of_topics(
     `after`: the topics as they will be. What is not bounded counts with what it holds now.
     """
     unbounded = set()
-    groups: List[List[Tuple[int, Directory]]] = []
     hosts = {broker.id: broker.host for broker in after.brokers}
-    for broker, found in sorted(directories.items()):
-        for each in found:
-            for group in groups:
-                if one_disk(group[0], (broker, each), hosts):
-                    group.append((broker, each))
-                    break
-            else:
-                groups.append([(broker, each)])
+    placed = [(broker, each) for broker, found in sorted(directories.items()) for each in found]
     disks = []
-    for group in groups:
+    for group in by_disk(placed, hosts):
         worst: Dict[str, int] = {}
         for _broker, directory in group:
             for (name, partition), size in directory.replicas.items():

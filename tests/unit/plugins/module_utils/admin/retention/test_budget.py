@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,6 +109,20 @@ def test_directories_of_one_disk_count_it_once(hosts, other, count):
     }
     disks, _unbounded = disks_of_topics(cluster(bounded, hosts=hosts), directories, {})
     assert len(disks) == count and sum(disk.worst["a"] for disk in disks) == 10000
+
+
+@pytest.mark.parametrize("order", list(permutations((0, 12, 24))))
+def test_three_brokers_of_one_disk_count_it_once_in_whichever_order(order):
+    """They tell one after another how much is left, while it fills."""
+    bounded = topic("a", replicas=(1, 2, 3), retention_bytes="4000")
+    directories = {
+        broker: [
+            Directory(f"/{broker}", {("a", 0): 10}, total=100 * GIB, usable=50 * GIB - mebi * 2**20)
+        ]
+        for broker, mebi in enumerate(order, 1)
+    }
+    disks, _unbounded = disks_of_topics(cluster(bounded, hosts="hhh"), directories, {})
+    assert [disk.worst for disk in disks] == [{"a": 15000}]
 
 
 def test_what_cannot_be_judged_is_refused():
