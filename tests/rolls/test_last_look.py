@@ -26,11 +26,18 @@ exec {python} "$@"
 
 @pytest.fixture
 def held(cluster, tmp_path, request):
-    """Where a file `hold` keeps the next module on a host (the parameter, with its variables) from its beginning."""
+    """Where a file `hold` keeps the next module on a host (the parameter, with its variables) from its beginning.
+
+    With the variable `kafka_admin_python` another Python than Ansible's asks.
+    """
     name, variables = request.param
-    python = tmp_path / "python"
+    python, other = tmp_path / "python", tmp_path / "other"
     python.write_text(PYTHON.format(place=tmp_path, python=sys.executable))
-    python.chmod(0o755)
+    other.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    for each in (python, other):
+        each.chmod(0o755)
+    if "kafka_admin_python" in variables:
+        variables = {**variables, "kafka_admin_python": str(other)}
     cluster.configure(name, ansible_python_interpreter=str(python), **variables)
     try:
         yield tmp_path
@@ -52,7 +59,12 @@ BOTH = pytest.mark.parametrize("comes_back", [False, True], ids=["stays away", "
 
 @pytest.mark.soak
 @BOTH
-@pytest.mark.parametrize("held", [("kafka-2", {})], indirect=True, ids=["kafka-2"])
+@pytest.mark.parametrize(
+    "held",
+    [("kafka-2", {}), ("kafka-2", {"kafka_admin_python": None})],
+    indirect=True,
+    ids=["kafka-2", "kafka-2, asked by a module"],
+)
 def test_a_broker_is_lost_behind_the_gate(cluster, held, comes_back):
     """Two of three replicas must be in sync, and with kafka-3 gone kafka-2 may not stop.
 
