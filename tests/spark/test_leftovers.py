@@ -187,6 +187,48 @@ def test_a_ledger_elsewhere_is_known_by_its_report_and_goes_with_it(tmp_path, wh
     assert not old.exists() and ledger.exists() is ("another" in where)
 
 
+def report_of(directory, name, plan, ledger):
+    """The report of a run whose ledger is elsewhere."""
+    write_json(str(directory / name / "run.json"), files.of_run(plan, str(ledger)))
+    (directory / name / "verdict.json").write_text("{}")
+    return directory / name
+
+
+def test_of_a_directory_of_others_only_the_ledger_goes(tmp_path):
+    """Anybody may have given his home as a ledger's directory."""
+    home, plan = tmp_path / "home", plan_of(topic=OURS)
+    home.mkdir()
+    (home / "thesis").write_text("years of work")
+    files.new_ledger(str(home))
+    files.first_plan(str(home), plan)
+    (home / "part-0.parquet").write_text("")
+    old = report_of(tmp_path / "reports", "20330101T000000Z", plan, home)
+    os.utime(old / "run.json", (NOW - 3 * DAY, NOW - 3 * DAY))
+    known = leftovers.reports_below(str(tmp_path / "reports"))
+    found = leftovers.decide({}, known, NOW, DAY)
+    assert [each.kept for each in found] == ["", ""]
+    assert leftovers.remove(None, found, known) == set()
+    assert os.listdir(home) == ["thesis"] and not old.exists()
+
+
+def test_the_ledger_of_a_report_that_stays_stays_where_an_older_one_was(tmp_path):
+    reports, ledger, young = tmp_path / "reports", tmp_path / "l", plan_of(run_id="cd" * 16)
+    files.save_plan(str(ledger), young)
+    old = report_of(reports, "20330101T000000Z", plan_of(run_id="ab" * 16), ledger)
+    stays = report_of(reports, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(NOW)), young, ledger)
+    known = leftovers.reports_below(str(reports))
+    found = leftovers.decide({}, known, NOW, DAY)
+    assert leftovers.remove(None, found, known) == set()
+    assert not old.exists() and stays.exists()
+    assert files.load_plan(str(ledger)).run_id == young.run_id
+
+
+def test_a_directory_of_others_with_the_name_of_a_run_is_no_report(tmp_path):
+    (tmp_path / "20330101T000000Z").mkdir()
+    (tmp_path / "20330101T000000Z" / "dump.sql").write_text("")
+    assert leftovers.reports_below(str(tmp_path)) == []
+
+
 @pytest.mark.parametrize("inside", [True, False])
 def test_where_a_ledger_is_stands_in_the_report_if_it_is_not_there(tmp_path, inside):
     ledger = tmp_path / "out" / "ledger" if inside else tmp_path / "out2" / "ledger"

@@ -32,6 +32,11 @@ FOREIGN_SECONDS = 3600
 
 _ELSEWHERE = "only Spark can open it; remove it yourself, since its report goes"
 _RUN = re.compile(r"[0-9]{8}T[0-9]{6}Z\Z")
+# What there may be in the directory of a run: the job's results and notes, and what the playbooks bring.
+_WRITTEN = re.compile(
+    r"(?:ledger|job|end)\Z|(?:verdict|inspection|report|run|produced|progress|events|failure|judge)\."
+    r"|\.client|\.writable"
+)
 # Where directories of runs lie, too, and where tables of runs, each a JSON with a page beside it.
 _BELOW, _OF_ROWS, _JSON = ("inspections", "drills"), ("drills", "guarantees", "benchmarks"), ".json"
 
@@ -147,7 +152,7 @@ def reports_below(directory: str) -> List[Report]:
         latest = os.path.realpath(os.path.join(base, "latest"))
         for name in names:
             path = os.path.join(base, name)
-            if _RUN.match(name) and os.path.isdir(path) and not os.path.islink(path):
+            if _RUN.match(name) and _is_of_a_run(path):
                 found.append(_report(path, name, os.path.realpath(path) == latest))
     for base in (os.path.join(directory, each) for each in _OF_ROWS):
         names = sorted(os.listdir(base)) if os.path.isdir(base) else []
@@ -157,6 +162,14 @@ def reports_below(directory: str) -> List[Report]:
             if os.path.isfile(path) and not os.path.islink(path):
                 found.append(_rows(path, name == told[-1]))
     return found
+
+
+def _is_of_a_run(path: str) -> bool:
+    """Whether it is a directory that a run has made: an empty one, or one with anything in it that runs write."""
+    if not os.path.isdir(path) or os.path.islink(path):
+        return False
+    names = os.listdir(path)
+    return not names or any(_WRITTEN.match(name) for name in names)
 
 
 def _rows(path: str, latest: bool) -> Report:
@@ -238,7 +251,9 @@ def _note(reports: Iterable[Report], topic: str, when: str) -> None:
 
 def remove(cluster: Cluster, found: Iterable[Leftover], reports: Iterable[Report] = ()) -> Set[str]:
     """Remove what may go; sentences about what could not be removed. reports: whose ledgers are told."""
-    troubles, reports = set(), list(reports)
+    troubles, reports, found = set(), list(reports), list(found)
+    going = {each.name for each in found if each.kind == REPORT and not each.kept}
+    of_runs = {report.run_id for report in reports if report.path in going}
     for each in found:
         if each.kept:
             continue
@@ -248,7 +263,7 @@ def remove(cluster: Cluster, found: Iterable[Leftover], reports: Iterable[Report
                 _note(reports, each.name, _iso(time.time()))
                 cluster.delete_topic(each.name)
             elif each.kind == LEDGER:
-                _remove_ledger(each.name, {report.run_id for report in reports})
+                _remove_ledger(each.name, of_runs)
             elif each.name.endswith(_JSON):
                 os.unlink(each.name)
                 with contextlib.suppress(FileNotFoundError):
@@ -263,11 +278,11 @@ def remove(cluster: Cluster, found: Iterable[Leftover], reports: Iterable[Report
 
 
 def _remove_ledger(ledger: str, of_runs: Set[str]) -> None:
-    """Unless it has become that of another run, or is gone."""
-    path = place.path_of(ledger)
+    """Unless it has become that of a run that is none of these, or is gone."""
     with contextlib.suppress(CannotRun):
-        if files.load_plan(ledger).run_id in of_runs:
-            shutil.rmtree(path)
+        if files.load_plan(ledger).run_id not in of_runs:
+            return
+        files.remove_ledger(ledger)
 
 
 def told(found: Iterable[Leftover], removed: bool) -> dict:

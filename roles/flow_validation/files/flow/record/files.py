@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import re
 from dataclasses import asdict, dataclass, field, replace
 from typing import Optional
 
@@ -37,6 +38,10 @@ _LATER_IN_PLAN, _LATER_IN_ATTEMPTS = "cleared", "parts"
 ATTEMPTS = "_attempts"
 _WATCHED = f"{ATTEMPTS}/leaders"
 _DRAFT = "_draft"
+# All that a run writes into its ledger's directory, in which there may have been other things before.
+_OF_A_LEDGER = re.compile(
+    rf"(?:{_DRAFT}|{ATTEMPTS}|{re.escape(PLAN)}(?:\.\w+\.part)?|part-.*\.parquet)\Z"
+)
 
 
 @dataclass
@@ -195,6 +200,18 @@ def take_back(ledger: str, new: bool, run_id: str = "") -> bool:
                 at.remove(name)
         return True
     return False
+
+
+def remove_ledger(ledger: str) -> None:
+    """Remove what runs have written there, and the directory if it holds nothing else. OSError if any of that stays."""
+    at = place.of(ledger)
+    for name in filter(_OF_A_LEDGER.match, at.names()):
+        at.remove(name)
+    left = at.names()
+    if stay := list(filter(_OF_A_LEDGER.match, left)):
+        raise OSError(f"{', '.join(stay)} could not be removed")
+    if not left:
+        at.remove("")
 
 
 def first_plan(ledger: str, plan: Plan) -> None:
