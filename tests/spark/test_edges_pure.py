@@ -397,12 +397,15 @@ def delete(topic, within):
     os.kill(os.getpid(), signal.SIGTERM)
     raise CannotRun("no answer")
 traces = Traces("/l")
-traces.topic = "kafkaops-flow-1"
+traces.topic = "kafkaops-flow-019a00000000"
 traces.settle(SimpleNamespace(delete_topic=delete))
 raise CannotRun("it is so")
 """
     code, said = step(tmp_path, step_of)
-    assert code == 3 and "note: topic kafkaops-flow-1 stays, and is empty: no answer" in said, said
+    assert (
+        code == 3
+        and "note: topic kafkaops-flow-019a00000000 stays, and is empty: no answer" in said
+    ), said
 
 
 def test_a_topic_whose_deletion_was_stopped_can_be_judged_again(tmp_path):
@@ -411,10 +414,69 @@ def test_a_topic_whose_deletion_was_stopped_can_be_judged_again(tmp_path):
 
     files.save_plan(str(tmp_path), plan_of())
     with pytest.raises(Stopped):
-        modes._take_away(SimpleNamespace(delete_topic=stopped), str(tmp_path), plan_of())
+        modes._take_away(SimpleNamespace(delete_topic=stopped), str(tmp_path), plan_of(), {})
     assert files.load_plan(str(tmp_path)).removed == ""
-    modes._take_away(SimpleNamespace(delete_topic=lambda _topic: True), str(tmp_path), plan_of())
+    gone = SimpleNamespace(delete_topic=lambda _topic: True)
+    modes._take_away(gone, str(tmp_path), plan_of(), {})
     assert files.load_plan(str(tmp_path)).removed
+
+
+class InUse(cluster.Cluster):
+    """Its topics end there; None: nobody answers. Knows what was `deleted`."""
+
+    def __init__(self, end, topic_id="A1"):
+        self._end, self._id, self.deleted = end, topic_id, []
+
+    def positions(self, topic, *_more, **_options):
+        if self._end is None:
+            raise CannotRun("no answer")
+        return partitions(self._end)
+
+    def topic_id(self, topic):
+        return self._id
+
+    def delete_topic(self, topic, within=None):
+        self.deleted.append(topic)
+        return True
+
+
+@pytest.mark.parametrize(
+    ("topic", "asked", "stays"),
+    [
+        ("orders", InUse(10), ""),
+        ("orders", InUse(11), "others write to it, to partitions [0, 1]"),
+        ("orders", InUse(None), "is not known: no answer"),
+        ("orders", InUse(10, "B2"), "made it anew"),
+        ("orders", InUse(10, ""), ""),
+        (TOPIC, InUse(11), ""),  # nobody else writes to one of such a name; it was judged
+    ],
+)
+def test_a_topic_that_others_have_found_is_not_deleted(tmp_path, capsys, topic, asked, stays):
+    plan = plan_of(topic=topic, topic_id="A1")
+    modes._take_away(asked, str(tmp_path), plan, partitions(10))
+    assert asked.deleted == ([] if stays else [topic])
+    assert bool(plan.removed) is not bool(stays)
+    said = capsys.readouterr().err
+    assert stays in said and bool(said) is bool(stays)
+
+
+@pytest.mark.parametrize(
+    ("topic", "end", "ends", "stays"),
+    [
+        ("orders", 0, {}, ""),
+        ("orders", 1, {}, "others write to it"),
+        ("orders", 1, {0: 1, 1: 1}, ""),
+        ("orders", 1, None, "others write to it"),
+        ("orders", None, {}, "is not known"),
+        (TOPIC, 1, None, ""),
+    ],
+)
+def test_of_a_run_that_is_refused_a_topic_of_others_stays(capsys, topic, end, ends, stays):
+    traces, asked = Traces("/l"), InUse(end)
+    traces.topic, traces.ends = topic, ends
+    traces.settle(asked)
+    assert asked.deleted == ([] if stays else [topic])
+    assert stays in capsys.readouterr().err
 
 
 # -- options
@@ -489,6 +551,9 @@ class Refusing(cluster.Cluster):
 
     def has_topic(self, topic):
         return False
+
+    def positions(self, topic, *_more, **_options):
+        return {}
 
     def delete_topic(self, topic, within=None):
         self.deleted.append(topic)

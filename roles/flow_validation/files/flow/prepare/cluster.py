@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
-from typing import Collection, Optional, Sequence
+from typing import Collection, Mapping, Optional, Sequence
 
 from flow.messages.failure import CannotRun, lacks
 from flow.record.partition import Partition
@@ -248,6 +248,17 @@ class Cluster:
                     ) from error
             time.sleep(0.2)
         return False
+
+    def why_in_use(self, topic: str, ends: Optional[Mapping[int, int]], patience: float) -> str:
+        """Why a topic may hold records of others, "" if it does not: records stand behind these ends (partition ->
+        end offset; None: nobody knows them), or its own cannot be asked for within so many seconds.
+        """
+        try:
+            now = self.positions(topic, patience=patience)
+        except CannotRun as error:
+            return f"whether others write to it is not known: {error}"
+        more = [n for n, place in now.items() if ends is None or place.end > ends.get(n, 0)]
+        return f"others write to it, to partitions {more}" if more else ""
 
     def remove_topic(self, topic: str) -> None:
         """Delete the topic and wait until it is really gone; CannotRun if it stays.

@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Mapping, Optional
 
 from flow.messages import stopping
 from flow.messages.failure import CannotRun
 from flow.messages.output import note
 from flow.prepare.cluster import Cluster
-from flow.record import files
+from flow.record import files, own_names
 
 _HURRY_SECONDS = 5.0  # for taking the topic back, where somebody waits for the end
 
@@ -19,13 +19,15 @@ class Traces:
     """Of one run: `topic` is the one that it creates, "" where that is somebody else's; `pending`: the
     cluster was asked for it, and has not answered; `written`: records of it may be in the log; `made`: None
     before there is a ledger, then whether its directory is new; `refused`: the run's id, where it wrote down
-    that nothing was taken, so that its ledger is not evidence.
+    that nothing was taken, so that its ledger is not evidence; `ends`: partition -> end offset behind all that the
+    run itself has put into the topic so far, None while nobody knows.
     """
 
     def __init__(self, ledger: str):
         self.topic, self.written, self._ledger = "", False, ledger
         self.pending = False
         self.refused = ""
+        self.ends: Optional[Mapping[int, int]] = {}
         self.made: Optional[bool] = None
 
     def settle(self, cluster: Cluster) -> None:
@@ -33,7 +35,9 @@ class Traces:
         meanwhile hurries that, and keeps nothing of it unsaid.
         """
         stopping.close()
-        if self.topic and not self.written:
+        if self.topic and not self.written and (why := self._why_kept(cluster)):
+            note(f"note: topic {self.topic}, which this run has made, stays: {why}")
+        elif self.topic and not self.written:
             try:
                 deleted = cluster.delete_topic(
                     self.topic, _HURRY_SECONDS if stopping.requested.is_set() else None
@@ -57,3 +61,9 @@ class Traces:
                     f"note: what was made of the ledger {self._ledger} stays, and holds nothing that was acknowledged:"
                     " it could not be removed any more; remove it, or give another --ledger next time"
                 )
+
+    def _why_kept(self, cluster: Cluster) -> str:
+        """Why the topic may not go; whose name is not that of a run, others may have found meanwhile."""
+        if own_names.run_topic(self.topic):
+            return ""
+        return cluster.why_in_use(self.topic, self.ends, _HURRY_SECONDS)

@@ -28,12 +28,14 @@ from flow.present.benchmarked import benchmarked_page
 from flow.present.drilled import drilled_page
 from flow.present.index import index_page, time_of
 from flow.probe import probes, trial
-from flow.record import files, ledger, place
+from flow.record import files, ledger, own_names, place
 from flow.steps.options import clients_settings, spark_settings
 from flow.steps.planning import groups_of
 from flow.steps.starting import Run, for_executors, refuse_topic, refuse_unwritable, started
 from flow.steps.stopwatch import Stopwatch
 from flow.steps.writing import write_ledger, write_records
+
+_LAST_LOOK_SECONDS = 5.0  # at a topic, before it is deleted
 
 
 def _probing(run: Run, options: argparse.Namespace):
@@ -125,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
         if plan.created and not options.keep and code == EXIT_CODE[PASS]:
             try:
                 with _told_only(f"topic {plan.topic} stays, since its ledger cannot say so: "):
-                    _take_away(run.cluster, options.ledger, plan)
+                    _take_away(run.cluster, options.ledger, plan, results.now)
             except (Exception, Stopped):
                 if not stopping.requested.is_set():
                     raise
@@ -143,8 +145,18 @@ def _told_only(before: str = "") -> Iterator[None]:
         note(f"note: {before}{failure.sentence(error, '')}")
 
 
-def _take_away(cluster: Cluster, ledger_of: str, plan: files.Plan) -> None:
-    """Delete the topic of a run that has passed, and say so in its ledger."""
+def _take_away(cluster: Cluster, ledger_of: str, plan: files.Plan, judged: dict) -> None:
+    """Delete the topic of a run that has passed, and say so in its ledger; unless others have found it by the name
+    that a person gave it, and write to it. judged: partition -> partition.Partition up to where it was judged.
+    """
+    if not own_names.run_topic(plan.topic):
+        ends = {number: position.end for number, position in judged.items()}
+        why = cluster.why_in_use(plan.topic, ends, _LAST_LOOK_SECONDS)
+        if not why and cluster.topic_id(plan.topic) not in ("", plan.topic_id):
+            why = "somebody has made it anew"
+        if why:
+            note(f"note: topic {plan.topic}, which this run has made, stays: {why}")
+            return
     plan.removed = datetime.now(timezone.utc).isoformat(timespec="seconds")
     # first: who is killed between both has nothing to judge
     files.save_plan(ledger_of, plan)

@@ -100,8 +100,11 @@ def prepare(
     if others:
         placed = cluster.positions(topic, wait=options.timeout)  # by a broker that knows the topic
         leaders = {place.leader: number for number, place in placed.items()}
+        traces.ends = None
         tried = listeners.exercise(others, described.cluster_id, topic, leaders, options.timeout)
     before = cluster.positions(topic, wait=options.timeout)
+    if others:
+        traces.ends = {number: position.end for number, position in before.items()}
     _refuse_wrong_number(options, topic, before)
     of_each = 0
     if options.transactional:
