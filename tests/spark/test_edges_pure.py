@@ -11,6 +11,7 @@ import pty
 import subprocess
 import sys
 import threading
+from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 
 import job
@@ -18,7 +19,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from flow import inspection
 from flow.engine import executors
-from flow.judge import expiry, judge, verdict
+from flow.judge import continuity, expiry, judge, verdict
 from flow.messages import failure, output, progress
 from flow.messages.failure import CannotRun, Stopped
 from flow.prepare import cluster, leadership, leftovers
@@ -526,6 +527,42 @@ def test_a_uri_that_lacks_a_slash_is_no_directory(ledger):
     assert place.of(f"./{ledger}").address.endswith(ledger)
 
 
+# -- a topic of others that is large
+
+
+@pytest.mark.parametrize(
+    ("created", "after", "spans"),
+    [
+        (False, partitions(10), {0: (0, 10), 1: (0, 10), 2: (0, 0)}),
+        (False, {}, {0: (0, 900), 1: (0, 900), 2: (0, 900)}),  # killed: nobody knows where it ended
+        (True, partitions(10), {0: (0, 900), 1: (0, 900), 2: (0, 900)}),
+    ],
+)
+def test_what_others_have_written_since_is_not_read(created, after, spans):
+    now = {**partitions(900), 2: dataclasses.replace(partitions(900)[0], partition=2)}
+    plan = plan_of(created=created, after=after)
+    assert judging(None, plan)._spans(now, []) == spans
+
+
+# -- groups of which nothing is left
+
+
+@pytest.mark.parametrize(
+    ("asked", "accused", "said"),
+    [
+        ({1: {"offsets.retention.minutes": "10080"}}, True, ""),
+        ({1: {"offsets.retention.minutes": "60"}}, False, "and forgotten"),
+        ({}, False, "DescribeConfigs"),  # this user may not ask
+    ],
+)
+def test_what_a_group_had_committed_may_be_forgotten(asked, accused, said):
+    brokers = SimpleNamespace(settings_of_brokers=lambda *_more: asked)
+    started = (datetime.now(timezone.utc) - timedelta(hours=2)).isoformat()
+    none = {"g": continuity.Delivery({0: None, 1: None})}
+    left, told = judging(brokers, plan_of(started=started))._remembered(none, set())
+    assert bool(left) is accused and said in "".join(told) and bool(told) is not accused
+
+
 # -- what a refused run leaves
 
 
@@ -966,6 +1003,46 @@ def test_brokers_are_blamed_for_what_brokers_do(error, remedy):
     with pytest.raises(CannotRun, match="Spark could not read the topic: ") as found:
         judge.reading.collect(fails, {0: (0, 9)})
     assert remedy in str(found.value)
+
+
+FETCHED = (
+    f"{STAGE}: org.apache.kafka.common.KafkaException: Received exception when fetching the next record from t-0."
+    " If needed, please seek past the record to continue consumption."
+)
+
+
+@pytest.mark.parametrize(
+    ("cause", "remedy"),
+    [
+        # as seen where the directory of temporary files is mounted with noexec
+        (
+            "org.apache.kafka.common.KafkaException: java.lang.UnsatisfiedLinkError: /tmp/libzstd-jni-1.5.6-9.so:"
+            " failed to map segment from shared object",
+            "noexec",
+        ),
+        (
+            "org.apache.kafka.common.KafkaException: java.lang.NoClassDefFoundError: Could not initialize class"
+            " com.github.luben.zstd.ZstdInputStreamNoFinalizer",
+            "noexec",
+        ),
+        (
+            "org.apache.kafka.common.KafkaException: java.lang.OutOfMemoryError: Java heap space",
+            "spark.driver.memory",
+        ),
+    ],
+)
+def test_a_batch_that_java_cannot_unpack_is_not_damaged(cause, remedy):
+    def fails(_spans, _check):
+        raise java(FETCHED, cause)
+
+    with pytest.raises(CannotRun, match="Spark could not read the topic: ") as found:
+        judge.reading.collect(fails, {0: (0, 9)}, check_crcs=False)
+    assert remedy in str(found.value)
+
+
+def test_a_batch_whose_bytes_are_wrong_is_damaged():
+    said = str(java(FETCHED, "org.apache.kafka.common.errors.CorruptRecordException: Record is"))
+    assert judge.reading.is_damage(said)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ LETTING_GO = (POLICY, *SETTINGS)  # by which a topic lets go of records
 OF_FORGETTING = ("loss", "gap", "atomicity", "continuity", "emptiness")
 LONGEST_TRANSACTION = "transaction.max.timeout.ms"
 OFFSETS_MINUTES = "offsets.retention.minutes"
-_DEFAULT_OFFSETS_MINUTES = 7 * 1440
+_LEAST_OFFSETS_MINUTES = 1  # that brokers allow
 _NEARLY = 0.9  # of what a partition may have
 _CLOCKS_SECONDS = 5.0  # by which brokers' clocks may be ahead
 
@@ -97,8 +97,9 @@ def left(rows: Iterable[Row], begins: Mapping[int, int]) -> List[Row]:
 def offsets_forgotten(brokers: Mapping[int, Mapping[str, str]], age_seconds: float) -> bool:
     """Whether brokers may have forgotten by now what a group without members committed so long ago.
 
-    brokers: broker -> its settings, of those that told them.
+    brokers: broker -> its settings, of those that told them. Where none has, as to a principal that may not
+    ask, it may be any time that there can be.
     """
     told = [int(each[OFFSETS_MINUTES]) for each in brokers.values() if OFFSETS_MINUTES in each]
-    minutes = min(told, default=_DEFAULT_OFFSETS_MINUTES)
+    minutes = min(told, default=_LEAST_OFFSETS_MINUTES)
     return age_seconds + _CLOCKS_SECONDS >= minutes * 60

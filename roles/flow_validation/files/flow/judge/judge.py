@@ -426,9 +426,15 @@ class Judge:
         told = self.cluster.settings_of_brokers(brokers, names, _SETTINGS_SECONDS)
         if not expiry.offsets_forgotten(told, self._age_seconds()):
             return left, []
+        known = any(names[0] in each for each in told.values())
+        why = f"is older than the brokers' {expiry.OFFSETS_MINUTES}, and forgotten"
+        if not known:
+            why = (
+                f"is gone, perhaps by the brokers' {expiry.OFFSETS_MINUTES}, which this user may not ask for (allow it"
+                " DescribeConfigs on the cluster)"
+            )
         return {name: each for name, each in left.items() if name not in empty}, [
-            f"what {', '.join(sorted(empty))} had committed is older than the brokers'"
-            f" {expiry.OFFSETS_MINUTES}, and forgotten, so continuity is not judged by it"
+            f"what {', '.join(sorted(empty))} had committed {why}, so continuity is not judged by it"
         ]
 
     def _spans(self, now: dict, hanging: list) -> dict:
@@ -446,6 +452,9 @@ class Judge:
                 # what stood there before the first write is none of this run's business
                 start = max(start, before.start, before.end)
             end = min(place.end, stable.get(number, place.end))
+            if self._shared and self.plan.after:
+                # nor is what others have written since the last one, or to partitions that came later
+                end = min(end, self.plan.after[number].end) if number in self.plan.after else start
             spans[number] = (start, max(start, end))
         return spans
 

@@ -13,7 +13,7 @@ import time
 from typing import Callable, Optional
 
 from flow.messages import stack_trace
-from flow.messages.failure import CannotRun, with_remedy
+from flow.messages.failure import UNLOADED, CannotRun, with_remedy
 from flow.prepare import java_admin
 
 # What Kafka's consumer says when the bytes that a broker serves are not a valid batch
@@ -23,6 +23,9 @@ _DAMAGED = re.compile(
     r"|Received exception when fetching the next record|is less than the minimum record overhead"
     r"|Encountered corrupt message when fetching offset"
 )
+# It says so, too, where Java cannot unpack a batch whatever its bytes are: Kafka makes one exception of all that
+# goes wrong there, a library that cannot be loaded and a want of memory among it.
+_NOT_UNPACKED = re.compile(rf"{UNLOADED}|OutOfMemoryError")
 # the same of a batch whose head is damaged, so that not even its leader can make anything of it
 _REFUSED = re.compile(r"corrupt message when fetching offset (\d+) for topic-partition \S+-(\d+)")
 # what the source yields, for topics that hold nothing and for expressions that nobody has tried yet
@@ -42,6 +45,11 @@ _FETCH_BYTES = 4 * 2**20
 # A task's records: enough that what a task costs by itself (its consumer has to find the offset) does
 # not count, few enough that the last task does not run alone for long, and that progress is seen.
 LEAST_OF_A_TASK, MOST_OF_A_TASK = 250_000, 5_000_000
+
+
+def is_damage(said: str) -> bool:
+    """Whether what a consumer says, with its causes, is that the bytes which a broker serves are damaged."""
+    return bool(_DAMAGED.search(said)) and not _NOT_UNPACKED.search(said)
 
 
 def records_of_a_task(spans: dict, cores: int) -> int:
@@ -153,7 +161,7 @@ def holes(spark, topic: str, partition: int, span: tuple, client: dict, servers:
                 try:
                     consumer.poll(jvm.java.time.Duration.ofMillis(500))
                 except Py4JJavaError as error:
-                    if not _DAMAGED.search(str(error)):
+                    if not is_damage(str(error)):
                         raise
                     return consumer.position(place)
                 if consumer.position(place) > at:
@@ -242,7 +250,7 @@ def collect(
             text = str(error)
             why = stack_trace.reason(text)
             unread = f"Spark could not read the topic: {with_remedy(error, _SEE_TO_IT)}"
-            if not _DAMAGED.search(text):
+            if not is_damage(text):
                 raise CannotRun(unread) from error
             partition, offset = _place_of(text)
             if check_crcs:

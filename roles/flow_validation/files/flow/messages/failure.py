@@ -68,6 +68,9 @@ _GONE_WORDS = (
 _WHY_GONE = "see why Spark's process ended (its log; the kernel's, for memory)"
 _SPARK_GONE = re.compile(rf"{_GONE_WORDS}|Answer from Java side is empty", re.IGNORECASE)
 
+# What Java says where it cannot load what unpacks zstd or snappy, the first time and later.
+UNLOADED = r"UnsatisfiedLinkError|FAILED_TO_LOAD_NATIVE_LIBRARY|Could not initialize class \S*(?:zstd|[Ss]nappy)"
+
 # What Spark and Kafka's Java client say -> what to do about it; the first that is found. What a broker may be the
 # cause of is last: its words stand beside others' as well.
 _REMEDIES = (
@@ -78,6 +81,12 @@ _REMEDIES = (
     (
         r"SaslAuthentication|SslAuthentication|SSL handshake",
         "see the credentials and certificates of --command-config",
+    ),
+    (
+        UNLOADED,
+        "Java could not load what unpacks this compression: see that its temporary directory has room and is not"
+        " mounted with noexec, or give another one (-Djava.io.tmpdir=... in spark.driver.extraJavaOptions and"
+        " spark.executor.extraJavaOptions; --spark-config)",
     ),
     (
         r"Java heap space|OutOfMemoryError|GC overhead limit",
