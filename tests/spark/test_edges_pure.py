@@ -183,7 +183,7 @@ def test_a_result_that_cannot_be_written_changes_no_exit_code(tmp_path):
 @pytest.mark.parametrize("text", ["\u00b2=3", "=3", "1=", "1", "9" * 5000 + "=3", "-1=3"])
 def test_a_release_of_no_broker_is_a_sentence(capsys, text):
     with pytest.raises(SystemExit) as end:
-        job.main([*JUDGED, f"--broker-version={text}"])
+        job.main(["run", *JUDGED[1:], f"--broker-version={text}"])
     assert end.value.code == 3
     assert "--broker-version must be ID=RELEASE" in capsys.readouterr().err
 
@@ -498,11 +498,24 @@ WHERE = ["--bootstrap-servers=h:1", "--ledger=/l", "--output=/o"]
         ("verify", "--records=5", "--records belongs to"),
         ("verify", "--partitions=3", "--partitions belongs to"),
         ("verify", "--rate=3", "--rate belongs to"),
+        ("verify", "--intact=true", "--intact belongs to inspect, verify does not heed it"),
+        ("run", "--producer-property=topic.acks=1", "topic.acks is the job's own: it is all"),
+        ("run", "--where=true", "--where belongs to inspect, run does not heed it"),
+        ("run", "--remove", "--remove belongs to leftovers, run does not"),
+        ("produce", "--events=e", "--events belongs to run and verify, produce does not"),
+        ("inspect", "--listener=SSL=h:2", "--listener belongs to run and produce, inspect does"),
+        ("inspect", "--expected-brokers=3", "belongs to run, produce and verify, inspect does"),
+        ("inspect", "--records=5", "--records belongs to run and produce, inspect does not"),
+        ("leftovers", "--keep", "--keep belongs to run and produce, leftovers does not"),
+        ("compare", "--groups=0", "--groups belongs to run, produce and verify, compare does"),
     ],
 )
 def test_what_would_be_ignored_or_lead_elsewhere_is_refused(capsys, mode, option, said):
+    where = [each for each in WHERE if mode in ("run", "produce", "verify") or "ledger" not in each]
+    topic = ["--topic=t"] if mode == "inspect" else []
+    assert job.arguments([mode, *where, *topic]).mode == mode
     with pytest.raises(SystemExit) as end:
-        job.arguments([mode, *WHERE, option])
+        job.arguments([mode, *where, *topic, option])
     assert end.value.code == 3 and said in capsys.readouterr().err
 
 

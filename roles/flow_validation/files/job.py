@@ -23,6 +23,7 @@ import argparse
 import os
 import re
 import sys
+from typing import Collection
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -245,6 +246,7 @@ def _add_modes_of_their_own(parser: argparse.ArgumentParser) -> None:
 
 def _check(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> None:
     """Refuse what does not go together or cannot be meant; texts become what they mean."""
+    given = {name for name, value in vars(chosen).items() if value != parser.get_default(name)}
     _check_servers(parser, "--bootstrap-servers", chosen.bootstrap_servers)
     if chosen.mode == "inspect":
         if not chosen.topic:
@@ -263,7 +265,7 @@ def _check(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> None:
         parser.error("--beside needs --until or --duration")
     if chosen.rate and chosen.transactional:
         parser.error("--rate does not go with --transactional; leave one of them out")
-    _refuse_idle(parser, chosen)
+    _refuse_idle(parser, chosen, given)
     if chosen.mode == "verify" and chosen.transactional:
         parser.error("verify knows from the ledger whether there were transactions; leave it out")
     for option in ("listener", "listener_config"):
@@ -281,29 +283,38 @@ def _check(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> None:
     chosen.probe = list(dict.fromkeys(chosen.probe))
 
 
-# Options by which something is written or tried; the ledger says what was.
-_OF_WRITING = (
-    "records",
-    "record_size",
-    "rate",
-    "until",
-    "beside",
-    "partitions",
-    "producers",
-    "with_absent",
-    "listener",
-    "listener_config",
-    "producer_property",
-    "keep",
-)
+_WRITING, _LEDGER = ("run", "produce"), ("run", "produce", "verify")
+# option -> modes that heed it. All heed those that are not named here: where the cluster is, Spark, limits of time.
+_HEEDED_BY = {
+    **dict.fromkeys(("records", "record_size", "partitions", "producers", "with_absent"), _WRITING),
+    **dict.fromkeys(("rate", "delivery_timeout", "listener", "listener_config"), _WRITING),
+    **dict.fromkeys(("producer_property", "broker_version"), _WRITING),
+    **dict.fromkeys(("until", "beside"), (*_WRITING, "compare")),
+    **dict.fromkeys(("ledger", "groups", "expected_brokers"), _LEDGER),
+    **dict.fromkeys(("replication_factor", "min_isr"), (*_LEDGER, "inspect")),
+    "keep": _WRITING,  # produce keeps it anyway
+    "events": ("run", "verify"),
+    "topic": (*_LEDGER, "inspect"),
+    "transactional": (*_LEDGER, "inspect"),
+    "again": (*_LEDGER, "inspect"),
+    "probe_margin": _LEDGER,
+    **dict.fromkeys(("id", "sequence", "by", "contiguous", "intact", "where"), ("inspect",)),
+    **dict.fromkeys(("older_than", "remove"), ("leftovers",)),
+}
 
 
-def _refuse_idle(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> None:
-    """Refuse what verify would not heed: who gave it believes that it was tried."""
-    for name in _OF_WRITING if chosen.mode == "verify" else ():
-        if getattr(chosen, name) != parser.get_default(name):
-            option = name.replace("_", "-")
-            parser.error(f"--{option} belongs to run and produce, verify writes nothing")
+def _refuse_idle(
+    parser: argparse.ArgumentParser, chosen: argparse.Namespace, given: Collection[str]
+) -> None:
+    """Refuse what the mode would not heed: who gave it believes that it was tried. given: names of options."""
+    for name, modes in _HEEDED_BY.items():
+        if name in given and chosen.mode not in modes:
+            belongs = " and ".join(filter(None, (", ".join(modes[:-1]), modes[-1])))
+            told = f"--{name.replace('_', '-')} belongs to {belongs}"
+            writes = (
+                ", verify writes nothing" if modes == _WRITING and chosen.mode == "verify" else ""
+            )
+            parser.error(f"{told}{writes or f', {chosen.mode} does not heed it'}")
 
 
 # option -> (least, most) of what may be meant; both are allowed
@@ -335,11 +346,12 @@ def _check_ranges(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -
     for text in chosen.producer_property:
         key, sign, value = text.partition("=")
         key = key.strip()
+        own = key.removeprefix("topic.")  # the Python client takes those of a topic by that, too
         if not (key and sign and value.strip()):
             parser.error(f"--producer-property must be KEY=VALUE, not {text!r}")
-        if key in client_settings.OWN_SETTINGS:
+        if own in client_settings.OWN_SETTINGS:
             parser.error(
-                f"--producer-property {key} is the job's own: {client_settings.OWN_SETTINGS[key]}"
+                f"--producer-property {key} is the job's own: {client_settings.OWN_SETTINGS[own]}"
             )
         if key.startswith(client_settings.LOGIN_BEGINNINGS):
             parser.error(

@@ -141,3 +141,15 @@ def test_brokers_are_suspected_only_where_they_may_be_the_cause(inventory, sente
     said = " ".join(said.split())
     assert judged == set() and sentence in said
     assert words in said and "Then run playbooks/validate.yml again" in said
+
+
+@pytest.mark.parametrize("code", [1, 2])
+def test_a_job_that_python_cannot_load_is_no_verdict(inventory, code):
+    """Python ends so where the job cannot be read, or a package of it is broken."""
+    inventory.interpreter.write_text(
+        INTERPRETER.split("for word")[0] + f"echo 'SyntaxError: in job.py' >&2\nexit {code}\n"
+    )
+    judged, said = inventory.validate("--limit", "kA", code=2)
+    said = " ".join(said.split())
+    assert judged == set() and "[validation.not_run]" in said
+    assert f"the job ended with {code}: SyntaxError: in job.py" in said

@@ -18,6 +18,11 @@ def _read_properties(path: str, what: str) -> dict:
             return client.parse_properties(file.read())
     except OSError as error:
         raise CannotRun(f"the {what} cannot be read: {error}") from error
+    except UnicodeDecodeError as error:
+        raise CannotRun(
+            f"the {what} cannot be read: {path} is not UTF-8 ({error}); write it as that, or with \\uXXXX for what is"
+            " not ASCII"
+        ) from error
 
 
 def clients_settings(servers: str, config: Optional[str]) -> tuple:

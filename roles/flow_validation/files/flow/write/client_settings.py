@@ -68,10 +68,13 @@ def refuse_wrong(settings: dict) -> None:
     try:
         Producer(client_settings(settings, 0), logger=_silent())
     except KafkaException as error:
-        raise CannotRun(
-            f"the producer's settings are not usable: {error.args[0].str()};"
-            " see --producer-property and --command-config"
-        ) from error
+        raise CannotRun(_unusable(error.args[0].str())) from error
+    except Exception as error:  # of a setting that only a program can give, such as a function
+        raise CannotRun(_unusable(str(error))) from error
+
+
+def _unusable(why: str) -> str:
+    return f"the producer's settings are not usable: {why}; see --producer-property and --command-config"
 
 
 def _silent() -> logging.Logger:
