@@ -700,6 +700,22 @@ def test_a_signal_ends_it_within_seconds_and_in_order(cluster, topics, tmp_path,
     wait_until(lambda: not running(process.pid), 20, "nothing of it is left")
 
 
+def test_who_judges_a_run_in_transactions_while_it_writes_accuses_nobody(main, cluster, tmp_path):
+    """Its last transactions are open, so only a part of each is there."""
+    from tests.spark.disturbing import started_records
+
+    many = ("--records=50000000", "--transactional", "--groups=0")
+    process = started(cluster, tmp_path, "produce", *many, "--master=local[1]")
+    try:
+        ledger = tmp_path / "ledger"
+        wait_until(lambda: ledger.exists() and started_records(ledger) > 1000, 90, "records flow")
+        code, said = main("verify")
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert code == 3 and "was still going on; judge it when it has ended" in said, said
+
+
 def test_a_master_that_is_not_there_is_a_sentence(cluster, topics, tmp_path):
     before = topics()
     process = started(cluster, tmp_path, "run", "--records=600", "--master=spark://127.0.0.1:1")

@@ -26,11 +26,12 @@ from flow.prepare import cluster, leadership, leftovers
 from flow.prepare.traces import Traces
 from flow.present import conclusion, sentence
 from flow.probe import probes, trial
-from flow.record import files, place
+from flow.record import files, ledger, place
 from flow.record.ledger import Attempt, Row
 from flow.record.partition import Partition
-from flow.steps import modes, planning, starting
-from flow.write import ending, notes, produce
+from flow.steps import modes, planning, starting, task
+from flow.steps import options as steps_options
+from flow.write import client_settings, ending, notes, produce
 
 from tests.support import verdicts
 from tests.support.processes import hang_ups_count
@@ -540,6 +541,75 @@ def test_a_uri_that_lacks_a_slash_is_no_directory(ledger):
     assert place.of(f"./{ledger}").address.endswith(ledger)
 
 
+@pytest.mark.parametrize(
+    "option",
+    ["error_cb=x", "default.topic.config=x", "delivery.report.only.error=true", "no.such=1"],
+)
+def test_a_setting_that_the_client_does_not_take_is_no_fault_of_the_job(option):
+    options = job.arguments(["run", *WHERE, f"--producer-property={option}"])
+    wrong = {**task.client_of(options, {"bootstrap.servers": "127.0.0.1:1"}), "run_id": "0" * 32}
+    with pytest.raises(CannotRun, match="settings are not usable: .*; see --producer-property"):
+        client_settings.refuse_wrong(wrong)
+
+
+def test_client_settings_in_another_encoding_are_no_fault_of_the_job(tmp_path):
+    (tmp_path / "client.properties").write_bytes("sasl.password=s\xe4sam".encode("latin-1"))
+    with pytest.raises(CannotRun, match=r"the client settings cannot be read: .* is not UTF-8"):
+        steps_options.clients_settings("h:1", str(tmp_path / "client.properties"))
+
+
+# -- an end that is heard late
+
+
+@pytest.mark.parametrize(("acked", "left"), [(9, [0]), (10, []), (12, [])])
+def test_who_has_written_more_than_the_run_was_to_have_is_not_unfinished(acked, left):
+    """Each partition was to end at ten; the producer was beyond that when it was told."""
+    rows = [Row(0, 0, 0, "acked", 0, acked - 1, 0, acked - 1)]
+    assert ledger.unfinished(rows, 1, 1, 10) == left
+
+
+# -- a run that is judged while it writes
+
+
+@pytest.mark.parametrize(
+    ("ended", "changes", "refused"),
+    [
+        (True, 0, False),
+        (False, 0, False),  # killed
+        (False, 2, False),  # a moment ago
+        (False, 99, True),
+        ("meanwhile", 1, True),
+    ],
+)
+def test_a_run_that_goes_on_is_not_judged(tmp_path, ended, changes, refused):
+    """Of a transaction that is open only a part is there: a violation, if the run were over."""
+    after, looks = partitions(10), []
+
+    def save(seconds):
+        attempt = Attempt(0, 0, False, {0: 10}, seconds=seconds)
+        place.of(str(tmp_path)).make("_attempts")
+        text = files.sealed(attempt.to_json())
+        place.of(str(tmp_path)).write(files.name_of(attempt.to_json()), text)
+
+    def sleep(_seconds):
+        looks.append(len(looks))
+        if len(looks) <= changes:
+            save(1.0 + len(looks))
+        if ended == "meanwhile":
+            files.save_plan(str(tmp_path), plan_of(after=after))
+
+    plan = plan_of(after=after if ended is True else {})
+    files.save_plan(str(tmp_path), plan)
+    save(1.0)
+    with (
+        pytest.raises(CannotRun, match="was still going on")
+        if refused
+        else contextlib.nullcontext()
+    ):
+        modes.refuse_ongoing(str(tmp_path), plan, sleep)
+    assert bool(looks) is (ended is not True)
+
+
 # -- a topic of others that is large
 
 
@@ -660,6 +730,15 @@ def test_of_two_runs_with_one_ledger_the_second_is_refused(tmp_path):
     with pytest.raises(CannotRun, match="the ledger of another run meanwhile"):
         files.first_plan(ledger, plan_of(run_id="cd" * 16))
     assert files.load_plan(ledger) == one
+
+
+def test_a_run_that_is_refused_costs_the_other_one_nothing(tmp_path):
+    """Both have made the directory of the attempts, and the one that is refused takes it back."""
+    ledger_of = str(tmp_path / "ledger")
+    assert files.new_ledger(ledger_of) and not files.new_ledger(ledger_of)
+    assert files.take_back(ledger_of, True)
+    files.first_plan(ledger_of, plan_of())
+    assert os.listdir(tmp_path / "ledger" / "_attempts") == []
 
 
 def test_a_plan_that_cannot_be_written_leaves_no_empty_one(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import KafkaException, Producer, TopicPartition
@@ -141,6 +142,15 @@ def test_all_that_is_to_be_compacted_is_pushed_out_of_the_active_segment():
     assert len(turns) > 1, "last values stand all over the log"
 
 
+def test_what_is_to_be_compacted_depends_on_no_default_of_the_cluster():
+    """Tombstones that go at once would be last values that are gone, and a small limit refuses the tail."""
+    made: dict = {}
+    asked = SimpleNamespace(create_topic=lambda _topic, _replicas, config: made.update(config))
+    compaction._create(SimpleNamespace(cluster=asked, replicas=list), "t")
+    assert int(made["delete.retention.ms"]) >= 3_600_000
+    assert int(made["max.message.bytes"]) > 1_000_000  # a batch, as librdkafka makes it
+
+
 @pytest.mark.parametrize(
     "config, seconds", [({}, 40), ({1: {}}, 40), ({1: {}, 2: {compaction.BACKOFF: "20000"}}, 50)]
 )
@@ -212,6 +222,17 @@ def test_outcomes_are_checks():
     assert found[1].witnesses == [
         {"reason": "x"}, {"topic": "t-min-isr", "partition": 0, "reason": "so"}
     ]  # fmt: skip
+
+
+def test_a_probe_that_fails_itself_costs_no_verdict(monkeypatch):
+    def judge(_bench, _topic):
+        raise KafkaException("no such method")
+
+    monkeypatch.setitem(probes.PROBES, "min-isr", probes.Probe("durability", judge))
+    bench = SimpleNamespace(cluster=SimpleNamespace(remove_topic=lambda _topic: None))
+    with probes.running(["min-isr"], "ab" * 16, bench) as outcomes:
+        (found,) = outcomes("")
+    assert found.unclear == "it failed itself (KafkaException: no such method)"
 
 
 @pytest.mark.parametrize(

@@ -304,6 +304,8 @@ def test_a_cluster_with_small_defaults_is_not_accused(spark, tmp_path_factory, t
         "offsets.retention.minutes": 1,
         "offsets.retention.check.interval.ms": 1000,
         "group.max.session.timeout.ms": 15_000,
+        "log.cleaner.backoff.ms": 100,
+        "log.cleaner.delete.retention.ms": 1,
         "transaction.max.timeout.ms": 60_000,
         "log.message.timestamp.type": "LogAppendTime",
     }
@@ -323,7 +325,11 @@ def test_a_cluster_with_small_defaults_is_not_accused(spark, tmp_path_factory, t
             return code, verdict_schema.read(tmp_path / "verdict.json")
 
         for number, more in enumerate(
-            ([], ["--transactional", "--delivery-timeout=40"], ["--record-size=10000"])
+            (
+                [],
+                ["--transactional", "--delivery-timeout=40"],
+                ["--record-size=10000", "--probe=compaction"],
+            )
         ):
             ledger = f"--ledger={tmp_path}/{number}"
             code, found = judged("run", ledger, "--records=9000", "--keep", *more)

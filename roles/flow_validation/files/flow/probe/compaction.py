@@ -26,6 +26,7 @@ _USUAL_BACKOFF_MS = 15_000
 KEYS, ROUNDS, VALUE_BYTES = 1000, 4, 300  # of each partition: about 1 MB
 SEGMENT_BYTES = 2**20  # the least that Kafka 4 allows
 _TAIL, _TAIL_BYTES = 120, 10_000  # more than a segment
+_TOMBSTONES_MS = 86_400_000
 _POLL_SECONDS = 0.5
 
 
@@ -192,6 +193,9 @@ def _create(bench: Bench, topic: str) -> None:
         "segment.bytes": str(SEGMENT_BYTES),
         "min.cleanable.dirty.ratio": "0.01",
         "min.compaction.lag.ms": "0",
+        # whatever the cluster's defaults: tombstones stay until they were looked for, and the tail's records fit
+        "delete.retention.ms": str(_TOMBSTONES_MS),
+        "max.message.bytes": str(SEGMENT_BYTES),
     }
     bench.cluster.create_topic(topic, bench.replicas(), settings)
 

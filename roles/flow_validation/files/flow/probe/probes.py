@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Callable, Iterator, Optional
 
 from flow.judge import verdict
-from flow.messages import progress
+from flow.messages import progress, stack_trace
 from flow.messages.failure import CannotRun
 from flow.messages.output import note
 from flow.probe import compaction, refusal, retention
@@ -159,6 +159,8 @@ def _run(name: str, topic: str, bench: Bench) -> Outcome:
         why, kept = str(error), True
     except CannotRun as error:
         why = str(error)
+    except Exception as error:  # what the run itself has found stands all the same
+        why = f"it failed itself ({type(error).__name__}: {stack_trace.reason(str(error))})"
     if kept:
         note(f"topic {topic} is kept as evidence" if why is None else why)
     else:

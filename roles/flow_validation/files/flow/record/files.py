@@ -220,6 +220,7 @@ def first_plan(ledger: str, plan: Plan) -> None:
     """
     at = place.of(ledger)
     try:
+        at.make(ATTEMPTS)  # one that was refused meanwhile may have taken it back, as its own
         at.claim(PLAN)
     except FileExistsError as error:
         raise CannotRun(

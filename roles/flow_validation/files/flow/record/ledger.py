@@ -237,7 +237,7 @@ def unfinished(rows: Iterable[Row], partitions: int, producers: int, records: in
     """Producers of which no attempt got its whole share acknowledged (sorted numbers).
 
     An attempt that died does not matter once another attempt at the same task did the whole work.
-    What was aborted on purpose is work done, too.
+    What was aborted on purpose is work done, too. One that was told too late where to end has done more.
     """
     acked: dict = {}
     for row in rows:
@@ -245,7 +245,7 @@ def unfinished(rows: Iterable[Row], partitions: int, producers: int, records: in
             key = (row.producer, row.attempt)
             acked[key] = acked.get(key, 0) + row.records
     wanted = _wanted(partitions, producers, records)
-    settled = {producer for (producer, _), count in acked.items() if count == wanted.get(producer)}
+    settled = {who for (who, _), count in acked.items() if who in wanted and count >= wanted[who]}
     return sorted(p for p, count in wanted.items() if count and p not in settled)
 
 

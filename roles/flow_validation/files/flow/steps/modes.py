@@ -11,7 +11,7 @@ import os
 import time
 from dataclasses import replace
 from datetime import datetime, timezone
-from typing import Iterator
+from typing import Callable, Iterator
 
 from flow import comparison, inspection
 from flow.engine import connector, session
@@ -34,7 +34,11 @@ from flow.steps.planning import groups_of
 from flow.steps.starting import Run, for_executors, refuse_topic, refuse_unwritable, started
 from flow.steps.stopwatch import Stopwatch
 from flow.steps.writing import write_ledger, write_records
+from flow.write.produce import SAVE_SECONDS
 
+# At the notes of attempts that may go on: they write them down again so often. And how often, until they have ended
+# that were killed a moment ago.
+_LOOK_SECONDS, _LOOKS = 2 * SAVE_SECONDS, 5
 _LAST_LOOK_SECONDS = 5.0  # at a topic, before it is deleted
 
 
@@ -87,6 +91,7 @@ def verify(options: argparse.Namespace) -> int:
         refuse_topic(options, files.load_plan(options.ledger))
     with started(options, watch, False) as run:
         with watch.step("read ledger"):
+            refuse_ongoing(options.ledger, run.plan)
             rows = files.load_ledger(run.spark, options.ledger, run.plan)
             attempts = files.load_attempts(options.ledger, broken=True, run_id=run.plan.run_id)
             attempts = files.with_lost(attempts, rows)
@@ -96,6 +101,32 @@ def verify(options: argparse.Namespace) -> int:
         return conclusion.conclude(
             judging, _with_probes(judging.results(), probes.known(run.plan.probes))
         )
+
+
+def refuse_ongoing(
+    ledger_of: str, plan: files.Plan, sleep: Callable[[float], None] = time.sleep
+) -> None:
+    """CannotRun if the run that writes this ledger goes on, as far as `plan` knew when it was read: of what it writes
+    meanwhile, and of a transaction that is open, nobody could tell whether it is whole.
+    """
+    if plan.after:
+        return
+    before = _notes_of(ledger_of)
+    for _look in range(_LOOKS):
+        sleep(_LOOK_SECONDS)
+        now = _notes_of(ledger_of)
+        if now == before and not files.load_plan(ledger_of).after:
+            return  # it was killed
+        before = now
+    raise CannotRun(
+        f"the run that writes the ledger {ledger_of} was still going on; judge it when it has ended"
+    )
+
+
+def _notes_of(ledger_of: str) -> dict:
+    """(producer, attempt) -> for how long that goes on, as it has written down last."""
+    attempts = files.load_attempts(ledger_of, broken=True, parts=False)
+    return {(each.producer, each.attempt): each.seconds for each in attempts}
 
 
 def _with_probes(results: judge.Results, found: list) -> judge.Results:
