@@ -201,6 +201,43 @@ def test_a_watch_with_an_end_decides_each_record(cluster, tmp_path):
     assert left.name == f"generation-{status['generation']:06d}"
 
 
+# The clock of the program's own process, which alone has a part in it: ahead by what a file says.
+AHEAD = """
+import pathlib, time
+
+_file = pathlib.Path(__file__).with_name("ahead")
+_time, _time_ns = time.time, time.time_ns
+time.time = lambda: _time() + float(_file.read_text())
+time.time_ns = lambda: _time_ns() + int(float(_file.read_text()) * 1e9)
+"""
+
+
+@pytest.mark.soak
+def test_a_watch_whose_clock_is_set_back_begins_anew_and_names_a_later_loss(
+    cluster, proxies, running, tmp_path, monkeypatch
+):
+    """Until the clock were where it had been, all would be too late for Spark's watermark: ten minutes here."""
+    for name, text in {"sitecustomize.py": AHEAD, "ahead": "600"}.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    running.start()
+    running.arrived(20)
+    (tmp_path / "draft").write_text("0")
+    (tmp_path / "draft").rename(tmp_path / "ahead")
+    status = running.until(120, "a generation of its own", lambda s: s["generation"] == 2)
+    assert status["counts"]["undecided"] > 0 and status["counts"]["lost"] == 0
+    status = running.arrived(20)
+    assert (status["counts"]["lost"], status["alarms"]) == (0, {})
+    lie = Dropping(partition=1, sequence=0)
+    for proxy in proxies:
+        proxy.on_produce = lie
+    status = running.until(120, "the alarm", lambda s: s["alarms"])
+    assert status["witnesses"]["lost"][-1]["sequence"] == lie.dropped
+    assert running.end() == 0
+    said = running.log.read_text(encoding="utf-8")
+    assert "WARNING clock: it was set back by 60" in said and "WARNING undecided: " in said, said
+
+
 def test_a_topic_of_others_is_refused(tmp_path):
     running = Running("127.0.0.1:1", tmp_path, "--topic=orders")
     running.start()

@@ -8,13 +8,22 @@ import re
 import subprocess
 import sys
 import threading
+from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from flow.messages.failure import CannotRun
 from flow.watch import alarm, service, tell, topic
-from flow.watch.account import POINTS, Account, Row, added, quantiles, state_of
+from flow.watch.account import (
+    POINTS,
+    Account,
+    Row,
+    added,
+    quantiles,
+    state_of,
+    watermark_of,
+)
 from flow.watch.canary import acknowledged_before
 
 WATCH = Path(service.__file__).parents[2] / "watch.py"
@@ -251,7 +260,7 @@ def test_a_status_is_young_while_the_process_lives(monkeypatch, tmp_path):
 def test_batches_that_decide_nothing_are_blind_while_something_is_to_be_decided(
     monkeypatch, tmp_path
 ):
-    """As after the clock was set back: Spark's watermark stays, and rows of both sides come too late for it."""
+    """As where rows of both sides come too late for Spark's watermark, for whatever reason."""
     clock = Clock(10_000)
     monkeypatch.setattr(service, "time", clock)
     watch = watching(tmp_path, clock)
@@ -506,6 +515,119 @@ def test_another_size_of_records_gives_up_what_was_undecided_and_says_so(
     again = a_generation(tmp_path, record_size)
     again._begin_anew_if_need_be()
     assert again._plan["generation"] == generation
+
+
+class Stream(Idle):
+    """A query whose watermark is where the newest record was, and a minute behind; it never goes back."""
+
+    def __init__(self, clock):
+        super().__init__(clock)
+        self._newest = 0.0
+
+    def sent(self, at):
+        self._newest = max(self._newest, at)
+
+    def stop(self):
+        pass
+
+    @property
+    def lastProgress(self):
+        at = datetime.fromtimestamp(max(0.0, self._newest - 60), timezone.utc)
+        watermark = at.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+        return {
+            "batchId": int(self._time.monotonic() - NOW) // 20,
+            "eventTime": {"watermark": watermark},
+            "stateOperators": [],
+            "durationMs": {},
+        }
+
+
+class ClockSetBack(Clock):
+    """After so many seconds it is so many earlier; what is monotonic goes on."""
+
+    def __init__(self, seconds, after, back):
+        super().__init__(seconds)
+        self._after, self._back = NOW + after, back
+
+    def time(self):
+        return self._now - self._back * (self._now >= self._after)
+
+    def monotonic(self):
+        return self._now
+
+
+@pytest.mark.parametrize("back, generation", [(0, 1), (50, 1), (600, 2), (10**8, 2)])
+def test_after_its_clock_was_set_back_it_judges_again_by_itself(
+    monkeypatch, tmp_path, capsys, back, generation
+):
+    """Behind the watermark all is too late, for as long as the clock was set back by: it begins anew."""
+    clock, streams = ClockSetBack(400, 200, back), []
+    monkeypatch.setattr(service, "time", clock)
+    monkeypatch.setattr(
+        service.join, "start", lambda *_: streams.append(Stream(clock)) or streams[-1]
+    )
+
+    class Writing:
+        """Sends at each look; one of them waits for its fate."""
+
+        trouble, unknown, attempt, acknowledged = None, 0, 1, 10_420
+
+        def __init__(self, *_):
+            self.sentinels = []
+            self.begun = clock.monotonic()
+
+        def start(self):
+            pass
+
+        end = start
+
+        @property
+        def last_acknowledged(self):
+            streams[-1].sent(clock.time())
+            return {0: clock.time()}
+
+        def send_sentinel(self, ahead):
+            streams[-1].sent(clock.time() + ahead)
+
+    monkeypatch.setattr(service, "Canary", Writing)
+    watch = a_generation(tmp_path)
+    watch._stop = clock
+    for name, value in {"rate": 2, "duration": 0, "renew": 10**6}.items():
+        setattr(watch._options, name, value)
+    watch.run()
+    assert (watch._plan["generation"], len(streams)) == (generation, generation)
+    assert watch._account.given_up == 420 * (generation == 2)
+    said = capsys.readouterr().err
+    anew = f"WARNING clock: it was set back by {back:,} s; begin anew" in said
+    undecided = "WARNING undecided: what became of 420 acknowledged records is not known" in said
+    assert anew is undecided is (generation == 2), said
+    assert watch._clock_is_behind() is False
+
+
+def test_moments_of_a_clock_that_was_set_back_hide_no_blindness(monkeypatch, tmp_path):
+    """They are in the future, so that for as long nothing would seem to be late."""
+    clock = ClockSetBack(10_000, 100, 3600)
+    monkeypatch.setattr(service, "time", clock)
+    watch = watching(tmp_path, clock)
+    clock._now += 99
+    watch._take(1, [row(0, 10, 10)])
+    clock._now += 2
+    assert alarm.BLINDNESS not in watch._now()[1]
+    clock._now += 121
+    watch._canary.last_acknowledged = {0: clock.time()}
+    assert set(watch._now()[1]) == {alarm.BLINDNESS}
+
+
+@pytest.mark.parametrize(
+    "told, seconds",
+    [
+        ({}, 0.0),
+        ({"watermark": "1970-01-01T00:00:00.000Z"}, 0.0),
+        ({"watermark": "2027-01-15T08:00:00.250Z", "max": "2027-01-15T08:01:00.250Z"}, NOW + 0.25),
+    ],
+)
+def test_the_watermark_is_that_of_sparks_progress(told, seconds):
+    assert watermark_of(told) == seconds
 
 
 def status(**more):

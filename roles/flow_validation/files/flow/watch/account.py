@@ -13,6 +13,7 @@ from __future__ import annotations
 import bisect
 import math
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from typing import Iterable, List, Mapping, Optional, Sequence, Tuple
 
 CANARY, SENTINEL = 0, 1  # of a record's field `producer`
@@ -189,3 +190,12 @@ def state_of(operators: Iterable[Mapping]) -> Tuple[int, int, int]:
         size += int(each.get("memoryUsedBytes", 0))
         late += int(each.get("numRowsDroppedByWatermark", 0))
     return rows, size, late
+
+
+def watermark_of(event_time: Mapping) -> float:
+    """Seconds since 1970 of `watermark` in `eventTime` of Spark's progress; 0.0 before the first one."""
+    told = event_time.get("watermark")
+    if not told:
+        return 0.0
+    # Python 3.10 knows no Z
+    return datetime.fromisoformat(told.replace("Z", "+00:00")).timestamp()

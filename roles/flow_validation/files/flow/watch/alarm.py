@@ -74,7 +74,7 @@ def alarms(facts: Facts, bounds: Bounds) -> dict:
     elif facts.last_decided is not None and facts.now - facts.last_decided > bounds.silence:
         found[BLINDNESS] = (
             f"of no record of {facts.topic} it was decided for {facts.now - facts.last_decided:.0f} s what became of"
-            " it, although some wait for that: was the clock of this host set back?"
+            " it, although some wait for that"
         )
     if facts.unwritten:
         found[UNWRITTEN] = "; ".join(

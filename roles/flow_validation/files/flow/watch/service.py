@@ -5,6 +5,10 @@
 A generation is one checkpoint with one ledger. Spark's list of the ledger's files grows with each of
 them, so a generation is ended in order now and then - sentinels, until nothing is waited for - and the
 next one begins with an empty list.
+
+Spark's watermark never goes back. Where the clock was set back behind it, each record that is sent is too
+late for it on both sides, and nothing would be judged until the clock is there again: then, too, a
+generation is ended, and the next one begins with a watermark of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from flow.messages import stack_trace
 from flow.messages.output import as_json, note, read_json, write_all, write_json
 from flow.prepare.cluster import Cluster
 from flow.watch import alarm, join, tell, topic
-from flow.watch.account import LOST, Account, Found, Row, quantiles, state_of
+from flow.watch.account import LOST, Account, Found, Row, quantiles, state_of, watermark_of
 from flow.watch.canary import Canary
 
 _LOOK_SECONDS = 0.5
@@ -60,6 +64,7 @@ class Watch:
         self._unwritten: dict = {}  # file -> why it could not be replaced
         self._restarts = 0
         self._progress_batch = -1
+        self._watermark = 0.0  # of Spark's last batch, seconds since 1970
         self._state = dict(_NOTHING)
         self._batch = {"number": -1, "duration_ms": 0}
         self._canary: Canary
@@ -74,11 +79,14 @@ class Watch:
             until = min(ends, time.monotonic() + options.renew)
             self._begin()
             try:
-                self._until(lambda at=until: time.monotonic() >= at)
+                self._until(lambda at=until: time.monotonic() >= at or self._clock_is_behind())
             finally:  # also where Spark has died: what was acknowledged is noted
                 self._canary.end()
             if self._stop.is_set():
                 break
+            if self._clock_is_behind():
+                back = self._watermark + options.within - time.time()
+                self._say("warning", "clock", f"it was set back by {back:,.0f} s; begin anew")
             self._drain()
             if time.monotonic() >= ends or self._stop.is_set():
                 break
@@ -101,7 +109,6 @@ class Watch:
         if why:
             self._say("info", "pause", f"{why}; begin anew")
             self._renew()
-            self._last_counted = self._last_decided = time.time()
         self._remove_earlier()
 
     def _remove_earlier(self) -> None:
@@ -134,6 +141,11 @@ class Watch:
                 "warning", "undecided", f"what became of {more:,} acknowledged records is not known"
             )
         self._account.given_up = given_up
+        self._last_counted = self._last_decided = time.time()
+
+    def _clock_is_behind(self) -> bool:
+        """Whether what is sent now comes too late for the watermark: it is `within` behind what was sent before."""
+        return self._watermark > time.time()
 
     def _begin(self) -> None:
         options, plan = self._options, self._plan
@@ -154,7 +166,7 @@ class Watch:
 
     def _start_query(self) -> None:
         # It has compared nothing yet: one that dies again and again is as blind as one that hangs.
-        self._progress_batch = -1
+        self._progress_batch, self._watermark = -1, 0.0
         self._query = join.start(
             self._spark,
             self._plan,
@@ -208,6 +220,7 @@ class Watch:
         progress = self._query.lastProgress
         if progress is not None and progress["batchId"] != self._progress_batch:
             self._progress_batch = progress["batchId"]
+            self._watermark = watermark_of(progress["eventTime"])
             rows, size, late = state_of(progress["stateOperators"])
             self._state = {"rows": rows, "bytes": size}
             self._batch = {
@@ -231,10 +244,18 @@ class Watch:
         }
 
     def _drain(self) -> None:
-        """Until every record of the generation is decided; a sentinel moves the watermark beyond them."""
-        self._canary.send_sentinel(self._options.within + 1)
-        deadline = time.monotonic() + self._options.within + 60
-        self._until(lambda: self._pending() <= 0 or time.monotonic() > deadline)
+        """Until every record of the generation is decided; a sentinel moves the watermark beyond them.
+
+        What comes too late for the watermark is never decided, so it ends when that is beyond all, too.
+        """
+        within, now = self._options.within, time.time()
+        # newer than the newest record: `within` before it is where the watermark stands at most
+        newest = max(now, self._watermark + within)
+        self._canary.send_sentinel(newest - now + within + 1)
+        deadline = time.monotonic() + within + 60
+        self._until(
+            lambda: self._pending() <= 0 or self._watermark > newest or time.monotonic() > deadline
+        )
 
     def _decided(self) -> int:
         counts = self._account.counts
@@ -256,10 +277,15 @@ class Watch:
         options = self._options
         with self._lock:
             measured = quantiles(self._found.acknowledgement_ms) if self._found else None
+            now = time.time()
             if self._pending() <= 0:
-                self._last_decided = time.time()
+                self._last_decided = now
+            # moments of a clock that was set back since are in the future: nothing would be late for long
+            self._last_counted = min(self._last_counted, now)
+            self._last_decided = min(self._last_decided, now)
+            self._account.last_lost = min(self._account.last_lost, now)
             facts = alarm.Facts(
-                now=time.time(),
+                now=now,
                 last_decided=self._last_decided,
                 topic=self._plan["topic"],
                 acknowledged=dict(self._canary.last_acknowledged),
