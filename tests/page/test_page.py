@@ -3,6 +3,7 @@
 """The report as it is seen: on a phone, on a desk, in the dark, on paper, without colours."""
 
 import re
+import time
 
 import pytest
 from flow.judge import verdict
@@ -11,6 +12,7 @@ from flow.present import report
 from flow.present.benchmarked import benchmarked_page
 from flow.present.drilled import drilled_page
 from flow.present.index import index_page
+from flow.watch import tell
 
 from tests.support import reports, verdicts
 
@@ -350,3 +352,45 @@ def test_each_run_of_the_list_says_its_verdict_in_words_and_leads_to_its_page(
     assert all(re.search(rf"[✓✕?] ({words})", said) for said, _link in rows)
     assert [link for said, link in rows if "not readable" not in said].count(None) == 0
     assert "9 s" in next(said for said, _link in rows if "NOT as expected" in said)
+
+
+@pytest.mark.parametrize(
+    "age, word, told",
+    [
+        (30, "PASS", "none lost"),
+        (
+            20 * 60,
+            "OLD",
+            "of 20 minutes ago: unless a reload changes that, its process does not run",
+        ),
+        (3 * 86400, "OLD", "of 3 days ago"),
+    ],
+)
+def test_the_page_of_a_watch_that_nobody_writes_any_more_says_that_it_is_old(
+    browser, age, word, told
+):
+    """It cannot be replaced by a process that is gone, and a PASS of three days ago is none of today."""
+    latency = {"acknowledgement": None, "append": None}
+    page = tell.page(
+        {
+            "topic": "kafkaops-watch",
+            "cluster_id": "c",
+            "within_seconds": 60,
+            "alarms": {},
+            "since": time.time() - 10**6,
+            "updated": time.time() - age,
+            "ended": None,
+            "old_after_seconds": 300,
+            "latency": latency,
+            "course": [],
+            "counts": {"acknowledged": 5, "pending": 1, "arrived": 4, "lost": 0},
+            "state": {"rows": 12, "bytes": 2**20},
+            "batch": {"number": 3, "duration_ms": 700},
+            "witnesses": {"lost": [], "duplicate": []},
+        }
+    )
+    browser.show(page, PHONE)
+    seen = browser.ask("document.querySelector('.verdict').innerText")
+    assert word in seen and told in seen and "none lost" in seen
+    assert browser.ask("document.title").startswith(word)
+    assert browser.ask("document.documentElement.scrollWidth") <= PHONE

@@ -120,9 +120,11 @@ def test_a_record_that_a_broker_drops_is_alarmed_and_named(cluster, proxies, run
     assert f"partition 1 offset {lost['offset']} sequence {lie.dropped}" in status["alarms"]["loss"]
     # within the watermark, and the two batches that it takes to pass and to be told
     assert lost["seen"] - lost["sent_us"] / 1e6 >= WITHIN
+    assert status["ended"] is None
     assert running.end() == 0
     said = running.log.read_text(encoding="utf-8")
     assert said.count("CRITICAL loss: 1 acknowledged record of ") == 1
+    assert running.status()["ended"]["why"] == "", "nobody takes what it said for what is so now"
     assert status["state"]["rows"] > 0 and status["counts"]["duplicate"] == 0
     assert (tmp_path / "out" / "watch.prom").stat().st_mode & 0o777 == 0o644
     metrics = (tmp_path / "out" / "watch.prom").read_text(encoding="utf-8")

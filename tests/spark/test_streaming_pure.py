@@ -3,7 +3,9 @@
 """What the streaming proof makes of rows, and when it raises an alarm; without Spark."""
 
 import argparse
+import fcntl
 import json
+import os
 import re
 import subprocess
 import sys
@@ -639,6 +641,7 @@ def status(**more):
         "since": NOW - 60,
         "updated": NOW,
         "within_seconds": 60,
+        "old_after_seconds": 300,
         "alarms": {},
         "counts": counts,
         "attempt": 1,
@@ -686,6 +689,63 @@ def test_the_page_says_it(more, said):
     assert said in page and "<t>" not in page
     assert not re.search(r"(?:src|href)=|url\(", page.replace("url(#hatch)", ""))
     assert ("State over time" in page) == bool(status(**more)["course"])
+
+
+def test_a_process_that_has_ended_says_so_in_all_that_it_has_written():
+    why = "topic <t> was deleted"
+    over = tell.ended(status(alarms={"loss": "1 lost"}), NOW + 9, why)
+    assert over["ended"] == {"at": NOW + 9, "why": why} and over["updated"] == NOW
+    assert set(over["alarms"]) == {alarm.LOSS, alarm.BLINDNESS}
+    assert over["alarms"][alarm.BLINDNESS].endswith(
+        f"does not run, so that a loss would not be seen: {why}"
+    )
+    assert "FAIL</strong>" in tell.page(over) and "does not run" in tell.page(over)
+    labels = 'kafkaops_watch_running{cluster_id="c",topic="<t>"}'
+    assert f"{labels} 0\n" in tell.prometheus(over)
+    assert f"{labels} 1\n" in tell.prometheus(status())
+    ordered = tell.ended(status(), NOW + 9, "")
+    assert ordered["alarms"] == {}
+    assert "ended in order 2027-01-15 08:00:09 UTC, so nothing is watched" in tell.page(ordered)
+    # what runs says how one sees that it does not any more; a status of an earlier release has no such field
+    assert "where it is older than 5 minutes, nothing is watched" in tell.page(status())
+    assert "older than" not in tell.page(ordered) + tell.page(over)
+
+
+def started(tmp_path, **environment):
+    """The program, started where nobody answers; its exit code, and what it says."""
+    command = [sys.executable, WATCH, "--bootstrap-servers=127.0.0.1:1", "--timeout=1"]
+    command += [f"--state={tmp_path / 'state'}", f"--output={tmp_path}"]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**os.environ, **environment},
+    )
+    return done.returncode, done.stderr
+
+
+def test_a_process_that_cannot_start_says_so_where_it_was_watched_before(tmp_path):
+    """Each start of it fails, as without Java: nobody reads the status of before as if it were today's."""
+    gone = {"JAVA_HOME": str(tmp_path / "none"), "PATH": str(tmp_path)}
+    code, said = started(tmp_path, **gone)
+    assert code == 3 and "Java" in said, said
+    assert not (tmp_path / "status.json").exists(), "nothing was told before"
+    before = status(updated=NOW)
+    (tmp_path / "status.json").write_text(json.dumps(before))
+    with (tmp_path / "state" / "lock").open("w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "another process watches" in started(tmp_path, **gone)[1]
+        assert json.loads((tmp_path / "status.json").read_text()) == before, "that one runs"
+    started(tmp_path, **gone)
+    told = json.loads((tmp_path / "status.json").read_text())
+    assert "Java" in told["ended"]["why"] and told["ended"]["why"] in told["alarms"]["blindness"]
+    assert told["updated"] == NOW
+    assert "FAIL" in (tmp_path / "status.html").read_text()
+    metrics = (tmp_path / "watch.prom").read_text()
+    assert re.search(r"^kafkaops_watch_running\{.*\} 0$", metrics, re.MULTILINE)
+    assert re.search(r'alarm="blindness".* 1$', metrics, re.MULTILINE)
 
 
 def test_the_page_lists_what_was_lost_the_latest_first():

@@ -34,7 +34,7 @@ from flow.prepare.cluster import Cluster
 from flow.steps.options import clients_settings, spark_settings
 from flow.steps.starting import refuse_unwritable
 from flow.watch import join, topic
-from flow.watch.service import Watch
+from flow.watch.service import Watch, tell_end
 from flow.write import pacing
 
 _DURATIONS = ("every", "within", "latency_bound", "silence_bound", "alarm_hold", "renew")
@@ -156,6 +156,16 @@ def watch(options: argparse.Namespace, stop: threading.Event) -> int:
         return Watch(options, spark, cluster, clients, plan, stop).run()
 
 
+def _told(options: argparse.Namespace, stop: threading.Event) -> int:
+    """`watch`, whose end by a fault is told in the files of its status, too."""
+    try:
+        return watch(options, stop)
+    except Exception as error:
+        if not options.remove:
+            tell_end(options, "" if stop.is_set() else failure.sentence(error, options.output))
+        raise
+
+
 def _end_by(stop: threading.Event) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -185,7 +195,7 @@ def main(argv: list) -> int:
     _end_by(stop)
     try:
         with _alone(options.state):
-            return watch(options, stop)
+            return _told(options, stop)
     except Exception as error:
         if stop.is_set():  # Spark's Java may have had the same signal
             return 0

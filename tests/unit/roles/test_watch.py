@@ -11,10 +11,10 @@ import pytest
 
 from tests.support.role_variables import refusal
 
-TASK = "Refuse a status that is old"
+OLD, ENDED = "Refuse a status that is old", "Refuse the status of a process that has ended"
 
 
-def said(age, status, **more):
+def said(age, status, task=OLD, **more):
     """What the task refuses with."""
     document = {"alarms": {}, "counts": {"acknowledged": 5, "arrived": 5, "lost": 0}, **status}
     content = base64.b64encode(json.dumps(document).encode()).decode()
@@ -28,7 +28,7 @@ def said(age, status, **more):
         "__flow_validation_watch_made": {"path": "/srv/watch"},
         **more,
     }
-    return refusal("flow_validation", "watch.yml", TASK, given)
+    return refusal("flow_validation", "watch.yml", task, given)
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,24 @@ def test_where_nothing_is_known_nothing_is_refused():
     """In check mode, and where nothing was to be started."""
     assert said(0, {}, __flow_validation_watch_runs={"running": True}) == ""
     assert said(9999, {}, __flow_validation_watch_status={}) == ""
+
+
+@pytest.mark.parametrize(
+    "why, told",
+    [("no Java is found", "has ended: no Java is found; "), ("", "has ended: in order; ")],
+)
+def test_what_has_ended_is_refused_although_it_was_written_just_now(why, told):
+    """As each start does that ends at once, which its service manager repeats for ever."""
+    text = said(3, {"ended": {"at": 1.0, "why": why}}, task=ENDED)
+    assert (
+        text.startswith("[validation.watch_ended] /srv/watch/status.json: its process ")
+        and told in text
+    )
+    assert "topic kafkaops-watch was deleted" in text
+
+
+@pytest.mark.parametrize("status", [{}, {"ended": None}])
+def test_what_runs_is_not_refused(status):
+    """Nor is what an earlier release has written."""
+    assert said(3, status, task=ENDED) == ""
+    assert said(3, {}, task=ENDED, __flow_validation_watch_status={}) == ""

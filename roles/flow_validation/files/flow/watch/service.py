@@ -37,6 +37,33 @@ PASS, LOSS = 0, 1
 _NOTHING = {"rows": 0, "bytes": 0}
 
 
+def _files(options: argparse.Namespace, status: dict) -> dict:
+    """What is written of a status: a file's path -> texts (path -> text) that are replaced with it.
+
+    Each for itself: metrics may be on another disk, in a directory of somebody else's.
+    """
+    metrics = options.metrics or os.path.join(options.output, "watch.prom")
+    told, page = (os.path.join(options.output, f"status.{kind}") for kind in ("json", "html"))
+    return {
+        metrics: {metrics: tell.prometheus(status)},
+        told: {told: as_json(status), page: tell.page(status)},
+    }
+
+
+def tell_end(options: argparse.Namespace, why: str) -> None:
+    """Say in what was told last that nobody watches any more: in order (""), or `why`.
+
+    Else whoever reads it takes it for what is so now. Nothing is written where nothing was told, or nothing can be.
+    """
+    with suppress(OSError, ValueError, KeyError):  # also of a status of an earlier release
+        status = read_json(os.path.join(options.output, "status.json"))
+        if not status:
+            return
+        for texts in _files(options, tell.ended(status, time.time(), why)).values():
+            with suppress(OSError):
+                write_all(texts)
+
+
 class Watch:
     """Runs until `stop` is set, or for a time, and then to the end: until each record is decided."""
 
@@ -94,6 +121,7 @@ class Watch:
             self._renew()
         self._end_query()
         self._tell()
+        tell_end(options, "")
         with self._lock:
             self._account.last_counted = 0.0  # until the next start nobody was to look
             self._keep()
@@ -307,12 +335,8 @@ class Watch:
             self._say(severity, kind, said)
         self._alarms, self._told = now, facts.now
         status = self._status(facts.now)
-        output = self._options.output
-        metrics = self._options.metrics or os.path.join(output, "watch.prom")
-        told, page = (os.path.join(output, f"status.{kind}") for kind in ("json", "html"))
-        # Each for itself: metrics may be on another disk, in a directory of somebody else's.
-        self._replace(metrics, {metrics: tell.prometheus(status)})
-        self._replace(told, {told: as_json(status), page: tell.page(status)})
+        for name, texts in _files(self._options, status).items():
+            self._replace(name, texts)
 
     def _replace(self, name: str, texts: dict) -> None:
         """Replace files. What cannot be ends no alarm: it is one itself, from the next look on."""
@@ -340,6 +364,7 @@ class Watch:
                 "updated": round(now, 3),
                 "within_seconds": self._options.within,
                 "old_after_seconds": max(_OLD_SECONDS, 2 * self._options.silence_bound),
+                "ended": None,
                 "alarms": dict(self._alarms),
                 "counts": counts,
                 "latency": {

@@ -13,11 +13,44 @@ from typing import Iterator, List, Tuple
 from flow.present import index, plots
 from flow.present.exports import Sample, metrics_text
 from flow.present.report import cells, document, figure, sentences_list
-from flow.watch.alarm import SEVERITY
+from flow.watch.alarm import BLINDNESS, SEVERITY
 
 PREFIX = "kafkaops_watch"
 _QUANTILES = (("p50_ms", "0.5"), ("p99_ms", "0.99"), ("max_ms", "1"))
 _WITNESS = ("partition", "offset", "attempt", "sequence")
+# A page cannot be replaced by a process that is gone: whoever opens it reads its age by his own clock.
+_AGE = """<script>
+(function () {
+  var told = document.getElementById("age"), old = +told.dataset.old;
+  var head = document.querySelector(".verdict"), said = head.querySelector("span").textContent;
+  function look() {
+    var age = Math.round(Date.now() / 1000 - told.dataset.updated);
+    if (age <= old) { return; }
+    var unit = age < 7200 ? [60, "minutes"] : age < 172800 ? [3600, "hours"] : [86400, "days"];
+    head.className = "verdict inconclusive";
+    document.title = document.title.replace(/^[A-Z]+/, "OLD");
+    head.querySelector(".sign").textContent = "?";
+    head.querySelector("strong").textContent = "OLD";
+    head.querySelector("span").textContent = "of " + Math.floor(age / unit[0]) + " " + unit[1] +
+      " ago: unless a reload changes that, its process does not run, and nothing is watched now. It said then: " + said;
+  }
+  look();
+  setInterval(look, 30000);
+})();
+</script>"""
+
+
+def ended(status: dict, at: float, why: str) -> dict:
+    """The status of a process that is no more since `at` (seconds since 1970), `why` by a sentence; "": in order.
+
+    `updated` stays: that is when it was looked last.
+    """
+    alarms = dict(status["alarms"])
+    if why:
+        alarms[BLINDNESS] = (
+            f"the streaming proof of {status['topic']} does not run, so that a loss would not be seen: {why}"
+        )
+    return {**status, "alarms": alarms, "ended": {"at": round(at, 3), "why": why}}
 
 
 def prometheus(status: dict) -> str:
@@ -56,7 +89,10 @@ def _metrics(status: dict) -> Iterator[Tuple[str, str, List[Sample]]]:
     yield "restarts_total", "Times that the query was started again after a fault.", [
         ({}, status["restarts"])
     ]
-    yield "updated_timestamp_seconds", "When this was written.", [({}, status["updated"])]
+    yield "running", "0 once its process has said that it ended; one that was killed says nothing.", [
+        ({}, float(not status.get("ended")))
+    ]
+    yield "updated_timestamp_seconds", "When it was looked last.", [({}, status["updated"])]
 
 
 def page(status: dict) -> str:
@@ -69,6 +105,9 @@ def page(status: dict) -> str:
         if not counts["lost"]
         else f"no alarm now; {counts['lost']:,} records were lost before"
     )
+    over = status.get("ended")
+    if over and not over["why"]:
+        said = f"ended in order {_moment(over['at'])}, so nothing is watched since then; {said}"
     latency = status["latency"]["acknowledgement"] or {}
     facts = [(name, f"{counts[name]:,}") for name in counts]
     facts += [
@@ -89,8 +128,19 @@ def page(status: dict) -> str:
         _witnesses("Lost", "Acknowledged, and never arrived.", status["witnesses"]["lost"]),
         _witnesses("Duplicates", "Arrived once more.", status["witnesses"]["duplicate"]),
         *_courses(status["course"]),
+        *([] if over else _age(status)),
     ]
     return document(f"{verdict.upper()}: streaming proof of {status['topic']}", sections)
+
+
+def _age(status: dict) -> Iterator[str]:
+    """What makes an old page say so; without JavaScript one reads it."""
+    old = status["old_after_seconds"]
+    yield (
+        f"<p class='note' id='age' data-updated='{status['updated']:.0f}' data-old='{old:.0f}'>Its process writes"
+        f" this page at least each minute: where it is older than {old / 60:.0f} minutes, nothing is watched.</p>"
+    )
+    yield _AGE
 
 
 def _witnesses(title: str, note: str, witnesses: list) -> str:
