@@ -11,11 +11,12 @@ every call fail.
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 
-RESTARTS = 3
+RESTARTS, RESTART_SECONDS = 3, 0.5
 NONE = {"ActiveState": "inactive", "MainPID": 0, "NRestarts": 0, "Job": 0}
 
 
@@ -51,6 +52,7 @@ class Unit:
                 if os.path.exists(self.stopping):
                     os.unlink(self.stopping)
                     child.terminate()
+                    child.send_signal(signal.SIGCONT)
                     self.write(ActiveState="deactivating")
                     child.wait()
                     self.write(ActiveState="inactive", MainPID=0)
@@ -60,7 +62,13 @@ class Unit:
                 self.write(ActiveState="inactive", MainPID=0)
                 return
             self.write(ActiveState="activating", MainPID=0)
-            time.sleep(0.1)
+            again = time.monotonic() + RESTART_SECONDS
+            while time.monotonic() < again:
+                if os.path.exists(self.stopping):
+                    os.unlink(self.stopping)
+                    self.write(ActiveState="failed")
+                    return
+                time.sleep(0.02)
         self.write(ActiveState="failed")
 
     def start(self):

@@ -178,9 +178,11 @@ def _kill(name: str, state_dir: str, manager: Optional[ServiceManager]) -> int:
         )
     ticks = start_ticks(process.pid)
     at_ms = _now_ms()
+    # It must neither end in order while its manager is asked, nor be started again before. What stands still does
+    # neither. systemd has it go on, but waits before it starts again what was killed, so that it is asked then.
+    stands_still = manager is not None and not manager.wakes_what_it_stops
     try:
-        if manager is not None:
-            # so it does not end in order while its manager is asked; systemd has it go on behind its SIGTERM
+        if manager is not None and stands_still:
             os.kill(process.pid, signal.SIGSTOP)
             manager.stop(name)
     finally:
@@ -190,6 +192,8 @@ def _kill(name: str, state_dir: str, manager: Optional[ServiceManager]) -> int:
                 os.kill(process.pid, signal.SIGKILL)
     wait_until(lambda: start_ticks(process.pid) != ticks, KILL_SECONDS)
     if manager is not None:
+        if not stands_still:
+            manager.stop(name)
         # its order may be queued still, and then it would start what has ended
         wait_until(lambda: not manager.wants_running(name), KILL_SECONDS)
     return at_ms

@@ -51,6 +51,8 @@ class ServiceManager(abc.ABC):
     keeps_console: bool
     # Whether it runs the guard when the program has ended; else the guard watches beside it.
     runs_after_exit: bool
+    # Whether it has what it stops go on (SIGCONT), so that a process that stands still ends in order.
+    wakes_what_it_stops: bool
 
     @abc.abstractmethod
     def definition(self, name: str, command: str, console: str) -> str:

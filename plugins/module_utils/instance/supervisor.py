@@ -109,6 +109,7 @@ class Supervisor(ServiceManager):
     of_the_machine = False
     keeps_console = True
     runs_after_exit = False
+    wakes_what_it_stops = False
 
     def __init__(
         self,

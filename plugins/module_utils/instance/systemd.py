@@ -32,6 +32,7 @@ class Systemd(ServiceManager):
     # It would open the file as root, also what a link there leads to.
     keeps_console = False
     runs_after_exit = True
+    wakes_what_it_stops = True
 
     def __init__(self, run: Run, unit: str = "", unit_dir: str = UNIT_DIR):
         self._run = run

@@ -183,27 +183,31 @@ def test_who_is_killed_and_shall_stay_away_is_not_started_again(bench):  # noqa:
     assert bench.pid not in (None, pid)
 
 
-class HavingItGoOn:
-    """As systemd stops: behind its SIGTERM it sends SIGCONT, and so ends what stood still."""
+class Stopping:
+    """A manager of one process. As systemd it sends SIGCONT behind its SIGTERM, or not."""
 
-    def __init__(self, process):
-        self.process = process
+    def __init__(self, process, wakes_what_it_stops):
+        self.process, self.wakes_what_it_stops = process, wakes_what_it_stops
 
     def stop(self, _name):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.send_signal(signal.SIGCONT)
-        self.process.wait()
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        if self.wakes_what_it_stops and self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.wait()
 
     def wants_running(self, _name):
         return False
 
 
-def test_who_has_ended_before_the_kill_is_away_all_the_same(tmp_path):
+@pytest.mark.parametrize("wakes", [True, False])
+def test_who_is_killed_and_shall_stay_away_does_not_end_in_order(tmp_path, wakes):
+    """Else the table would tell a kill that never was."""
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
         told = {"pid": process.pid, "start_ticks": start_ticks(process.pid)}
         (tmp_path / "started.json").write_text(json.dumps(told))
-        manager = HavingItGoOn(process)
+        manager = Stopping(process, wakes)
         what = Guarded(
             *("one", str(tmp_path), str(tmp_path), manager),
             *(lambda: False, lambda: True, 300),
@@ -211,6 +215,7 @@ def test_who_has_ended_before_the_kill_is_away_all_the_same(tmp_path):
         done = carry_out("killed", "one", str(tmp_path), "zookeeper_quorum", what, stays_away=True)
         assert (done["changed"], done["running"], done["note"]) == (True, False, "zookeeper_quorum")
         assert 0 <= done["now_ms"] - done["at_ms"] < 60_000
+        assert process.wait(30) == -signal.SIGKILL
     finally:
         process.kill()
         process.wait()
