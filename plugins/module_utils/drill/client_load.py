@@ -41,8 +41,8 @@ except ImportError:
     pass  # require_both_clients of admin/client/python.py says so
 
 LOOK_SECONDS = 0.1
-# How often librdkafka tells its counters, and how long the last ones are waited for.
-STATISTICS_MS, STATISTICS_WAIT = 500, 2.0
+# How often librdkafka tells its counters, and how long the last ones are waited for: a machine may be busy.
+STATISTICS_MS, STATISTICS_WAIT = 500, 30.0
 # librdkafka's word for a partition that the partitioner chooses
 PARTITION_ANY = -1
 # Without the retries of a producer, refusals are seen; with them, none is expected within:
@@ -64,6 +64,11 @@ def transmitted(statistics: str, topic: str) -> int:
     """
     partitions = json.loads(statistics)["topics"].get(topic, {}).get("partitions", {})
     return sum(int(each["txmsgs"]) for each in partitions.values())
+
+
+def counted_after(statistics: str) -> float:
+    """How many seconds after the begin of its client librdkafka has counted; they are heard later, by chance."""
+    return float(json.loads(statistics)["age"]) / 1e6
 
 
 def written(topic: str, *tickers: Ticker) -> Written:
@@ -113,8 +118,10 @@ class Ticker:
         self._topic, self._partitions, self._interval = topic, partitions, interval
         self._first, self._keys = first, keys
         self._stop, self._holds, self._rests = (threading.Event() for _each in range(3))
-        # records that went to a broker, each time they did, as of `_told_ms`
-        self._transmitted, self._told_ms = 0, 0
+        # records that went to a broker, each time they did, as of `_counted` (time.monotonic())
+        self._transmitted, self._counted = 0, 0.0
+        # no later than librdkafka's own begin
+        self._begun = time.monotonic()
         told = {"statistics.interval.ms": STATISTICS_MS, "stats_cb": self._hear}
         self._producer = Producer({**settings, **safe, **told, **(extra or {})})
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -184,16 +191,17 @@ class Ticker:
         self._thread.join(ANSWER_SECONDS)
         self.ended_ms = self.ended_ms or now_ms()
         self._producer.flush(DELIVERY_SECONDS)
-        flushed_ms = now_ms()
+        flushed = time.monotonic()
 
         def told() -> bool:
             self._producer.poll(0.1)
-            return self._told_ms > flushed_ms
+            return self._counted > flushed
 
         wait_until(told, STATISTICS_WAIT, poll_seconds=0.0)
 
     def _hear(self, statistics: str) -> None:
-        self._transmitted, self._told_ms = transmitted(statistics, self._topic), now_ms()
+        self._transmitted = transmitted(statistics, self._topic)
+        self._counted = self._begun + counted_after(statistics)
 
     @property
     def retried(self) -> int:
