@@ -600,7 +600,7 @@ def test_after_its_clock_was_set_back_it_judges_again_by_itself(
     assert (watch._plan["generation"], len(streams)) == (generation, generation)
     assert watch._account.given_up == 420 * (generation == 2)
     said = capsys.readouterr().err
-    anew = f"WARNING clock: it was set back by {back:,} s; begin anew" in said
+    anew = f"WARNING clock: it was set back by about {back:,} s; begin anew" in said
     undecided = "WARNING undecided: what became of 420 acknowledged records is not known" in said
     assert anew is undecided is (generation == 2), said
     assert watch._clock_is_behind() is False

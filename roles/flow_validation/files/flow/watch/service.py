@@ -113,7 +113,7 @@ class Watch:
                 break
             if self._clock_is_behind():
                 back = self._watermark + options.within - time.time()
-                self._say("warning", "clock", f"it was set back by {back:,.0f} s; begin anew")
+                self._say("warning", "clock", f"it was set back by about {back:,.0f} s; begin anew")
             self._drain()
             if time.monotonic() >= ends or self._stop.is_set():
                 break
