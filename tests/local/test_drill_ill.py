@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import threading
 import time
 
 import pytest
@@ -14,6 +16,7 @@ from tests.local.drilling import drilled, kept
 from tests.local.support import LocalCluster
 from tests.local.watching import leftovers
 from tests.support.outside import wait_until
+from tests.support.slow_proxy import SlowProxy
 from tests.support.watching import cluster_is_whole
 
 TOPIC = "kafkaops-drill-broadcast"
@@ -79,6 +82,101 @@ def test_a_broker_that_hangs_for_its_disk_is_a_pause_that_is_not_as_expected(uns
     assert row["seen"]["lost"] == 0 and "judge: 0 of " in row["observed"]
     wait_until(lambda: cluster_is_whole(unsafe), 180, "all replicas are in sync")
     assert leftovers(unsafe) == []
+
+
+@contextlib.contextmanager
+def slow(process, waits=0.7, works=0.3):
+    """A broker that waits most of the time, as one does whose disk is slow: SIGSTOP in pulses, of so many seconds."""
+    over = threading.Event()
+
+    def pulse():
+        while not over.wait(works):
+            os.kill(process.pid, signal.SIGSTOP)
+            over.wait(waits)
+            os.kill(process.pid, signal.SIGCONT)
+
+    thread = threading.Thread(target=pulse)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(30)
+
+
+@pytest.mark.soak
+def test_a_broker_with_a_slow_disk_makes_what_is_told_slow_and_nothing_else_of_it(unsafe):
+    """Drills hit the broker with the lowest id that is not the controller: never the third, which is slow here."""
+    before = unsafe.process("kafka-3")
+    with slow(before):
+        unsafe.play("drill.yml", "-e", "drill=broadcast,leader_killed", code=None, timeout=2400)
+    assert unsafe.process("kafka-3") == before, "it has not died of it"
+    broadcast, killed = kept(unsafe)[-1]["drills"]
+    # each record waits for the slow replica, which stays in sync
+    assert broadcast["pause_ms"] >= 600, broadcast
+    for row in (broadcast, killed):
+        told_truly(row)
+    wait_until(lambda: cluster_is_whole(unsafe), 180, "all replicas are in sync")
+    assert leftovers(unsafe) == []
+
+
+def told_truly(row):
+    """Where nothing was lost, nothing is called so; what took long may be not as expected, and is said."""
+    assert row["seen"]["lost"] == 0 and "judge: 0 of " in row["observed"], row
+    slowness = ("is longer than", "late", "after", "within")
+    said = [*row["wrong"], *row["open"]]
+    assert all(any(word in each for word in slowness) for each in said), said
+    assert not any(" lost" in each or "never" in each for each in said), said
+    assert bool(said) is (row["verdict"] != "as expected"), row
+
+
+DELAY_SECONDS = 1.2
+
+
+@pytest.fixture(name="far")
+def _far(next_offset):
+    """A cluster whose clients go through proxies, with the proxies: brokers reach each other without."""
+    with LocalCluster(next_offset()) as running, contextlib.ExitStack() as stack:
+        port = "{{ 9091 + local_index | int + local_port_offset | int }}"
+        inside = "{{ 9100 + local_index | int + local_port_offset | int }}"
+        here = {"bind": "127.0.0.1", "protocol": "PLAINTEXT"}
+        running.configure(
+            "kafka",
+            kafka_inter_broker_listener="INSIDE",
+            kafka_admin_listener="LOCAL",
+            kafka_listeners=[
+                {"name": "LOCAL", "port": port, "advertised": "127.0.0.2", "audience": ["clients"]}
+                | here,
+                {"name": "INSIDE", "port": inside, "advertised": "127.0.0.1"}
+                | {"audience": ["brokers"], **here},
+            ],
+        )
+        ports = [running.port(name) for name in running.brokers]
+        proxies = [SlowProxy(("127.0.0.2", port), ("127.0.0.1", port)) for port in ports]
+        for proxy in proxies:
+            stack.enter_context(proxy)
+        running.deploy()
+        yield running, proxies
+
+
+@pytest.mark.soak
+def test_a_slow_network_before_the_brokers_is_not_taken_for_what_they_do(far):
+    """Each request takes more than a second, as through a proxy far away: what was lost, who led, is told as it was."""
+    cluster, proxies = far
+    for proxy in proxies:
+        proxy.delay_seconds = DELAY_SECONDS
+    names = "leader_killed,broadcast,commit_modes"
+    run = cluster.play("drill.yml", "-e", f"drill={names}", code=None, timeout=2400)
+    rows = kept(cluster)[-1]["drills"]
+    for proxy in proxies:
+        proxy.delay_seconds = 0.0
+    print(run.text[-6000:])
+    assert [row["case"] for row in rows] == names.split(",")
+    for row in rows:
+        told_truly(row)
+    assert rows[0]["done"] != "nothing" and rows[0]["pause_ms"] >= 1000 * DELAY_SECONDS
+    wait_until(lambda: cluster_is_whole(cluster), 180, "all replicas are in sync")
+    assert leftovers(cluster) == []
 
 
 @pytest.mark.soak
