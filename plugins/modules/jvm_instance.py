@@ -69,7 +69,8 @@ options:
   undone:
     description:
       - With O(state=started), whether a start that fails is undone. Then the generation that was in effect before comes back, with its process if one ran.
-      - Where it is not, the instance is left stopped, and its next start takes the new one. For a step after which the old one must not run any more.
+      - Where it is not, the instance is left stopped, and its next start takes the new one, also after a run that was killed meanwhile. For a step
+        after which the old one must not run any more.
     type: bool
     default: true
   explain:

@@ -110,7 +110,7 @@ class StartRules:
     directory. `transient`: regular expression of log lines after which the service manager's next
     attempt may well succeed. `progress`: regular expression of log lines of a start that goes on,
     log recovery for example; each gives it another `start_timeout` seconds. `undone`: whether what was in effect
-    before comes back where the start fails.
+    before comes back where the start fails, or its run is killed.
     """
 
     start_timeout: float = 120
@@ -335,7 +335,7 @@ class Instance:
         self.stop(rules.stop_timeout)
         journal = self._journal(rules)
         try:
-            self._swap(before, name)
+            self._swap(before, name, rules.undone)
             self._bring_up(name, rules, journal)
         except StillStarting as error:
             # Log recovery or an election may take longer: a stop would make it begin all over.
@@ -349,19 +349,21 @@ class Instance:
             said = journal.last_lines()
             told = self._undo(error, again, earlier, process is not None, rules)
             if not rules.undone:
-                # Whoever starts it takes the new one, as this turn would have.
-                self.store.point("fallback", None)
                 told += " What was in effect before was not put back, since the new may have been at work already."
             raise StartFailed(told, said) from error
         self.store.point("fallback", None)
         self.store.point("answered", name)
 
-    def _swap(self, before: Optional[str], name: str) -> None:
+    def _swap(self, before: Optional[str], name: str, undone: bool) -> None:
         if before and before != name:
-            self.store.point("fallback", before)
+            if undone:
+                self.store.point("fallback", before)
             self.store.point("previous", before)
         if self.store.linked("current") != name:
             self.store.point("current", name)
+        if not undone:
+            # Nor may it come back after a kill; one of an earlier turn may be there.
+            self.store.point("fallback", None)
 
     def _undo(
         self,

@@ -488,13 +488,8 @@ def test_what_is_in_effect_is_started_with_its_own_ports(bench, service):
     assert bench.instance.staged() == bench.generation(threads=8, port=other).fingerprint
 
 
-@pytest.mark.parametrize("killed_in", ["swap", "install", "start", "wait_ready"])
-def test_what_a_killed_turn_had_begun_is_not_in_effect(bench, service, monkeypatch, killed_in):
-    """The kill is an exception that nothing of ours catches; what was started is gone, too (a reboot)."""
-    bench.stage(threads=8)
-    bench.turn()
-    first = bench.instance.in_effect()
-    bench.stage(threads=16)
+def killed_turn(bench, service, monkeypatch, killed_in, **rules):
+    """A turn that is killed; the kill is an exception that nothing of ours catches. What was started is gone, too."""
 
     class Killed(BaseException):
         pass
@@ -511,10 +506,20 @@ def test_what_a_killed_turn_had_begun_is_not_in_effect(bench, service, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr(place, name, die)
         with pytest.raises(Killed):
-            bench.turn()
+            bench.turn(**rules)
     if killed_in == "wait_ready":
         service.child.kill()
         service.child.wait()
+
+
+@pytest.mark.parametrize("killed_in", ["swap", "install", "start", "wait_ready"])
+def test_what_a_killed_turn_had_begun_is_not_in_effect(bench, service, monkeypatch, killed_in):
+    """As after a reboot."""
+    bench.stage(threads=8)
+    bench.turn()
+    first = bench.instance.in_effect()
+    bench.stage(threads=16)
+    killed_turn(bench, service, monkeypatch, killed_in)
     assert bench.instance.in_effect() == first
     bench.turn(first)
     assert bench.instance.process().fingerprint == first
@@ -523,6 +528,29 @@ def test_what_a_killed_turn_had_begun_is_not_in_effect(bench, service, monkeypat
     assert bench.reasons == ["server.properties: threads 8 -> 16"]
     bench.turn()
     assert bench.reasons == []
+
+
+@pytest.mark.parametrize("killed_in", ["swap", "install", "start", "wait_ready"])
+@pytest.mark.parametrize("earlier", [False, True], ids=["", "after another killed turn"])
+def test_what_must_not_run_any_more_does_not_come_back_after_a_kill(
+    bench, service, monkeypatch, killed_in, earlier
+):
+    """Such as a broker's configuration of ZooKeeper, once it may have been one of the controllers."""
+    bench.stage(threads=8)
+    bench.turn()
+    first = bench.instance.in_effect()
+    if earlier:
+        bench.stage(threads=12)
+        killed_turn(bench, service, monkeypatch, "start")
+        assert bench.instance.in_effect() == first
+    bench.stage(threads=16)
+    killed_turn(bench, service, monkeypatch, killed_in, undone=False)
+    new = bench.generation(threads=16).fingerprint
+    assert bench.instance.in_effect() == (first if killed_in == "swap" else new)
+    bench.turn(bench.instance.in_effect())
+    bench.stage(threads=16)
+    bench.turn()
+    assert bench.reasons == [] and bench.instance.store.linked("previous") == first
 
 
 def test_nothing_is_in_effect_before_the_first_turn(bench):
