@@ -19,8 +19,9 @@ needs a proof of death:
 * the process of the start record is gone, and
 * the lock of every log directory is free, and is held here until the answers are there: no new process
   of this node can have registered meanwhile, and
-* the fence was accepted with the epoch that this node's own log names last: nobody else has registered
-  under this id. For the rest of the session nobody else can, either.
+* the fence was accepted with the epoch that this node's own log names last, or that was noted when it had
+  registered, since logs rotate: nobody else has registered under this id. For the rest of the session nobody
+  else can, either.
 
 Requests go to the controllers themselves, and never through a broker, which would keep one for a leader
 to come and could hand it over after a new process has registered.
@@ -180,6 +181,7 @@ class Node(Instance):
 
     REGISTERED = REGISTERED
     MARK = MARK
+    KNOWN_BY, ONCE = "epoch", True
 
     def __init__(self, properties, log, state):
         super().__init__(properties, log, state)
@@ -212,11 +214,11 @@ class Node(Instance):
                 return f"process {record['pid']} is alive, its registration stays"
             with locked(sorted({*self.log_dirs, self.metadata_dir})) as held_elsewhere:
                 if held_elsewhere:
-                    return f"{held_elsewhere} is held by a living process, all registrations stay"
-                return self._release(starts, leaves)
+                    return f"{held_elsewhere}; all registrations stay"
+                return self._release(record, starts, leaves)
 
-    def _release(self, starts, leaves=False):
-        known = self.last_registration() if self.registers else None
+    def _release(self, record, starts, leaves):
+        known = self.registration_of(record) if self.registers else None
         if known and known[0] != self.id:
             known = None
         clean = known is not None and clean_epoch(self.log_dirs) == known[1]
@@ -261,7 +263,7 @@ class Node(Instance):
 
     def fence_hanging(self):
         """Fence this broker, which lives and makes no progress; return a line for the log."""
-        known = self.last_registration()
+        known = self.registration_of(self.record("started.json"))
         if not known or known[0] != self.id:
             return "it is not fenced: the log does not say which registration is its own"
         self.refusals.clear()

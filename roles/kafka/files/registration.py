@@ -22,7 +22,8 @@ stopped would go on as a zombie, acknowledging records that nobody replicates. T
 * the process of the start record is gone, and
 * the lock of every log directory is free, and is held here while the registration is deleted, and
 * the znode was created by the transaction (czxid) that this instance's own log names last: a
-  registration of another host, of a later process or of a new session has another one.
+  registration of another host, of a later process or of a new session has another one. What was noted when
+  this process had registered counts as well, since logs rotate.
 
 `/controller` is deleted with it if the same session owns it. In any doubt nothing is done; the session
 timeout then decides, as without this file, and the reason is printed (--keep leaves all registrations
@@ -205,12 +206,14 @@ def _last_registration(text, mark, pattern):
         end = found
 
 
-def last_registration(log, mark=MARK, pattern=REGISTERED):
+def last_registration(log, mark=MARK, pattern=REGISTERED, newest=None):
     """Return (broker id, epoch) of the last registration that a broker's log tells of, or None.
 
-    The epoch of a broker in ZooKeeper mode is the transaction (czxid) that has made its registration.
+    It stands in the log of the broker's start, which may be months old: so all that are kept are looked at, or
+    the `newest` so many. The epoch of a broker in ZooKeeper mode is the transaction (czxid) that has made its
+    registration.
     """
-    for path in (log, log + ".1"):
+    for path in [log, *rotated(log)][:newest]:
         try:
             with open(path, "rb") as handle:
                 with mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as text:
@@ -220,6 +223,17 @@ def last_registration(log, mark=MARK, pattern=REGISTERED):
         except (OSError, ValueError):  # absent; empty
             continue
     return None
+
+
+def rotated(log):
+    """Return the paths of a log's older parts, the newest first: server.log.1, server.log.2 and so on."""
+    folder, name = os.path.split(log)
+    try:
+        names = os.listdir(folder or ".")
+    except OSError:
+        return []
+    parts = [each[len(name) + 1 :] for each in names if each.startswith(name + ".")]
+    return [f"{log}.{number}" for number in sorted(int(each) for each in parts if each.isdigit())]
 
 
 def is_alive(record):
@@ -242,22 +256,35 @@ def runs_java(pid):
 
 @contextlib.contextmanager
 def locked(directories):
-    """Hold the broker's own lock of every log directory; yield the path of one that cannot be had, or ""."""
+    """Hold the broker's own lock of every log directory; yield why one cannot be had, or ""."""
     with contextlib.ExitStack() as stack:
         for directory in directories:
             path = os.path.join(directory, ".lock")
             try:
-                handle = stack.enter_context(open(path, "r+b"))
-                fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _lock(stack, path)
             except FileNotFoundError:
                 # never used by a broker, or a disk that is gone: nobody can hold it
                 continue
             except OSError as error:
                 if error.errno in (errno.EACCES, errno.EAGAIN):
-                    yield path
-                    return
-                raise
+                    yield f"{path} is held by a living process"
+                else:
+                    yield f"whether a living process holds {path} is not known: {error.strerror}"
+                return
         yield ""
+
+
+def _lock(stack, path):
+    """Hold a lock until the stack ends; OSError where somebody else has it, or nobody can tell."""
+    try:
+        handle, kind = stack.enter_context(open(path, "r+b")), fcntl.LOCK_EX
+    except OSError as error:
+        if error.errno != errno.EROFS:
+            raise
+        # A disk that has failed, which is why the broker ended: one that lives has a lock that this one would
+        # not go with, and none can start there.
+        handle, kind = stack.enter_context(open(path, "rb")), fcntl.LOCK_SH
+    fcntl.lockf(handle, kind | fcntl.LOCK_NB)
 
 
 # ---------------------------------------------------------------- the decision
@@ -288,6 +315,8 @@ class Instance:
 
     REGISTERED = REGISTERED
     MARK = MARK
+    # What a registration is known by; and whether there is but one for each process. In ZooKeeper each session has one.
+    KNOWN_BY, ONCE = "czxid", False
 
     def __init__(self, properties, log, state):
         self.properties = read_properties(properties)
@@ -309,9 +338,23 @@ class Instance:
         except (OSError, ValueError):
             return {}
 
-    def last_registration(self):
+    def last_registration(self, newest=None):
         """Return (broker id, epoch) of the last registration that the log tells of, or None."""
-        return last_registration(self.log, self.MARK, self.REGISTERED)
+        return last_registration(self.log, self.MARK, self.REGISTERED, newest)
+
+    def registration_of(self, record):
+        """Return the same of the process of a start record, also where it has left the logs that are kept.
+
+        Epochs rise, so that of two the higher one is the later. One that is not the last is a doubt, and not a
+        danger: nobody is let go by it.
+        """
+        noted, remembered = self.record("registered.json"), None
+        if noted.get("pid") == record.get("pid") and isinstance(noted.get(self.KNOWN_BY), int):
+            remembered = noted.get("id"), noted[self.KNOWN_BY]
+        # what nobody has read for months comes from the disk
+        told = self.last_registration(newest=2 if remembered and self.ONCE else None)
+        own = [each for each in (told, remembered) if each and each[0] == self.id]
+        return max(own, default=told)
 
     def has_ended(self, pid, seconds=None):
         """Whether the process `pid`, which started this one, ends within so many seconds, or at last."""
@@ -335,10 +378,7 @@ class Instance:
 
     def note(self, known, pid):
         """Remember the registration known before the start of process `pid`."""
-        path = os.path.join(self.state, "registration.json")
-        with open(path + ".tmp", "w", encoding="utf-8") as handle:
-            json.dump({"czxid": known[1] if known else None, "pid": pid}, handle)
-        os.replace(path + ".tmp", path)
+        self._write("registration.json", {"czxid": known[1] if known else None, "pid": pid})
 
     def wait_until_registered(self, say, patience=READY_SECONDS):
         """Return when the log tells of a registration that was not known before the start.
@@ -349,16 +389,38 @@ class Instance:
             return
         deadline = None
         while deadline is None or time.monotonic() < deadline:
-            noted, started = self.record("registration.json"), self.record("started.json")
+            started = self.record("started.json")
             if is_alive(started):
-                # Both are written anew at each start: until then they tell of an earlier one.
-                known = self.last_registration() if noted.get("pid") == started["pid"] else None
-                if known and known[0] == self.id and known[1] != noted.get("czxid"):
+                if self._has_registered(started["pid"]):
                     return
                 if deadline is None and runs_java(started["pid"]):
                     deadline = time.monotonic() + patience
             time.sleep(0.1)
         say(f"{self.log} does not tell of a registration after {patience} s: the start goes on")
+
+    def remember_registration(self, pid):
+        """Return when process `pid`, which started this one, has registered, or ends."""
+        while self.registers and not self._has_registered(pid) and not self.has_ended(pid, 1.0):
+            pass
+
+    def _has_registered(self, pid):
+        """Whether the log tells of a registration of process `pid`, which is remembered: logs rotate."""
+        # Both are written anew at each start: until then they tell of an earlier one.
+        noted = self.record("registration.json")
+        known = self.last_registration(newest=2) if noted.get("pid") == pid else None
+        if not known or known[0] != self.id or known[1] == noted.get("czxid"):
+            return False
+        with contextlib.suppress(OSError):
+            self._write("registered.json", {"pid": pid, "id": known[0], self.KNOWN_BY: known[1]})
+        return True
+
+    def _write(self, name, values):
+        path = os.path.join(self.state, name)
+        # Of two that do the same at once each has a file of its own.
+        aside = f"{path}.{os.getpid()}"
+        with open(aside, "w", encoding="utf-8") as handle:
+            json.dump(values, handle)
+        os.replace(aside, path)
 
 
 class Broker(Instance):
@@ -405,13 +467,13 @@ class Broker(Instance):
             return "ZooKeeper speaks TLS: a dead registration is left to the session timeout"
         with locked(self.log_dirs) as held_elsewhere:
             if held_elsewhere:
-                return f"{held_elsewhere} is held by a living process, all registrations stay"
+                return f"{held_elsewhere}; all registrations stay"
             try:
                 client = self.connect()
             except OSError as error:
                 return f"{error}; a dead registration is left to the session timeout"
             try:
-                return self._release(client)
+                return self._release(client, self.registration_of(record))
             except (OSError, struct.error) as error:
                 return f"ZooKeeper: {error}; a dead registration is left to the session timeout"
             except ZookeeperError as error:
@@ -421,10 +483,10 @@ class Broker(Instance):
             finally:
                 client.close()
 
-    def _release(self, client):
+    def _release(self, client, known):
         registration = client.stat(f"{self.chroot}/brokers/ids/{self.id}")
         controller = client.stat(f"{self.chroot}/controller")
-        paths, doubt = decide(self.id, self.last_registration(), registration, controller)
+        paths, doubt = decide(self.id, known, registration, controller)
         for path in paths:
             client.delete(self.chroot + path)
         return f"released {' and '.join(paths)} of a process that is dead" if paths else doubt
@@ -515,6 +577,7 @@ def main(argv=None, kind=Broker, text=__doc__):
         return 0
     record = broker.record("previous.json" if options.command == "before-start" else "started.json")
     if options.command == "watch":
+        broker.remember_registration(parent)
         broker.has_ended(parent)
     leaves = options.command == "leave"
     if leaves or not options.keep:

@@ -302,6 +302,22 @@ def test_a_clean_exit_of_an_earlier_process_is_none(tmp_path, controllers):
     assert "fenced and unregistered" in node.release(DEAD)
 
 
+def test_a_registration_that_has_left_the_logs_is_told_all_the_same(tmp_path, controllers):
+    """By what was noted when this process had registered."""
+    leader, other = controllers(fetch=OF_4), controllers(heartbeat=[41])
+    node = make_node(tmp_path, [leader.port, other.port, NOBODY], registered=None)
+    noted = {"pid": DEAD["pid"], "id": 1, "epoch": EPOCH}
+    (tmp_path / "registered.json").write_text(json.dumps(noted))
+    assert "fenced and unregistered broker 1 of epoch 191" in node.release(DEAD)
+    (tmp_path / "started.json").write_text(json.dumps(DEAD))
+    assert "fenced broker 1 of epoch 191" in node.fence_hanging()
+    other_process = {**DEAD, "pid": DEAD["pid"] + 1}
+    assert "does not say which one was ours" in node.release(other_process)
+    # what the same process was in ZooKeeper, from where it has come
+    (tmp_path / "registered.json").write_text(json.dumps({**noted, "epoch": None, "czxid": EPOCH}))
+    assert "does not say which one was ours" in node.release(DEAD)
+
+
 def test_doubts_are_named_and_nobody_is_asked(tmp_path, controllers):
     leader, other = controllers(), controllers()
     ports = [leader.port, other.port, NOBODY]

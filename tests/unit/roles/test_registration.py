@@ -88,6 +88,23 @@ def test_a_log_that_was_just_rotated_is_read_from_its_predecessor(tmp_path):
     assert registration.last_registration(str(log)) == (3, 21)
 
 
+def test_a_log_that_was_rotated_often_is_read_from_all_that_is_kept(tmp_path):
+    """A broker registers once, at its start, and may run for months."""
+    log = tmp_path / "server.log"
+    log.write_text("[x] INFO new file\n")
+    for number in range(1, 11):
+        Path(f"{log}.{number}").write_text("[x] INFO older\n")
+    Path(f"{log}.10").write_text(LINE % (3, 3, 21))
+    Path(f"{log}.9.gz").write_text(LINE % (3, 3, 99))
+    assert registration.last_registration(str(log)) == (3, 21)
+    # the newer file goes first, though its name is the greater text
+    Path(f"{log}.2").write_text(LINE % (3, 3, 34))
+    assert registration.last_registration(str(log)) == (3, 34)
+    Path(f"{log}.2").unlink()
+    # who waits for a line to come looks at the newest ones alone
+    assert registration.last_registration(str(log), newest=2) is None
+
+
 @pytest.mark.parametrize(
     "text, expected",
     [
@@ -135,10 +152,60 @@ def test_a_lock_of_a_living_process_is_seen(tmp_path):
     ) as other:
         assert other.stdout.readline() == b"held\n"
         with registration.locked(dirs) as held:
-            assert held.endswith("a/.lock")
+            assert held.endswith("a/.lock is held by a living process")
         other.stdin.close()
     with registration.locked(dirs) as held:
         assert held == ""
+
+
+LOCKED_READ_ONLY = """
+set -e
+mount --bind "$1" "$1"
+mount -o remount,bind,ro "$1"
+exec "$2" -B -c '
+import sys; sys.path.insert(0, sys.argv[1])
+import registration
+with registration.locked([sys.argv[2]]) as held:
+    print("held:", held)
+' "$3" "$1"
+"""
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_the_lock_of_a_disk_that_cannot_be_written_any_more(tmp_path, held):
+    """Such as one that has failed: with it the broker ends, and its own host has to tell that, too."""
+    (tmp_path / ".lock").write_text("")
+    program = (
+        "import fcntl, sys; f = open(sys.argv[1], 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX);"
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program if held else "", str(tmp_path / ".lock")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as other:
+        assert other.stdout.readline() == (b"held\n" if held else b"")
+        alone = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", LOCKED_READ_ONLY]
+        done = subprocess.run(
+            [*alone, "sh", tmp_path, sys.executable, FILE.parent],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        other.stdin.close()
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip(f"no file system of its own here: {done.stderr.strip()}")
+    told = f"{tmp_path / '.lock'} is held by a living process" if held else ""
+    assert done.stdout == f"held: {told}\n", done.stderr
+
+
+def test_a_lock_that_cannot_be_asked_is_a_doubt(tmp_path):
+    """As on a disk that gives errors: nobody can tell whether a living process holds it."""
+    (tmp_path / ".lock").mkdir()
+    broker = make_broker(tmp_path)
+    assert broker.release(DEAD) == (
+        f"whether a living process holds {tmp_path / '.lock'} is not known: Is a directory; all registrations stay"
+    )
 
 
 def make_broker(tmp_path, **more):
@@ -217,3 +284,36 @@ def test_ready_returns_with_the_registration(tmp_path):
         broker.note((1, OTHERS), start.process.pid)
         broker.wait_until_registered(said.append, patience=60)
     assert said == []
+
+
+def test_what_has_left_the_logs_is_remembered(tmp_path):
+    """Of the process that it was noted for, and only where the logs tell of nothing later."""
+    broker = make_broker(tmp_path)
+    log = tmp_path / "server.log"
+    log.write_text(LINE % (1, 1, OURS))
+    with Start(tmp_path) as start:
+        record = broker.record("started.json")
+        broker.note((1, OTHERS), start.process.pid)
+        broker.wait_until_registered([].append, patience=60)
+        log.write_text("[x] INFO rotated away\n")
+        assert broker.last_registration() is None
+        assert broker.registration_of(record) == (1, OURS)
+        assert broker.registration_of({**record, "pid": record["pid"] + 1}) is None
+        log.write_text(LINE % (1, 1, OURS + 1))
+        assert broker.registration_of(record) == (1, OURS + 1)
+        # a log that an earlier configuration has left
+        log.write_text(LINE % (1, 1, OURS - 1))
+        assert broker.registration_of(record) == (1, OURS)
+        # of a broker that nobody knows nothing is said
+        log.write_text(LINE % (2, 2, OURS + 9))
+        assert broker.registration_of(record) == (1, OURS)
+
+
+def test_who_watches_remembers_too(tmp_path):
+    """Where the service manager tells nobody that a broker has started."""
+    broker = make_broker(tmp_path)
+    (tmp_path / "server.log").write_text(LINE % (1, 1, OURS))
+    with Start(tmp_path) as start:
+        broker.note((1, OTHERS), start.process.pid)
+        broker.remember_registration(start.process.pid)
+        assert broker.record("registered.json")["czxid"] == OURS
