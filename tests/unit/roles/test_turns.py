@@ -364,3 +364,26 @@ def test_a_plan_that_is_refused_shows_order_and_reasons():
         "2. restart of d: why d; and why",
         "3. restart of c: why c; and why",
     ]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "phase", "asked"),
+    [
+        ("zookeeper", "", True),
+        ("kraft", "", False),
+        # the inventory says so all the way: it is the step that tells where brokers register
+        ("kraft", "migration", True),
+        ("kraft", "zookeeper", True),
+        ("kraft", "kraft", False),
+    ],
+)
+def test_no_broker_stops_while_the_zookeeper_that_it_needs_has_no_quorum(metadata, phase, asked):
+    server = {"host": "z", "id": 1, "address": "z", "client_port": 2181}
+    given = {
+        "kafka_metadata": metadata,
+        "kafka_cluster_name": "kafka",
+        "kafkaops_preflight": {"servers": {"kafka": [server]}},
+        **({"kafkaops_phase": phase} if phase else {}),
+    }
+    found = evaluated("kafka", "__kafka_gate_servers", given)
+    assert found == ([{"id": 1, "address": "z", "port": 2181}] if asked else [])
