@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Set
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.storage import (
@@ -36,6 +37,8 @@ def check_formats(world: World) -> Iterator[Problem]:
             yield from _unformatted(cluster)
         if world.purpose in (*WRITING, START) or world.replaced is not None:
             yield from _lost_votes(cluster)
+        if world.purpose in WRITING:
+            yield from _metadata_elsewhere(cluster)
         yield from _half_formatted(cluster)
 
 
@@ -48,6 +51,35 @@ def formatted(member: Member) -> Optional[bool]:
         return None
     asked = member.log_directories[:1] if member.is_controller else member.log_directories
     return any(each.get("meta") or each.get("meta_broken") for each in asked)
+
+
+def metadata_moved(member: Member) -> str:
+    """The directory that has a node's metadata, where the inventory has another one for them; "" where it has not.
+
+    They are in the first one. A voter votes with that, and no node starts where one behind it has them. A broker whose
+    first one is left out fetches them anew.
+    """
+    current = member.product_facts("kafka").get("current") or {}
+    had = current.get("log.dirs", "").split(",")[0].strip() if current.get("process.roles") else ""
+    wanted = [posixpath.normpath(each) for each in member.log_dirs]
+    if not had or wanted[:1] in ([], [posixpath.normpath(had)]):
+        return ""
+    return had if member.is_controller or posixpath.normpath(had) in wanted else ""
+
+
+def _metadata_elsewhere(cluster: Cluster) -> Iterator[Problem]:
+    for member in cluster.nodes:
+        had = metadata_moved(member)
+        if had:
+            yield found(
+                "directories.metadata",
+                member.name,
+                "kafka_log_dirs",
+                ",".join(member.log_dirs),
+                f"the metadata of the node are in {had}, and Kafka looks for them in the first one",
+                f"write {had} first, and what is new behind it; a node whose disks are gone for good is replaced by"
+                " playbooks/replace_broker.yml",
+            )
 
 
 def keeps_its_vote(member: Member) -> Optional[bool]:
@@ -90,7 +122,8 @@ def _unformatted(cluster: Cluster) -> Iterator[Problem]:
         # Of a quorum that a migration begins, or has begun: its plan knows whether it may be empty.
         if cluster.migrates and not member.is_broker:
             continue
-        if _may_join(cluster, member):
+        # Of what is there, and not first, is another finding.
+        if _may_join(cluster, member) or metadata_moved(member):
             continue
         yield found(
             "quorum.unformatted",
@@ -116,7 +149,7 @@ def _lost_votes(cluster: Cluster) -> Iterator[Problem]:
     if not (cluster.static_quorum and answered) or cluster.migrates:
         return
     for member in cluster.controllers:
-        if formatted(member) and not keeps_its_vote(member):
+        if formatted(member) and not keeps_its_vote(member) and not metadata_moved(member):
             yield found(
                 "quorum.lost_vote",
                 member.name,

@@ -148,6 +148,7 @@ UNDEFINED = "settings.undefined"
 NEVER_ACCEPTED = frozenset(
     (
         "cluster.chroot_changed",
+        "directories.metadata",
         "directories.shared",
         "identity.broken_meta",
         "identity.contradicts_disk",

@@ -27,6 +27,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.finding
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.formats import (
     as_voters,
     formatted,
+    metadata_moved,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import identities
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
@@ -428,7 +429,7 @@ def _other_directories(cluster: Cluster, replaced: Optional[int]) -> Iterator[Pr
     for each, voter in zip(cluster.controllers, as_voters(cluster.controllers, ids)):
         number, own = voter["id"], voter["directory_id"]
         voted = told.get(number, own)
-        if own and own != voted and number != replaced:
+        if own and own != voted and number != replaced and not metadata_moved(each):
             yield found(
                 "voters.other_directory",
                 each.name,

@@ -421,3 +421,61 @@ def test_a_voter_that_was_formatted_and_has_not_run_since(
     assert [name for each in verdict.errors for name in each.subjects] == (refused or [])
     if run.get("purpose") == "start" and refused is not None:
         assert "quorum.lost_vote" in verdict.result["left"]["c-2"]
+
+
+# nodes, what is in force there, what the inventory has, of the run; who is refused
+BROKERS = [f"kafka-{number}" for number in (1, 2, 3)]
+MOVED = [
+    # a new disk before the others: the metadata are behind the first directory, and Kafka does not start
+    (BROKERS, "/data", ["/new", "/data"], {}, BROKERS),
+    (BROKERS, "/data,/more", ["/more", "/data"], {}, BROKERS),
+    (BROKERS, "/data", ["/data/", "/new"], {}, []),
+    # what has no vote fetches them anew
+    (BROKERS, "/data,/more", ["/more"], {}, []),
+    # a voter would begin without its log
+    (APART, "/data,/more", ["/more"], {}, APART),
+    (APART, "/data", ["/new"], {}, APART),
+    # who starts nothing by it says nothing, and what was in effect starts as it was
+    (APART, "/data", ["/new"], {"purpose": "keep"}, []),
+    (APART, "/data", ["/new"], {"purpose": "start"}, []),
+    (["c-2"], "/data", ["/new"], replacing(5), []),
+]
+
+
+@pytest.mark.parametrize(
+    ("begun_so", "snapshot"),
+    [(begun_apart, None), (begun_apart, running(4, 5, 6)), (begun_static, running(4, 5, 6))],
+    ids=["down", "runs", "static"],
+)
+@pytest.mark.parametrize(("nodes", "force", "wanted", "run", "refused"), MOVED)
+def test_the_metadata_stay_where_they_are(
+    nodes, force, wanted, run, refused, begun_so, snapshot, tmp_path
+):
+    """And nobody is told to replace a node whose disk is there."""
+    facts, own = begun_so(), {}
+    for name in nodes:
+        meta = facts[name].pop("kafka/log_dirs/0/meta")
+        facts[name] = {key: value for key, value in facts[name].items() if "log_dirs" not in key}
+        facts[name]["kafka/current"] = {**facts[name]["kafka/current"], "log.dirs": force}
+        for place, path in enumerate(wanted):
+            if path.rstrip("/") in force.split(","):
+                # each has an id of its own
+                each = {**meta, "directory.id": f"{place}{path.strip('/')}".ljust(22, "A")}
+                facts[name][f"kafka/log_dirs/{place}/meta"] = each
+                facts[name][f"kafka/log_dirs/{place}/exists"] = True
+        own[name] = {"kafka_log_dirs": wanted}
+    overlay = {
+        "all": {
+            "children": {
+                group: {"hosts": {name: own[name] for name in own if name.startswith(first)}}
+                for group, first in (("kafka", "kafka"), ("controllers", "c-"))
+            }
+        }
+    }
+    if snapshot and begun_so is begun_apart:
+        snapshot = {**snapshot, "voter_directories": {4: "x" * 22, 5: "x" * 22, 6: "x" * 22}}
+        for number in {4, 5, 6} - {int(name[2:]) + 3 for name in nodes if name in APART}:
+            del snapshot["voter_directories"][number]
+    asked = {"facts": facts, "snapshot": snapshot, **run}
+    found = told(verdict_of(apart(overlay), tmp_path, **asked))
+    assert found == ({"directories.metadata": refused} if refused else {})
