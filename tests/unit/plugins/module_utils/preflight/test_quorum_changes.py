@@ -479,3 +479,33 @@ def test_the_metadata_stay_where_they_are(
     asked = {"facts": facts, "snapshot": snapshot, **run}
     found = told(verdict_of(apart(overlay), tmp_path, **asked))
     assert found == ({"directories.metadata": refused} if refused else {})
+
+
+@pytest.mark.parametrize(
+    ("change", "newcomer"),
+    [({"voters_change": True, "leaving": set()}, "c-9"), ({}, "c-9"), ({}, "kafka-4")],
+)
+def test_a_newcomer_does_not_get_the_id_of_a_voter_that_has_no_host(change, newcomer, tmp_path):
+    """Taken out of the inventory before it has left: by its id it is named, and not by that of the new one."""
+    facts = begun_apart()
+    del facts["c-3"]
+    place = "controllers" if newcomer == "c-9" else "kafka"
+    # behind the former address, so that the nodes know where it is
+    own = {newcomer: {"ansible_host": "c-3.example.com" if place == "controllers" else "new.x.com"}}
+    document = apart({"all": {"children": {place: {"hosts": own}}}})
+    del document["all"]["children"]["controllers"]["hosts"]["c-3"]
+    asked = {"facts": facts, "snapshot": running(4, 5, 6)}
+    verdict = verdict_of(document, tmp_path, **asked, **change)
+    assert verdict.result["ids"][newcomer]["broker_id"] == 7
+    (other,) = [each for each in verdict.findings if each.check == "quorum.other_voters"]
+    assert "put the host of 6 back into the inventory" in other.remedy
+
+
+def test_a_voter_whose_host_is_silent_is_not_taken_for_a_stranger(tmp_path):
+    """A table of the status would name two of them."""
+    facts = begun_apart()
+    raw = {"c-3": {"unreachable": "no route", "facts": None}}
+    asked = {"facts": facts, "snapshot": running(4, 5, 6), "raw": raw}
+    verdict = verdict_of(apart(), tmp_path, **asked)
+    assert verdict.result["ids"]["c-3"]["broker_id"] == 6
+    assert "quorum.other_voters" not in told(verdict)
