@@ -184,14 +184,16 @@ class _Replay:
 
     def __init__(self, broker):
         self._broker = broker
-        self._in = {"isr": set(), "elr": set()}
-        self._known = set()
+        # topic -> indexes of its partitions: one that is deleted is looked up, and not searched for
+        self._in = {"isr": {}, "elr": {}}
+        self._known = {}
         self.away = False
 
     @property
     def held(self):
         """The partitions of which it is in sync or eligible to lead."""
-        return self._in["isr"] | self._in["elr"]
+        lists = self._in.values()
+        return {(topic, index) for each in lists for topic in each for index in each[topic]}
 
     def take(self, batch):
         """Read the records of a batch."""
@@ -208,18 +210,18 @@ class _Replay:
         if kind == PARTITION:
             told = PARTITIONS[version].decode(value, at)[0]
             key = (told["topic"], told["index"])
-            self._known.add(key)
+            self._known.setdefault(key[0], set()).add(key[1])
             self._note(key, {"isr": told["isr"], "elr": told["told"].get("elr", [])})
         elif kind == PARTITION_CHANGE:
             told = CHANGE.decode(value, at)[0]
             key = (told["topic"], told["index"])
-            if key not in self._known:
+            if key[1] not in self._known.get(key[0], ()):
                 raise LogError("a partition changes that is not known")
             self._note(key, told["told"])
         elif kind == REMOVE_TOPIC:
             topic = TOPIC.decode(value, at)[0]["topic"]
-            for keys in (self._known, *self._in.values()):
-                keys.difference_update([key for key in keys if key[0] == topic])
+            for topics in (self._known, *self._in.values()):
+                topics.pop(topic, None)
         elif kind in (REGISTER_BROKER, UNFENCE_BROKER):
             if INT32.decode(value, at)[0] == self._broker:
                 self.away = False
@@ -231,6 +233,7 @@ class _Replay:
 
     def _note(self, key, lists):
         """Note the lists that are there, of this partition; one that is not told stays."""
-        for name, keys in self._in.items():
+        for name, topics in self._in.items():
             if name in lists:
-                (keys.add if self._broker in lists[name] else keys.discard)(key)
+                indexes = topics.setdefault(key[0], set())
+                (indexes.add if self._broker in lists[name] else indexes.discard)(key[1])
