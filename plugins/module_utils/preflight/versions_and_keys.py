@@ -51,6 +51,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
     VERSION,
     Member,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ports import CONTROL_PLANE
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.storage import (
     planned_replicas,
 )
@@ -187,9 +188,25 @@ def check_config(world: World) -> Iterator[Problem]:
                 if table is not None:
                     prefixes = tuple(str(each) for each in member.items("kafka_plugin_prefixes"))
                     yield from _keys(member, variable, _with(table, prefixes))
+                    if member.kraft and CONTROL_PLANE in table.keys:
+                        yield from _control_plane(member, variable)
         if member.is_server and world.versions.zookeeper_table is not None:
             yield from _keys(member, "zookeeper_config", world.versions.zookeeper_table)
             yield from _forbidden_words(member)
+
+
+def _control_plane(member: Member, variable: str) -> Iterator[Problem]:
+    """A setting that releases with both modes know, and with which no node starts in KRaft mode (seen with 3.9.2)."""
+    if CONTROL_PLANE in member.mapping(variable):
+        yield found(
+            "config.removed_key",
+            member.name,
+            f"{variable}.{CONTROL_PLANE}",
+            member.mapping(variable)[CONTROL_PLANE],
+            "Kafka has it in ZooKeeper mode only, and does not start with it in KRaft mode",
+            "leave it out, before a migration with kafka_metadata: zookeeper and playbooks/site.yml: controllers of"
+            " KRaft have a listener of their own",
+        )
 
 
 def _unchecked(member: Member) -> Iterator[Problem]:

@@ -211,6 +211,16 @@ WRONG = {
         {},
         {"config.owned_key": NODES},
     ),
+    "a listener for the controller, which a release with both modes has in the other one": (
+        variables(kafka_version="3.9.2", kafka_config={"control.plane.listener.name": "A"}),
+        {},
+        {"config.removed_key": NODES},
+    ),
+    "the same with a release that does not know it": (
+        variables(kafka_host_config={"control.plane.listener.name": "A"}),
+        {},
+        {"config.removed_key": NODES},
+    ),
     "two ports in one": (
         variables(kafka_controller_port=9092),
         {},

@@ -252,6 +252,23 @@ def test_of_two_clusters_each_has_a_plan_of_its_own(tmp_path):
             "migration.combined",
             BROKERS,
         ),
+        (
+            # of the brokers alone: controllers would start, and the first broker would not come back as one of them
+            inventory(
+                {
+                    "all": {
+                        "children": {
+                            "kafka": {
+                                "vars": {"kafka_config": {"control.plane.listener.name": "C"}}
+                            }
+                        }
+                    }
+                }
+            ),
+            facts(),
+            "config.removed_key",
+            BROKERS,
+        ),
         (inventory(), {}, "migration.not_installed", BROKERS),
         (
             inventory(),
