@@ -98,18 +98,20 @@ def console(cluster, name):
 
 
 def epoch_of(cluster, name):
-    """The broker epoch that a node's log names last."""
+    """The broker epoch that a node's log names last, -1 where it names none."""
     log = (cluster.instance(name) / "logs" / "server.log").read_text()
-    return int(re.findall(r"Successfully registered broker \d with broker epoch (\d+)", log)[-1])
+    found = re.findall(r"Successfully registered broker \d with broker epoch (\d+)", log)
+    return int(found[-1]) if found else -1
 
 
 def whole(cluster):
     return wait_until(lambda: cluster_is_whole(cluster), 180, "the cluster is whole")
 
 
-def kill(cluster, name):
+def kill(cluster, name, forgotten=False):
     """SIGKILL, and wait until the service manager's next process has registered and is in sync.
 
+    `forgotten`: its log does not have its registration any more, as after some months.
     Returns the seconds until every partition has another leader, as the other brokers tell.
     """
     number, before = cluster.brokers[name], epoch_of(cluster, name)
@@ -118,6 +120,8 @@ def kill(cluster, name):
     def led_by_another():
         return number not in {each[0] for each in cluster.partitions(TOPIC).values()}
 
+    if forgotten:
+        os.truncate(cluster.instance(name) / "logs" / "server.log", 0)
     killed = time.monotonic()
     os.kill(process.pid, signal.SIGKILL)
     wait_until(led_by_another, 60, f"others lead what {name} has led")
@@ -128,7 +132,10 @@ def kill(cluster, name):
 
 
 def test_a_node_that_comes_back_waits_for_no_session(kraft):
-    """The active controller is killed; another node is restarted, which is eligible to lead nothing meanwhile."""
+    """The active controller is killed, by its log months after its start; another node is restarted.
+
+    That one is eligible to lead nothing meanwhile.
+    """
     kraft.deploy()
     whole(kraft)
     leader = quorum(kraft)["leader"]
@@ -137,7 +144,8 @@ def test_a_node_that_comes_back_waits_for_no_session(kraft):
     epoch = epoch_of(kraft, victim)
     with Traffic(kraft, TOPIC) as traffic:
         wait_until(lambda: len(traffic.acknowledged) > 300, 60, "acknowledgements")
-        moved = kill(kraft, victim)
+        moved = kill(kraft, victim, forgotten=True)
+        before[victim] = 0  # of an empty log
         clean = epoch_of(kraft, other)
         kraft.supervisorctl("restart", other)
         wait_until(lambda: epoch_of(kraft, other) > clean, 120, f"{other} has registered")
