@@ -14,6 +14,9 @@ from typing import Any, Callable, Dict, Mapping
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import Inventory
 
+# What the password of a connection is called in an inventory.
+PASSWORDS = ("ansible_password", "ansible_ssh_pass", "ansible_ssh_password")
+
 
 class AnotherHost:
     """A host by its inventory name, as the account of its connection; `python` runs the modules there."""
@@ -21,7 +24,7 @@ class AnotherHost:
     def __init__(self, action: Any, host: str, python: str, task_vars: Mapping[str, Any]) -> None:
         inventory = Inventory(action._templar, action._loader, task_vars)
         extra = {"ansible_python_interpreter": python, "ansible_become": False}
-        self.name = host
+        self.name, self._own = host, task_vars
         self._templar, variables = inventory.templar_for(host, extra)
         self._variables = {**variables, "ansible_delegated_vars": {host: variables}}
         self._action = action
@@ -42,9 +45,13 @@ class AnotherHost:
         """
         task = copy.copy(self._action._task)
         task.delegate_to, task.become, task.async_val, task.register = self.name, False, 0, None
-        context = self._action._play_context.set_task_and_variable_override(
+        context = self._action._play_context.copy()
+        if any(name in self._own for name in PASSWORDS):
+            context.password = ""  # that of the task's own host
+        context = context.set_task_and_variable_override(
             task=task, variables=self._variables, templar=self._templar
         )
+        context.post_validate(templar=self._templar)
         context.connection = self._kind()
         there = copy.copy(self._action)
         there._task, there._play_context, there._templar = task, context, self._templar

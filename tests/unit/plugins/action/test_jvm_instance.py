@@ -185,7 +185,8 @@ def test_who_has_asked_before_is_asked_once_more_by_a_module(tmp_path, case):
         },
         unsendable=False,
         environment={"KAFKA_BOOTSTRAP_SERVERS": nobody, **environment},
-        beside={"admin": {"ansible_connection": "far", "far_told": str(told)}},
+        beside={"admin": {"ansible_connection": "far", "far_told": "{{ told }}"}},
+        told=str(told),
         python=str(tmp_path / "python"),
         ports={name: free_port() for name in ("here", "sent")},
     )
