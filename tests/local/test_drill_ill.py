@@ -167,10 +167,11 @@ def test_a_slow_network_before_the_brokers_is_not_taken_for_what_they_do(far):
         proxy.delay_seconds = DELAY_SECONDS
     names = "leader_killed,broadcast,commit_modes"
     run = cluster.play("drill.yml", "-e", f"drill={names}", code=None, timeout=2400)
-    rows = kept(cluster)[-1]["drills"]
     for proxy in proxies:
         proxy.delay_seconds = 0.0
-    print(run.text[-6000:])
+    found = kept(cluster)
+    assert found, run.text[-8000:]
+    rows = found[-1]["drills"]
     assert [row["case"] for row in rows] == names.split(",")
     for row in rows:
         told_truly(row)

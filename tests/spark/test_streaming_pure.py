@@ -604,6 +604,8 @@ def test_after_its_clock_was_set_back_it_judges_again_by_itself(
     undecided = "WARNING undecided: what became of 420 acknowledged records is not known" in said
     assert anew is undecided is (generation == 2), said
     assert watch._clock_is_behind() is False
+    told = json.loads((tmp_path / "status.json").read_text())
+    assert (told["ended"]["why"], told["generation"]) == ("", generation)
 
 
 def test_moments_of_a_clock_that_was_set_back_hide_no_blindness(monkeypatch, tmp_path):
