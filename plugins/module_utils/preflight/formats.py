@@ -64,6 +64,9 @@ def metadata_moved(member: Member) -> str:
     wanted = [posixpath.normpath(each) for each in member.log_dirs]
     if not had or wanted[:1] in ([], [posixpath.normpath(had)]):
         return ""
+    # By another name, or moved by somebody.
+    if any(each.get("quorum_state") for each in member.log_directories[:1]):
+        return ""
     return had if member.is_controller or posixpath.normpath(had) in wanted else ""
 
 

@@ -80,13 +80,14 @@ def _metas(member: Member) -> List[Dict[str, Any]]:
 def identities(cluster: Cluster) -> Tuple[Dict[str, int], Dict[str, int]]:
     """(broker ids by host, ZooKeeper ids by host) of one cluster."""
     taken = set()
+    claims = broker_claims(cluster)
     if cluster.snapshot:
         taken = set(cluster.snapshot.brokers) | set(cluster.snapshot.replicas)
         # A voter is neither where it is no broker, and lives though no host of the inventory has it. Beside a silent
         # controller it may be that one.
         if not any(each.facts is None and each.broker_id is None for each in cluster.controllers):
-            taken |= set(cluster.snapshot.voters or ())
-    return assign_ids(broker_claims(cluster), taken), assign_ids(server_claims(cluster), set())
+            taken |= set(cluster.snapshot.voters or ()) - {each.staged for each in claims}
+    return assign_ids(claims, taken), assign_ids(server_claims(cluster), set())
 
 
 def with_unknown_id(cluster: Cluster) -> FrozenSet[str]:

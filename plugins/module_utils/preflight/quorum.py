@@ -29,7 +29,11 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.formats
     formatted,
     metadata_moved,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import identities
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.identity import (
+    broker_claims,
+    identities,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids import without_id
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
     START,
@@ -407,18 +411,24 @@ def _voters_that_answer(cluster: Cluster, replaced: Optional[int]) -> Iterator[P
     if told | {replaced} == wanted:
         return
     brokers = [each.name for each in cluster.nodes if ids[each.name] in told - wanted]
+    lost = _numbers(told - wanted)
+    remedy = (
+        f"put the host of {lost} back into the inventory; a controller leaves, while its host is there, by"
+        " playbooks/scale_controllers.yml -e controllers_leave=HOST"
+    )
+    newcomers = [host for host in without_id(broker_claims(cluster)) if cluster.votes(host)]
+    if newcomers and len(told - wanted) == 1:
+        remedy += (
+            f"; where {' or '.join(newcomers)}, which has no id yet, takes its place, set kafka_broker_id: {lost}"
+            f" there, and run playbooks/replace_broker.yml -e broker={lost}"
+        )
     yield found(
         "quorum.other_voters",
         brokers or [each.name for each in cluster.controllers],
         "kafka_controllers_group",
         _group(cluster),
         f"the voters of the quorum that runs are {_numbers(told)}, and the inventory has {_numbers(wanted)}",
-        (
-            f"put the host of {_numbers(told - wanted)} back into the inventory; a controller leaves, while its"
-            " host is there, by playbooks/scale_controllers.yml -e controllers_leave=HOST"
-            if told - wanted
-            else ""
-        ),
+        remedy if told - wanted else "",
     )
 
 

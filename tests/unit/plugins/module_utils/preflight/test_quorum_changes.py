@@ -442,6 +442,14 @@ MOVED = [
 ]
 
 
+def test_the_metadata_may_have_another_name(tmp_path):
+    """A link, or a directory that somebody has moved, with all that is in it."""
+    facts = begun_apart()
+    for each in facts.values():
+        each["kafka/current"] = {**each["kafka/current"], "log.dirs": "/former"}
+    assert not told(verdict_of(apart(), tmp_path, facts=facts, snapshot=running(4, 5, 6)))
+
+
 @pytest.mark.parametrize(
     ("begun_so", "snapshot"),
     [(begun_apart, None), (begun_apart, running(4, 5, 6)), (begun_static, running(4, 5, 6))],
@@ -499,6 +507,8 @@ def test_a_newcomer_does_not_get_the_id_of_a_voter_that_has_no_host(change, newc
     assert verdict.result["ids"][newcomer]["broker_id"] == 7
     (other,) = [each for each in verdict.findings if each.check == "quorum.other_voters"]
     assert "put the host of 6 back into the inventory" in other.remedy
+    heir = "where c-9, which has no id yet, takes its place, set kafka_broker_id: 6"
+    assert (heir in other.remedy) == (newcomer == "c-9"), other.remedy
 
 
 def test_a_voter_whose_host_is_silent_is_not_taken_for_a_stranger(tmp_path):
