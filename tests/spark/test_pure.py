@@ -17,7 +17,7 @@ from flow.record.partition import Partition
 from flow.record.schema import ACKED, FAILED, UNKNOWN
 from flow.write import blocks, outcomes
 from flow.write.notes import notes_of
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 
@@ -355,6 +355,7 @@ class Queue:
         self.records.append((partition, value))
 
 
+@settings(deadline=None)  # of a busy machine
 @given(
     first=st.integers(0, 2**40),
     number=st.integers(1, 5),
