@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
-import threading
 import time
 
 import pytest
@@ -84,48 +84,10 @@ def test_a_broker_that_hangs_for_its_disk_is_a_pause_that_is_not_as_expected(uns
     assert leftovers(unsafe) == []
 
 
-@contextlib.contextmanager
-def slow(process, waits=0.7, works=0.3):
-    """A broker that waits most of the time, as one does whose disk is slow: SIGSTOP in pulses, of so many seconds."""
-    over = threading.Event()
-
-    def pulse():
-        while not over.wait(works):
-            os.kill(process.pid, signal.SIGSTOP)
-            over.wait(waits)
-            os.kill(process.pid, signal.SIGCONT)
-
-    thread = threading.Thread(target=pulse)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join(30)
-
-
-@pytest.mark.soak
-def test_a_broker_with_a_slow_disk_makes_what_is_told_slow_and_nothing_else_of_it(unsafe):
-    """Drills hit the broker with the lowest id that is not the controller: never the third, which is slow here."""
-    before = unsafe.process("kafka-3")
-    with slow(before):
-        unsafe.play("drill.yml", "-e", "drill=broadcast,leader_killed", code=None, timeout=2400)
-    assert unsafe.process("kafka-3") == before, "it has not died of it"
-    broadcast, killed = kept(unsafe)[-1]["drills"]
-    # each record waits for the slow replica, which stays in sync
-    assert broadcast["pause_ms"] >= 600, broadcast
-    for row in (broadcast, killed):
-        told_truly(row)
-    wait_until(lambda: cluster_is_whole(unsafe), 180, "all replicas are in sync")
-    assert leftovers(unsafe) == []
-
-
 def told_truly(row):
-    """Where nothing was lost, nothing is called so; what took long may be not as expected, and is said."""
+    """Where nothing was lost nothing is called so, whatever else was not as expected; and that is said."""
     assert row["seen"]["lost"] == 0 and "judge: 0 of " in row["observed"], row
-    slowness = ("is longer than", "late", "after", "within")
     said = [*row["wrong"], *row["open"]]
-    assert all(any(word in each for word in slowness) for each in said), said
     assert not any(" lost" in each or "never" in each for each in said), said
     assert bool(said) is (row["verdict"] != "as expected"), row
 
@@ -163,19 +125,24 @@ def _far(next_offset):
 def test_a_slow_network_before_the_brokers_is_not_taken_for_what_they_do(far):
     """Each request takes more than a second, as through a proxy far away: what was lost, who led, is told as it was."""
     cluster, proxies = far
+    before = cluster.processes()
     for proxy in proxies:
         proxy.delay_seconds = DELAY_SECONDS
-    names = "leader_killed,broadcast,commit_modes"
-    run = cluster.play("drill.yml", "-e", f"drill={names}", code=None, timeout=2400)
+    run = cluster.play("drill.yml", "-e", "drill=leader_killed", code=None, timeout=2400)
     for proxy in proxies:
         proxy.delay_seconds = 0.0
     found = kept(cluster)
-    assert found, run.text[-8000:]
-    rows = found[-1]["drills"]
-    assert [row["case"] for row in rows] == names.split(",")
-    for row in rows:
-        told_truly(row)
-    assert rows[0]["done"] != "nothing" and rows[0]["pause_ms"] >= 1000 * DELAY_SECONDS
+    if not found:  # refused before anything was done, which a slow network may be a reason for
+        said = " ".join(run.text.split())
+        assert re.search(r"\[[a-z_]+\.[a-z_]+\] .*Remedy: ", said), run.text
+        assert cluster.processes() == before
+        return
+    (row,) = found[-1]["drills"]
+    told_truly(row)
+    # who leads is seen, although each look takes so long
+    assert re.search(r"^\d led after ", row["observed"]), row
+    assert re.fullmatch(r"kafka-\d killed", row["done"]), row
+    assert row["pause_ms"] >= 1000 * DELAY_SECONDS
     wait_until(lambda: cluster_is_whole(cluster), 180, "all replicas are in sync")
     assert leftovers(cluster) == []
 

@@ -152,6 +152,7 @@ ONE_WAY = {
             "admin/client/reach.py",
             "admin/client/token.py",
             "admin/moves/reassignment.py",
+            "drill/client_load.py",
             "admin/runner.py",
             "drill/benchmark_run.py",
             "drill/client_benchmark.py",
