@@ -34,7 +34,7 @@ TAG = "configure"
 # of the two small local clusters
 PORT_OFFSET = 22600
 # Of inventories/production all stands as it is; only where these hosts are is another matter, and how small they are.
-HERE = {"kafka_heap": "512m", "zookeeper_heap": "128m"}
+HERE = {"kafka_heap": "512m", "zookeeper_heap": "128m", "flow_validation_records": 20000}
 
 
 @pytest.fixture(scope="module")
@@ -197,7 +197,7 @@ def test_the_example_for_production_as_it_stands(stranger):
     (stranger.checkout / "here.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
     password = stranger.checkout / "vault-password"
     password.write_text("example\n")
-    vault = ("--vault-password-file", password)
+    vault = ("--vault-password-file", str(password))
     production = ("-i", "inventories/production", "-i", "here.yml", *vault)
     said = stranger.play("site.yml", *production)
     assert "PASS" in said and "3 brokers of Kafka 3.9.2, 3 servers of ZooKeeper 3.9.5" in said
