@@ -636,7 +636,9 @@ def test_loss_by_an_unclean_election_is_told_as_that_whatever_was_written_since(
     assert main("verify")[0] == 1
     found = verdict_of(tmp_path)
     lost = failed(found)["loss"]
-    assert lost == found["counts"]["acked"] and found["counts"]["others"] == 9000
+    assert lost == found["counts"]["acked"]
+    # behind the last record of a run that came to its end nobody reads
+    assert found["counts"]["others"] == (9000 if killed else lost)
     assert lost > 1000 if killed else lost == 600
     assert not {"corrupt", "phantom"} & set(failed(found))
     (durability,) = [c for c in found["checks"] if c["id"] == "durability"]

@@ -183,13 +183,10 @@ def test_what_no_group_is_handed_is_named_though_others_write(cluster, admin, ju
 
     topic = "handed-out"
     admin.create_topics([NewTopic(topic, 3, 3)])[topic].result(30)
-    assert judged("produce", f"--topic={topic}", "--records=600")[0] == 0
-    other = Producer({"bootstrap.servers": cluster.bootstrap_servers})
-    for number in range(3):
-        other.produce(topic, b"somebody else's", partition=number)
-    assert other.flush(30) == 0
+    with others_writing(cluster, topic, 3):
+        assert judged("produce", f"--topic={topic}", "--records=600", "--rate=300")[0] == 0
     code, found = judged("verify")
-    assert (code, found["counts"]["others"]) == (0, 3), found["summary"]
+    assert code == 0 and found["counts"]["others"] > 3, found["summary"]
     monkeypatch.setattr(continuity, "missed", lambda spans, _seen: {0: [(spans[0][0],) * 2]})
     code, found = judged("verify")
     assert (code, failed(found)) == (1, {"continuity": 2}), found["summary"]
