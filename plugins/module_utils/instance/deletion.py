@@ -13,6 +13,20 @@ from typing import AbstractSet, Iterable, List, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import some
 
+# Of the host itself, whatever an inventory says, so that no instance has it. /mnt, /media and /srv may be disks.
+OF_THE_HOST = frozenset(
+    "/ /bin /boot /dev /etc /home /lib /lib64 /opt /proc /root /run /sbin /sys /tmp /usr /var"
+    " /etc/default /etc/ssl /etc/systemd /etc/systemd/system /usr/bin /usr/lib /usr/lib/jvm /usr/local"
+    " /usr/local/bin /usr/local/lib /usr/local/share /usr/sbin /usr/share"
+    " /var/cache /var/lib /var/lock /var/log /var/opt /var/run /var/spool /var/tmp".split()
+)
+
+
+def is_of_the_host(path: str) -> bool:
+    """Whether a path is a directory that every host has, so that it is nobody's own."""
+    # of two slashes at the beginning normpath keeps both
+    return os.path.normpath("/" + path.lstrip("/")) in OF_THE_HOST
+
 
 def folders_above(directories: Iterable[str], names: AbstractSet[str]) -> Tuple[str, ...]:
     """Return the folders right above that bear one of these names, the deepest first.
@@ -51,6 +65,7 @@ def delete(
     """
     directories = tuple(directories)
     deleted, kept = _to_delete(directories), []
+    kept += [f"{path}: it is the host's" for path in directories if is_of_the_host(path)]
     for path in deleted:
         if not os.path.lexists(path):
             continue  # it was below another one
@@ -72,8 +87,9 @@ def delete(
 
 
 def _to_delete(directories: Iterable[str]) -> List[str]:
-    """Those that are there, links to nowhere among them; not an empty one where something is mounted."""
-    there = [path for path in dict.fromkeys(directories) if os.path.lexists(path)]
+    """Those that are there, links to nowhere among them; none of the host, no empty one where something is mounted."""
+    own = [path for path in dict.fromkeys(directories) if not is_of_the_host(path)]
+    there = [path for path in own if os.path.lexists(path)]
     return [path for path in there if not _mounted(path) or _entries(path)]
 
 

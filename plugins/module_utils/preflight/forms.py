@@ -20,6 +20,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.key
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.start import (
     logger_levels,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.deletion import (
+    is_of_the_host,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
     is_secret,
 )
@@ -84,6 +87,17 @@ def _path(text: str) -> str:
     if len(text) > LONGEST_PATH:
         raise ValueError("too long for a path", "choose a shorter path")
     return text
+
+
+def _own_path(text: str) -> str:
+    """A directory that teardown.yml removes with all that it holds."""
+    path = _path(text)
+    if is_of_the_host(path):
+        raise ValueError(
+            "a directory that every host has, which teardown.yml would delete",
+            f"name one below it, such as {path.rstrip('/')}/kafka",
+        )
+    return path
 
 
 def _host(text: str) -> str:
@@ -304,8 +318,8 @@ FORMS: Dict[str, Callable[[Any], Any]] = {
     "kafka_account": _ACCOUNT,
     "kafka_address": _or_empty(_host),
     "kafka_admin_host": _inventory_name,
-    "kafka_application_log_dir": _path,
-    "kafka_config_dir": _path,
+    "kafka_application_log_dir": _own_path,
+    "kafka_config_dir": _own_path,
     "kafka_environment": _environment,
     "kafka_heap": _heap,
     "kafka_heap_dump_file": _or_empty(_path),
@@ -316,7 +330,7 @@ FORMS: Dict[str, Callable[[Any], Any]] = {
     "kafka_listeners.name": _matching(
         LISTENER_NAME, "not a name for a listener", "use letters, digits and `_`, as INTERNAL"
     ),
-    "kafka_log_dirs": _path,
+    "kafka_log_dirs": _own_path,
     "kafka_loggers": _levels,
     "kafka_plugins.name": _matching(
         FILE_NAME, "not a name for a file", "use letters, digits and `_.+-`"
@@ -324,23 +338,23 @@ FORMS: Dict[str, Callable[[Any], Any]] = {
     "kafka_plugins.sha512": _DIGEST,
     "kafka_reassignment_throttle": _throttle,
     "kafka_sasl.users": _passwords,
-    "kafka_state_dir": _path,
+    "kafka_state_dir": _own_path,
     **{f"kafka_unit_options.{name}": _unit_section for name in UNIT_SECTIONS},
     "zookeeper_account": _ACCOUNT,
     "zookeeper_address": _host,
-    "zookeeper_application_log_dir": _path,
+    "zookeeper_application_log_dir": _own_path,
     "zookeeper_bind": _bind,
     "kafka_controller_bind": _bind,
-    "zookeeper_config_dir": _path,
-    "zookeeper_data_dir": _path,
-    "zookeeper_data_log_dir": _or_empty(_path),
+    "zookeeper_config_dir": _own_path,
+    "zookeeper_data_dir": _own_path,
+    "zookeeper_data_log_dir": _or_empty(_own_path),
     "zookeeper_environment": _environment,
     "zookeeper_heap": _heap,
     "zookeeper_heap_dump_file": _or_empty(_path),
     "zookeeper_install_dir": _path,
     "zookeeper_instance": _NAME,
     "zookeeper_loggers": _levels,
-    "zookeeper_state_dir": _path,
+    "zookeeper_state_dir": _own_path,
     **{f"zookeeper_unit_options.{name}": _unit_section for name in UNIT_SECTIONS},
 }
 

@@ -119,3 +119,22 @@ def test_a_mounted_directory_is_emptied(made, monkeypatch):
     for name in directories[1:]:
         os.mkdir(name)
     assert both(directories)[0] == tuple(directories[1:]), "an empty one is not to be emptied"
+
+
+def test_no_directory_of_the_host_goes_whoever_names_it(tmp_path, monkeypatch):
+    """An inventory that nobody judged, such as that of teardown.yml."""
+    there = [str(tmp_path / name) for name in ("etc", "log")]
+    for path in there:
+        os.makedirs(os.path.join(path, "of-others"))
+    monkeypatch.setattr(deletion, "OF_THE_HOST", frozenset(there))
+    named = [there[0] + "/", there[1] + "/./"]
+    assert deletion.foreseen(named, "kafka", "mine") == ()
+    deleted, kept = deletion.delete(named, "kafka", "mine")
+    assert deleted == () and kept == tuple(f"{path}: it is the host's" for path in named)
+    assert all(os.path.isdir(os.path.join(path, "of-others")) for path in there)
+
+
+@pytest.mark.parametrize("path", ["/etc", "//etc/", "/var/log/.", "/", "/usr/../var"])
+def test_what_every_host_has(path):
+    assert deletion.is_of_the_host(path)
+    assert not deletion.is_of_the_host(f"{path}/kafka")
