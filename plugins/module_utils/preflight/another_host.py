@@ -89,15 +89,17 @@ class AnotherHost:
             task_keys=keys,
             var_options=made._resolve_option_variables(self._variables, self._templar),
         )
-        made._shell.set_options(task_keys=keys, var_options=self._of_shell(made._shell._load_name))
+        made._shell.set_options(task_keys=keys, var_options=self._of_shell(made._shell))
         return made
 
-    def _of_shell(self, name: str) -> Dict[str, Any]:
-        from ansible import constants  # no module has it
-
-        wanted = constants.config.get_plugin_vars("shell", name)
+    def _of_shell(self, shell: Any) -> Dict[str, Any]:
+        named = [
+            each
+            for option in shell.option_definitions.values()
+            for each in option.get("vars") or ()
+        ]
         return {
-            each: self._templar.template(self._variables[each])
-            for each in wanted
-            if each in self._variables
+            each["name"]: self._templar.template(self._variables[each["name"]])
+            for each in named
+            if each["name"] in self._variables
         }
