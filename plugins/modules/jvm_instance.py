@@ -43,7 +43,7 @@ options:
     description:
       - What O(state=started) starts, and what O(state=probe) compares the running process with.
       - V(staged) is what the last O(state=staged) has written.
-      - V(in_effect) is what runs, or ran last. It is never what a run has staged that was then refused or killed.
+      - V(in_effect) is what runs, or ran last. It is never what a run has staged that was then refused or killed, unless that has come up all the same.
     type: str
     choices: [staged, in_effect]
     default: staged

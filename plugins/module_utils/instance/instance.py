@@ -171,12 +171,17 @@ class Instance:
     def in_effect(self, process: Optional[Process] = None) -> Optional[str]:
         """Return the fingerprint of the generation that runs, or ran last; None before the first turn.
 
-        What a turn had only begun to bring into effect when its run was killed does not count.
+        What a turn had only begun to bring into effect when its run was killed does not count, unless it is known
+        to have come up.
         """
         process = process or self.process()
         if process and self.store.meaning(self.as_good_as(process)):
             return self.as_good_as(process)
-        return self.store.linked("fallback") or self.store.linked("current")
+        current = self.store.linked("current")
+        # What has served may have written what the one before does not know of, such as a new log directory.
+        if current and self.store.linked("answered") == current:
+            return current
+        return self.store.linked("fallback") or current
 
     def as_good_as(self, process: Process) -> str:
         """Return the fingerprint of what `process` was started with, changes without a restart included."""
@@ -312,14 +317,17 @@ class Instance:
         Earlier releases noted nothing, and kept no probes: there the `wanted` ones are asked.
         """
         name = process.fingerprint
-        if not self.store.meaning(name) or self.store.linked("answered") == name:
+        if not self.store.meaning(name):
             return
-        own = self.store.ready(name)
-        ready = wanted if own is None else own
-        if not ready:
-            return
-        if all(succeeds(probe) for probe in ready):
+        if self.store.linked("answered") != name:
+            own = self.store.ready(name)
+            ready = wanted if own is None else own
+            if not ready or not all(succeeds(probe) for probe in ready):
+                return
             self.store.point("answered", name)
+        if self.store.linked("fallback") and self.store.linked("current") == name:
+            # left by a turn that was killed while it waited
+            self.store.point("fallback", None)
 
     # The turn
 
@@ -488,6 +496,8 @@ class Instance:
         process = self.process()
         if not process and not self._manager.wants_running(name):
             return False
+        if process and self.store.linked("fallback"):
+            self._note_answer(process, ())  # nobody can ask it any more
         asked = -math.inf
 
         def ended() -> bool:

@@ -23,6 +23,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.instance
     StartFailed,
     StartRules,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.probes import succeeds
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import start_ticks
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
     Attempt,
@@ -488,8 +489,10 @@ def test_what_is_in_effect_is_started_with_its_own_ports(bench, service):
     assert bench.instance.staged() == bench.generation(threads=8, port=other).fingerprint
 
 
-def killed_turn(bench, service, monkeypatch, killed_in, **rules):
-    """A turn that is killed; the kill is an exception that nothing of ours catches. What was started is gone, too."""
+def killed_turn(bench, service, monkeypatch, killed_in, lives=False, **rules):
+    """A turn that is killed; the kill is an exception that nothing of ours catches. What was started is gone, too,
+    unless it `lives`.
+    """
 
     class Killed(BaseException):
         pass
@@ -507,7 +510,7 @@ def killed_turn(bench, service, monkeypatch, killed_in, **rules):
         patch.setattr(place, name, die)
         with pytest.raises(Killed):
             bench.turn(**rules)
-    if killed_in == "wait_ready":
+    if killed_in == "wait_ready" and not lives:
         service.child.kill()
         service.child.wait()
 
@@ -528,6 +531,23 @@ def test_what_a_killed_turn_had_begun_is_not_in_effect(bench, service, monkeypat
     assert bench.reasons == ["server.properties: threads 8 -> 16"]
     bench.turn()
     assert bench.reasons == []
+
+
+@pytest.mark.parametrize("run_again", [True, False], ids=["run again", "stopped at once"])
+def test_what_has_come_up_after_a_killed_turn_is_in_effect(bench, service, monkeypatch, run_again):
+    """It has served, and may have written what the one before would not look for; nothing is pending any more."""
+    bench.stage(threads=8)
+    bench.turn()
+    bench.stage(threads=16)
+    new = bench.instance.staged()
+    killed_turn(bench, service, monkeypatch, "wait_ready", lives=True)
+    wait_until(lambda: succeeds({"host": "127.0.0.1", "port": bench.port}), 30, "it answers")
+    if run_again:
+        bench.stage(threads=16)
+        assert bench.reasons == []
+    bench.instance.stop(30)
+    assert bench.instance.in_effect() == new == answered(bench)
+    assert bench.instance.store.linked("fallback") is None
 
 
 @pytest.mark.parametrize("killed_in", ["swap", "install", "start", "wait_ready"])
