@@ -34,8 +34,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
-PRODUCTS = ("kafka", "zookeeper")
-
 
 class ActionModule(ActionBase):
     """Read the inventory, return the openings; documented in plugins/modules/firewall_rules.py."""
@@ -84,15 +82,11 @@ def _members(
     inventory: Inventory, task_vars: Mapping[str, Any], problems: List[Problem]
 ) -> List[Member]:
     """The members of all clusters; what cannot be evaluated or read is added to `problems`."""
-    groups = {
-        product: inventory.group(task_vars["inventory_hostname"], product) for product in PRODUCTS
-    }
-    names = {product: set(task_vars["groups"].get(groups[product], [])) for product in PRODUCTS}
+    found = inventory.members()
     members = []
-    apart = inventory.controllers(task_vars["inventory_hostname"])
-    for name in sorted(apart.union(*names.values())):
-        is_server = name in names["zookeeper"]
-        runs_kafka = name in names["kafka"] or name in apart
+    for name in sorted(set().union(*found.values())):
+        is_broker, is_server = name in found["kafka"], name in found["zookeeper"]
+        runs_kafka = is_broker or name in found["controllers"]
         # an expression for brokers may need what a server of ZooKeeper does not have
         wanted = [each for each in VARIABLES if is_wanted(each, runs_kafka, is_server)]
         try:
@@ -104,7 +98,7 @@ def _members(
             continue
         quorum = task_vars["groups"].get(str(settings.get("kafka_controllers_group")), [])
         raw = Raw(
-            *(name, name in names["kafka"], is_server, settings),
+            *(name, is_broker, is_server, settings),
             controllers=tuple(map(str, quorum)),
         )
         member, findings = read_member(raw)

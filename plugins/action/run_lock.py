@@ -110,15 +110,8 @@ class ActionModule(ActionBase):
     def _plan(self, task_vars: Any, disks: bool) -> Any:
         inventory = Inventory(self._templar, self._loader, task_vars)
         in_play = task_vars["ansible_play_hosts_all"]
-        groups = {
-            product: set(
-                task_vars["groups"].get(
-                    inventory.group(task_vars["inventory_hostname"], product), []
-                )
-            )
-            for product in INSTANCES
-        }
-        groups["kafka"] |= inventory.controllers(task_vars["inventory_hostname"])
+        groups = inventory.members()
+        groups["kafka"] |= groups.pop("controllers")
         hosts = sorted(groups["kafka"] | groups["zookeeper"])
         absent = _absent(inventory, hosts, task_vars)
         members = []

@@ -68,6 +68,9 @@ def role_defaults(loader: Any) -> Mapping[str, Any]:
     return _DEFAULTS
 
 
+GROUP_VARIABLES = ("kafka_group", "zookeeper_group", "kafka_controllers_group")
+
+
 class Inventory:
     """Settings of any host of the inventory: role defaults below what the inventory says."""
 
@@ -125,11 +128,37 @@ class Inventory:
         name = f"{product}_group"
         return str(templar.template(variables.get(name, product)))
 
+    def members(self) -> Dict[str, Set[str]]:
+        """{"kafka", "zookeeper", "controllers": hosts} of all clusters; controllers are those in KRaft mode.
+
+        Each host counts by the groups that its own variables name, as in `gather`: several clusters in one inventory
+        may have groups of their own.
+        """
+        groups = self._task_vars["groups"]
+        found: Dict[str, Set[str]] = {"kafka": set(), "zookeeper": set()}
+        of_controllers = set()
+        for host in sorted(set().union(*groups.values())):
+            try:
+                named = self.evaluated(host, GROUP_VARIABLES)
+            except Exception:  # pylint: disable=broad-except
+                named = {}  # that host's own turn says what is wrong
+            for product, hosts in found.items():
+                if host in groups.get(str(named.get(f"{product}_group") or product), []):
+                    hosts.add(str(host))
+            apart = str(named.get("kafka_controllers_group") or "controllers")
+            if host in {*found["kafka"], *groups.get(apart, [])}:
+                of_controllers.add(apart)
+        voters = [self._in_kraft_mode(group) for group in of_controllers]
+        return {**found, "controllers": set().union(*voters)}
+
     def controllers(self, host: str) -> Set[str]:
         """The hosts of the group of controllers, as this host sees it, that are nodes in KRaft mode."""
         group = self.evaluated(host, ("kafka_controllers_group",))["kafka_controllers_group"]
+        return self._in_kraft_mode(str(group))
+
+    def _in_kraft_mode(self, group: str) -> Set[str]:
         found_there = set()
-        for name in map(str, self._task_vars["groups"].get(str(group), [])):
+        for name in map(str, self._task_vars["groups"].get(group, [])):
             try:
                 mode = self.evaluated(name, ("kafka_metadata",))["kafka_metadata"]
             except Exception:  # pylint: disable=broad-except

@@ -56,3 +56,28 @@ def test_of_a_broker_the_variable_that_is_missing_is_named(read):
     _found, problems = read(inventory_of({"b": {}}, {"z": {}}))
     assert len(problems) == 1 and "[settings.undefined] b:" in problems[0], problems
     assert "'outside'" in problems[0]
+
+
+def test_clusters_with_groups_of_their_own_are_all_read(read):
+    """Each host counts by the groups that its own variables name; nobody by those of the first."""
+
+    def cluster(name, **groups):
+        named = {f"{kind}_group": f"{name}_{kind}" for kind in ("kafka", "zookeeper")}
+        own = {"kafka_cluster_name": name, "outside": "192.0.2.1", **named}
+        own["kafka_controllers_group"] = f"{name}_controllers"
+        children = {f"{name}_{kind}": {"hosts": hosts} for kind, hosts in groups.items()}
+        return {"children": children, "vars": own}
+
+    document = {
+        "all": {
+            "children": {
+                "audit": cluster("audit", kafka={"a-1": {}}, zookeeper={"a-z": {}}),
+                "orders": cluster("orders", kafka={"o-1": {}}, controllers={"o-c": {}}),
+                "others": {"hosts": {"elsewhere": {}}},
+            },
+            "vars": {"kafka_listeners": LISTENERS},
+        }
+    }
+    document["all"]["children"]["orders"]["vars"]["kafka_metadata"] = "kraft"
+    found, problems = read(document)
+    assert problems == [] and sorted(found) == ["a-1", "a-z", "o-1", "o-c"]
