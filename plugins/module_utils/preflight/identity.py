@@ -36,6 +36,17 @@ UNIFORM_BROKER_VARIABLES = (
     "kafka_topics",
     "kafka_retention_policies",
 )
+# Each archive is obtained once, by the variables of one host, whichever that is.
+ONCE_FOR_ALL = (
+    "distribution_source",
+    "distribution_url",
+    "distribution_sha512",
+    "distribution_mirror",
+)
+OF_RUN = (
+    "this run, and each archive is obtained once for all of them",
+    "set it once, in group_vars/all; what differs by product is a mapping of `kafka` and `zookeeper`",
+)
 # Of them, those that controllers which are not brokers have, too.
 UNIFORM_NODE_VARIABLES = (
     "kafka_metadata",
@@ -123,6 +134,9 @@ def check_inventory(world: World) -> Iterator[Problem]:
     for cluster in world.clusters:
         yield from _groups(cluster)
         yield from _uniform(cluster)
+    in_play = [member for member in world.members if member.in_play]
+    for variable in ONCE_FOR_ALL:
+        yield from _same_everywhere("settings.not_uniform", variable, in_play, *OF_RUN)
     yield from _instances(world)
 
 
@@ -145,7 +159,13 @@ def _uniform(cluster: Cluster) -> Iterator[Problem]:
     yield from _same_everywhere("settings.not_uniform", "zookeeper_version", cluster.servers)
 
 
-def _same_everywhere(check: str, variable: str, members: Iterable[Member]) -> Iterator[Problem]:
+def _same_everywhere(
+    check: str,
+    variable: str,
+    members: Iterable[Member],
+    where: str = "the cluster",
+    remedy: str = "set it once for the cluster, in group_vars",
+) -> Iterator[Problem]:
     values: Dict[str, List[str]] = {}
     for member in members:
         values.setdefault(repr(member.get(variable)), []).append(member.name)
@@ -160,8 +180,8 @@ def _same_everywhere(check: str, variable: str, members: Iterable[Member]) -> It
             odd,
             variable,
             "(several)",
-            f"not the same on all hosts of the cluster: {told[:400]}",
-            "set it once for the cluster, in group_vars",
+            f"not the same on all hosts of {where}: {told[:400]}",
+            remedy,
         )
 
 

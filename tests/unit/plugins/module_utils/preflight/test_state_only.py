@@ -23,7 +23,7 @@ def judged(tmp_path, raw=None, **brokers):
     [
         {"kafka_group": "kafka", "zookeeper_group": "nobody"},
         {"kafka_heap": "900g"},
-        {"kafka_log_dirs": ["/etc"]},
+        {"kafka_log_dirs": ["/etc/of-others"]},
         {"kafka_config": {"no.such.key": "1"}},
         {"kafka_acls": [{"principal": "User:a", "topic": "b", "operations": ["read"]}]},
         {"kafka_topics": [{"name": "alone", "partitions": 1, "replication_factor": 1}]},
