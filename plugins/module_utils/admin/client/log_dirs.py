@@ -9,7 +9,7 @@ Private to this collection. Each broker is asked for its own: no controller know
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.answers import (
     directory_of,
@@ -45,6 +45,10 @@ class Disks:
             if key in directory.replicas:
                 return directory.path
         return None
+
+    def offline(self, broker: int) -> List[str]:
+        """The directories of this broker that have failed; none if it has not answered."""
+        return [each.path for each in self.directories.get(broker, ()) if not each.online]
 
     @property
     def sizes(self) -> Dict[Place, int]:

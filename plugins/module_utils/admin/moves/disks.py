@@ -64,6 +64,27 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.units import (
 from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wait_until
 
 _ENDED = "somebody else has ended a move of this run"
+# Code of failures for a directory that has gone offline since the plan, and the id that the next plan refuses with.
+FAILED = "directory_failed"
+OFFLINE = "reassignment.offline_directory"
+_REPAIR = (
+    "keep its disk, on which may be the only copy; repair it and restart the broker, or replace the broker"
+    " (playbooks/replace_broker.yml)"
+)
+
+
+def failed_under(place: Place, move: UnderWay, now: Disks) -> List[str]:
+    """The failed directories that have kept this replica from arriving, none where it has arrived or stays. Pure."""
+    here, offline = now.where(place), now.offline(place[0])
+    if here == move.target:
+        return []
+    # A failed directory tells no replicas: one that is in none may be in any of those.
+    return offline if here is None else [path for path in offline if path == move.target]
+
+
+def _has_failed(paths: Sequence[str]) -> str:
+    verb = "has" if len(paths) == 1 else "have"
+    return f"[{OFFLINE}] {', '.join(paths)} {verb} gone offline"
 
 
 @dataclass(frozen=True)
@@ -206,6 +227,8 @@ class DiskReassignment(Moving):
         self._limited: Set[int] = set()
         # Those that have told their limit since.
         self._told: Set[int] = set()
+        # Broker to the directories that were offline when it has answered last.
+        self._offline: Dict[int, List[str]] = {}
         self._found = FoundDisks(Snapshot())
 
     # ------------------------------------------------------------ the runner's questions
@@ -276,8 +299,15 @@ class DiskReassignment(Moving):
                     waiting[move.place] = UnderWay(move.source, move.target, move.size)
             now = self._look(waiting)
             for place, aim in sorted(waiting.items()):
+                failed = failed_under(place, aim, now)
                 if place[0] not in now.directories or place in now.under_way:
                     doubtful.discard(place)
+                elif failed:
+                    del waiting[place]
+                    why = (
+                        f"{_has_failed(failed)}, and it has not arrived in {aim.target}; {_REPAIR}"
+                    )
+                    failures.append(Failure(_name(place), why, kinds[place], FAILED))
                 elif now.where(place) in (None, aim.target):
                     # Arrived, or the replica is not on this broker any more.
                     del waiting[place]
@@ -291,6 +321,12 @@ class DiskReassignment(Moving):
                 else:
                     # At the very end of a move it can be seen as neither.
                     doubtful.add(place)
+            doubtful &= set(waiting)
+            # Nobody knows how much longer the other disks of such a host last: as in a plan, nothing more moves there.
+            for move in [move for move in pending if now.offline(move.broker)]:
+                pending.remove(move)
+                why = f"not started: {_has_failed(now.offline(move.broker))}; {_REPAIR}"
+                failures.append(Failure(_name(move.place), why, MOVE, FAILED))
             if not (pending or waiting):
                 return failures
             if self._clock() >= deadline:
@@ -306,7 +342,9 @@ class DiskReassignment(Moving):
         """Where the replicas that move are now."""
         brokers = sorted({broker for broker, _key in waiting})
         topics = sorted({key[0] for _broker, key in waiting})
-        return self.client.look_at_disks(brokers, topics) if waiting else Disks()
+        now = self.client.look_at_disks(brokers, topics) if waiting else Disks()
+        self._offline.update({broker: now.offline(broker) for broker in now.directories})
+        return now
 
     def _line(
         self,
@@ -324,6 +362,17 @@ class DiskReassignment(Moving):
         if silent:
             line += f"; waiting for broker {', '.join(map(str, silent))}, which does not answer"
         return line
+
+    def differences(self, failures: Sequence[Failure]) -> List[Failure]:
+        """Directories that have gone offline by the end: what is there is not told, so none of them is empty."""
+        if self.cancelling:
+            return []
+        self._look([*self._found.disks.under_way, *(move.place for move in self.moves.moves)])
+        return [
+            Failure(f"broker {broker}: {path}", f"{_has_failed([path])}; {_REPAIR}", MOVE, FAILED)
+            for broker, paths in sorted(self._offline.items())
+            for path in paths
+        ]
 
     def turn_back(self) -> Tuple[Mapping[Place, str], Set[Place]]:
         """Cancel every move between directories of these brokers."""

@@ -48,10 +48,12 @@ class Model:
         self.where = {(broker, ("t", n)): "/d1" for broker in (1, 2) for n in range(9)}
         self.targets, self.ends, self.rates = {}, {}, {}
         self.joining, self.silent, self.stuck = {}, set(), set()
+        # (broker, directory) to when it goes offline, and those that have.
+        self.dies, self.offline = {}, set()
         self.now, self.seconds = 0.0, seconds
         self.most, self.unlimited = 0, []
         self.kill_after = None
-        self.shy = False
+        self.shy = self.blinks = False
         self.rights = frozenset({"DESCRIBE", "ALTER", "ALTER_CONFIGS"})
 
     def clock(self):
@@ -68,6 +70,10 @@ class Model:
         for place in [place for place, end in self.ends.items() if end <= self.now]:
             self.where[place] = self.targets.pop(place)
             del self.ends[place]
+        self.offline |= {place for place, time in self.dies.items() if time <= self.now}
+        for place, target in [*self.targets.items()]:
+            if {(place[0], self.where[place]), (place[0], target)} & self.offline:
+                del self.targets[place], self.ends[place]
 
     def fetch_metadata(self):
         return Snapshot("id", 1, (Broker(1, "h", 1), Broker(2, "h", 1)), {})
@@ -84,7 +90,12 @@ class Model:
             broker: tuple(
                 Directory(
                     path,
-                    {p[1]: 5 for p, at in self.where.items() if p[0] == broker and at == path},
+                    {
+                        p[1]: 5
+                        for p, at in self.where.items()
+                        if p[0] == broker and at == path and (broker, path) not in self.offline
+                    },
+                    (broker, path) not in self.offline,
                 )
                 for path in PATHS
             )
@@ -93,7 +104,7 @@ class Model:
         under_way = {
             place: UnderWay(self.where[place], target, 5, 2)
             for place, target in self.targets.items()
-            if place[0] in brokers
+            if place[0] in brokers and not (self.blinks and self.ends[place] - self.now <= 1)
         }
         return Disks(directories, under_way)
 
@@ -105,7 +116,7 @@ class Model:
         for place, path in wanted.items():
             self.targets.pop(place, None)
             self.ends.pop(place, None)
-            if place in self.stuck:
+            if place in self.stuck or (place[0], path) in self.offline:
                 continue
             if self.where[place] != path:
                 self.targets[place] = path
@@ -231,6 +242,48 @@ def test_after_a_move_that_somebody_has_ended_nothing_more_begins():
     # The next run begins it again, and what was left.
     model.stuck = set()
     assert not run(model)[0].failures and counts(model, 1) == [3, 3, 3]
+
+
+def test_what_is_seen_as_neither_at_its_very_end_holds_up_nothing():
+    model = Model(seconds=2.0)
+    model.blinks = True
+    outcome, _resource = run(model, seconds=100.0, batch=2)
+    assert not outcome.failures and counts(model, 1) == counts(model, 2) == [3, 3, 3]
+
+
+@pytest.mark.parametrize("batch", [3, 20])
+@pytest.mark.parametrize("path", ["/d1", "/d2", "/d3"])
+def test_what_a_directory_that_fails_has_kept_from_arriving_is_told_and_its_broker_gets_no_more(
+    path, batch
+):
+    model = Model(seconds=2.0)
+    model.ends = {(2, ("t", 8)): 9.0}
+    model.targets = {(2, ("t", 8)): "/d2"}
+    model.dies = {(2, path): 5.0 if batch == 3 else 1.0}
+    outcome, _resource = run(model, batch=batch, drain_directories=["/d1"], throttle="1MiB")
+    missing = {
+        f"broker 2: t-{n}" for (b, (_t, n)), at in model.where.items() if (b, at) == (2, "/d1")
+    }
+    assert missing and {each.code for each in outcome.failures} == {"directory_failed"}
+    # Besides: what has arrived in the very moment, and nobody can tell.
+    subjects = {each.subject for each in outcome.failures}
+    assert subjects >= missing | {f"broker 2: {path}"}
+    assert all(subject.startswith("broker 2: ") for subject in subjects)
+    told = " ".join(each.error for each in outcome.failures)
+    assert f"[reassignment.offline_directory] {path} " in told and "somebody" not in told
+    # The disks of the other broker are sound.
+    assert counts(model, 1)[0] == 0 and model.rates == {} and model.targets == {}
+    assert missing.isdisjoint(each.subject for each in outcome.changed)
+
+
+def test_a_directory_that_fails_when_all_has_left_it_is_not_called_empty():
+    model = Model(seconds=2.0)
+    model.dies = {(2, "/d1"): 2.0}
+    outcome, _resource = run(model, drain_directories=["/d1"], throttle="1MiB")
+    assert counts(model, 1)[0] == counts(model, 2)[0] == 0
+    (failure,) = outcome.failures
+    assert (failure.subject, failure.code) == ("broker 2: /d1", "directory_failed")
+    assert len(outcome.changed) == 18
 
 
 @pytest.mark.parametrize(
