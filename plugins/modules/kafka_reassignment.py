@@ -116,8 +116,10 @@ options:
   operation_timeout:
     description:
       - Seconds since the last progress after which the module fails; what is under way goes on, under its throttle. Progress
-        between brokers is a partition that has arrived, or a byte that was copied; between disks of a broker all of it must be done.
-      - A live broker that has copied nothing for 120 seconds, of what is added to it, ends the run earlier (C(reassignment.stalled)).
+        between brokers is a partition that has arrived, or a byte that was copied; between disks of a broker it is a replica that
+        has arrived, or has less left to copy than before.
+      - A live broker that has copied nothing for 120 seconds, of what is added to it or moves between its disks, ends the run
+        earlier (C(reassignment.stalled)).
     type: float
     default: 86400.0
 extends_documentation_fragment:

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, kafkaops.cluster contributors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether brokers copy what is added to them, by the bytes that they have on their disks, over a while. Pure.
+"""Whether brokers copy what they shall have, by the bytes that they have on their disks, over a while. Pure.
 
 Private to this collection. A broker can be up and registered, and yet fetch nothing from the others: its way to them is
-closed, or they do not take its password or certificate. Kafka tells nobody, and a move to it never ends.
+closed, or they do not take its password or certificate. Kafka tells nobody, and a move to it never ends. The same holds
+for a copy between its own directories whose thread has given up.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_replicas import (
     Running,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import some_keys
 from ansible_collections.kafkaops.cluster.plugins.module_utils.units import UNLIMITED
 
+STALLED = "reassignment.stalled"
 # Between two looks at sizes; and how long a broker may copy nothing: an election of leaders takes seconds.
 LOOK_SECONDS = 5.0
 STALLED_SECONDS = 120.0
@@ -58,7 +61,8 @@ class Copying:
     ) -> bool:
         """Note bytes by (broker, partition), none where they are not told; returns whether something was copied.
 
-        `added`: as `joining` has it. What has begun or ended since counts as copied.
+        `added`: as `joining` has it, or what they copy between their directories; brokers that do not answer are left
+        out. What has begun or ended since counts as copied.
         """
         self._looked = now
         before, self._seen = self._seen, {}
@@ -81,3 +85,11 @@ class Copying:
             for broker, keys in sorted(self._seen.items())
             if now - self._since[broker] >= self.seconds
         }
+
+    def told(self, now: float) -> str:
+        """The same for people, with the id of that; empty where all copy."""
+        words = [
+            f"broker {broker} has copied nothing for {self.seconds:.0f} s although it is alive: {some_keys(keys)}"
+            for broker, keys in self.stalled(now).items()
+        ]
+        return f"[{STALLED}] {'; '.join(words)}" if words else ""

@@ -18,6 +18,7 @@ from typing import Any, Collection, Deque, Dict, FrozenSet, List, Mapping, Seque
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.log_dirs import Disks
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Directory,
+    Key,
     Place,
     Snapshot,
     UnderWay,
@@ -26,6 +27,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.clien
     DISK_RATE,
     DisksClient,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.copying import Copying
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import (
     CANCEL,
     FINISH,
@@ -71,6 +73,7 @@ _REPAIR = (
     "keep its disk, on which may be the only copy; repair it and restart the broker, or replace the broker"
     " (playbooks/replace_broker.yml)"
 )
+_LOOK_AT_IT = "its log says why; a restart begins the copies again (playbooks/rolling_restart.yml -e broker=ID)"
 
 
 def failed_under(place: Place, move: UnderWay, now: Disks) -> List[str]:
@@ -229,6 +232,8 @@ class DiskReassignment(Moving):
         self._told: Set[int] = set()
         # Broker to the directories that were offline when it has answered last.
         self._offline: Dict[int, List[str]] = {}
+        # The fewest bytes that a replica had left to copy at any look.
+        self._least: Dict[Place, int] = {}
         self._found = FoundDisks(Snapshot())
 
     # ------------------------------------------------------------ the runner's questions
@@ -271,7 +276,11 @@ class DiskReassignment(Moving):
     # ------------------------------------------------------------ doing it
 
     def carry_out(self, deadline: float) -> List[Failure]:
-        """Keep up to `batch` replicas moving until all are done, those of all brokers in turn."""
+        """Keep up to `batch` replicas moving until all are done, those of all brokers in turn.
+
+        What arrives moves the `deadline`: what is a lot takes long, and is not a failure.
+        """
+        seconds, copying, stalled = deadline - self._clock(), Copying(self._clock(), self.rate), ""
         waiting: Dict[Place, UnderWay] = dict(self._found.disks.under_way)
         pending = _in_turn(self.moves.moves)
         self._rates_on({place[0] for place in waiting} | {move.broker for move in pending})
@@ -284,7 +293,7 @@ class DiskReassignment(Moving):
             # Who ends one move may be ending all of them: what is in doubt is told first.
             free = 0 if doubtful else self._room(waiting)
             chosen = [pending.popleft() for each in range(min(len(pending), free))]
-            stopped = self.stopped() or (self._unlimited(chosen) if chosen else "")
+            stopped = stalled or self.stopped() or (self._unlimited(chosen) if chosen else "")
             if stopped:
                 started = [(place, kinds[place]) for place in sorted(waiting)]
                 rest = [(each.place, MOVE) for each in [*chosen, *pending]]
@@ -298,6 +307,9 @@ class DiskReassignment(Moving):
                 else:
                     waiting[move.place] = UnderWay(move.source, move.target, move.size)
             now = self._look(waiting)
+            if self._is_nearer(waiting, now):
+                deadline = self._clock() + seconds
+            stalled = self._stalled(copying, waiting, now)
             for place, aim in sorted(waiting.items()):
                 failed = failed_under(place, aim, now)
                 if place[0] not in now.directories or place in now.under_way:
@@ -311,6 +323,7 @@ class DiskReassignment(Moving):
                 elif now.where(place) in (None, aim.target):
                     # Arrived, or the replica is not on this broker any more.
                     del waiting[place]
+                    deadline = self._clock() + seconds
                 elif place in doubtful:
                     del waiting[place]
                     why = f"it stays in {now.where(place)}: somebody else has ended the move"
@@ -345,6 +358,26 @@ class DiskReassignment(Moving):
         now = self.client.look_at_disks(brokers, topics) if waiting else Disks()
         self._offline.update({broker: now.offline(broker) for broker in now.directories})
         return now
+
+    def _is_nearer(self, waiting: Collection[Place], now: Disks) -> bool:
+        """Whether something has less left to copy than ever before; what only grows as producers write does not."""
+        left = {place: now.under_way[place].left for place in waiting if place in now.under_way}
+        nearer = [place for place, each in left.items() if each < self._least.get(place, each)]
+        self._least.update(
+            {place: min(each, self._least.get(place, each)) for place, each in left.items()}
+        )
+        return bool(nearer)
+
+    def _stalled(self, copying: Copying, waiting: Collection[Place], now: Disks) -> str:
+        """Words about brokers that answer and copy nothing, with the id of that; empty where all do."""
+        copied = {place: now.under_way[place].copied for place in waiting if place in now.under_way}
+        at: Dict[int, List[Key]] = {}
+        for broker, key in waiting:
+            if broker in now.directories:
+                at.setdefault(broker, []).append(key)
+        copying.note(copied, at, self._clock())
+        words = copying.told(self._clock())
+        return f"{words}; {_LOOK_AT_IT}" if words else ""
 
     def _line(
         self,

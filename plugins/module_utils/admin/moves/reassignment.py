@@ -39,7 +39,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layou
     Move,
     Moves,
     Wish,
-    some_keys,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import (
     KNOWN_SECONDS,
@@ -80,7 +79,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import so
 REORDERINGS = 500
 # Whoever starts it needs the lock that this run has.
 _START_IT = "stop this run, start the broker (playbooks/start.yml), and run the same again"
-STALLED = "reassignment.stalled"
 _LOOK_AT_IT = (
     "its log says why it cannot fetch from the others: their ports are closed to it, or they do not take its password"
     " or certificate"
@@ -308,11 +306,8 @@ class Reassignment(Moving):
 
     def _stalled(self, copying: Copying) -> str:
         """Words about brokers that copy nothing, with their id; empty where all do."""
-        words = [
-            f"broker {broker} has copied nothing for {copying.seconds:.0f} s although it is alive: {some_keys(keys)}"
-            for broker, keys in copying.stalled(self._clock()).items()
-        ]
-        return f"[{STALLED}] {'; '.join(words)}; {_LOOK_AT_IT}" if words else ""
+        words = copying.told(self._clock())
+        return f"{words}; {_LOOK_AT_IT}" if words else ""
 
     def _note_ended(self, key: Key, move: Optional[Move]) -> None:
         """Note where a partition that does not move any more was, if it can be told from where it was to go."""

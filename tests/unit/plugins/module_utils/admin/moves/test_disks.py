@@ -54,6 +54,10 @@ class Model:
         self.most, self.unlimited = 0, []
         self.kill_after = None
         self.shy = self.blinks = False
+        # Brokers whose copies go on, a byte in each so many seconds; the others look as if they stood still.
+        self.copies = {}
+        # Bytes of each replica, and whether producers write as much as is copied.
+        self.size, self.grows = 5, False
         self.rights = frozenset({"DESCRIBE", "ALTER", "ALTER_CONFIGS"})
 
     def clock(self):
@@ -91,7 +95,7 @@ class Model:
                 Directory(
                     path,
                     {
-                        p[1]: 5
+                        p[1]: self.size
                         for p, at in self.where.items()
                         if p[0] == broker and at == path and (broker, path) not in self.offline
                     },
@@ -102,11 +106,19 @@ class Model:
             for broker in brokers
         }
         under_way = {
-            place: UnderWay(self.where[place], target, 5, 2)
+            place: UnderWay(
+                self.where[place],
+                target,
+                self.size + self._copied(place[0]) * self.grows,
+                2 + self._copied(place[0]),
+            )
             for place, target in self.targets.items()
             if place[0] in brokers and not (self.blinks and self.ends[place] - self.now <= 1)
         }
         return Disks(directories, under_way)
+
+    def _copied(self, broker):
+        return int(self.now / self.copies[broker]) if broker in self.copies else 0
 
     def look_at_disks(self, brokers, _topics):
         return self.fetch_disks([broker for broker in brokers if broker not in self.silent])
@@ -228,6 +240,56 @@ def test_at_the_deadline_what_moves_goes_on_under_its_limit():
     outcome, _resource = run(model, seconds=10.0, batch=2)
     assert {failure.code for failure in outcome.failures} == {"timeout"}
     assert len(model.targets) == 2 and set(model.rates) == {1, 2}
+
+
+@pytest.mark.parametrize("seconds, copies", [(60.0, {}), (5000.0, {1: 90.0, 2: 90.0})])
+def test_what_still_arrives_moves_the_deadline(seconds, copies):
+    """A full disk of 8 TB takes two days at 50 MiB/s."""
+    model = Model(seconds=seconds)
+    model.copies, model.size = copies, 1000
+    outcome, _resource = run(model, seconds=100.0, batch=4)
+    assert not outcome.failures and model.now >= 3 * seconds
+    assert counts(model, 1) == counts(model, 2) == [3, 3, 3]
+
+
+def test_what_only_keeps_up_with_producers_does_not_move_the_deadline():
+    model = Model(seconds=5000.0)
+    model.copies, model.size, model.grows = {1: 90.0, 2: 90.0}, 1000, True
+    outcome, _resource = run(model, seconds=1000.0)
+    assert {failure.code for failure in outcome.failures} == {"timeout"}
+    assert 1000 <= model.now < 1100
+
+
+@pytest.mark.parametrize(
+    "copies, silent, rate, stalled",
+    [
+        ({1: 90.0}, (), "1MiB", True),
+        ({1: 90.0}, (), "unlimited", True),
+        # under a low rate it takes its time, and who does not answer may be starting
+        ({1: 90.0}, (), "100KiB", False),
+        ({1: 90.0}, (2,), "1MiB", False),
+        ({1: 90.0, 2: 119.0}, (), "1MiB", False),
+    ],
+)
+def test_a_broker_that_answers_and_copies_nothing_ends_the_run_and_is_named(
+    copies, silent, rate, stalled
+):
+    model = Model(seconds=900.0)
+    model.copies = copies
+    really = model.look_at_disks
+    model.look_at_disks = lambda brokers, topics: really(
+        [b for b in brokers if b not in silent or model.now > 800], topics
+    )
+    outcome, _resource = run(model, seconds=86400.0, throttle=rate)
+    if not stalled:
+        assert not outcome.failures and counts(model, 2) == [3, 3, 3]
+        return
+    assert {failure.code for failure in outcome.failures} == {"stopped"}
+    assert 120 <= model.now < 140 and len(model.targets) == 12
+    failure = outcome.failures[0]
+    assert "[reassignment.stalled] broker 2 has copied nothing for 120 s" in failure.error
+    assert "t-0, t-1" in failure.error and "still under way" in failure.error
+    assert set(model.rates) == (set() if rate == "unlimited" else {1, 2})
 
 
 def test_after_a_move_that_somebody_has_ended_nothing_more_begins():
