@@ -26,10 +26,12 @@ from fractions import Fraction
 from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
+    SAME_DISK_BYTES,
     Directory,
     Key,
     Place,
     UnderWay,
+    by_disk,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layout import some_keys
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
@@ -259,6 +261,47 @@ def _without_room(
                         (_brokers([broker]),),
                     )
                 )
+        if not any(_brokers([broker]) in each.subjects for each in refusals):
+            refusals += _without_room_together(broker, directories, moves, under_way)
+    return refusals
+
+
+def _without_room_together(
+    broker: int,
+    directories: Sequence[Directory],
+    moves: Sequence[DiskMove],
+    under_way: Mapping[Place, UnderWay],
+) -> List[Problem]:
+    """Directories of one disk that have room each, and not for what comes to all of them from other disks."""
+    coming = [
+        (each.source, each.target, each.left) for (at, _), each in under_way.items() if at == broker
+    ]
+    coming += [(each.source, each.target, each.size) for each in moves if each.broker == broker]
+    refusals = []
+    for group in by_disk([(broker, each) for each in directories], {}):
+        paths = [each.path for _broker, each in group]
+        # Blank disks of one size look like one disk; beside one that holds something they do not.
+        held = (
+            size
+            for _broker, each in group
+            for key, size in each.replicas.items()
+            if (broker, key) not in under_way
+        )
+        room = min((each.room for _broker, each in group if each.room is not None), default=None)
+        wanted = sum(
+            size for source, target, size in coming if target in paths and source not in paths
+        )
+        if len(group) < 2 or sum(held) <= SAME_DISK_BYTES or room is None or wanted <= max(0, room):
+            continue
+        refusals.append(
+            Problem(
+                "reassignment.no_room",
+                f"{', '.join(paths)} would get {approximate_size(wanted)} together, and they seem to be on one disk,"
+                f" which has {approximate_size(group[0][1].usable or 0)} left, of which some must stay free",
+                "make room on that disk, shorten the retention of topics, or add a directory on another one",
+                (_brokers([broker]),),
+            )
+        )
     return refusals
 
 

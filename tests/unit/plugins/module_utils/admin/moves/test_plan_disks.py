@@ -161,6 +161,42 @@ def test_a_directory_without_room_is_refused(usable, under_way, enough):
     assert checks(plan) == ([] if enough else ["reassignment.no_room"])
 
 
+@pytest.mark.parametrize(
+    "held, apart, under_way, enough",
+    [
+        # each has room, both have not
+        (GIB, 0, 0, False),
+        (GIB, GIB, 0, True),
+        # blank disks look alike
+        (0, 0, 0, True),
+        # what comes to a blank one is not there yet
+        (0, 0, GIB, True),
+    ],
+)
+def test_directories_that_share_a_disk_have_its_room_once(held, apart, under_way, enough):
+    """Eight GiB leave /old, for two directories that tell 6 GiB of room each."""
+    usable = 7 * GIB
+    shared = {"total": 100 * GIB}
+    brokers = {
+        1: (
+            Directory("/a", {("a", 0): held or under_way}, usable=usable, **shared),
+            Directory("/b", {("b", 0): held}, usable=usable + apart, **shared),
+            Directory("/old", {("t", n): GIB for n in range(8)}, total=50 * GIB, usable=0),
+        )
+    }
+    coming = {(1, ("a", 0)): UnderWay("/old", "/a", under_way)} if under_way else {}
+    plan = plan_disks(brokers, DiskWish(drain=frozenset({"/old"})), coming)
+    assert checks(plan) == ([] if enough else ["reassignment.no_room"])
+    if not enough:
+        assert "/a, /b would get 8.0 GiB together" in plan.refusals[0].reason
+
+
+def test_what_moves_within_a_disk_needs_no_room_for_all_of_it():
+    brokers = {1: broker([GIB] * 9, [GIB], [GIB], total=100 * GIB, usable=6 * GIB)}
+    plan = plan_disks(brokers, DiskWish(drain=frozenset({"/d1"})))
+    assert not plan.refusals and plan.copies == 9
+
+
 def test_what_leaves_goes_where_there_is_room():
     brokers = {
         1: (
