@@ -111,11 +111,13 @@ class Gatekeeper:
         self._seen: Optional[Snapshot] = None
         self._configs: Configs = {}
         self._defaults: Optional[Dict[int, str]] = None
+        self._has_read = False  # settings, at the last look
 
     # ------------------------------------------------------------ one look
 
     def look(self, client: KafkaClient, anew: bool = False) -> Dict[int, Verdict]:
         """One look: broker id to Verdict. `anew`: settings of topics are read again, too."""
+        self._has_read = False
         missing, certain = self._without_quorum()
         if certain:
             # Who stops now cannot register again, and a question for settings would hang in a broker.
@@ -254,6 +256,7 @@ class Gatekeeper:
             if name not in self._configs
             and any(not own.isdisjoint(part.replicas) for part in topic.partitions)
         ]
+        self._has_read = self._has_read or bool(new) or self._defaults is None
         self._configs.update(self._minimums(client, snapshot, sorted(new)))
         if self._defaults is None:
             others = [each.id for each in snapshot.brokers if len(own) > 1 or each.id not in own]
@@ -286,7 +289,9 @@ class Gatekeeper:
     ) -> Dict[int, Verdict]:
         """One look with a client of its own: broker id to Verdict. AdminError if nobody can be asked.
 
-        Where something can never pass, it is looked on for the quiet time: topics come and go.
+        It is judged by metadata that were read after the settings: these may take long, and who has asked may
+        stop the broker right afterwards. Where something can never pass, it is looked on for the quiet time:
+        topics come and go.
         """
         blind = self.unasked(make_client)
         if blind:
@@ -298,7 +303,10 @@ class Gatekeeper:
         began: Optional[float] = None
         try:
             while True:
-                seen, now = self.look(client), clock()
+                seen = self.look(client)
+                if self._has_read:
+                    seen = self.look(client)
+                now = clock()
                 began = now if began is None else began
                 found = {broker: standing[broker].of(each, now) for broker, each in seen.items()}
                 if found == seen or now - began >= quiet:

@@ -798,6 +798,44 @@ def test_in_one_look_log_directories_are_asked_for_where_somebody_has_to_wait():
         assert [brokers for brokers, _places in world.disks_of] == asked
 
 
+class Slow(World):
+    """Settings of topics take ten seconds to read; counts metadata."""
+
+    reads = 0
+
+    def fetch_metadata(self):
+        self.reads += 1
+        return super().fetch_metadata()
+
+    def fetch_setting(self, names, key, places):
+        self.now += 10
+        return super().fetch_setting(names, key, places)
+
+
+def test_one_look_is_judged_by_metadata_that_are_younger_than_the_settings():
+    """Replica 3 leaves while settings are read. The answer may be the last before a stop."""
+    world = Slow((0, GOOD), (2, THIN))
+    found = world.look_once(quiet=0.0)
+    assert found.verdict == WAIT and "t0-0 (1 of 2)" in "; ".join(found.reasons)
+    assert (world.reads, world.now) == (2, 10), "settings are not read twice"
+
+
+def test_one_look_that_reads_no_settings_is_not_repeated():
+    """None where ZooKeeper has no quorum: its servers may be slow to say so."""
+    asked = []
+
+    def ask(servers):
+        asked.append(len(servers))
+        state = {"serving": False, "role": None, "error": "it runs, but has no quorum"}
+        return [{**server, **state, "runs": True} for server in servers]
+
+    servers = ({"id": 1, "address": "z", "port": 2181},)
+    world = World((0, GOOD))
+    keeper = Gatekeeper(Question((1,), ALL, zookeeper=servers), ask)
+    assert keeper.look_once(lambda: world, lambda: world.now, world.sleep)[1].verdict == WAIT
+    assert asked == [1]
+
+
 # ---------------------------------------------------------------- right before the stop
 
 
