@@ -19,15 +19,32 @@ PASSWORDS = ("ansible_password", "ansible_ssh_pass", "ansible_ssh_password")
 
 
 class AnotherHost:
-    """A host by its inventory name, as the account of its connection; `python` runs the modules there."""
+    """A host, as the account of its connection; `python` runs the modules there.
+
+    `host`: as in delegate_to, its name in the inventory, or any other name that the connection finds.
+    """
 
     def __init__(self, action: Any, host: str, python: str, task_vars: Mapping[str, Any]) -> None:
-        inventory = Inventory(action._templar, action._loader, task_vars)
         extra = {"ansible_python_interpreter": python, "ansible_become": False}
         self.name, self._own = host, task_vars
-        self._templar, variables = inventory.templar_for(host, extra)
-        self._variables = {**variables, "ansible_delegated_vars": {host: variables}}
         self._action = action
+        if host in task_vars["hostvars"]:
+            inventory = Inventory(action._templar, action._loader, task_vars)
+            self._templar, variables = inventory.templar_for(host, extra)
+        else:
+            variables = {**self._of_no_inventory(), **extra}
+            self._templar = action._templar.copy_with_new_env(available_variables=variables)
+        self._variables = {**variables, "ansible_delegated_vars": {host: variables}}
+
+    def _of_no_inventory(self) -> Dict[str, Any]:
+        """The variables that Ansible gives a host with this name in delegate_to: those of all hosts and of the play."""
+        task = copy.copy(self._action._task)
+        task.delegate_to = self.name
+        manager = self._own["hostvars"]._variable_manager
+        found, _name = manager.get_delegated_vars_and_hostname(
+            self._action._templar, task, self._own
+        )
+        return dict(found["ansible_delegated_vars"][self.name])
 
     def is_controller(self) -> bool:
         """Whether modules there would be on the machine, and as the user, of this process."""
@@ -36,7 +53,20 @@ class AnotherHost:
     def _kind(self) -> str:
         given = self._variables.get("ansible_connection")
         found = given if given is None else self._templar.template(given)
-        return str(self._action._task.connection if found is None else found)
+        return str(self._kind_of_play() if found is None else found)
+
+    def _kind_of_play(self) -> str:
+        """What the task's keyword `connection` said, or that of what it is in.
+
+        Since ansible-core 2.21 the task itself names the plug-in of its own host by now.
+        """
+        task = self._action._task
+        keyword = (task.get_ds() or {}).get("connection")
+        if keyword is None:
+            keyword = task._get_parent_attribute("connection", omit=True)
+        if not isinstance(keyword, str):
+            keyword = task.get_play().connection  # nobody says it: that of the command line
+        return str(self._action._templar.template(keyword))
 
     def connected(self) -> Callable[..., Dict[str, Any]]:
         """Return a function (module, arguments, check_mode=False) -> the module's result.
