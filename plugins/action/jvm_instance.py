@@ -123,6 +123,7 @@ class ActionModule(ModuleAction):
     ) -> Dict[str, Any]:
         from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.four_letter_words import (
             states_of,
+            states_without_answer,
         )
         from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.rolling.ensemble_gate import (
             LAST_LOOK_OPTIONS,
@@ -137,7 +138,10 @@ class ActionModule(ModuleAction):
 
             def ask(servers: Any) -> Any:
                 asked = {"servers": [dict(server) for server in servers]}
-                return _answer_of(admin, run, ZOOKEEPER_MODULE, asked)["servers"]
+                try:
+                    return _answer_of(admin, run, ZOOKEEPER_MODULE, asked)["servers"]
+                except _NoAnswer as error:
+                    return states_without_answer(servers, error.told)  # it is waited for
 
         return EnsembleGate(question_of(parameters), parameters["idle"], ask).until_stopped(
             lambda at_hand: self._attempt(at_hand, task_vars),

@@ -144,6 +144,23 @@ def states_of(servers: Sequence[Mapping[str, Any]]) -> States:
         return list(pool.map(server_state, servers))
 
 
+def states_without_answer(servers: Sequence[Mapping[str, Any]], why: str) -> States:
+    """Return states as those of `states_of` where nobody could ask the servers: each has `why` as its error."""
+    nothing = {**parse_srvr(""), "synced_followers": None, "listed": None}
+    return [
+        {
+            "id": server.get("id"),
+            "address": server["address"],
+            "port": server["port"],
+            **nothing,
+            "serving": False,
+            "runs": False,
+            "error": why,
+        }
+        for server in servers
+    ]
+
+
 def unmet(
     states: Sequence[Mapping[str, Any]],
     required: Optional[Collection[int]] = None,

@@ -5,9 +5,13 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
+from ansible.errors import AnsibleConnectionFailure
 
+from ansible_collections.kafkaops.cluster.plugins.action.jvm_instance import ActionModule
+from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 from tests.support.here_and_sent import both
 from tests.support.outside import free_port
 from tests.support.small_service import write_java
@@ -200,3 +204,88 @@ def test_who_has_asked_before_is_asked_once_more_by_a_module(tmp_path, case):
         assert found["alone"]["looked_ms"] <= found["alone"]["took"]["from_ms"]
         assert found["stopped"]["changed"] and found["stopped"]["looked_ms"]
     assert told.exists() == (case == "another machine")
+
+
+SERVES = {
+    "role": "follower",
+    "serving": True,
+    "error": None,
+    "listed": None,
+    "runs": True,
+    "synced_followers": None,
+}
+
+
+class Admin:
+    """Another machine, which asks ZooKeeper: one of `answers` a look, the last one for good. Errors are raised."""
+
+    name = "admin"
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+
+    def is_controller(self):
+        return False
+
+    def connected(self):
+        return self.run
+
+    def run(self, _module, arguments):
+        found = self.answers[0] if len(self.answers) == 1 else self.answers.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        leads = {2: {"role": "leader", "synced_followers": 2}}
+        return {
+            **found,
+            "servers": [
+                {**each, **SERVES, **leads.get(each["id"], {})} for each in arguments["servers"]
+            ],
+        }
+
+
+class Stopping(ActionModule):
+    """Stops a server after one last look; notes what each of them said."""
+
+    def __init__(self):
+        self.said, self.lines = [], []
+        self._display = SimpleNamespace(display=self.lines.append)
+
+    def _attempt(self, at_hand, task_vars):
+        with at_hand() as look:
+            self.said.append(look())
+        return {"stopped": True}, self.said[-1]
+
+
+LOST = AnsibleConnectionFailure("no route to host")
+
+
+def without_one(*answers, timeout=20):
+    """(the action, a function that runs it) of a stop of server 1, where `answers` come from another machine."""
+    servers = [{"id": each, "address": "z", "port": 2181} for each in (1, 2, 3)]
+    question = {"servers": servers, "stopping": 1, "timeout": timeout}
+    action, admin = Stopping(), Admin(*answers)
+    return action, lambda: action._behind_the_gate_of_servers(question, admin, {})
+
+
+@pytest.mark.parametrize(
+    "lost, told",
+    [
+        (LOST, "admin cannot be asked: no route to host"),
+        ({"failed": True, "msg": "no room on /tmp"}, "no room on /tmp"),
+    ],
+)
+def test_who_cannot_ask_the_servers_right_before_the_stop_asks_again(lost, told):
+    """As of a broker: a connection may break for a moment, and the server runs on meanwhile."""
+    action, run = without_one(lost, lost, {})
+    assert run() == {"stopped": True}
+    assert [bool(each) for each in action.said] == [True, False]
+    assert all(f"server {each} at z:2181: {told}" in action.said[0] for each in (1, 2, 3))
+    assert told in action.lines[0]
+
+
+def test_who_can_never_ask_the_servers_says_why():
+    _action, run = without_one(LOST, timeout=0)
+    with pytest.raises(
+        ProblemError, match="gate.waiting.*server 2 at z:2181: admin cannot be asked: no route"
+    ):
+        run()
