@@ -274,7 +274,9 @@ def _without_room_together(
 ) -> List[Problem]:
     """Directories of one disk that have room each, and not for what comes to all of them from other disks."""
     coming = [
-        (each.source, each.target, each.left) for (at, _), each in under_way.items() if at == broker
+        (each.source, each.target, each.left)
+        for place, each in under_way.items()
+        if place[0] == broker
     ]
     coming += [(each.source, each.target, each.size) for each in moves if each.broker == broker]
     refusals = []
