@@ -145,7 +145,7 @@ class ActionModule(ModuleAction):
 
         return EnsembleGate(question_of(parameters), parameters["idle"], ask).until_stopped(
             lambda at_hand: self._attempt(at_hand, task_vars),
-            lambda line: self._display.display(f"    server {parameters['stopping']}: {line}"),
+            self._teller(f"server {parameters['stopping']}"),
         )
 
     def _behind_the_gate_of_module(
@@ -184,7 +184,7 @@ class ActionModule(ModuleAction):
                 waited_in_vain(Verdict(broker, WAIT), round(seconds), reasons)
             ),
             seconds,
-            lambda line: self._display.display(f"    broker {broker}: {line}"),
+            self._teller(f"broker {broker}"),
         )
 
     def _behind_the_gate_of_brokers(self, gate: Any, task_vars: Any) -> Dict[str, Any]:
@@ -216,7 +216,7 @@ class ActionModule(ModuleAction):
                 question_of(parameters),
                 lambda: KafkaClient(connection),
                 lambda at_hand: self._attempt(at_hand, task_vars),
-                lambda line: self._display.display(f"    broker {parameters['broker']}: {line}"),
+                self._teller(f"broker {parameters['broker']}"),
             )
         except AdminError as error:
             return remove_values(with_way_out(error).refused(), asked._no_log_values)
@@ -236,6 +236,9 @@ class ActionModule(ModuleAction):
             looked = {} if answering.looked_ms is None else {"looked_ms": answering.looked_ms}
             return {**result, **looked}, []
         return result, answering.reasons
+
+    def _teller(self, who: str) -> Callable[[str], None]:
+        return lambda line: self._display.display(f"    {who}: {line}")
 
     def _beside(self) -> Callable[[str], bool]:
         """A function that runs a command on the host while the module is run there."""

@@ -16,6 +16,26 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 HERE, SENT = "here", "sent"
 
 
+def played(*arguments, **environment):
+    """Run ansible-playbook, which must succeed, in the checkout; return its output. It knows the connection `far`."""
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("ansible-playbook")), *map(str, arguments)],
+        cwd=CHECKOUT,
+        env={
+            **os.environ,
+            "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_CONNECTION_PLUGINS": str(CHECKOUT / "tests/support/connection"),
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 def both(
     place, module, tasks, *options, unsendable=True, environment=None, beside=None, **variables
 ):
@@ -47,26 +67,10 @@ def both(
     (place / "play.yml").write_text(
         yaml.safe_dump([_play(place, module, tasks, environment or {})]), encoding="utf-8"
     )
-    done = subprocess.run(
-        [
-            str(Path(sys.executable).with_name("ansible-playbook")),
-            *("-i", str(place / "hosts.yml"), str(place / "play.yml"), "--diff", *options),
-        ],
-        cwd=CHECKOUT,
-        env={
-            **os.environ,
-            "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
-            "ANSIBLE_NOCOLOR": "1",
-            "ANSIBLE_CONNECTION_PLUGINS": str(CHECKOUT / "tests/support/connection"),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    said = played("-i", place / "hosts.yml", place / "play.yml", "--diff", *options)
     texts = {name: (place / f"{name}.json").read_text(encoding="utf-8") for name in hosts}
     here = json.loads(texts[HERE].replace(hosts[HERE]["place"], hosts[SENT]["place"]))
-    return done.stdout, here, json.loads(texts[SENT])
+    return said, here, json.loads(texts[SENT])
 
 
 def _play(results, module, tasks, environment):

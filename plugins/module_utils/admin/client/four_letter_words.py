@@ -109,14 +109,7 @@ def server_state(server: Mapping[str, Any], timeout: float = 2.0) -> Dict[str, A
     that serves and is the one that was asked for. `listed`: the ids of the list of servers that it
     has in effect, None where it does not say: only one that serves does. `runs`: it answers at all.
     """
-    state: Dict[str, Any] = {
-        "id": server.get("id"),
-        "address": server["address"],
-        "port": server["port"],
-        "synced_followers": None,
-        "listed": None,
-        "runs": False,
-    }
+    state = _unanswered(server, "")
 
     def answer_to(word: str) -> str:
         return ask(server["address"], server["port"], word, timeout)
@@ -138,6 +131,21 @@ def server_state(server: Mapping[str, Any], timeout: float = 2.0) -> Dict[str, A
     return state
 
 
+def _unanswered(server: Mapping[str, Any], why: str) -> Dict[str, Any]:
+    """The state of a server that has said nothing."""
+    return {
+        "id": server.get("id"),
+        "address": server["address"],
+        "port": server["port"],
+        **parse_srvr(""),
+        "serving": False,
+        "synced_followers": None,
+        "listed": None,
+        "runs": False,
+        "error": why,
+    }
+
+
 def states_of(servers: Sequence[Mapping[str, Any]]) -> States:
     """Return the state of each server; all are asked at once, as one that is gone may be slow to say so."""
     with ThreadPoolExecutor(max_workers=len(servers)) as pool:
@@ -146,19 +154,7 @@ def states_of(servers: Sequence[Mapping[str, Any]]) -> States:
 
 def states_without_answer(servers: Sequence[Mapping[str, Any]], why: str) -> States:
     """Return states as those of `states_of` where nobody could ask the servers: each has `why` as its error."""
-    nothing = {**parse_srvr(""), "synced_followers": None, "listed": None}
-    return [
-        {
-            "id": server.get("id"),
-            "address": server["address"],
-            "port": server["port"],
-            **nothing,
-            "serving": False,
-            "runs": False,
-            "error": why,
-        }
-        for server in servers
-    ]
+    return [_unanswered(server, why) for server in servers]
 
 
 def unmet(

@@ -5,15 +5,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
 
-CHECKOUT = Path(__file__).resolve().parents[4]
+from tests.support.here_and_sent import played
+
 # An action of a test: how its `host` is reached, and who answers there.
 REACHING = """
 import sys
@@ -61,24 +59,8 @@ def fixture_reached(tmp_path_factory):
     (place / "plays.yml").write_text(yaml.safe_dump(plays), encoding="utf-8")
     (place / "actions").mkdir()
     (place / "actions" / "reaching.py").write_text(REACHING, encoding="utf-8")
-    done = subprocess.run(
-        [
-            str(Path(sys.executable).with_name("ansible-playbook")),
-            *("-i", str(place / "hosts.yml"), str(place / "plays.yml")),
-        ],
-        cwd=CHECKOUT,
-        env={
-            **os.environ,
-            "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
-            "ANSIBLE_NOCOLOR": "1",
-            "ANSIBLE_ACTION_PLUGINS": str(place / "actions"),
-            "ANSIBLE_CONNECTION_PLUGINS": str(CHECKOUT / "tests/support/connection"),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    actions = str(place / "actions")
+    played("-i", place / "hosts.yml", place / "plays.yml", ANSIBLE_ACTION_PLUGINS=actions)
     return {
         (keyword, host): found
         for keyword in KEYWORDS
