@@ -160,7 +160,7 @@ facts:
       release: kafka_2.13-3.9.2
       releases:
         - {path: /opt/kafka/releases/kafka_2.13-3.9.2, sha512: 3f1c...}
-      account: {name: kafka, group: kafka, home: /nonexistent, shell: /usr/sbin/nologin}
+      account: {name: kafka, group: kafka, uid: 998}
       current: {broker.id: "1", log.dirs: /var/lib/kafka/data}
       answered: {broker.id: "1", log.dirs: /var/lib/kafka/data}
       staged: {broker.id: "1", log.dirs: /var/lib/kafka/data}

@@ -96,12 +96,14 @@ def test_rows_are_measured_and_compared_with_the_run_before(either):
     second = either.play(
         "benchmark.yml", *NARROW, "-e", "benchmark=first", "-e", "benchmark_tools=false"
     )
-    assert "No earlier run" not in second.text and "the run of " in second.text, second.text
+    assert "No earlier run" not in second.text, second.text
     assert "Second witness: none. not asked for" in second.text
     for row in kept(either)[-1][1]["drills"]:
-        # where something else takes the machine's cores, nothing is compared
+        # where something else takes the machine's cores, nothing is compared, and the reason is told
         busy = row["limit"] == "other processes" or "other processes" in str(row["not_compared"])
         assert busy or row["change"]["runs"] == 1, row
+        words = row["not_compared"] if row["change"] is None else ["the run of "]
+        assert words and all(each in second.text for each in words), second.text
     third = either.play("benchmark.yml", *NARROW[:2], "-e", "benchmark=first", *LONGER)
     assert "No comparable run of this cluster" in third.text, third.text
     assert "1 s of load a row, not 2" in third.text, third.text

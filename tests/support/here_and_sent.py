@@ -16,8 +16,8 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 HERE, SENT = "here", "sent"
 
 
-def played(*arguments, **environment):
-    """Run ansible-playbook, which must succeed, in the checkout; return its output. It knows the connection `far`."""
+def played(*arguments, code=0, **environment):
+    """Run ansible-playbook in the checkout, to end with `code`; return its output. It knows the connection `far`."""
     done = subprocess.run(
         [str(Path(sys.executable).with_name("ansible-playbook")), *map(str, arguments)],
         cwd=CHECKOUT,
@@ -32,7 +32,7 @@ def played(*arguments, **environment):
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
 
 

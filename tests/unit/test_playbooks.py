@@ -28,6 +28,7 @@ ONCE_FOR_ALL = {
     "roles/flow_validation/tasks/fetch.yml",
     "roles/aws/tasks/provision.yml",
     "roles/aws/tasks/delete.yml",
+    "playbooks/phases/checked.yml",
     "playbooks/phases/obtain.yml",
     "playbooks/phases/lock.yml",
     "playbooks/phases/reach_before.yml",

@@ -257,14 +257,14 @@ def identity_in(generation: str, properties: str) -> Optional[Dict[str, str]]:
     return {key: found[key] for key in IDENTITY_KEYS if key in found}
 
 
-def account_facts(name: str) -> Optional[Dict[str, str]]:
-    """{name, group, home, shell} of an account of this host, None where there is none."""
+def account_facts(name: str) -> Optional[Dict[str, Any]]:
+    """{name, group, uid} of an account of this host, None where there is none."""
     try:
         found = pwd.getpwnam(name)
         group = grp.getgrgid(found.pw_gid).gr_name
     except (KeyError, ValueError):  # ValueError: what could not be a name
         return None
-    return {"name": name, "group": group, "home": found.pw_dir, "shell": found.pw_shell}
+    return {"name": name, "group": group, "uid": found.pw_uid}
 
 
 def instance_facts(

@@ -57,12 +57,30 @@ def check_machines(world: World) -> Iterator[Problem]:
                     for each in member.product_facts("kafka").get("log_dirs") or []
                 )
                 yield from _limits(member, max(planned, on_disk))
+            yield from _accounts(member)
             yield from _clock(member)
             yield from _leftovers(member)
             yield from _java(member)
     yield from _memory(world)
     yield from _spark(world)
     yield from _admin_host(world)
+
+
+def _accounts(member: Member) -> Iterator[Problem]:
+    """A unit runs as an account without privileges: its broker, and whoever breaks into it, is not root."""
+    if member.text("jvm_service_manager") != "systemd":
+        return
+    for product, present in (("kafka", member.runs_kafka), ("zookeeper", member.is_server)):
+        variable = f"{product}_account"
+        name = member.text(variable)
+        known = member.product_facts(product).get("account") or {}
+        if member.get(variable) is None:  # not a name, which was told
+            continue
+        if present and (name in ("", "root") or known.get("uid") == 0):
+            reason = (
+                "has uid 0, as root" if known and name != "root" else "systemd would run it as root"
+            )
+            yield found("host.account", member.name, variable, name, reason)
 
 
 def _limits(member: Member, replicas: int) -> Iterator[Problem]:
