@@ -10,7 +10,7 @@ import glob
 import os
 import re
 import stat
-from typing import Any, Dict, Match, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Match, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     parse_properties,
@@ -18,6 +18,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kaf
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import read_text
 
 PARTITION_DIRECTORY = re.compile(r"^(?P<topic>[A-Za-z0-9._-]+)-(?P<partition>\d+)$")
+# What lies beside the partitions of a broker, and what a server of ZooKeeper keeps its data in.
+WRITTEN = ("meta.properties", "version-2")
 # Version of a meta.properties -> its key of the id (Kafka's class MetaProperties). Brokers in ZooKeeper
 # mode write the first one; with the other's key a broker does not start.
 ZOOKEEPER_MODE = "0"
@@ -104,6 +106,7 @@ def directory_facts(path: str) -> Dict[str, Any]:
         "partitions": 0,
         "topics": [],
         "foreign": [],
+        "owners": [],
     }
     if not facts["exists"]:
         try:
@@ -123,6 +126,7 @@ def directory_facts(path: str) -> Dict[str, Any]:
     except OSError:
         facts["readable"] = False
         return facts
+    facts["owners"] = owners_of(real, names)
     topics = set()
     for name in names:
         match = PARTITION_DIRECTORY.match(name)
@@ -135,6 +139,18 @@ def directory_facts(path: str) -> Dict[str, Any]:
     foreign = [name for name in sorted(names) if "-" not in name]
     facts["foreign"] = [name for name in foreign if os.path.isdir(os.path.join(real, name))][:5]
     return facts
+
+
+def owners_of(directory: str, names: Iterable[str]) -> List[int]:
+    """Whose the data are that lie in a directory as `names`: uids, without those of what no product has written."""
+    owners = set()
+    for name in names:
+        if PARTITION_DIRECTORY.match(name) or name in WRITTEN:
+            try:
+                owners.add(os.lstat(os.path.join(directory, name)).st_uid)
+            except OSError:  # a topic that is deleted meanwhile
+                continue
+    return sorted(owners)
 
 
 def meta_properties(path: str) -> Tuple[Optional[Dict[str, str]], str]:

@@ -118,7 +118,7 @@ def _limits(member: Member, replicas: int) -> Iterator[Problem]:
     managed = by_unit and member.get("host_baseline_manage_sysctl") and not facts["container"]
     ours = member.mapping("host_baseline_sysctl").get("vm.max_map_count") if managed else None
     if ours is not None:
-        maps = int(ours) if ours.isdigit() else maps
+        maps = max(maps, int(ours)) if ours.isdigit() else maps
     room = max(ROOMY_MAPS, 2 * MAPS_PER_REPLICA * replicas)
     remedy = f"sysctl vm.max_map_count={room}"
     if ours is not None:

@@ -159,6 +159,7 @@ def _one_directory(each: Directory) -> Iterator[Problem]:
             each.path,
             f"it holds {', '.join(each.facts['foreign'])}, which is not a partition; Kafka would not start",
         )
+    yield from _of_another_account(each)
     if each.facts.get("world_writable") and not temporary:
         yield found(
             "directories.world_writable",
@@ -175,6 +176,21 @@ def _one_directory(each: Directory) -> Iterator[Problem]:
             each.path,
             "it lies on the root file system, or its disk is not mounted",
         )
+
+
+def _of_another_account(each: Directory) -> Iterator[Problem]:
+    """Data of another uid, which the product cannot read: a disk of another machine, or files that root has copied."""
+    member, owners = each.member, set(each.facts.get("owners") or ())
+    name = member.text(f"{each.product}_account")
+    if not name or member.text("jvm_service_manager") != "systemd":
+        return
+    account = member.product_facts(each.product).get("account")
+    others = sorted(owners - {account["uid"]} if account else owners)
+    if others:
+        is_now = f"has uid {account['uid']}" if account else "is not there yet"
+        reason = f"data in it belong to uid {', '.join(map(str, others))}, and the account {name} {is_now}"
+        remedy = f"while nothing uses it, chown -R {name}: {each.path}" if account else ""
+        yield found("directories.owner", member.name, each.variable, each.path, reason, remedy)
 
 
 def _cannot_be_made(each: Directory) -> Iterator[Problem]:

@@ -113,6 +113,7 @@ def directory(path, **more):
         "partitions": 0,
         "topics": [],
         "foreign": [],
+        "owners": [],
     }
     facts.update(more)
     return facts

@@ -62,6 +62,21 @@ def test_directories_that_no_partition_has_are_named(tmp_path):
     assert disk.directory_facts(str(tmp_path / "absent"))["foreign"] == []
 
 
+def test_whose_the_data_are(tmp_path):
+    """The directory itself is given to the account by the role, and so is no data."""
+    assert disk.directory_facts(str(tmp_path))["owners"] == []
+    for name in ("orders-0", "lost+found"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "cleaner-offset-checkpoint").touch()
+    own = os.getuid()
+    assert disk.directory_facts(str(tmp_path))["owners"] == [own]
+    if own == 0:
+        os.chown(tmp_path / "lost+found", 4711, -1)
+        (tmp_path / "meta.properties").touch()
+        os.chown(tmp_path / "meta.properties", 4712, -1)
+        assert disk.directory_facts(str(tmp_path))["owners"] == [0, 4712]
+
+
 def test_two_names_of_one_directory_have_one_identity(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "link").symlink_to("data")
