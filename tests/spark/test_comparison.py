@@ -108,6 +108,7 @@ def test_whoever_asked_is_gone_so_nothing_stays(tmp_path):
     assert not directory.exists()
 
 
+@pytest.mark.soak  # in each run, a drill of tests/local is judged so
 def test_a_session_judges_several_topics(cluster, tmp_path):
     """What is acknowledged and gone, twice or foreign is told of each topic; of one that is not there, too."""
     servers = {"bootstrap.servers": cluster.bootstrap_servers}

@@ -595,7 +595,9 @@ def set_on_brokers(admin, cluster, values):
         admin.incremental_alter_configs([resource])[resource].result(30)
 
 
-@pytest.mark.parametrize("killed", [False, True], ids=["ended", "killed"])
+@pytest.mark.parametrize(
+    "killed", [pytest.param(False, marks=pytest.mark.soak), True], ids=["ended", "killed"]
+)
 def test_loss_by_an_unclean_election_is_told_as_that_whatever_was_written_since(
     main, cluster, tmp_path, killed
 ):
@@ -675,7 +677,12 @@ def running(group):
 
 
 @pytest.mark.parametrize(
-    "number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda n: n.name
+    "number",
+    [
+        signal.SIGTERM,
+        *(pytest.param(n, marks=pytest.mark.soak) for n in (signal.SIGINT, signal.SIGHUP)),
+    ],
+    ids=lambda n: n.name,
 )
 def test_a_signal_ends_it_within_seconds_and_in_order(cluster, topics, tmp_path, number):
     """To the whole group, as a terminal's Ctrl-C goes."""
@@ -702,6 +709,7 @@ def test_a_signal_ends_it_within_seconds_and_in_order(cluster, topics, tmp_path,
     wait_until(lambda: not running(process.pid), 20, "nothing of it is left")
 
 
+@pytest.mark.soak
 def test_who_judges_a_run_in_transactions_while_it_writes_accuses_nobody(main, cluster, tmp_path):
     """Its last transactions are open, so only a part of each is there."""
     from tests.spark.disturbing import started_records

@@ -67,6 +67,7 @@ def test_a_task_ends_where_it_is_told_and_at_its_rate(cluster, tmp_path):
     assert not contradicted(rows, in_the_log(cluster, "told"))
 
 
+@pytest.mark.soak  # in each run, a drill of tests/local ends its judge so
 def test_a_run_is_ended_by_a_file_while_a_broker_dies(spark, cluster, tmp_path):
     until, events = tmp_path / "until", tmp_path / "events.json"
     began = int(time.time() * 1000)
