@@ -72,6 +72,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.listeni
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.decision import (
+    DISKS_LOCKED,
+    LOCKED,
     told_by_status,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import (
@@ -104,15 +106,15 @@ def cluster_status(
 ) -> Dict[str, Any]:
     """Return the status of one cluster, with the run that holds its lock; see the documentation."""
     instances = list(instances)
-    locks = [
-        (str(item["name"]), Owner.from_dict(item["lock"])) for item in instances if item.get("lock")
-    ]
     here = owner_of(os.getpid(), "", "", 0)
-    gone = {holder.id for _name, holder in locks if here and is_gone(holder, here)}
-    under = {
-        item["lock"]["owner"]: item["lock"].get("under") for item in instances if item.get("lock")
-    }
-    return status(instances, servers, cluster, [*versions, *told_by_status(locks, gone, under)])
+    lines = [*versions]
+    for key, word in (("lock", LOCKED), ("lock_of_disks", DISKS_LOCKED)):
+        held = [(str(item["name"]), item[key]) for item in instances if item.get(key)]
+        locks = [(name, Owner.from_dict(lock)) for name, lock in held]
+        gone = {holder.id for _name, holder in locks if here and is_gone(holder, here)}
+        under = {lock["owner"]: lock.get("under") for _name, lock in held}
+        lines += told_by_status(locks, gone, under, word)
+    return status(instances, servers, cluster, lines)
 
 
 def client_files(

@@ -177,6 +177,7 @@ facts:
       other_log_dirs: []
     zookeeper: null
     lock: null
+    lock_of_disks: null
     marks: []
     ports:
       - {port: 9092, address: "::", pid: 4711, command: /usr/bin/java, ours: true}

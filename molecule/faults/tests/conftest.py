@@ -14,7 +14,7 @@ __all__ = ["pytest_terminal_summary"]  # pytest calls it
 
 @pytest.fixture(scope="session", autouse=True)
 def deployed():
-    """The cluster that the scenario `cluster` has left, or one that is deployed now; an unchanged site.yml takes long."""
+    """The cluster that the scenario `cluster` has left, or a new one; an unchanged site.yml takes long."""
     units = [(host(name), unit) for name in ADDRESSES for unit in ("zookeeper", "kafka")]
     if not all(node.service(unit).is_running for node, unit in units):
         play("site.yml", "-e", "flow_validation=never", inventory="faults")

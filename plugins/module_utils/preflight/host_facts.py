@@ -50,6 +50,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import (
     holder_of,
+    lock_beside,
     marks_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.installed import (
@@ -372,6 +373,15 @@ def lock_holder(spec: Optional[Dict[str, Any]]) -> Optional[Dict[str, Any]]:
     }
 
 
+def lock_of_disks(spec: Optional[Dict[str, Any]]) -> Optional[Dict[str, Any]]:
+    """Which run moves replicas between the disks of the cluster, as of `lock_holder`."""
+    return (
+        lock_holder({**spec, "cluster": lock_beside(spec["cluster"]), "instances": ()})
+        if spec
+        else None
+    )
+
+
 def missing_packages(names: Iterable[str]) -> List[str]:
     """Which of these packages this Python does not find; none is imported."""
     return [name for name in names if importlib.util.find_spec(name) is None]
@@ -409,6 +419,7 @@ def host_facts(
         "kafka": None,
         "zookeeper": None,
         "lock": lock_holder(spec.get("lock")),
+        "lock_of_disks": lock_of_disks(spec.get("lock")),
         "marks": list(marks_of((spec.get("lock") or {}).get("instances") or ())),
     }
     pids, paths = [], []

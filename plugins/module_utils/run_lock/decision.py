@@ -361,15 +361,21 @@ def _notes(answers: Iterable[Answer]) -> List[str]:
     return [lines[key] for key in sorted(lines)]
 
 
+LOCKED = "Locked"
+# A roll goes on beside it; a second spread, and a cancel, do not.
+DISKS_LOCKED = "Disks locked, between which replicas move,"
+
+
 def told_by_status(
     locks: Iterable[Tuple[str, Owner]],
     viewer_sees_gone: Iterable[str],
     under: Mapping[str, str] = MappingProxyType({}),
+    word: str = LOCKED,
 ) -> List[str]:
     """Return lines for the status table: who holds the lock. `locks`: (member, holder) pairs.
 
     `viewer_sees_gone`: ids of holders that have certainly ended; `under`: id -> another name of the
-    cluster, under which it is held.
+    cluster, under which it is held; `word`: DISKS_LOCKED for that of who moves replicas between disks.
     """
     held: Dict[str, Tuple[Owner, List[str]]] = {}
     for name, holder in locks:
@@ -382,5 +388,5 @@ def told_by_status(
         else:
             end = f"to break it: -e kafkaops_break_lock={owner}"
         name = f", under another name of the cluster, {under[owner]}" if under.get(owner) else ""
-        lines.append(f"Locked on {', '.join(sorted(names))}{name}: {holder.described()}; {end}.")
+        lines.append(f"{word} on {', '.join(sorted(names))}{name}: {holder.described()}; {end}.")
     return lines

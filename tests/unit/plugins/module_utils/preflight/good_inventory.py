@@ -157,6 +157,7 @@ def good_facts(member, names):
         "kafka": None,
         "zookeeper": None,
         "lock": None,
+        "lock_of_disks": None,
         "marks": [],
         "missing_packages": [],
         "ports": [],

@@ -16,7 +16,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members
     facts_request,
     read_member,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import take
+from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.held import (
+    lock_beside,
+    take,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner import Owner
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
 
@@ -224,6 +227,16 @@ def test_the_run_that_holds_the_lock_is_a_fact(tmp_path):
     found = host.host_facts({"names": [], "lock": spec})["lock"]
     assert found["owner"] == "unreadable:0:0"
     json.dumps(found)
+
+
+def test_who_moves_replicas_between_disks_is_a_fact_of_its_own(tmp_path):
+    spec = {"directory": str(tmp_path), "cluster": "local"}
+    assert host.host_facts({"names": []})["lock_of_disks"] is None
+    name = lock_beside("local")
+    take(str(tmp_path), name, Owner("ctl", "b/1", 1, 7, "alice", "spread_disks.yml", name, 1))
+    facts = host.host_facts({"names": [], "lock": spec})
+    assert facts["lock"] is None
+    assert (facts["lock_of_disks"]["owner"], facts["lock_of_disks"]["under"]) == ("ctl:1:7", "")
 
 
 def test_the_run_that_holds_the_lock_under_another_name_is_a_fact(tmp_path):

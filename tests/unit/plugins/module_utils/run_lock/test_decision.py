@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.decision import (
     BROKEN,
+    DISKS_LOCKED,
     LEFT,
     Answer,
     Member,
@@ -402,6 +403,8 @@ def test_a_lock_under_another_name_says_so():
     assert problem.check == "run.locked" and OTHER.id in problem.remedy
     (line,) = told_by_status([("h", OTHER)], [], {OTHER.id: "c"})
     assert line.startswith("Locked on h, under another name of the cluster, c: stop.yml (process 2")
+    (line,) = told_by_status([("h", OTHER)], [OTHER.id], word=DISKS_LOCKED)
+    assert line.startswith("Disks locked, between which replicas move, on h: stop.yml (process 2")
 
 
 def test_a_module_that_does_not_end_stops_the_run():
