@@ -434,7 +434,7 @@ def molecule(session):
             env["PYTEST_ADDOPTS"] = " ".join(SLOWEST)
             if "--soak" in session.posargs:
                 env["PYTEST_ADDOPTS"] += " -m soak"
-                arguments = arguments or ["-s", "faults"]
+                arguments = arguments or ["-s", "faults", "-s", "stranger"]
             # what an interrupted run has left is not what a scenario expects
             session.run("molecule", "destroy", "-s", "default", env=env, external=True, silent=True)
             # of another release of Debian what differs is installed by this one

@@ -104,6 +104,11 @@ def test_rows_are_measured_and_compared_with_the_run_before(either):
         assert busy or row["change"]["runs"] == 1, row
         words = row["not_compared"] if row["change"] is None else ["the run of "]
         assert words and all(each in second.text for each in words), second.text
+
+
+@pytest.mark.soak
+def test_a_run_under_other_conditions_is_not_compared(either):
+    either.play("benchmark.yml", *NARROW, "-e", "benchmark=first", "-e", "benchmark_tools=false")
     third = either.play("benchmark.yml", *NARROW[:2], "-e", "benchmark=first", *LONGER)
     assert "No comparable run of this cluster" in third.text, third.text
     assert "1 s of load a row, not 2" in third.text, third.text

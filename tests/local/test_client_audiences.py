@@ -59,6 +59,7 @@ def told(run):
     return {tuple(each[name] for name in names): each["words"] for each in FINDING.finditer(text)}
 
 
+@pytest.mark.soak  # a cluster of its own
 def test_what_one_audience_cannot_reach_is_named_from_there_alone(apart):
     address = f"{OUTSIDE}:{9102 + apart.offset}"
     place = ("PARTNERS", "kafka-2", address)

@@ -187,6 +187,7 @@ def test_two_clusters_in_one_inventory(stranger):
     stranger.play("playbooks/stop.yml", *both)
 
 
+@pytest.mark.soak
 def test_the_example_for_production_as_it_stands(stranger):
     """Passwords over TLS, ACLs, a vault and a listener for each audience, on hosts that had another cluster.
 
