@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Two real clusters with passwords and an authorizer, one in each mode, for the modules of cluster state.
 
-A test that takes `secured` runs against both: three brokers of the ZooKeeper line, and a KRaft node.
+A test that takes `secured` runs against both in the soak: three brokers of the ZooKeeper line, and a KRaft node.
+In each run it has one of them, by turns, so that every module is seen in both modes.
 """
 
 from __future__ import annotations
@@ -77,7 +78,23 @@ def on_kraft(tmp_path_factory, certificate):
         yield RUNNING[-1]
 
 
-@pytest.fixture(params=["zookeeper", "kraft"])
+MODES = ("kraft", "zookeeper")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is a soak
+def pytest_collection_modifyitems(items):
+    """Leave one mode of each test to the soak: by turns, as the tests stand."""
+    seen: dict = {}
+    for item in items:
+        mode = getattr(item, "callspec", None) and item.callspec.params.get("secured")
+        if mode:
+            other = item.nodeid.replace(mode, "*")
+            turn = seen.setdefault(other, len(seen) % len(MODES))
+            if mode != MODES[turn]:
+                item.add_marker(pytest.mark.soak)
+
+
+@pytest.fixture(params=MODES[::-1])
 def secured(request):
     """Each of both clusters."""
     return request.getfixturevalue(f"on_{request.param}")
