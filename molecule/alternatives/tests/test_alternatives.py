@@ -68,6 +68,13 @@ def test_a_broker_runs_with_its_own_account_paths_and_limits(node, unit):
     assert [line for line in told if " INFO " in line and "(kafka.server." in line] == []
 
 
+def test_an_account_that_was_there_is_left_as_it_was():
+    account = host("ko-node-2").user("broker")
+    assert (account.uid, account.shell, account.home) == (4711, "/bin/bash", "/srv/broker")
+    made = host("ko-node-3").user("broker")
+    assert (made.shell, made.home) == ("/usr/sbin/nologin", "/nonexistent")
+
+
 SECRETS = ("of-the-environment", "of-the-brokers", "of-the-servers", "of-the-ensemble")
 
 
