@@ -30,7 +30,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.health impo
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Directory,
     Key,
+    Place,
     Snapshot,
+    UnderWay,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_replicas import (
     Running,
@@ -92,6 +94,8 @@ class Found:
     kraft: Optional[bool] = None
     # Broker to its log directories; one that has not told them is missing.
     directories: Mapping[int, Sequence[Directory]] = field(default_factory=dict)
+    # What moves between the directories of a broker, by whomever.
+    within: Mapping[Place, UnderWay] = field(default_factory=dict)
 
     def coming(self, moves: Moves) -> Dict[int, Dict[Key, int]]:
         """Broker to the replicas that it gets, by these moves and by what is under way, and the bytes left of each."""
@@ -193,7 +197,7 @@ def plan_reassignment(
     refusals += _unable(found, moves)
     coming = found.coming(moves) if moves.moves else {}
     hosts = {broker.id: broker.host for broker in found.snapshot.brokers}
-    refusals += without_room(coming, found.directories, hosts)
+    refusals += without_room(coming, found.directories, hosts, found.within)
     if FEWER_REPLICAS not in allow:
         refusals += _fewer(moves)
     warnings = [*moves.warnings, *_foreign(found), *unknown_room(coming, found.directories)]

@@ -155,6 +155,7 @@ class Reassignment(Moving):
             minimums,
             self.client.fetch_own_rights(),
             directories=disks.directories,
+            within=disks.under_way,
         )
         return replace(found, kraft=self._in_kraft_mode(alive)) if found.dead else found
 

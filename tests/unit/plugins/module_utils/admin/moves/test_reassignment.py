@@ -14,6 +14,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Partition,
     Snapshot,
     Topic,
+    UnderWay,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_replicas import (
     Running,
@@ -297,6 +298,83 @@ def test_a_broker_fills_its_directories_by_the_number_of_replicas(sizes, one, ot
         (problem,) = plan.refusals
         assert f"would be copied to {refused}, since" in problem.reason
         assert "playbooks/spread_disks.yml -e broker=2" in problem.remedy
+
+
+def filling(size, copied=0, key=("t", 90), source="/d", target="/e", broker=2):
+    """A replica that a broker moves between its directories."""
+    return {(broker, key): UnderWay(source, target, size * GIB, copied * GIB)}
+
+
+@pytest.mark.parametrize(
+    "coming, one, other, within, refused, words",
+    [
+        # 50 GiB come to the one that has fewer replicas, and that is being filled.
+        (
+            [50],
+            disk(450, "/d", 500 * GIB, p90=300, p91=1, p92=1),
+            disk(90, "/e"),
+            filling(60, copied=10),
+            ["broker 2"],
+            "50.0 GiB are being moved there",
+        ),
+        ([50], disk(450, "/d", 500 * GIB, p90=300, p91=1), disk(120, "/e"), filling(60), [], ""),
+        ([50], disk(450, "/d", 500 * GIB, p90=300, p91=1), disk(90, "/e"), {}, [], ""),
+        # What is copied there already has its room.
+        ([50], disk(450, "/d", 500 * GIB, p90=60, p91=1), disk(60, "/e"), filling(60, 59), [], ""),
+        # Until it has arrived it counts in both directories, then in one: either may get the next.
+        (
+            [50],
+            disk(20, "/d", 500 * GIB, p90=60, p91=1),
+            disk(450, "/e", 500 * GIB, p92=1),
+            filling(1),
+            ["broker 2"],
+            "copied to /d",
+        ),
+        (
+            [50],
+            disk(450, "/d", 500 * GIB, p90=60, p91=1),
+            disk(20, "/e", p92=1),
+            filling(1),
+            ["broker 2"],
+            "copied to /e",
+        ),
+        # Of a broker on the same disk that itself gets nothing.
+        (
+            [50],
+            disk(90, "/d"),
+            disk(450, "/e", 500 * GIB),
+            filling(60, 10, source="/e", target="/d", broker=1),
+            ["broker 2"],
+            "50.0 GiB are being moved there",
+        ),
+        # Full already, and nothing comes to it.
+        ([0], disk(90, "/d", 500 * GIB), disk(1, "/e"), filling(60), [], ""),
+    ],
+)
+def test_what_moves_between_the_disks_of_a_broker_takes_its_room(
+    coming, one, other, within, refused, words
+):
+    """A directory that is about to be filled is not free, although its broker tells so."""
+    read = found(
+        [(3,)] * len(coming),
+        alive=(1, 2, 3),
+        sizes={("t", number): size * GIB for number, size in enumerate(coming)},
+        directories={1: [one], 2: [one, other]},
+        within=within,
+    )
+    if (1, ("t", 90)) not in within:
+        brokers = tuple(Broker(broker, f"h{broker}", 1) for broker in (1, 2, 3))
+        read = dataclasses.replace(
+            read, snapshot=dataclasses.replace(read.snapshot, brokers=brokers)
+        )
+    plan, moves = plan_reassignment(read, Wish(drain=frozenset({3}), onto=frozenset({2})))
+    assert [each.subjects[0] for each in plan.refusals] == refused and moves.moves
+    assert all(words in each.reason for each in plan.refusals)
+    assert all(
+        "spread_disks.yml -e cancel=true" in each.remedy
+        for each in plan.refusals
+        if "moved there" in words
+    )
 
 
 @pytest.mark.parametrize("left, refused", [(4, ["broker 2, 3"]), (5, [])])
