@@ -143,7 +143,7 @@ facts:
   returned: success
   type: dict
   sample:
-    machine: {network: 5c1f/4026531840, filesystem: "5c1f/2049:2"}
+    machine: {boot: 5c1f, network: 5c1f/4026531840, filesystem: "5c1f/2049:2"}
     clock: 1795256400.1
     user: 0
     memory_bytes: 25769803776
@@ -172,6 +172,7 @@ facts:
           foreign: []
           free_bytes: 107374182400
           mount_point: /var/lib/kafka
+          disk: "8:17"
           meta: {broker.id: "1", cluster.id: wJ9ZqC3bT1mC4ZlYb3dM2g, version: "0"}
           meta_broken: ""
       other_log_dirs: []

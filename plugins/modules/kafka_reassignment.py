@@ -124,6 +124,7 @@ options:
     default: 86400.0
 extends_documentation_fragment:
   - kafkaops.cluster.kafka
+  - kafkaops.cluster.disks
   - kafkaops.cluster.progress
   - kafkaops.cluster.fence
   - kafkaops.cluster.attributes
@@ -256,7 +257,10 @@ failed_items:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import FENCE_OPTIONS
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
+    DISK_OPTIONS,
+    FENCE_OPTIONS,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.connection import Connection
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_disks import (
@@ -304,7 +308,7 @@ def reassignment(connection: Connection, module: AnsibleModule) -> Moving:
 def main() -> None:
     """Entry point."""
     run_resource(
-        {**OPTIONS, **FENCE_OPTIONS},
+        {**OPTIONS, **DISK_OPTIONS, **FENCE_OPTIONS},
         reassignment,
         failed="not done",
         mutually_exclusive=[("disks", option) for option in BETWEEN_BROKERS],

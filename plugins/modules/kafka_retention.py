@@ -113,6 +113,7 @@ options:
     default: 300.0
 extends_documentation_fragment:
   - kafkaops.cluster.kafka
+  - kafkaops.cluster.disks
   - kafkaops.cluster.attributes
   - kafkaops.cluster.attributes.actiongroup_kafka
 attributes:
@@ -358,6 +359,7 @@ cluster_id:
   sample: HJApaBPOSuOLtHWS0snxMA
 """
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import DISK_OPTIONS
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.edge import run_resource
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention.client import (
     RetentionClient,
@@ -371,7 +373,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention.r
 def main() -> None:
     """Entry point."""
     run_resource(
-        RETENTION_OPTIONS,
+        {**RETENTION_OPTIONS, **DISK_OPTIONS},
         lambda connection, module: Retention(
             RetentionClient(connection), module.params, module.check_mode
         ),

@@ -157,6 +157,16 @@ brokers:
       - host: kafka-1
         id: 1
         listeners: [{name: LOCAL, port: 9092, protocol: PLAINTEXT, bind: 127.0.0.1, advertised: 127.0.0.1, audience: [brokers, clients]}]
+disks:
+  description:
+    - By cluster, the disks of the brokers' log directories, where that is known. C(disk) is equal for two exactly if they share the room of
+      one file system.
+  returned: with phase judge
+  type: dict
+  sample:
+    local:
+      - {broker: 1, path: /srv/disk1, disk: "5c1f/8:17"}
+      - {broker: 1, path: /srv/disk2, disk: "5c1f/8:33"}
 servers:
   description: ZooKeeper servers by cluster, sorted by id.
   returned: with phase judge

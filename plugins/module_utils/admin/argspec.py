@@ -41,6 +41,19 @@ FENCE_OPTIONS = dict(
         options=dict(pid=dict(type="int"), start_ticks=dict(type="int")),
     ),
 )
+# Of a module that judges what fits a disk; documented in the fragment `disks`.
+DISK_OPTIONS = dict(
+    known_disks=dict(
+        type="list",
+        elements="dict",
+        default=[],
+        options=dict(
+            broker=dict(type="int", required=True),
+            path=dict(type="str", required=True),
+            disk=dict(type="str", required=True),
+        ),
+    ),
+)
 
 
 def kafka_argument_spec(**options: Any) -> Dict[str, Any]:

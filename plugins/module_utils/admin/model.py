@@ -9,7 +9,8 @@ numbers, configuration values are Kafka's own canonical strings. No I/O, no Ansi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import posixpath
+from dataclasses import dataclass, field, replace
 from typing import (
     Any,
     Dict,
@@ -170,13 +171,17 @@ class Stake:
 
 @dataclass(frozen=True)
 class Directory:
-    """A log directory as its broker tells it: bytes of each replica; of its disk, None: not told."""
+    """A log directory as its broker tells it: bytes of each replica; of its disk, None: not told.
+
+    `disk` is its name where somebody knows it, equal for two directories exactly if they share its room, else "".
+    """
 
     path: str
     replicas: Mapping[Key, int] = field(default_factory=dict)
     online: bool = True
     total: Optional[int] = None
     usable: Optional[int] = None
+    disk: str = ""
 
     @property
     def bytes(self) -> int:
@@ -194,7 +199,12 @@ class Directory:
 def one_disk(
     one: Tuple[int, Directory], other: Tuple[int, Directory], hosts: Mapping[int, str]
 ) -> bool:
-    """Whether two directories seem to be on one disk, which counts once."""
+    """Whether two directories are on one disk, which counts once, as far as is known, else whether they seem to be.
+
+    Blank disks of one size seem to be one.
+    """
+    if one[1].disk and other[1].disk:
+        return one[1].disk == other[1].disk
     if hosts.get(one[0]) != hosts.get(other[0]):
         return False
     first, second = one[1], other[1]
@@ -206,7 +216,7 @@ def one_disk(
 def by_disk(
     directories: Iterable[Tuple[int, Directory]], hosts: Mapping[int, str]
 ) -> List[List[Tuple[int, Directory]]]:
-    """The directories, each with its broker, in groups that seem to be one disk each; in whichever order they come."""
+    """The directories, each with its broker, in groups of one disk each by `one_disk`; in whichever order they come."""
     groups: List[List[Tuple[int, Directory]]] = []
     for placed in directories:
         sharing = [
@@ -215,6 +225,20 @@ def by_disk(
         groups = [group for group in groups if group not in sharing]
         groups.append([*(other for group in sharing for other in group), placed])
     return groups
+
+
+def with_disks(
+    directories: Mapping[int, Iterable[Directory]], known: Iterable[Mapping[str, Any]]
+) -> Dict[int, Tuple[Directory, ...]]:
+    """The directories of each broker, with the names of their disks where they are `known` (broker, path, disk)."""
+    names = {(each["broker"], posixpath.normpath(each["path"])): each["disk"] for each in known}
+    return {
+        broker: tuple(
+            replace(each, disk=names.get((broker, posixpath.normpath(each.path)), ""))
+            for each in found
+        )
+        for broker, found in directories.items()
+    }
 
 
 @dataclass(frozen=True)

@@ -63,15 +63,28 @@ def blocking_file(path: str) -> str:
     return "" if os.path.isdir(probe) else probe
 
 
-def file_system_type(mount: str, proc: str = "/proc") -> str:
-    """The type of the file system that is mounted at `mount`, as the kernel names it; "" if unknown."""
-    found = ""
+def mounted(mount: str, proc: str = "/proc") -> Tuple[str, str]:
+    """(what is mounted at `mount`, the type of that file system), as the kernel names them; "" if unknown."""
+    found = "", ""
     for line in (read_text(os.path.join(proc, "self/mounts")) or "").splitlines():
         fields = line.split()
         # blanks and the like are octal there; what is mounted last lies on top
         if len(fields) > 2 and re.sub(r"\\([0-7]{3})", _octal, fields[1]) == mount:
-            found = fields[2]
+            found = fields[0], fields[2]
     return found
+
+
+def disk_name(device: int, source: str, file_system: str) -> str:
+    """A name of a file system of this host: two directories share their room if theirs are equal, and else do not.
+
+    Empty where that is not known: a network or an overlay has a number for each mount, which tells nothing. Subvolumes
+    of Btrfs and data sets of ZFS have one for each, too, and share the room of their pool. `device`: of a stat.
+    """
+    if os.major(device):
+        return f"{os.major(device)}:{os.minor(device)}"
+    if file_system == "btrfs":
+        return f"btrfs {source}"
+    return f"zfs {source.partition('/')[0]}" if file_system == "zfs" else ""
 
 
 def _octal(match: Match[str]) -> str:
@@ -88,6 +101,7 @@ def directory_facts(path: str) -> Dict[str, Any]:
     ancestor = existing_ancestor(real)
     space = os.statvfs(ancestor)
     mounted_at = mount_point(ancestor)
+    source, file_system = mounted(mounted_at)
     facts: Dict[str, Any] = {
         "path": path,
         "real_path": real,
@@ -95,7 +109,8 @@ def directory_facts(path: str) -> Dict[str, Any]:
         "is_file": os.path.exists(real) and not os.path.isdir(real),
         "blocked_by": blocking_file(real),
         "mount_point": mounted_at,
-        "file_system": file_system_type(mounted_at),
+        "file_system": file_system,
+        "disk": disk_name(os.stat(ancestor).st_dev, source, file_system),
         "read_only": bool(space.f_flag & os.ST_RDONLY),
         # Root may write into any file system that takes writes at all.
         "creatable": os.access(ancestor, os.W_OK | os.X_OK),

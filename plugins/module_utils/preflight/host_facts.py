@@ -174,7 +174,8 @@ def machine_keys(proc: str = "/proc") -> Dict[str, str]:
     """Two inventory names are one machine if they share a network or a root file system.
 
     Not /etc/machine-id: containers of one image often share it. The boot id with the inode of the
-    network name space is exact for ports; the boot id with the root's device and inode for files.
+    network name space is exact for ports; the boot id with the root's device and inode for files. `boot` is that id
+    alone, by which the numbers of devices are told from those of other machines.
     """
     boot = (read_text(os.path.join(proc, "sys/kernel/random/boot_id")) or "").strip()
     try:
@@ -183,6 +184,7 @@ def machine_keys(proc: str = "/proc") -> Dict[str, str]:
         network = socket.gethostname()
     root = os.stat("/")
     return {
+        "boot": boot,
         "network": f"{boot}/{network}",
         "filesystem": f"{boot}/{root.st_dev}:{root.st_ino}",
     }

@@ -476,6 +476,8 @@ def result_of(
         # Servers that leave; of clusters whose list of servers may change in this run.
         "leaving": {},
         "brokers": {},
+        # cluster -> the disk of each log directory, where that is known
+        "disks": {},
         # all that runs Kafka: brokers, then controllers that are none
         "nodes": {},
         "ensembles": {},
@@ -526,6 +528,7 @@ def result_of(
             leavers = [each for each in cluster.servers if each not in cluster.staying]
             result["leaving"][cluster.name] = _servers(leavers, server_ids)
         result["brokers"][cluster.name] = _brokers(cluster, broker_ids)
+        result["disks"][cluster.name] = _disks(cluster, broker_ids)
         result["nodes"][cluster.name] = [
             {"host": member.name, "id": broker_ids[member.name], "broker": member.is_broker}
             for member in sorted(
@@ -614,3 +617,23 @@ def _brokers(cluster: Cluster, ids: Mapping[str, int]) -> List[Dict[str, Any]]:
         }
         for member in sorted(cluster.brokers, key=lambda each: ids[each.name])
     ]
+
+
+def _disks(cluster: Cluster, ids: Mapping[str, int]) -> List[Dict[str, Any]]:
+    """The disk of each log directory of the brokers that have told it; equal for two exactly if they share its room.
+
+    Also of directories that are not there yet: they will be on the disk of what is above them.
+    """
+    found = []
+    for member in sorted(cluster.brokers, key=lambda each: ids[each.name]):
+        boot = (member.facts or {}).get("machine", {}).get("boot")
+        for each in member.log_directories:
+            if boot and each.get("disk"):
+                found.append(
+                    {
+                        "broker": ids[member.name],
+                        "path": each["path"],
+                        "disk": f"{boot}/{each['disk']}",
+                    }
+                )
+    return found

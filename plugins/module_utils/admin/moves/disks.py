@@ -11,7 +11,7 @@ broker goes on copying by itself, also after a restart.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Collection, Deque, Dict, FrozenSet, List, Mapping, Sequence, Set, Tuple
 
@@ -22,6 +22,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Place,
     Snapshot,
     UnderWay,
+    with_disks,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_disks import (
     DISK_RATE,
@@ -226,6 +227,7 @@ class DiskReassignment(Moving):
         """The brokers that are asked about, and what is asked for."""
         self.asked = sorted(set(params["disks"]))
         self.wish = disk_wish_from(params)
+        self._known_disks = params["known_disks"]
         self.moves = DiskMoves()
         self._limited: Set[int] = set()
         # Those that have told their limit since.
@@ -249,6 +251,7 @@ class DiskReassignment(Moving):
                 for broker in set(running.adding) & set(asked):
                     joining.setdefault(broker, []).append(key)
         disks = self.client.fetch_disks(asked)
+        disks = replace(disks, directories=with_disks(disks.directories, self._known_disks))
         rates, rights = self.client.fetch_disk_rates(asked), self.client.fetch_own_rights()
         return FoundDisks(snapshot, disks, rates, joining, rights)
 

@@ -282,6 +282,7 @@ def _without_room_together(
     refusals = []
     for group in by_disk([(broker, each) for each in directories], {}):
         paths = [each.path for _broker, each in group]
+        known = all(each.disk for _broker, each in group)
         # Blank disks of one size look like one disk; beside one that holds something they do not.
         held = (
             size
@@ -293,13 +294,15 @@ def _without_room_together(
         wanted = sum(
             size for source, target, size in coming if target in paths and source not in paths
         )
-        if len(group) < 2 or sum(held) <= SAME_DISK_BYTES or room is None or wanted <= max(0, room):
+        judged = len(group) > 1 and (known or sum(held) > SAME_DISK_BYTES)
+        if not judged or room is None or wanted <= max(0, room):
             continue
         refusals.append(
             Problem(
                 "reassignment.no_room",
-                f"{', '.join(paths)} would get {approximate_size(wanted)} together, and they seem to be on one disk,"
-                f" which has {approximate_size(group[0][1].usable or 0)} left, of which some must stay free",
+                f"{', '.join(paths)} would get {approximate_size(wanted)} together, and they"
+                f" {'are' if known else 'seem to be'} on one disk, which has"
+                f" {approximate_size(group[0][1].usable or 0)} left, of which some must stay free",
                 "make room on that disk, shorten the retention of topics, or add a directory on another one",
                 (_brokers([broker]),),
             )

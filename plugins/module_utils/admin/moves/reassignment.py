@@ -21,6 +21,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Partition,
     Place,
     Snapshot,
+    with_disks,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_replicas import (
     MovesClient,
@@ -111,6 +112,7 @@ class Reassignment(Moving):
 
     def prepare(self, params: Mapping[str, Any]) -> None:
         """What is asked for."""
+        self._known_disks = params["known_disks"]
         self.wish = Wish() if self.cancelling else wish_from(params)
         self.moves = Moves()
         self._found = Found(Snapshot())
@@ -154,7 +156,7 @@ class Reassignment(Moving):
             self.client.fetch_throttles(alive, names),
             minimums,
             self.client.fetch_own_rights(),
-            directories=disks.directories,
+            directories=with_disks(disks.directories, self._known_disks),
             within=disks.under_way,
         )
         return replace(found, kraft=self._in_kraft_mode(alive)) if found.dead else found

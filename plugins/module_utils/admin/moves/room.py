@@ -62,7 +62,8 @@ def without_room(
         members = [(broker, each) for broker, each in group if wanted.get((broker, each.path))]
         size = sum(wanted[broker, each.path] for broker, each in members)
         more = sum(filling.get((broker, each.path), 0) for broker, each in group)
-        disk = group[0][1]
+        # Of directories of one disk one may have a smaller part of it, by a quota.
+        disk = min((each for _broker, each in group), key=lambda each: each.room or 0)
         if size and disk.room is not None and size + more > max(0, disk.room):
             problems.append(_problem(members, size, more, disk, coming, directories))
     return problems

@@ -36,6 +36,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Key,
     Snapshot,
     Topic,
+    with_disks,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import (
     CHANGED,
@@ -182,6 +183,7 @@ class Retention(Resource):
         self.policies, self.refusals = parse_policies(params["policies"])
         self.declared = parse_topics(params["declared_topics"])[0]
         self.rules = rules_from(params)
+        self._known_disks = params["known_disks"]
         self._lenient = params["assume_empty_if_unreachable"] and check_mode
         self._matching = Matching()
         self._full = Snapshot()
@@ -220,7 +222,7 @@ class Retention(Resource):
             if self.rules.budget is not None:
                 raise
             return Holdings(cluster, unknown=f"bytes are unknown: {error.problem.reason}")
-        return Holdings(cluster, disks.directories)
+        return Holdings(cluster, with_disks(disks.directories, self._known_disks))
 
     def _is_concerned(self, name: str) -> bool:
         """Whether a topic's settings are needed: those of all, where they share the disks."""

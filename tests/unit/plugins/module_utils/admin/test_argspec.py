@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.kafkaops.cluster.plugins.doc_fragments.disks import (
+    ModuleDocFragment as Disks,
+)
 from ansible_collections.kafkaops.cluster.plugins.doc_fragments.fence import (
     ModuleDocFragment as Fence,
 )
@@ -22,6 +25,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.advice impo
     info as advice_info,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
+    DISK_OPTIONS,
     FENCE_OPTIONS,
     connection_from,
     kafka_argument_spec,
@@ -109,6 +113,10 @@ def test_the_fragment_documents_the_connection():
 
 def test_the_fragment_documents_the_run_and_its_lock():
     compare(FENCE_OPTIONS, yaml.safe_load(Fence.DOCUMENTATION)["options"])
+
+
+def test_the_fragment_documents_the_disks():
+    compare(DISK_OPTIONS, yaml.safe_load(Disks.DOCUMENTATION)["options"])
 
 
 @pytest.mark.parametrize(

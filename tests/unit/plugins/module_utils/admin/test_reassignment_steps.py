@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import DISK_OPTIONS
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.log_dirs import Disks
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     Broker,
@@ -177,7 +178,8 @@ class Model:
 
 def parameters(**options):
     """The module's parameters as they are if nothing is said."""
-    return {**{name: option.get("default") for name, option in OPTIONS.items()}, **options}
+    defaults = {**OPTIONS, **DISK_OPTIONS}
+    return {**{name: option.get("default") for name, option in defaults.items()}, **options}
 
 
 def run(model, seconds=1000.0, lines=None, over=str, **options):

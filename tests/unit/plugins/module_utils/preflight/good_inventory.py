@@ -105,6 +105,7 @@ def directory(path, **more):
         "blocked_by": "",
         "mount_point": "/var/lib",
         "file_system": "ext4",
+        "disk": "8:1",
         "read_only": False,
         "creatable": True,
         "free_bytes": 80 * GIB,
@@ -143,7 +144,11 @@ def good_facts(member, names):
     request = facts_request(member, [])
     bound = [*(each.bind for each in member.listeners), member.text("zookeeper_bind")]
     facts = {
-        "machine": {"network": "net-" + member.name, "filesystem": "fs-" + member.name},
+        "machine": {
+            "boot": "boot-" + member.name,
+            "network": "net-" + member.name,
+            "filesystem": "fs-" + member.name,
+        },
         "clock": 0.0,
         "user": 0,
         "memory_bytes": 24 * GIB,

@@ -42,8 +42,39 @@ def test_a_mount_point_with_a_blank(tmp_path):
     (tmp_path / "self" / "mounts").write_text(
         "/dev/sdb /my\\040data ext4 rw 0 0\n/d /my xfs rw 0 0\n"
     )
-    assert disk.file_system_type("/my data", str(tmp_path)) == "ext4"
-    assert disk.file_system_type("/none", str(tmp_path)) == ""
+    assert disk.mounted("/my data", str(tmp_path)) == ("/dev/sdb", "ext4")
+    assert disk.mounted("/none", str(tmp_path)) == ("", "")
+
+
+SDA1, SDB1, NONE, OTHER = (os.makedev(*number) for number in ((8, 1), (8, 17), (0, 50), (0, 51)))
+
+
+@pytest.mark.parametrize(
+    "one, other, same",
+    [
+        ((SDA1, "/dev/sda1", "xfs"), (SDA1, "/dev/disk/by-uuid/1", "xfs"), True),
+        ((SDA1, "/dev/sda1", "xfs"), (SDB1, "/dev/sdb1", "xfs"), False),
+        # parts of a pool have a number each
+        ((NONE, "/dev/sda1", "btrfs"), (OTHER, "/dev/sda1", "btrfs"), True),
+        ((NONE, "/dev/sda1", "btrfs"), (OTHER, "/dev/sdb1", "btrfs"), False),
+        ((NONE, "tank/kafka/1", "zfs"), (OTHER, "tank/kafka/2", "zfs"), True),
+        ((NONE, "tank/kafka", "zfs"), (OTHER, "other/kafka", "zfs"), False),
+        ((NONE, "/dev/sda1", "btrfs"), (SDB1, "/dev/sdb1", "xfs"), False),
+    ],
+)
+def test_directories_on_one_disk_are_known(one, other, same):
+    assert (disk.disk_name(*one) == disk.disk_name(*other)) is same
+    assert disk.disk_name(*one) and disk.disk_name(*other)
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "overlay", "tmpfs", ""])
+def test_of_some_file_systems_nobody_knows_what_they_lie_on(kind):
+    assert disk.disk_name(NONE, "server:/export", kind) == ""
+
+
+def test_a_directory_that_is_not_there_tells_the_disk_that_it_would_be_on(tmp_path):
+    here, absent = (disk.directory_facts(str(each)) for each in (tmp_path, tmp_path / "a" / "b"))
+    assert here["disk"] == absent["disk"]
 
 
 def test_partitions_are_counted_and_other_directories_not(tmp_path):

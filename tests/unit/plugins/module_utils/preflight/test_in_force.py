@@ -47,6 +47,25 @@ def test_a_chroot_is_never_consented_to(tmp_path):
     assert finding.level == "error"
 
 
+def test_the_disk_of_each_log_directory_is_told_where_the_host_knows_it(tmp_path):
+    """Also of directories that the inventory has no more, and of no host that has not answered."""
+    found = ground.directory("/srv/old", disk="8:1", meta=None, meta_broken="", quorum_state=False)
+    facts = {
+        "kafka-1": {
+            "machine/boot": "b1",
+            "kafka/log_dirs/0/disk": "8:17",
+            "kafka/other_log_dirs": [found],
+        },
+        "kafka-2": {"machine/boot": "b2", "kafka/log_dirs/0/disk": ""},
+        "kafka-3": {"machine/boot": "b3", "kafka/log_dirs/0/disk": "8:17"},
+    }
+    dead = {"kafka-3": {"facts": None, "unreachable": "no route to host"}}
+    verdict = ground.verdict_of(ground.good(), tmp_path, facts, raw=dead)
+    (told,) = verdict.result["disks"].values()
+    assert [(each["broker"], each["disk"]) for each in told] == [(1, "b1/8:17"), (1, "b1/8:1")]
+    assert told[1]["path"] == "/srv/old" != told[0]["path"]
+
+
 @pytest.mark.parametrize(
     "alive,accept,level",
     [

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import DISK_OPTIONS
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.client.log_dirs import (
     Disks,
     disks_of,
@@ -153,7 +154,7 @@ class Model:
 
 
 def run(model, seconds=1000.0, lines=None, check=False, over=str, **options):
-    defaults = {name: option.get("default") for name, option in OPTIONS.items()}
+    defaults = {name: option.get("default") for name, option in {**OPTIONS, **DISK_OPTIONS}.items()}
     params = {**defaults, "disks": [1, 2], **options}
     tell = (lines if lines is not None else []).append
     resource = DiskReassignment(model, params, tell, model.clock, model.sleep, over)

@@ -191,6 +191,31 @@ def test_directories_that_share_a_disk_have_its_room_once(held, apart, under_way
         assert "/a, /b would get 8.0 GiB together" in plan.refusals[0].reason
 
 
+@pytest.mark.parametrize(
+    "disks, enough", [(("", ""), True), (("x", "y"), True), (("x", "x"), False)]
+)
+def test_blank_directories_that_are_known_to_share_a_disk_have_its_room_once(disks, enough):
+    """Eight GiB leave /old, for two directories that tell 6 GiB of room each."""
+    blank = [
+        Directory(path, {}, total=100 * GIB, usable=7 * GIB, disk=each)
+        for path, each in zip(("/a", "/b"), disks)
+    ]
+    old = Directory("/old", {("t", n): GIB for n in range(8)}, total=50 * GIB, usable=0)
+    plan = plan_disks({1: (*blank, old)}, DiskWish(drain=frozenset({"/old"})))
+    assert checks(plan) == ([] if enough else ["reassignment.no_room"])
+    if not enough:
+        assert "together, and they are on one disk" in plan.refusals[0].reason
+
+
+def test_directories_that_look_alike_are_not_together_where_they_are_known_to_be_apart():
+    alike = [
+        Directory(path, {(path[1:], 0): GIB}, total=100 * GIB, usable=7 * GIB, disk=path)
+        for path in ("/a", "/b")
+    ]
+    old = Directory("/old", {("t", n): GIB for n in range(8)}, total=50 * GIB, usable=0)
+    assert not plan_disks({1: (*alike, old)}, DiskWish(drain=frozenset({"/old"}))).refusals
+
+
 def test_what_moves_within_a_disk_needs_no_room_for_all_of_it():
     brokers = {1: broker([GIB] * 9, [GIB], [GIB], total=100 * GIB, usable=6 * GIB)}
     plan = plan_disks(brokers, DiskWish(drain=frozenset({"/d1"})))

@@ -15,6 +15,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     Snapshot,
     Topic,
     UnderWay,
+    with_disks,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.client_replicas import (
     Running,
@@ -388,6 +389,55 @@ def test_brokers_on_one_disk_share_its_room(left, refused):
     )
     plan, _moves = plan_reassignment(read, Wish(drain=frozenset({4}), onto=frozenset({2, 3})))
     assert [each.subjects[0] for each in plan.refusals] == refused
+
+
+@pytest.mark.parametrize(
+    "disks, refused",
+    [
+        # 50 GiB come to each of two directories, and both tell 60 GiB of room.
+        (("", ""), ["broker 2"]),
+        (("b1/8:1", "b1/8:17"), []),
+        (("b1/8:1", "b1/8:1"), ["broker 2"]),
+        # of one of them nobody knows
+        (("b1/8:1", ""), ["broker 2"]),
+    ],
+)
+def test_blank_disks_of_one_size_are_told_from_one_disk_where_that_is_known(disks, refused):
+    one, other = (
+        dataclasses.replace(disk(62, path), disk=each) for path, each in zip(("/d", "/e"), disks)
+    )
+    read = found(
+        [(1,), (1,)],
+        alive=(1, 2),
+        sizes={("t", number): 50 * GIB for number in (0, 1)},
+        directories={2: [one, other]},
+    )
+    plan, _moves = plan_reassignment(read, Wish(drain=frozenset({1})))
+    assert [each.subjects[0] for each in plan.refusals] == refused
+
+
+def test_brokers_on_one_disk_share_its_room_whatever_their_addresses_and_quotas():
+    places = {2: disk(60), 3: dataclasses.replace(disk(40), total=90 * GIB), 4: disk(60)}
+    directories = {
+        broker: [dataclasses.replace(each, disk="b1/8:1")] for broker, each in places.items()
+    }
+    read = found(
+        [(4,), (4,)],
+        alive=(1, 2, 3, 4),
+        sizes={("t", 0): 30 * GIB, ("t", 1): 30 * GIB},
+        directories=directories,
+    )
+    brokers = tuple(Broker(broker, f"h{broker}", 1) for broker in (1, 2, 3, 4))
+    read = dataclasses.replace(read, snapshot=dataclasses.replace(read.snapshot, brokers=brokers))
+    plan, _moves = plan_reassignment(read, Wish(drain=frozenset({4}), onto=frozenset({2, 3})))
+    assert [each.subjects[0] for each in plan.refusals] == ["broker 2, 3"]
+
+
+@pytest.mark.parametrize("path", ["/d", "/d/", "/d//", "/e/../d"])
+def test_a_known_disk_is_that_of_its_directory_however_it_is_written(path):
+    known = [{"broker": 1, "path": path, "disk": "x"}, {"broker": 2, "path": "/e", "disk": "y"}]
+    named = with_disks({1: [Directory("/d"), Directory("/e")], 2: [Directory("/e")]}, known)
+    assert [each.disk for each in named[1]] == ["x", ""] and named[2][0].disk == "y"
 
 
 def test_who_gets_nothing_needs_no_room_and_tells_nothing():

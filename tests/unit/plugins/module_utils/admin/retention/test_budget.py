@@ -111,6 +111,16 @@ def test_directories_of_one_disk_count_it_once(hosts, other, count):
     assert len(disks) == count and sum(disk.worst["a"] for disk in disks) == 10000
 
 
+def test_blank_disks_of_one_size_count_each_where_they_are_known():
+    bounded = topic("a", 2, replicas=(1,), retention_bytes="4000")
+    two = [
+        Directory(path, {("a", number): 10}, True, 100 * GIB, 50 * GIB, f"b1/{path}")
+        for number, path in enumerate(("/1", "/2"))
+    ]
+    disks, _unbounded = disks_of_topics(cluster(bounded, hosts=("h",)), {1: two}, {})
+    assert [disk.worst for disk in disks] == [{"a": 5000}, {"a": 5000}]
+
+
 @pytest.mark.parametrize("order", list(permutations((0, 12, 24))))
 def test_three_brokers_of_one_disk_count_it_once_in_whichever_order(order):
     """They tell one after another how much is left, while it fills."""

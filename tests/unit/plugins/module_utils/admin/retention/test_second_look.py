@@ -12,6 +12,7 @@ from dataclasses import replace
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import DISK_OPTIONS
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import ConfigEntry, Stake
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.plan import Change, Plan
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.retention.plan import (
@@ -31,7 +32,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.dang
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.topics.plan import apply_to
 from tests.unit.plugins.module_utils.admin.retention.test_plan import DAY, DEFAULTS, cluster, topic
 
-PARAMETERS = {name: option.get("default") for name, option in RETENTION_OPTIONS.items()}
+PARAMETERS = {
+    name: option.get("default") for name, option in {**RETENTION_OPTIONS, **DISK_OPTIONS}.items()
+}
 BROKERS = {
     "log.retention.ms": DEFAULTS["retention.ms"],
     "log.retention.bytes": DEFAULTS["retention.bytes"],
