@@ -77,6 +77,9 @@ install_requirements() {
 }
 
 provide_environment() {
+    # Of a run and of an instance the start time of its process is kept, and compared with what the kernel shows.
+    [ "$(uname -s)" = Linux ] \
+        || die "this needs Linux, and $(uname -s) is another system: it has no /proc, by which processes are told apart."
     mkdir -p "$checkout/.ansible"
     # Two runs at once wait for each other here. The lock ends with the set-up: processes that outlive
     # the run must not inherit it.

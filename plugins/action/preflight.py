@@ -85,6 +85,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_cont
     WrongArguments,
     answered,
     is_here,
+    not_linux,
     too_old,
     why_no_answer,
 )
@@ -120,7 +121,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
 )
 
 display = Display()
-if refused := too_old(core_version):
+if refused := too_old(core_version) or not_linux():
     raise AnsibleError(str(refused))
 # Ansible imports this file before it forks: what is read here is read once, and not for each host.
 declared()

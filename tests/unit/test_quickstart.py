@@ -83,3 +83,24 @@ def test_nobody_can_talk_it_out_of_the_validation(quickstart):
 def test_a_failure_is_passed_on(quickstart):
     code, said, _asked = quickstart("", 4)
     assert code == 4 and "Not deployed or not proven (exit code 4)" in said
+
+
+@pytest.mark.parametrize("script", ["quickstart.sh", "test.sh"])
+def test_another_system_than_linux_is_refused_in_one_sentence(tmp_path, script):
+    (tmp_path / "scripts").mkdir()
+    for name in (script, "scripts/environment.sh"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "uname").write_text("#!/bin/sh\necho Darwin\n")
+    (tmp_path / "bin" / "uname").chmod(0o755)
+    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [str(tmp_path / script)],
+        env={**os.environ, "PATH": path, "KAFKAOPS_PYTHON": "/bin/false"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1 and not done.stdout
+    assert done.stderr.startswith("ERROR: this needs Linux, and Darwin is another system")
+    assert done.stderr.count("\n") == 1 and not (tmp_path / ".venv").exists()

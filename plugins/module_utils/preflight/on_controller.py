@@ -40,6 +40,20 @@ def too_old(version: str, python: str = sys.executable) -> Optional[Problem]:
     )
 
 
+def not_linux(platform: str = sys.platform) -> Optional[Problem]:
+    """The refusal of a controller that does not run Linux; None for one that does.
+
+    The lock of a cluster, and which process is whose, rest on /proc.
+    """
+    if platform.startswith("linux"):
+        return None
+    return Problem(
+        "controller.system",
+        f"the controller runs {platform}, which has no /proc, and a cluster's lock rests on it",
+        "run Ansible on Linux: on another machine, in a virtual one, or in a container",
+    )
+
+
 def is_here(action: Any) -> bool:
     """Whether this process is what the action's module would be: its machine, user and environment.
 

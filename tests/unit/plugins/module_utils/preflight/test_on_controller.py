@@ -9,6 +9,7 @@ import yaml
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.on_controller import (
     OLDEST,
+    not_linux,
     too_old,
 )
 
@@ -31,3 +32,10 @@ def test_an_ansible_that_is_too_old_is_refused_with_the_remedy(version):
 def test_it_is_the_version_that_the_collection_announces():
     wanted = yaml.safe_load(RUNTIME.read_text())["requires_ansible"]
     assert wanted == f">={'.'.join(map(str, OLDEST))}.0"
+
+
+@pytest.mark.parametrize("platform, refused", [("linux", False), ("darwin", True), ("freebsd14", True)])
+def test_a_controller_that_does_not_run_linux_is_refused(platform, refused):
+    problem = not_linux(platform)
+    assert (problem is not None) is refused
+    assert not problem or problem.line().startswith(f"[controller.system] the controller runs {platform}")
