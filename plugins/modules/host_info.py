@@ -151,6 +151,7 @@ facts:
     ephemeral_ports: {first: 32768, last: 60999, reserved: []}
     addresses: [127.0.0.1, 192.0.2.11]
     container: ""
+    systemd: true
     firewall: {firewalld: running, nft: true, ours: [kafkaops-1f2e3d4c]}
     selinux: false
     java: {home: /usr/lib/jvm/java-17-openjdk-amd64, version: 17.0.17, source: PATH, seen: []}

@@ -209,6 +209,11 @@ def container(root: str = "/") -> str:
     return next((name for mark, name in marks if os.path.exists(os.path.join(root, mark))), "")
 
 
+def systemd(root: str = "/") -> bool:
+    """Whether systemd is process 1 of this host, as sd_booted(3) tells it."""
+    return os.path.isdir(os.path.join(root, "run/systemd/system"))
+
+
 def firewall(root: str = "/") -> Dict[str, Any]:
     """{firewalld: running, stopped or "" where it is not installed; nft: whether it is there; ours: names}."""
     there = {
@@ -411,6 +416,7 @@ def host_facts(
         "ephemeral_ports": ephemeral_ports(proc),
         "addresses": local_addresses(proc),
         "container": container(),
+        "systemd": systemd(),
         "firewall": firewall(),
         "selinux": is_enabled(),
         "java": java.find(

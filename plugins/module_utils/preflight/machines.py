@@ -57,6 +57,7 @@ def check_machines(world: World) -> Iterator[Problem]:
                     for each in member.product_facts("kafka").get("log_dirs") or []
                 )
                 yield from _limits(member, max(planned, on_disk))
+            yield from _service_manager(member)
             yield from _accounts(member)
             yield from _clock(member)
             yield from _leftovers(member)
@@ -64,6 +65,20 @@ def check_machines(world: World) -> Iterator[Problem]:
     yield from _memory(world)
     yield from _spark(world)
     yield from _admin_host(world)
+
+
+def _service_manager(member: Member) -> Iterator[Problem]:
+    """Units need a host that systemd has booted: many containers, and WSL, have none or another process 1."""
+    if member.text("jvm_service_manager") == "systemd" and not (member.facts or {})["systemd"]:
+        engine = (member.facts or {})["container"]
+        where = f"this container of {engine}" if engine else "this host"
+        yield found(
+            "host.no_systemd",
+            member.name,
+            "jvm_service_manager",
+            "systemd",
+            f"process 1 of {where} is not systemd",
+        )
 
 
 def _accounts(member: Member) -> Iterator[Problem]:

@@ -156,6 +156,7 @@ def good_facts(member, names):
         "ephemeral_ports": {"first": 32768, "last": 60999, "reserved": [[41000, 41999]]},
         "addresses": ["127.0.0.1", "192.0.2.1", *(each for each in bound if is_address(each))],
         "container": "",
+        "systemd": True,
         "firewall": {"firewalld": "running", "nft": True, "ours": []},
         "selinux": False,
         "java": {"home": "/usr/lib/jvm/17", "version": "17.0.15", "source": "PATH", "seen": []},

@@ -24,6 +24,14 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.run_lock.owner im
 from tests.unit.plugins.module_utils.preflight import good_inventory as ground
 
 
+def test_whether_systemd_is_in_charge(tmp_path):
+    assert host.systemd(str(tmp_path)) is False
+    (tmp_path / "run/systemd").mkdir(parents=True)  # as in an image that was never booted
+    assert host.systemd(str(tmp_path)) is False
+    (tmp_path / "run/systemd/system").mkdir()
+    assert host.systemd(str(tmp_path)) is True
+
+
 def snapshot_of(directory):
     """Every path below a directory with size and times: equal before and after a reader."""
     found = {}

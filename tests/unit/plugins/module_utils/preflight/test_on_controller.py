@@ -34,8 +34,12 @@ def test_it_is_the_version_that_the_collection_announces():
     assert wanted == f">={'.'.join(map(str, OLDEST))}.0"
 
 
-@pytest.mark.parametrize("platform, refused", [("linux", False), ("darwin", True), ("freebsd14", True)])
+@pytest.mark.parametrize(
+    "platform, refused", [("linux", False), ("darwin", True), ("freebsd14", True)]
+)
 def test_a_controller_that_does_not_run_linux_is_refused(platform, refused):
     problem = not_linux(platform)
     assert (problem is not None) is refused
-    assert not problem or problem.line().startswith(f"[controller.system] the controller runs {platform}")
+    assert not problem or problem.line().startswith(
+        f"[controller.system] the controller runs {platform}"
+    )
