@@ -28,8 +28,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.invento
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
-PRODUCTS = ("kafka", "zookeeper")
-CONTROLLERS = "kafka_controllers_group"
+# What a host can be, and the variable that names the group of such hosts; without it, the group has the part's name.
+PARTS = {
+    "kafka": "kafka_group",
+    "zookeeper": "zookeeper_group",
+    "controllers": "kafka_controllers_group",
+}
 # All that the rules need of a listener. Its address may be one that the machine gets only when it is made.
 OF_LISTENER = ("name", "port", "audience")
 SSH_PORT = 22
@@ -54,9 +58,7 @@ class ActionModule(ActionBase):
         absent = arguments["state"] == "absent"
         result["changed"] = False
         inventory = Inventory(self._templar, self._loader, task_vars)
-        clusters, problems = _clusters(
-            inventory, task_vars, SHARED.values() if absent else VARIABLES
-        )
+        clusters, problems = _clusters(inventory, SHARED.values() if absent else VARIABLES)
         in_play = set(task_vars["ansible_play_hosts_all"])
         orders = []
         for cluster, hosts in sorted(clusters.items()):
@@ -77,23 +79,19 @@ class ActionModule(ActionBase):
 
 
 def _clusters(
-    inventory: Inventory, task_vars: Mapping[str, Any], wanted: Iterable[str]
+    inventory: Inventory, wanted: Iterable[str]
 ) -> Tuple[Dict[str, List[Host]], List[Problem]]:
     """cluster -> its hosts, and a problem for each host whose variables cannot be evaluated."""
-    groups = {
-        product: inventory.group(task_vars["inventory_hostname"], product) for product in PRODUCTS
-    }
-    members = {product: set(task_vars["groups"].get(groups[product], [])) for product in PRODUCTS}
     # In KRaft mode those of the controllers are members, too, of which some may be no brokers.
-    own = task_vars["inventory_hostname"]
-    members[CONTROLLERS] = inventory.controllers(own)
-    groups[CONTROLLERS] = str(inventory.evaluated(own, (CONTROLLERS,))[CONTROLLERS])
+    members = inventory.members()
     found: Dict[str, List[Host]] = {}
     problems: List[Problem] = []
     for name in sorted(set().union(*members.values())):
         try:
             names = (*wanted, "kafka_cluster_name", "ansible_port")
             settings = inventory.evaluated(name, names, _without_addresses(inventory, name))
+            # of several clusters in one inventory, each may have groups of its own
+            groups = inventory.evaluated(name, tuple(PARTS.values()))
         except AnsibleError as error:
             reason = f"its variables cannot be evaluated: {first_line(error)}"
             remedy = "define what the expression needs, or write the value plainly"
@@ -101,10 +99,14 @@ def _clusters(
             continue
         host = Host(
             name=name,
-            groups=tuple(groups[part] for part in groups if name in members[part]),
+            groups=tuple(
+                str(groups.get(variable) or part)
+                for part, variable in PARTS.items()
+                if name in members[part]
+            ),
             is_broker=name in members["kafka"],
             is_server=name in members["zookeeper"],
-            is_controller=name in members[CONTROLLERS],
+            is_controller=name in members["controllers"],
             settings=settings,
             ssh_port=settings.get("ansible_port") or SSH_PORT,
         )

@@ -151,11 +151,6 @@ class Inventory:
         voters = [self._in_kraft_mode(group) for group in of_controllers]
         return {**found, "controllers": set().union(*voters)}
 
-    def controllers(self, host: str) -> Set[str]:
-        """The hosts of the group of controllers, as this host sees it, that are nodes in KRaft mode."""
-        group = self.evaluated(host, ("kafka_controllers_group",))["kafka_controllers_group"]
-        return self._in_kraft_mode(str(group))
-
     def _in_kraft_mode(self, group: str) -> Set[str]:
         found_there = set()
         for name in map(str, self._task_vars["groups"].get(group, [])):
