@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,11 +27,13 @@ from flow.watch.account import (
     state_of,
     watermark_of,
 )
-from flow.watch.canary import acknowledged_before
+from flow.watch.canary import Canary, acknowledged_before
+
+from tests.support.outside import wait_until
 
 WATCH = Path(service.__file__).parents[2] / "watch.py"
 NOW = 1_800_000_000.0
-BOUNDS = alarm.Bounds(latency=30, silence=120, hold=3600)
+BOUNDS = alarm.Bounds(latency=25, silence=120, hold=3600)
 
 
 def row(sequence, offset=None, read=None, producer=0, partition=2, attempt=1):
@@ -150,7 +153,7 @@ def facts(**more):
             "topic": "t",
             "acknowledged": {0: NOW - 1, 1: NOW - 119},
             "last_counted": NOW - 119,
-            "p99_ms": 30_000.0,
+            "p99_ms": 25_000.0,
             "within": 60,
             **more,
         }
@@ -162,7 +165,10 @@ def facts(**more):
     [
         ({}, set()),
         ({"p99_ms": None}, set()),
-        ({"p99_ms": 30_001.0}, {"latency"}),
+        ({"p99_ms": 25_001.0}, {"latency"}),
+        # given up is later than any p99
+        ({"last_unknown": NOW - 119, "unknown": 3, "patience": 30}, {"latency"}),
+        ({"last_unknown": NOW - 121, "unknown": 3, "patience": 30}, set()),
         ({"acknowledged": {0: NOW, 1: NOW - 121}}, {"silence"}),
         ({"last_counted": NOW - 121}, {"blindness"}),
         ({"last_decided": NOW - 121}, {"blindness"}),
@@ -220,7 +226,12 @@ def watching(tmp_path, clock):
     plan = {"topic": "kafkaops-watch", "generation": 1, "cluster_id": "x", "since": NOW}
     watch = service.Watch(options, None, None, (None, None), plan, clock)
     watch._canary = SimpleNamespace(
-        trouble=None, acknowledged=9, unknown=0, attempt=1, last_acknowledged={0: NOW + 300}
+        trouble=None,
+        acknowledged=9,
+        unknown=0,
+        last_unknown=0.0,
+        attempt=1,
+        last_acknowledged={0: NOW + 300},
     )
     return watch
 
@@ -349,6 +360,44 @@ def test_a_folder_for_metrics_that_is_not_there_is_refused_before(tmp_path, fold
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == code
     assert (f"--metrics: {tmp_path / folder} " in done.stderr) is bool(code)
+
+
+@pytest.mark.parametrize(
+    "within, bound, code",
+    [("60s", "29s", 0), ("60s", "30s", 3), ("10s", "25s", 3), ("10s", "", 0)],
+)
+def test_a_bound_that_no_acknowledgement_can_reach_is_refused(tmp_path, within, bound, code):
+    """A record is given up after half of --within: nothing was ever later than a bound above it."""
+    command = [sys.executable, WATCH, "--bootstrap-servers=b:1", f"--state={tmp_path}", "--check"]
+    command += [f"--output={tmp_path}", f"--within={within}", f"--latency-bound={bound}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == code
+    assert ("--latency-bound must be less than half of --within" in done.stderr) is bool(code)
+
+
+def test_a_record_that_is_given_up_is_late(tmp_path):
+    """By a real producer, whose broker is not there."""
+    settings = {
+        "client": {"bootstrap.servers": "127.0.0.1:1", "log_level": 0},
+        "run_id": "00" * 16,
+        "topic": "t",
+        "partitions": 1,
+        "record_size": 100,
+        "delivery_timeout": 1,
+        "transaction_records": 0,
+    }
+    began = time.time()
+    canary = Canary(settings, 10, str(tmp_path / "ledger"), str(tmp_path / "position.json"))
+    assert (canary.unknown, canary.last_unknown) == (0, 0.0)
+    canary.start()
+    wait_until(lambda: canary.unknown > 2, 20, "records are given up")
+    canary.end()
+    assert canary.last_unknown >= began + 1 and canary.acknowledged == 0
+    late = {"last_unknown": NOW - 7, "unknown": 1200, "patience": 30, "p99_ms": 26_000.0}
+    assert alarm.alarms(facts(**late), BOUNDS)["latency"] == (
+        "acknowledgements of t take 26 s (p99), more than 25 s; a record of t was not acknowledged within 30 s,"
+        " the last one 7 s ago; 1,200 in all"
+    )
 
 
 def test_an_alarm_names_what_it_is_about():

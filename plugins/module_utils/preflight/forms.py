@@ -303,7 +303,7 @@ FORMS: Dict[str, Callable[[Any], Any]] = {
     "flow_validation_topic": _or_empty(_topic_name),
     "flow_validation_watch_every": _DURATION,
     "flow_validation_watch_hold": _DURATION,
-    "flow_validation_watch_latency": _DURATION,
+    "flow_validation_watch_latency": _or_empty(_DURATION),
     "flow_validation_watch_metrics": _or_empty(_path),
     "flow_validation_watch_rate": _watch_rate,
     "flow_validation_watch_silence": _DURATION,

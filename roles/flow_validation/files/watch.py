@@ -33,7 +33,7 @@ from flow.messages.output import note
 from flow.prepare.cluster import Cluster
 from flow.steps.options import clients_settings, spark_settings
 from flow.steps.starting import refuse_unwritable
-from flow.watch import join, topic
+from flow.watch import alarm, join, topic
 from flow.watch.service import Watch, tell_end
 from flow.write import pacing
 
@@ -78,7 +78,12 @@ def arguments(argv: list) -> argparse.Namespace:
         metavar="TIME",
         help="a record is lost that has not arrived; default: 60s",
     )
-    add("--latency-bound", default="30s", metavar="TIME", help="of p99 of a batch; default: 30s")
+    add(
+        "--latency-bound",
+        default="",
+        metavar="TIME",
+        help="of p99 of a batch, less than half of --within; default: 25s, or two fifths of a shorter one",
+    )
     add(
         "--silence-bound",
         default="2m",
@@ -125,6 +130,13 @@ def _check(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> None:
         parser.error(f"--record-size must be from 48 to 100000, not {chosen.record_size}")
     if chosen.within < 2 * chosen.every:
         parser.error("--within must be at least twice --every, or batches come too late to judge")
+    # A record that takes longer is given up, and in no quantile.
+    chosen.latency_bound = chosen.latency_bound or min(25, 0.4 * chosen.within)
+    if chosen.latency_bound >= alarm.patience(chosen.within):
+        parser.error(
+            "--latency-bound must be less than half of --within, in which a record has to be acknowledged,"
+            f" so less than {alarm.patience(chosen.within):g}s, not {chosen.latency_bound:g}s"
+        )
     # Only before it begins: one that is started again tells it by an alarm, instead of watching nothing.
     folder = os.path.dirname(os.path.abspath(chosen.metrics))
     if chosen.check and chosen.metrics and not os.access(folder, os.W_OK | os.X_OK):

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import List, Mapping, Optional, Sequence, Tuple
+from typing import Iterator, List, Mapping, Optional, Sequence, Tuple
 
 LOSS, LATENCY, SILENCE, BLINDNESS = "loss", "latency", "silence", "blindness"
 UNWRITTEN = "unwritten"
@@ -18,6 +18,11 @@ SEVERITY = {
     UNWRITTEN: "warning",
 }
 _NAMED = 3  # witnesses in a sentence
+
+
+def patience(within: float) -> float:
+    """Seconds in which a record has to be acknowledged; the other half of the watermark's delay is for its way back."""
+    return within / 2
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,11 @@ class Facts:
     lost_in_all: int = 0
     p99_ms: Optional[float] = None  # of the last batch, from sent until acknowledged
     within: float = 0.0  # the watermark's delay
+    patience: float = (
+        0.0  # how long a record may take to be acknowledged; then nobody knows what became of it
+    )
+    last_unknown: float = 0.0  # when that was so last
+    unknown: int = 0  # how often, in all
     unwritten: Mapping[str, str] = field(default_factory=dict)  # file -> why it is an old one
 
 
@@ -54,11 +64,9 @@ def alarms(facts: Facts, bounds: Bounds) -> dict:
     found = {}
     if facts.last_lost and facts.now - facts.last_lost < bounds.hold:
         found[LOSS] = _loss(facts)
-    if facts.p99_ms is not None and facts.p99_ms > bounds.latency * 1000:
-        found[LATENCY] = (
-            f"acknowledgements of {facts.topic} take {facts.p99_ms / 1000:.3g} s (p99),"
-            f" more than {bounds.latency:g} s"
-        )
+    late = list(_late(facts, bounds))
+    if late:
+        found[LATENCY] = "; ".join(late)
     silent = sorted(n for n, at in facts.acknowledged.items() if facts.now - at > bounds.silence)
     if silent:
         longest = max(facts.now - facts.acknowledged[number] for number in silent)
@@ -82,6 +90,21 @@ def alarms(facts: Facts, bounds: Bounds) -> dict:
             for path, why in sorted(facts.unwritten.items())
         )
     return found
+
+
+def _late(facts: Facts, bounds: Bounds) -> Iterator[str]:
+    """A record that was given up is in no quantile, and later than all of them."""
+    if facts.p99_ms is not None and facts.p99_ms > bounds.latency * 1000:
+        yield (
+            f"acknowledgements of {facts.topic} take {facts.p99_ms / 1000:.3g} s (p99),"
+            f" more than {bounds.latency:g} s"
+        )
+    ago = facts.now - facts.last_unknown
+    if facts.last_unknown and ago < bounds.silence:
+        yield (
+            f"a record of {facts.topic} was not acknowledged within {facts.patience:g} s, the last one"
+            f" {max(0.0, ago):.0f} s ago; {facts.unknown:,} in all"
+        )
 
 
 def _loss(facts: Facts) -> str:

@@ -59,6 +59,7 @@ class Canary(threading.Thread):
         self.attempt = int(told.get("attempt", 0))
         self.acknowledged = max(int(told.get("acknowledged", 0)), acknowledged_before(ledger))
         self.unknown = int(told.get("unknown", 0))
+        self.last_unknown = 0.0  # since this process began
         begun = time.time()
         self.last_acknowledged = dict.fromkeys(range(settings["partitions"]), begun)
         self.trouble: Optional[BaseException] = None
@@ -124,7 +125,8 @@ class Canary(threading.Thread):
 
         def delivered(error, message) -> None:
             if error is not None:
-                self.unknown += producer == CANARY
+                if producer == CANARY:
+                    self.unknown, self.last_unknown = self.unknown + 1, time.time()
                 self._fatal |= error.fatal()
                 return
             told = time.time_ns() // 1000
