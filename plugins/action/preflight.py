@@ -46,9 +46,6 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.finding
     in_order,
     reported,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.formats import (
-    fresh_cluster_id,
-)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.host_facts import (
     ARGUMENTS,
     host_facts,
@@ -349,7 +346,7 @@ class ActionModule(ActionBase):
             migrates=arguments["quorum"] == "migrate",
             reconciles=arguments["topics"],
             fit_for_kraft=arguments["fit_for_kraft"],
-            fresh_cluster_id=fresh_cluster_id(os.urandom(16)),
+            drawn=os.urandom(16).hex(),
             forks=int(task_vars.get("ansible_forks") or 0),
         )
         findings = in_order(list(verdict.findings) + not_asked(asked))

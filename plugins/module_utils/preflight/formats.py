@@ -202,17 +202,12 @@ def _half_formatted(cluster: Cluster) -> Iterator[Problem]:
                 )
 
 
-def fresh_cluster_id(drawn: bytes) -> str:
-    """The id of a new cluster, of bytes that were drawn at random."""
-    return as_uuid(drawn)
-
-
-def storage_of(cluster: Cluster, fresh_id: str) -> Optional[Dict[str, Any]]:
+def storage_of(cluster: Cluster, drawn: str) -> Optional[Dict[str, Any]]:
     """{cluster_id, initial_controllers, begun, joins, unformatted: hosts} by which nodes are formatted.
 
     None in ZooKeeper mode.
 
-    `fresh_id`: the id of a cluster of which no disk knows any.
+    `drawn`: at random, for this run; from it and its name follows the id of a cluster of which nobody knows any.
     """
     if not cluster.kraft:
         return None
@@ -224,7 +219,10 @@ def storage_of(cluster: Cluster, fresh_id: str) -> Optional[Dict[str, Any]]:
     known.discard("")
     controllers = as_voters(cluster.voters, ids)
     # Several are refused as identity.foreign_cluster.
-    cluster_id = min(known, default=fresh_id)
+    answered = cluster.snapshot.cluster_id if cluster.snapshot else None
+    # Of two clusters of one inventory, each has its own: with one id for both, a disk of one would fit into the other.
+    fresh = as_uuid(f"{drawn} {cluster.name}".encode("utf-8"))
+    cluster_id = min(known, default=answered or fresh)
     return {
         "cluster_id": cluster_id,
         # Whoever is formatted now joins a quorum that has its voters.

@@ -232,7 +232,7 @@ def judge(
     leaving: Optional[AbstractSet[str]] = None,
     reconciles: bool = True,
     fit_for_kraft: bool = True,
-    fresh_cluster_id: str = "",
+    drawn: str = "",
     voters_change: bool = False,
     becomes_dynamic: bool = False,
     migrates: bool = False,
@@ -249,7 +249,7 @@ def judge(
     be others than those that vote, where those in `leaving` go; `becomes_dynamic`: whether a static quorum
     becomes a dynamic one; `migrates`: whether the run takes clusters
     from ZooKeeper to KRaft, or back; `fit_for_kraft`: whether what it does is
-    fit for a cluster in KRaft mode; `fresh_cluster_id`: the id of a KRaft cluster that this run begins;
+    fit for a cluster in KRaft mode; `drawn`: at random, for the ids of KRaft clusters that this run begins;
     `forks`: how many hosts the run works on at a time, 0 where that is not known.
     """
     findings: List[Problem] = []
@@ -326,7 +326,7 @@ def judge(
             _as_warning(each, "the host is left out") if _of_hosts_alone(each) else each
             for each in findings
         ]
-    result = result_of(world, commands, left, fresh_cluster_id)
+    result = result_of(world, commands, left, drawn)
     return Verdict(tuple(merged(in_order(findings))), result)
 
 
@@ -461,7 +461,7 @@ def result_of(
     world: World,
     commands: Optional[Mapping[str, str]] = None,
     left: Optional[Mapping[str, str]] = None,
-    fresh_cluster_id: str = "",
+    drawn: str = "",
 ) -> Dict[str, Any]:
     """What later plays need: ids, lists of servers and brokers, who is first, who runs, who is left out."""
     left = left or {}
@@ -551,7 +551,7 @@ def result_of(
         result["voters"][cluster.name] = quorum.voters_of(cluster)
         result["listening"][cluster.name] = listening(cluster)
         result["listened"][cluster.name] = listened(cluster)
-        result["storage"][cluster.name] = formats.storage_of(cluster, fresh_cluster_id)
+        result["storage"][cluster.name] = formats.storage_of(cluster, drawn)
         result["protocols"].update(upgrades.protocols(cluster, world.purpose))
         result["versions"][cluster.name] = upgrades.told(
             cluster, world.purpose, commands or NO_COMMANDS

@@ -20,6 +20,7 @@ from ansible.template import Templar
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.storage import as_uuid
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.addresses import (
     is_address,
 )
@@ -47,8 +48,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world i
 )
 
 GIB = 2**30
-# Of a KRaft cluster that a run begins.
-FRESH_CLUSTER_ID = "wJ9ZqC3bT1mC4ZlYb3dM2g"
+# At random, in a run; and of the KRaft cluster that it begins.
+DRAWN = "5c1f0a"
+FRESH_CLUSTER_ID = as_uuid(f"{DRAWN} orders-prod".encode())
 VERSIONS = load_versions(ROLES)
 
 UNPROTECTED = (
@@ -340,7 +342,7 @@ def judge_gathered(
         reconciles=reconciles,
         fit_for_kraft=fit_for_kraft,
         **more,
-        fresh_cluster_id=FRESH_CLUSTER_ID,
+        drawn=DRAWN,
     )
     if unprotected:
         return verdict

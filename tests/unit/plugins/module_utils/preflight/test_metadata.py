@@ -611,6 +611,26 @@ def test_an_open_port_of_controllers_is_told_in_production(tmp_path):
     assert found["security.controller_plaintext"] == NODES
 
 
+def test_each_new_cluster_of_an_inventory_has_an_id_of_its_own(tmp_path):
+    """With one for both, a disk of one would fit into the other: Kafka tells clusters apart by nothing else."""
+    found = {}
+    for name in ("orders-prod", "other"):
+        (tmp_path / name).mkdir()
+        verdict = verdict_of(kraft(variables(kafka_cluster_name=name)), tmp_path / name)
+        found[name] = verdict.result["storage"][name]["cluster_id"]
+    assert found["orders-prod"] == FRESH_CLUSTER_ID != found["other"]
+
+
+def test_who_joins_gets_the_id_that_the_brokers_tell(tmp_path):
+    """The hosts of the others are silent, so no disk tells it."""
+    snapshot = {
+        "cluster_id": "AAAAAAAAAAAAAAAAAAAAAA",
+        "brokers": {node: ((f"kafka-{node}.example.com", 9092),) for node in (1, 2, 3)},
+    }
+    verdict = verdict_of(kraft(), tmp_path, snapshot=snapshot)
+    assert verdict.result["storage"]["orders-prod"]["cluster_id"] == snapshot["cluster_id"]
+
+
 @pytest.mark.parametrize(("value", "warned"), [("2", False), ("1", True)])
 def test_the_setting_that_kafka_itself_makes_of_its_configuration(value, warned, tmp_path):
     """Kafka 4.1 and later begin a cluster with min.insync.replicas as a setting of the cluster."""
