@@ -56,6 +56,7 @@ import contextlib
 import errno
 import fcntl
 import json
+import math
 import os
 import re
 import sys
@@ -94,6 +95,10 @@ METADATA = "__cluster_metadata"
 ELIGIBLE = "eligible.leader.replicas.version"
 # An election takes less than one; a session would be over after nine.
 PATIENCE_SECONDS = 6
+# Between two attempts to fence a broker that hangs.
+AGAIN_SECONDS = 2
+# What is said of a broker that was fenced, and of one whose registration is another one, or none.
+FENCED, GONE = "fenced", "is not registered any more"
 PAUSE_SECONDS = 0.05
 
 NOT_LEADER, TIMED_OUT, NOT_CONTROLLER, STALE_EPOCH, NOT_REGISTERED = 6, 7, 41, 77, 102
@@ -250,27 +255,40 @@ class Node(Instance):
 
         `seconds`: more than a disk takes on a bad day, and less than the session.
         """
-        progress, told = Progress(), False
+        progress, told, again = Progress(), "", 0.0
         while not self.has_ended(pid, INTERVAL_SECONDS):
             if not runs_java(pid):
                 continue
             stuck, why = progress.look(time.monotonic(), threads_of(pid))
             if not stuck:
-                told = False
-            elif stuck >= seconds and not told:
-                told = True
-                say(f"it hangs for {stuck:.1f} s: {why}; {self.fence_hanging()}")
+                told, again = "", 0.0
+            # Once is not enough where controllers are just being elected, or out of reach for a moment.
+            elif stuck >= seconds and time.monotonic() >= again:
+                done, said = self.fence_hanging()
+                if said != told:
+                    say(f"it hangs for {stuck:.1f} s: {why}; {said}")
+                told, again = said, math.inf if done else time.monotonic() + AGAIN_SECONDS
 
     def fence_hanging(self):
-        """Fence this broker, which lives and makes no progress; return a line for the log."""
-        known = self.registration_of(self.record("started.json"))
-        if not known or known[0] != self.id:
-            return "it is not fenced: the log does not say which registration is its own"
-        self.refusals.clear()
-        try:
-            return self._fence(known[1], lives=True)
-        except WireError as error:
-            return f"it is not fenced: {error}"
+        """Fence this broker, which lives and makes no progress; return (whether that is done, a line for the log).
+
+        Its log may lie on the disk that does not answer, and who reads there hangs, too. So it is asked only where
+        nobody has noted the registration, or another one is in force.
+        """
+        record = self.record("started.json")
+        said = "it is not fenced: the log does not say which registration is its own"
+        for known in (self.noted_registration, self.registration_of):
+            found = known(record)
+            if not found or found[0] != self.id:
+                continue
+            self.refusals.clear()
+            try:
+                said = self._fence(found[1], lives=True)
+            except WireError as error:
+                return False, f"it is not fenced: {error}"
+            if not said.endswith(GONE):
+                return said.startswith(FENCED), said
+        return False, said
 
     # The controllers
 
@@ -379,11 +397,11 @@ class Node(Instance):
         if error in RETRIED:
             return None
         if error in (STALE_EPOCH, NOT_REGISTERED):
-            return f"{what} is not registered any more"
+            return f"{what} {GONE}"
         if error:
             return f"{what} stays: the controller answers {refusal_text(error)}"
         if lives:
-            return f"fenced {what}, others lead; it is let in again with its next heartbeat"
+            return f"{FENCED} {what}, others lead; it is let in again with its next heartbeat"
         found = controller.call(UNREGISTER_BROKER, {"broker": self.id})
         if found["error"] in RETRIED:
             return None

@@ -342,15 +342,20 @@ class Instance:
         """Return (broker id, epoch) of the last registration that the log tells of, or None."""
         return last_registration(self.log, self.MARK, self.REGISTERED, newest)
 
+    def noted_registration(self, record):
+        """Return (id, czxid or epoch) that was noted when the process of a start record had registered, else None."""
+        noted = self.record("registered.json")
+        if noted.get("pid") != record.get("pid") or not isinstance(noted.get(self.KNOWN_BY), int):
+            return None
+        return noted.get("id"), noted[self.KNOWN_BY]
+
     def registration_of(self, record):
         """Return the same of the process of a start record, also where it has left the logs that are kept.
 
         Epochs rise, so that of two the higher one is the later. One that is not the last is a doubt, and not a
         danger: nobody is let go by it.
         """
-        noted, remembered = self.record("registered.json"), None
-        if noted.get("pid") == record.get("pid") and isinstance(noted.get(self.KNOWN_BY), int):
-            remembered = noted.get("id"), noted[self.KNOWN_BY]
+        remembered = self.noted_registration(record)
         # what nobody has read for months comes from the disk
         told = self.last_registration(newest=2 if remembered and self.ONCE else None)
         own = [each for each in (told, remembered) if each and each[0] == self.id]

@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -310,7 +311,7 @@ def test_a_registration_that_has_left_the_logs_is_told_all_the_same(tmp_path, co
     (tmp_path / "registered.json").write_text(json.dumps(noted))
     assert "fenced and unregistered broker 1 of epoch 191" in node.release(DEAD)
     (tmp_path / "started.json").write_text(json.dumps(DEAD))
-    assert "fenced broker 1 of epoch 191" in node.fence_hanging()
+    assert "fenced broker 1 of epoch 191" in node.fence_hanging()[1]
     other_process = {**DEAD, "pid": DEAD["pid"] + 1}
     assert "does not say which one was ours" in node.release(other_process)
     # what the same process was in ZooKeeper, from where it has come
@@ -343,9 +344,8 @@ def test_who_hangs_is_fenced_and_stays_registered(tmp_path, controllers):
     third = controllers(heartbeat=[41])
     listeners = {"listeners": f"PLAINTEXT://:9092,CONTROLLER://127.0.0.1:{own.port}"}
     node = make_node(tmp_path, [own.port, leader.port, third.port], **listeners)
-    assert node.fence_hanging() == (
-        "fenced broker 1 of epoch 191, others lead; it is let in again with its next heartbeat"
-    )
+    said = "fenced broker 1 of epoch 191, others lead; it is let in again with its next heartbeat"
+    assert node.fence_hanging() == (True, said)
     assert leader.keys == [63, 63] and set(third.keys) == {63} and own.keys == []
     assert leader.asked[0][1]["epoch"] == EPOCH and leader.asked[0][1]["want_fence"]
 
@@ -361,7 +361,59 @@ def test_who_hangs_is_fenced_and_stays_registered(tmp_path, controllers):
 def test_who_hangs_is_left_alone_in_doubt(tmp_path, controllers, registered, heartbeat, said):
     leader, other = controllers(heartbeat=heartbeat), controllers(heartbeat=[41])
     node = make_node(tmp_path, [leader.port, other.port, NOBODY], registered=registered)
-    assert said in node.fence_hanging() and 64 not in leader.keys
+    done, told = node.fence_hanging()
+    assert said in told and not done and 64 not in leader.keys
+
+
+def test_who_hangs_is_fenced_without_its_log_which_may_hang_too(tmp_path, controllers):
+    """A log that blocks whoever opens it: the registration that was noted decides."""
+    leader, other = controllers(heartbeat=[0]), controllers(heartbeat=[41])
+    node = make_node(tmp_path, [leader.port, other.port, NOBODY])
+    (tmp_path / "started.json").write_text(json.dumps(DEAD))
+    noted = {"pid": DEAD["pid"], "id": 1, "epoch": EPOCH}
+    (tmp_path / "registered.json").write_text(json.dumps(noted))
+    Path(node.log).unlink()
+    os.mkfifo(node.log)
+    done, told = node.fence_hanging()
+    assert done and told.startswith("fenced broker 1 of epoch 191")
+
+
+def test_who_hangs_under_a_later_registration_is_fenced_by_that(tmp_path, controllers):
+    """The one that was noted is not in force any more; the log knows the later one."""
+    leader, other = controllers(heartbeat=[77, 0]), controllers(heartbeat=[41])
+    node = make_node(tmp_path, [leader.port, other.port, NOBODY], registered=EPOCH + 5)
+    (tmp_path / "started.json").write_text(json.dumps(DEAD))
+    noted = {"pid": DEAD["pid"], "id": 1, "epoch": EPOCH}
+    (tmp_path / "registered.json").write_text(json.dumps(noted))
+    done, told = node.fence_hanging()
+    assert done and told.startswith(f"fenced broker 1 of epoch {EPOCH + 5}")
+
+
+def test_a_hang_is_tried_again_until_it_is_fenced(tmp_path, monkeypatch):
+    """Controllers that are just being elected must not cost the whole hang; each outcome is told once."""
+    node = make_node(tmp_path, [NOBODY])
+    now, answers = [0.0], iter([(False, "nobody leads")] * 3 + [(True, "fenced it")])
+    asked, told = [], []
+
+    def fence_hanging():
+        asked.append(now[0])
+        return next(answers)
+
+    def has_ended(_pid, seconds):
+        now[0] += seconds
+        return now[0] > 60
+
+    monkeypatch.setattr(fencing.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(fencing, "runs_java", lambda _pid: True)
+    monkeypatch.setattr(fencing, "threads_of", lambda _pid: ())
+    monkeypatch.setattr(
+        fencing, "Progress", lambda: SimpleNamespace(look=lambda at, _threads: (at, "stopped"))
+    )
+    monkeypatch.setattr(node, "fence_hanging", fence_hanging)
+    monkeypatch.setattr(node, "has_ended", has_ended)
+    node.watch_progress(told.append, 1, 3)
+    assert asked == [3.0, 5.0, 7.0, 9.0]
+    assert [each.rpartition("; ")[2] for each in told] == ["nobody leads", "fenced it"]
 
 
 RUNS, SLEEPS, DISK = "R", "S", "D"
