@@ -172,7 +172,7 @@ def test_the_page_of_a_run_has_its_table_losses_and_plots():
     assert numbers["acks=1, disk_gone"][:5] == ["–"] * 5
     words = {row[0]: row[1:] for row in page.rows if len(row) == 4}
     assert words["acks=all, all_power_cut"][1].startswith("lost is what was not flushed")
-    assert "acks=all, all_power_cut: 7-9, 1,200" in text
+    assert "acks=all, all_power_cut: 7-9, 1200" in text
     assert "acks=1, disk_gone: nobody leads" in text
     assert text.count("<figure>") == 3 and "1: all killed." in text
     assert HOSTILE_CASE not in text

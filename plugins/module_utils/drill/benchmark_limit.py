@@ -86,10 +86,14 @@ class Load:
 
     @property
     def noise(self) -> float:
-        """How much the parts of the row vary, as a share of their mean; 0 where there are too few."""
-        if len(self.parts) < 3 or not statistics.fmean(self.parts):
+        """How far the mean of the row's parts may be off, as a share of it; 0 where there are too few.
+
+        Its standard error: what the single parts vary by would hide that a row has lost half of its rate.
+        """
+        mean = statistics.fmean(self.parts) if self.parts else 0.0
+        if len(self.parts) < 3 or not mean:
             return 0.0
-        return statistics.stdev(self.parts) / statistics.fmean(self.parts)
+        return float(statistics.stdev(self.parts) / mean / len(self.parts) ** 0.5)
 
     @property
     def brokers(self) -> Mapping[Any, Mapping[str, Any]]:

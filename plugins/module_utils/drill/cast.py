@@ -45,8 +45,8 @@ class Cast:
 
     `assignment` is the topic's: for each partition its replicas, the preferred leader first. `groups` are
     those of the drill on this cluster. `servers`: ids of the ZooKeeper servers, or controllers, that are stopped,
-    in their order; before the last one the others have a quorum. In KRaft mode the victim may be a controller that is
-    no broker, and so has no replica of the topic.
+    in their order, of `members` in all; before the last one the others have a quorum. In KRaft mode the victim may
+    be a controller that is no broker, and so has no replica of the topic.
     """
 
     drill: Drill
@@ -55,6 +55,7 @@ class Cast:
     min_isr: int
     groups: Tuple[str, ...] = field(default=())
     servers: Tuple[int, ...] = ()
+    members: int = 0
 
     @property
     def apart(self) -> bool:
@@ -109,7 +110,7 @@ def cast(
         stopped = _without_quorum(members, last)
         # one partition for records, and one whose leader changes with each server that is away
         rows = tuple(_rotated(ids, 0, count) for _each in range(len(stopped) + 1))
-        return Cast(drill, None, rows, _min_isr(count), servers=stopped)
+        return Cast(drill, None, rows, _min_isr(count), servers=stopped, members=len(members))
     if not drill.hits_broker:
         rows = tuple(_rotated(ids, start, count) for start in range(drill.partitions))
         return Cast(drill, None, rows, _min_isr(count))

@@ -182,6 +182,10 @@ def task_queue(
 def _lie(settings: Settings, topic: str, group: str) -> Tuple[Ticker, List[Tuple[str, int, str]]]:
     """Write records with keys and without; returns what has written, and (record, partition, key) of each as read."""
     ticker = Ticker(settings, topic, interval=3600.0, keys=KEYS, extra=PARTITIONER)
+    # Its thread sends the first one, which must not come behind a later one with the same key.
+    if not wait_until(lambda: ticker.acknowledged, ANSWER_SECONDS):
+        ticker.stop()
+        raise failed(topic, "the first record was not acknowledged in time")
     for number in range(1, KEYED):
         ticker.send(str(number), None, str(number % KEYS))
     for number in range(KEYED, KEYED + UNKEYED):

@@ -184,10 +184,10 @@ def _done(chosen: Cast, host: str, seen: Optional[Seen], fault_ms: int) -> str:
 
 def _gone(chosen: Cast, away: int, fault_ms: int) -> str:
     """Of a quorum. `away`: with how many away changes were asked for; `fault_ms`: when the first went, 0: unknown."""
-    # the least number whose loss is the quorum's: 2 of 3, 3 of 5
+    # the least number whose loss is the quorum's: 2 of 3, 2 of 4, 3 of 5
     least = len(chosen.servers)
     who = "ZooKeepers" if chosen.drill.hits_zookeeper else "controllers"
-    of_all = f"of {2 * least - 1} {who} gone"
+    of_all = f"of {chosen.members} {who} gone"
     if away >= least:
         return f"{away} {of_all}, the last killed"
     if away:

@@ -119,7 +119,8 @@ def ranges(records: Sequence[str]) -> str:
             found[-1][1] = number
         else:
             found.append([number, number])
-    words = [f"{low:,}" if low == high else f"{low:,}-{high:,}" for low, high in found]
+    # without marks of thousands, which look like those between two ranges
+    words = [str(low) if low == high else f"{low}-{high}" for low, high in found]
     words += [each for each in records if not each.isdecimal()]
     more = len(words) - RANGES
     return ", ".join(words[:RANGES]) + (f" and {more:,} more" if more > 0 else "")

@@ -380,6 +380,15 @@ def test_a_regression_is_one_beyond_the_noise(rate, earlier, drift, word):
     assert ("SLOWER" if change.slower else "faster" if change.faster else "as before") == word
 
 
+def test_parts_that_vary_hide_no_row_that_has_lost_half_of_its_rate():
+    """By the deviation of the parts, 70 % were noise."""
+    parts = tuple(1000.0 + 350 * (-1) ** number for number in range(12))
+    noisy = load(sent=1000, there=1000, parts=parts)
+    assert 0.09 < noisy.noise < 0.12
+    assert change_of(noisy, [before(noisy.rate * 2, noisy.noise)]).slower
+    assert not change_of(noisy, [before(noisy.rate * 1.2, noisy.noise)]).slower
+
+
 WHERE = Conditions(3.0, 2**20, "here")
 
 

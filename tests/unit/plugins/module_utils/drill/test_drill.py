@@ -967,6 +967,15 @@ def test_of_a_quorum_is_told_as_much_as_was_done(stages, fault_ms, done):
     assert (row.done, row.verdict) == (done, OPEN)
 
 
+def test_an_ensemble_of_four_is_called_one_of_four():
+    """Two of them may not go, as of three."""
+    play, seen = good("zookeeper_quorum")
+    of_four = cast(play.drill, (1, 2, 3), 1, servers=(1, 2, 3, 4))
+    assert len(of_four.servers) == len(play.servers) == 2
+    for each, size in ((play, 3), (of_four, 4)):
+        assert judged(each, "", seen, 100, PASSED, "").done.startswith(f"2 of {size} ZooKeepers")
+
+
 @pytest.mark.parametrize(
     "name", [each.name for each in DRILLS if not each.hits_broker and not each.hits_quorum]
 )
