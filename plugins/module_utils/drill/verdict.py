@@ -8,6 +8,8 @@ Private to this collection.
 
 from __future__ import annotations
 
+import itertools
+import textwrap
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
@@ -49,6 +51,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import co
 
 AS_EXPECTED, NOT_EXPECTED, OPEN = "as expected", "NOT as expected", "open"
 COLUMNS = ("CASE", "DONE", "EXPECTED", "OBSERVED", "PAUSE", "VERDICT")
+# Of those that have sentences: more characters go into further lines, so that a terminal shows the table as one.
+WIDEST = {"DONE": 24, "EXPECTED": 36, "OBSERVED": 44}
 # A member that dies is missed after the session, from its last heartbeat on. A machine that is busy sends some late.
 LATE_HEARTBEATS = 3
 # Ten looks a second, each of which has 5 s: without one for longer, nobody knows how it ended.
@@ -394,6 +398,15 @@ def _seconds(milliseconds: Optional[int]) -> str:
     return "-" if milliseconds is None else f"{milliseconds / 1000:.1f} s"
 
 
+def _folded(cells: Sequence[str]) -> List[List[str]]:
+    """The lines of a row, each with a part of each cell."""
+    parts = [
+        textwrap.wrap(cell, WIDEST[column], break_on_hyphens=False) if column in WIDEST else [cell]
+        for column, cell in zip(COLUMNS, cells)
+    ]
+    return [list(line) for line in itertools.zip_longest(*parts, fillvalue="")]
+
+
 def drill_table(rows: Sequence[Mapping[str, Any]], of: str = "drill") -> Dict[str, Any]:
     """The table of rows (as `to_dict` has them): {lines, good}. What is not as expected follows it.
 
@@ -410,7 +423,8 @@ def drill_table(rows: Sequence[Mapping[str, Any]], of: str = "drill") -> Dict[st
         ]
         for each in rows
     ]
-    lines: List[str] = table(COLUMNS, cells) if cells else []
+    folded = [line for row in cells for line in _folded(row)]
+    lines: List[str] = table(COLUMNS, folded) if folded else []
     more = [f"{each['case']}: {text}" for each in rows for text in [*each["wrong"], *each["open"]]]
     good = bool(rows) and all(each["verdict"] == AS_EXPECTED for each in rows)
     held = sum(each["verdict"] == AS_EXPECTED for each in rows)

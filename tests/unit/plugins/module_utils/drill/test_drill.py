@@ -1144,6 +1144,11 @@ def test_the_table():
     head = told["lines"][0].split()
     assert head == ["CASE", "DONE", "EXPECTED", "OBSERVED", "PAUSE", "VERDICT"]
     assert "kafka-1 killed" in told["lines"][1] and "0.9 s" in told["lines"][1]
+    assert max(map(len, told["lines"])) < 170, "a terminal shows it as a table"
+    # whatever is folded is there, word by word in its column
+    at = told["lines"][0].index("OBSERVED")
+    column = " ".join(line[at : at + 44].strip() for line in told["lines"][1:] if line)
+    assert rows[0]["observed"] in " ".join(column.split())
     play, seen = good("leader_stopped")
     rows.append(judged(play, "kafka-1", replace(seen, groups=LOST), 100, PASSED).to_dict())
     told = drill_table(rows)
