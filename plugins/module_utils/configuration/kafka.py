@@ -280,9 +280,9 @@ def _quorum_properties(
     }
     if "controller" in quorum["roles"]:
         beside = broker if "broker" in quorum["roles"] else {}
-        places = [("listeners", "bind"), ("advertised.listeners", "address")]
-        # A static voter's address is in the list of voters.
-        for key, host in places[:1] if quorum.get("static") else places:
+        # Of a static quorum the list of voters has the addresses, too; but with Kafka's own default, the host's name,
+        # which others need not resolve, its voters would stand in the metadata once the quorum becomes a dynamic one.
+        for key, host in (("listeners", "bind"), ("advertised.listeners", "address")):
             own = f"{CONTROLLER_LISTENER}://{endpoint(quorum[host] or '', quorum['port'])}"
             properties[key] = [*beside.get(key, ()), own]
     return properties
@@ -403,8 +403,6 @@ def broker_properties(
             _quorum_properties(broker_id, properties, quorum, sasl or {}, super_users or ())
         )
         if "broker" not in quorum["roles"]:
-            if quorum.get("static"):
-                del properties["advertised.listeners"]
             # It is the name of a listener that a controller alone does not have.
             del properties["inter.broker.listener.name"]
     elif protocol:

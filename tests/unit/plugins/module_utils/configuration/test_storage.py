@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import endpoint
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     ZOOKEEPER_MODE_KEYS,
     broker_properties,
@@ -156,4 +157,6 @@ def test_the_voters_of_a_static_quorum_stand_in_every_configuration(roles):
     found = properties(quorum=quorum)
     assert found["controller.quorum.voters"] == "9@a:9093,10@[::1]:1"
     assert "controller.quorum.bootstrap.servers" not in found
-    assert "CONTROLLER" not in found.get("advertised.listeners", "")
+    # by which the voters are known once the quorum becomes a dynamic one
+    told = "CONTROLLER://" + endpoint(quorum["address"], quorum["port"])
+    assert (told in found.get("advertised.listeners", "")) == ("controller" in roles)
