@@ -102,7 +102,8 @@ options:
       - How many bytes a second a broker may send and receive for the moves, such as V(50MiB), or
         V(unlimited). With O(disks), how many it may copy between its directories.
       - It must be more than what producers write into the partitions that move, or they never catch
-        up.
+        up. Between brokers, what leaders send to the replicas in sync counts as well. A warning names
+        brokers whose throttle is too low for what is written when the module begins.
       - Throttles that somebody else has set stay, and the module warns of them. A broker that has such a
         rate copies at it. Ours are marked by a zero in front of each number (C(052428800), C(00:1)), which
         Kafka reads as the same. What somebody has set for a move that this run finishes or cancels goes
@@ -120,6 +121,8 @@ options:
         has arrived, or has less left to copy than before.
       - A live broker that has copied nothing for 120 seconds, of what is added to it or moves between its disks, ends the run
         earlier (C(reassignment.stalled)).
+      - So does one of which nothing has come nearer to what it is a copy of for half an hour, since records are written as fast
+        as they are copied (C(reassignment.outpaced)). What takes long and comes nearer does not.
     type: float
     default: 86400.0
 extends_documentation_fragment:

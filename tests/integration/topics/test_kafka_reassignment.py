@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -347,6 +348,42 @@ def test_what_is_cancelled_beside_a_module_is_not_begun_anew_by_it(
     assert {item["code"] for item in result["failed_items"]} == {"changed", "stopped"}
     assert not moving(other, name) and throttles(admin) == {}
     assert all(set(each) == {1, 2} for each in now(admin, name).values())
+
+
+@pytest.fixture
+def writing(cluster, name):
+    """Write into the two partitions of the test's topic all the time, so many bytes a second into each."""
+    over, writers = threading.Event(), []
+
+    def write_on(rate):
+        producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all"})
+        while not over.wait(0.05):
+            for number in (0, 1):
+                producer.produce(name, os.urandom(rate // 20), partition=number)
+            producer.poll(0)
+        producer.flush(20)
+
+    def call(rate):
+        writers.append(threading.Thread(target=write_on, args=(rate,)))
+        writers[-1].start()
+
+    yield call
+    over.set()
+    for writer in writers:
+        writer.join()
+
+
+def test_a_throttle_below_what_is_written_is_told_beforehand(reassign, slow, writing):
+    """Leaders send to a replica in sync, too, and all of it counts."""
+    writing(200_000)
+    low = reassign(check=True, drain=[2], throttle="256KiB")
+    assert not low.failed and low.changed
+    assert "a second of what moves would have to pass its throttle of 256.0 KiB" in str(
+        low.warnings
+    )
+    enough = reassign(check=True, drain=[2])
+    assert enough.kinds == low.kinds
+    assert "kafka_reassignment_throttle" not in str(enough.values)
 
 
 def test_too_late_says_how_to_go_on(reassign, slow, admin, other):

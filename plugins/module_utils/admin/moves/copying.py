@@ -42,12 +42,16 @@ def joining(snapshot: Snapshot, running: Mapping[Key, Running]) -> Dict[int, Lis
     return found
 
 
+def slowness(rate: int) -> float:
+    """How many times longer than usual to look at copies under such a rate: under a low one bytes arrive seldom."""
+    return 1.0 if rate == UNLIMITED else max(1.0, FETCH_BYTES / rate)
+
+
 class Copying:
     """What the brokers had at the last looks. `rate`: bytes a second that each may copy, -1 for unlimited."""
 
     def __init__(self, now: float, rate: int):
-        slow = 1.0 if rate == UNLIMITED else max(1.0, FETCH_BYTES / rate)
-        self.seconds = STALLED_SECONDS * slow
+        self.seconds = STALLED_SECONDS * slowness(rate)
         self._looked = now
         self._seen: Dict[int, Dict[Key, int]] = {}
         self._since: Dict[int, float] = {}
@@ -86,10 +90,10 @@ class Copying:
             if now - self._since[broker] >= self.seconds
         }
 
-    def told(self, now: float) -> str:
+    def told(self, now: float, check: str = STALLED) -> str:
         """The same for people, with the id of that; empty where all copy."""
         words = [
             f"broker {broker} has copied nothing for {self.seconds:.0f} s although it is alive: {some_keys(keys)}"
             for broker, keys in self.stalled(now).items()
         ]
-        return f"[{STALLED}] {'; '.join(words)}" if words else ""
+        return f"[{check}] {'; '.join(words)}" if words else ""

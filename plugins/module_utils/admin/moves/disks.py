@@ -37,11 +37,18 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layou
     rights_problem,
     some_keys,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.low_throttle import (
+    remedy,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import (
     KNOWN_SECONDS,
     TELL_SECONDS,
     Moving,
     lift,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.pace import (
+    Copy,
+    Pace,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.plan_disks import (
     TOLERANCE_PERCENT,
@@ -284,6 +291,7 @@ class DiskReassignment(Moving):
         What arrives moves the `deadline`: what is a lot takes long, and is not a failure.
         """
         seconds, copying, stalled = deadline - self._clock(), Copying(self._clock(), self.rate), ""
+        pace = Pace(self.rate)
         waiting: Dict[Place, UnderWay] = dict(self._found.disks.under_way)
         pending = _in_turn(self.moves.moves)
         self._rates_on({place[0] for place in waiting} | {move.broker for move in pending})
@@ -312,7 +320,7 @@ class DiskReassignment(Moving):
             now = self._look(waiting)
             if self._is_nearer(waiting, now):
                 deadline = self._clock() + seconds
-            stalled = self._stalled(copying, waiting, now)
+            stalled = self._not_copied(copying, pace, waiting, now)
             for place, aim in sorted(waiting.items()):
                 failed = failed_under(place, aim, now)
                 if place[0] not in now.directories or place in now.under_way:
@@ -348,7 +356,7 @@ class DiskReassignment(Moving):
             if self._clock() >= deadline:
                 started = [(place, kinds[place]) for place in sorted(waiting)]
                 return failures + self.late(started, [(each.place, MOVE) for each in pending])
-            progress.tell(partial(self._line, total, pending, waiting, now))
+            progress.tell(partial(self._line, total, pending, waiting, now, pace))
             self._sleep(self.POLL_SECONDS)
 
     def _room(self, waiting: Mapping[Place, UnderWay]) -> int:
@@ -371,16 +379,27 @@ class DiskReassignment(Moving):
         )
         return bool(nearer)
 
-    def _stalled(self, copying: Copying, waiting: Collection[Place], now: Disks) -> str:
-        """Words about brokers that answer and copy nothing, with the id of that; empty where all do."""
-        copied = {place: now.under_way[place].copied for place in waiting if place in now.under_way}
+    def _not_copied(
+        self, copying: Copying, pace: Pace, waiting: Collection[Place], now: Disks
+    ) -> str:
+        """Words about brokers that answer and copy nothing, or less than is written; empty where all is well."""
+        told = {place: now.under_way[place] for place in waiting if place in now.under_way}
+        copied = {place: move.copied for place, move in told.items()}
         at: Dict[int, List[Key]] = {}
         for broker, key in waiting:
             if broker in now.directories:
                 at.setdefault(broker, []).append(key)
-        copying.note(copied, at, self._clock())
-        words = copying.told(self._clock())
-        return f"{words}; {_LOOK_AT_IT}" if words else ""
+        clock = self._clock()
+        copying.note(copied, at, clock)
+        copies = {place: Copy(each.copied, each.size, each.source) for place, each in told.items()}
+        pace.note(waiting, copies, clock)
+        stalled, outpaced = copying.told(clock), pace.told(clock)
+        if stalled:
+            return f"{stalled}; {_LOOK_AT_IT}"
+        if not outpaced:
+            return ""
+        need = max(flow.written for flow in pace.outpaced(clock).values())
+        return f"{outpaced}; {remedy(need, self.rate, False)}"
 
     def _line(
         self,
@@ -388,12 +407,14 @@ class DiskReassignment(Moving):
         pending: Sequence[DiskMove],
         waiting: Mapping[Place, UnderWay],
         now: Disks,
+        pace: Pace,
     ) -> str:
         """How far it is: replicas, and bytes that are still to be copied."""
         left = sum(move.size for move in pending)
         left += sum(now.under_way.get(place, move).left for place, move in waiting.items())
         done = total - len(pending) - len(waiting)
         line = f"{done} of {total} replicas moved, {approximate_size(left)} left"
+        line += pace.line(self._clock())
         silent = sorted({broker for broker, _key in waiting} - set(now.directories))
         if silent:
             line += f"; waiting for broker {', '.join(map(str, silent))}, which does not answer"

@@ -41,12 +41,25 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.layou
     Moves,
     Wish,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.low_throttle import (
+    GUESSED,
+    MEASURE_SECONDS,
+    low_throttle,
+    needed,
+    remedy,
+    written_to,
+)
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.moving import (
     KNOWN_SECONDS,
     LEFT_UNDER_WAY,
     SETTLE_SECONDS,
     TELL_SECONDS,
     Moving,
+)
+from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.pace import (
+    OUTPACED,
+    Copy,
+    Pace,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.plan_reassignment import (
     Found,
@@ -58,6 +71,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.plan_
     wish_from,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.throttles import (
+    of_others,
     throttled_lists,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.throttling import (
@@ -94,6 +108,10 @@ def _given_up(move: Move, where: str) -> Failure:
     return Failure(subject_of(move.key), words, kind_of(move), CHANGED)
 
 
+def _leaders(snapshot: Snapshot) -> Dict[Key, Optional[int]]:
+    return {key: part.leader for key, part in snapshot.partitions.items()}
+
+
 @dataclass(frozen=True)
 class _End:
     """Where a partition must be at the end, and the kind of change that says so."""
@@ -124,8 +142,11 @@ class Reassignment(Moving):
         # The cluster as it was at the last look before a batch.
         self._seen = Snapshot()
         self._kraft: Optional[bool] = None
-        # At the last look while it moves: bytes by (broker, partition), and the live brokers.
+        # At the last look while it moves: bytes by (broker, partition), the live brokers, and who leads what.
         self._on_disk: Mapping[Place, int] = {}
+        self._leaders: Mapping[Key, Optional[int]] = {}
+        # When the sizes of the plan were read.
+        self._read_at = 0.0
         self._alive: Set[int] = set()
 
     # ------------------------------------------------------------ the runner's questions
@@ -141,6 +162,7 @@ class Reassignment(Moving):
         disks = Disks()
         if not self.cancelling:
             disks = self.client.look_at_disks(alive, names)
+            self._read_at = self._clock()
             for (_broker, key), size in disks.sizes.items():
                 sizes[key] = max(size, sizes.get(key, 0))
             if self.wish.replication_factor is not None:
@@ -184,13 +206,15 @@ class Reassignment(Moving):
 
     def plan(self, snapshot: Found) -> Plan:
         """The Plan; the cluster is not asked again."""
-        self._found = snapshot
+        self._found, self._leaders = snapshot, _leaders(snapshot.snapshot)
         self._throttling.taken = snapshot.taken
         if self.cancelling:
             return plan_cancelling(snapshot)
         throttled = self.rate != UNLIMITED
         plan, self.moves = plan_reassignment(snapshot, self.wish, self.allow, throttled)
-        return plan
+        if plan.refusals or not throttled:
+            return plan
+        return replace(plan, warnings=(*plan.warnings, *self._low_throttle()))
 
     def name_of(self, key: Key) -> str:
         """The partition, for people."""
@@ -231,7 +255,7 @@ class Reassignment(Moving):
         """
         failures: List[Failure] = []
         seconds = deadline - self._clock()
-        copying = Copying(self._clock(), self.rate)
+        copying, pace = Copying(self._clock(), self.rate), Pace(self.rate)
         total = len(pending) + len(waiting)
         progress = Progress(self._tell, self._clock, TELL_SECONDS)
         while pending or waiting:
@@ -242,9 +266,9 @@ class Reassignment(Moving):
             stopped = self.stopped()
             looked = copying.is_due(self._clock())
             if looked:
-                if self._look_at_copies(copying, running):
+                if self._look_at_copies(copying, pace, running):
                     deadline = self._clock() + seconds
-                stopped = stopped or self._stalled(copying)
+                stopped = stopped or self._not_copied(copying, pace)
             room = 0 if stopped else max(0, batch - len(waiting))
             chosen = []
             for move in [pending.popleft() for each in range(min(room, len(pending)))]:
@@ -295,22 +319,76 @@ class Reassignment(Moving):
                 )
             done = total - len(pending) - len(waiting)
             if looked:
-                progress.tell(partial(self._line, done, total, pending, running))
+                progress.tell(partial(self._line, done, total, pending, running, pace))
             # What is done at once need not be waited for; the first look comes soon.
             self._sleep(self.POLL_SECONDS)
         return failures
 
-    def _look_at_copies(self, copying: Copying, running: Mapping[Key, Running]) -> bool:
+    def _look_at_copies(self, copying: Copying, pace: Pace, running: Mapping[Key, Running]) -> bool:
         """Whether something was copied since the last look."""
         self._on_disk = self.client.fetch_replica_sizes(sorted({key[0] for key in running}))
-        now = self.client.fetch_metadata()
+        now, clock = self.client.fetch_metadata(), self._clock()
         self._alive = {broker.id for broker in now.brokers}
-        return copying.note(self._on_disk, joining(now, running), self._clock())
+        self._leaders = _leaders(now)
+        added = joining(now, running)
+        moving = [(broker, key) for broker, keys in added.items() for key in keys]
+        copies = {}
+        for broker, key in moving:
+            leader = self._leaders[key]
+            if leader is not None and (leader, key) in self._on_disk:
+                there, of = (self._on_disk.get((each, key), 0) for each in (broker, leader))
+                copies[broker, key] = Copy(there, of, leader)
+        pace.note(moving, copies, clock)
+        return copying.note(self._on_disk, added, clock)
 
-    def _stalled(self, copying: Copying) -> str:
-        """Words about brokers that copy nothing, with their id; empty where all do."""
-        words = copying.told(self._clock())
-        return f"{words}; {_LOOK_AT_IT}" if words else ""
+    def _not_copied(self, copying: Copying, pace: Pace) -> str:
+        """Words about brokers that copy nothing, or less than is written, with the id of that; empty where all do."""
+        now = self._clock()
+        stalled, outpaced = copying.stalled(now), pace.outpaced(now)
+        if not (stalled or outpaced):
+            return ""
+        keys = {broker: pace.keys(broker) for broker in outpaced} if not stalled else stalled
+        leaders = {self._leaders.get(key) for waiting in keys.values() for key in waiting}
+        before = self.client.fetch_replica_sizes(self._topics())
+        needs = self._needed(now, before, MEASURE_SECONDS)
+        need = max(
+            (needs.get(broker, 0.0) for broker in {*keys, *leaders} if broker is not None),
+            default=0.0,
+        )
+        if stalled and (self.rate == UNLIMITED or need < self.rate):
+            return f"{copying.told(now)}; {_LOOK_AT_IT}"
+        # Where nothing arrives at all, the throttle carries nothing but what goes to the replicas in sync.
+        words = copying.told(now, OUTPACED) if stalled else pace.told(now)
+        need = max([need, *(flow.written for flow in outpaced.values())])
+        foreign = bool(of_others(self._found.throttles, self._throttling.taken).brokers)
+        return f"{words}; {remedy(need, self.rate, foreign)}"
+
+    def _low_throttle(self) -> List[str]:
+        """A warning where records are written faster than the throttle carries them, or none.
+
+        It takes its time only where the first guess, by what has been written since it was read, is not far below.
+        """
+        if not self._topics():
+            return []
+        at, before = self._read_at, Disks(self._found.directories).sizes
+        needs = self._needed(at, before, 0.0)
+        if max(needs.values(), default=0.0) >= self.rate * GUESSED:
+            needs = self._needed(at, before, MEASURE_SECONDS)
+        return low_throttle(needs, self.rate)
+
+    def _needed(self, at: float, before: Mapping[Place, int], seconds: float) -> Dict[int, float]:
+        """What the throttles have to carry, as records are written from `at`, with these sizes, for so many seconds."""
+        self._sleep(max(0.0, at + seconds - self._clock()))
+        after = self.client.fetch_replica_sizes(self._topics())
+        moves = self._concerned()
+        leaders = {key: self._leaders.get(key) for key in moves}
+        return needed(written_to(before, after, self._clock() - at, leaders), leaders, moves)
+
+    def _topics(self) -> List[str]:
+        """The topics of which replicas are copied."""
+        return sorted(
+            {topic for (topic, _partition), sides in self._concerned().items() if sides[1]}
+        )
 
     def _note_ended(self, key: Key, move: Optional[Move]) -> None:
         """Note where a partition that does not move any more was, if it can be told from where it was to go."""
@@ -385,15 +463,21 @@ class Reassignment(Moving):
         total: int,
         pending: Sequence[Move],
         running: Mapping[Key, Running],
+        pace: Pace,
     ) -> str:
         """How far it is: partitions, and bytes that are still to be copied."""
         left = sum(move.bytes for move in pending)
         for key, entry in running.items():
+            leader = self._leaders.get(key)
             size = self._found.sizes.get(key, 0)
+            if leader is not None:
+                # Producers go on writing.
+                size = self._on_disk.get((leader, key), size)
             left += sum(
                 max(0, size - self._on_disk.get((broker, key), 0)) for broker in entry.adding
             )
         line = f"{done} of {total} partitions moved, {approximate_size(left)} left"
+        line += pace.line(self._clock())
         alive = self._alive
         # With ZooKeeper, a move ends when all replicas are in sync; in KRaft mode, when those are that it adds.
         away = {broker for entry in running.values() for broker in entry.target} - alive
@@ -520,11 +604,10 @@ class Reassignment(Moving):
 
     # ------------------------------------------------------------ throttles
 
-    def _throttle_on(self) -> None:
-        """Throttle what moves, before it moves. What a killed run has left is overwritten."""
-        found = self._found
+    def _concerned(self) -> Dict[Key, Tuple[Sequence[int], Sequence[int]]]:
+        """The partitions that this run moves, with (who may send, who receives)."""
         concerned: Dict[Key, Tuple[Sequence[int], Sequence[int]]] = {
-            key: (running.replicas, running.adding) for key, running in found.running.items()
+            key: (running.replicas, running.adding) for key, running in self._found.running.items()
         }
         for move in self.moves.moves:
             if move.adding:
@@ -533,7 +616,12 @@ class Reassignment(Moving):
                     tuple(dict.fromkeys([*senders, *move.before])),
                     tuple(dict.fromkeys([*receivers, *move.adding])),
                 )
-        wanted = throttled_lists(concerned)
+        return concerned
+
+    def _throttle_on(self) -> None:
+        """Throttle what moves, before it moves. What a killed run has left is overwritten."""
+        found = self._found
+        wanted = throttled_lists(self._concerned())
         if not wanted:
             return
         if self.rate == UNLIMITED:

@@ -60,6 +60,8 @@ class Model:
         self.kill_after = None
         self.shy = False
         self.stuck, self.silent = (), False
+        # Bytes that are written to each partition, and that arrive at each new replica, by a time.
+        self.written, self.arriving = (lambda now: 0), (lambda now: int(now))
 
     def clock(self):
         return self.now
@@ -107,9 +109,10 @@ class Model:
     def fetch_replica_sizes(self, _names):
         if self.silent:
             return {}
-        there = {(broker, key): 5 for key, each in self.replicas.items() for broker in each}
+        size = 5 + self.written(self.now)
+        there = {(broker, key): size for key, each in self.replicas.items() for broker in each}
         coming = {
-            (broker, key): int(self.now)
+            (broker, key): self.arriving(self.now)
             for key, each in self.running.items()
             for broker in each.adding
             if broker not in self.stuck
@@ -117,11 +120,12 @@ class Model:
         return {**there, **coming}
 
     def look_at_disks(self, brokers, _topics):
+        size = 5 + self.written(self.now)
         return Disks(
             {
                 broker: (
                     Directory(
-                        "/d", {key: 5 for key, each in self.replicas.items() if broker in each}
+                        "/d", {key: size for key, each in self.replicas.items() if broker in each}
                     ),
                 )
                 for broker in brokers
@@ -323,6 +327,121 @@ def test_a_live_broker_that_copies_nothing_ends_the_run_and_is_named(
         assert model.running and (rate == "unlimited" or not no_throttle(model))
     else:
         assert model.replicas == {("t", 0): (1, 2, 4)}
+
+
+MIB = 2**20
+
+
+def mebi(rate):
+    """Bytes by a time, so many MiB a second."""
+    return lambda now: int(now * rate * MIB)
+
+
+@pytest.mark.parametrize(
+    "written, arriving, rate, remedy",
+    [
+        # 2 MiB a second to each of two replicas in sync and the one that joins
+        (2, 1, "1MiB", "a higher throttle, such as 9MiB (kafka_reassignment_throttle)"),
+        (2, 1, "unlimited", "its disks, its network or those of the leaders carry no more"),
+        (2, 1, "50MiB", "its disks, its network or those of the leaders carry no more"),
+        (2, 3, "50MiB", ""),
+        # the same at a low rate
+        (0.02, 0.01, "100KiB", ""),
+        (0, 0.01, "100KiB", ""),
+    ],
+)
+def test_a_run_ends_whose_throttle_carries_less_than_is_written(written, arriving, rate, remedy):
+    """Bytes arrive all the time, and the move would never end."""
+    model, lines = Model([(1, 2, 3)], seconds=9000.0), []
+    model.written, model.arriving = mebi(written), mebi(arriving)
+    outcome = run(model, seconds=86400.0, lines=lines, drain=[3], throttle=rate)
+    told = "; broker 4 comes no nearer: 1.0 MiB a second arrive, and 2.0 MiB are written"
+    assert any(told in line for line in lines) is bool(remedy)
+    assert {failure.code for failure in outcome.failures} == ({"stopped"} if remedy else set())
+    if remedy:
+        assert 1800 <= model.now < 1900 and "GiB left" in lines[-1], "with what is written since"
+        (failure,) = outcome.failures
+        assert "[reassignment.outpaced] broker 4 has come no nearer to what it" in failure.error
+        assert remedy in failure.error and "t-0; " in failure.error
+        assert "still under way; run the task again to go on" in failure.error
+        assert model.running and (rate == "unlimited" or not no_throttle(model))
+    else:
+        assert model.replicas == {("t", 0): (1, 2, 4)}
+
+
+@pytest.mark.parametrize(
+    "written, rate, check",
+    [
+        # the two replicas in sync are sent all that the throttle carries
+        (0.5, "1MiB", "outpaced"),
+        (0.1, "1MiB", "stalled"),
+        (0.5, "unlimited", "stalled"),
+        (0, "1MiB", "stalled"),
+    ],
+)
+def test_a_throttle_that_replicas_in_sync_use_up_is_not_taken_for_a_closed_port(
+    written, rate, check
+):
+    model = Model([(1, 2, 3)], seconds=1e9)
+    model.stuck, model.written = (4,), mebi(written)
+    (failure,) = run(model, seconds=86400.0, drain=[3], throttle=rate).failures
+    assert f"[reassignment.{check}] broker 4 has copied nothing for 120 s" in failure.error
+    words = {"outpaced": "such as 3MiB (kafka_reassignment_", "stalled": "its log says why"}
+    assert words[check] in failure.error
+
+
+def test_who_is_stalled_is_not_blamed_for_what_other_leaders_send():
+    """Broker 4 waits for broker 1; only what broker 2 leads is written to."""
+    model = Model([(1, 3), (2, 3)], seconds=1e9)
+    model.stuck = (4,)
+    sizes = model.fetch_replica_sizes
+
+    def written(names):
+        more = {(2, ("t", 1)): int(model.now * 50 * MIB)}
+        return {place: size + more.get(place, 0) for place, size in sizes(names).items()}
+
+    model.fetch_replica_sizes = written
+    model.brokers = (1, 2, 3, 4, 5)
+    outcome = run(model, seconds=86400.0, drain=[3], onto=[4, 5], throttle="1MiB")
+    assert model.running[("t", 0)].adding == (4,) and model.running[("t", 1)].adding == (5,)
+    assert all("[reassignment.stalled] broker 4" in each.error for each in outcome.failures)
+
+
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize(
+    "written, rate, seconds, warned",
+    [
+        # of two partitions, each led by broker 1, to two followers and the new one
+        (
+            0.5,
+            "1MiB",
+            10,
+            "up to 3.0 MiB a second of what moves would have to pass its throttle of 1.0",
+        ),
+        (0.1, "1MiB", 10, ""),
+        (0.01, "1MiB", 0, ""),
+        (0, "1MiB", 0, ""),
+        (5, "unlimited", 0, ""),
+    ],
+)
+def test_a_throttle_that_is_too_low_is_told_beforehand(written, rate, seconds, warned, check):
+    """As it costs time, it is measured only where it may matter."""
+    model = Model([(1, 2, 3), (1, 2, 3)])
+    model.written = mebi(written)
+
+    def takes_its_time():
+        model.now += 0.5
+        return {}
+
+    model.fetch_racks = takes_its_time
+    resource = Reassignment(
+        model, parameters(drain=[3], throttle=rate), str, model.clock, model.sleep
+    )
+    outcome = reconcile(resource, check, 1000.0, model.clock, model.sleep)
+    told = [each for each in outcome.plan.warnings if "kafka_reassignment_throttle" in each]
+    assert [warned in each for each in told] == ([True] if warned else [])
+    assert not outcome.plan.refusals and not outcome.failures
+    assert not check or model.now == max(seconds, 0.5)
 
 
 def test_what_still_arrives_moves_the_deadline():

@@ -293,6 +293,32 @@ def test_a_broker_that_answers_and_copies_nothing_ends_the_run_and_is_named(
     assert set(model.rates) == (set() if rate == "unlimited" else {1, 2})
 
 
+@pytest.mark.parametrize(
+    "grows, rate, remedy",
+    [
+        (True, "1MiB", "its disks, its network or those of the leaders carry no more"),
+        (True, "unlimited", "its disks, its network or those of the leaders carry no more"),
+        (False, "1MiB", ""),
+    ],
+)
+def test_a_run_ends_whose_copies_only_keep_up_with_producers(grows, rate, remedy):
+    """Bytes arrive all the time, and none of the moves would ever end."""
+    model, lines = Model(seconds=2500.0), []
+    model.copies, model.size, model.grows = {1: 90.0, 2: 90.0}, 1000, grows
+    outcome, _resource = run(model, seconds=86400.0, lines=lines, throttle=rate)
+    assert any("broker 1 comes no nearer: " in line for line in lines) is grows
+    if not grows:
+        assert not outcome.failures
+        return
+    assert {failure.code for failure in outcome.failures} == {"stopped"}
+    assert 1800 <= model.now < 1900 and len(model.targets) == 12
+    failure = outcome.failures[0]
+    assert "[reassignment.outpaced] broker 1 has come no nearer to what it copies for 1800" in (
+        failure.error
+    )
+    assert remedy in failure.error and "still under way; run the task again" in failure.error
+
+
 def test_after_a_move_that_somebody_has_ended_nothing_more_begins():
     model = Model()
     model.stuck = {(1, ("t", 0))}
