@@ -56,6 +56,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.plan_
     DiskMoves,
     DiskWish,
     carried_out,
+    filled_since,
     plan_disks,
     told,
 )
@@ -76,6 +77,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wa
 _ENDED = "somebody else has ended a move of this run"
 # Code of failures for a directory that has gone offline since the plan, and the id that the next plan refuses with.
 FAILED = "directory_failed"
+# And of those for a disk that something else has filled since, with the id that the next plan refuses with.
+FULL, NO_ROOM = "directory_full", "reassignment.no_room"
 OFFLINE = "reassignment.offline_directory"
 _REPAIR = (
     "keep its disk, on which may be the only copy; repair it and restart the broker, or replace the broker"
@@ -96,6 +99,17 @@ def failed_under(place: Place, move: UnderWay, now: Disks) -> List[str]:
 def _has_failed(paths: Sequence[str]) -> str:
     verb = "has" if len(paths) == 1 else "have"
     return f"[{OFFLINE}] {', '.join(paths)} {verb} gone offline"
+
+
+def _end(move: DiskMove) -> Tuple[int, str]:
+    return move.broker, move.target
+
+
+def _filled(move: DiskMove) -> str:
+    return (
+        f"not started: [{NO_ROOM}] {move.target} has no room any more for what would come to it; make room there, then"
+        " run the task again to plan anew"
+    )
 
 
 @dataclass(frozen=True)
@@ -309,6 +323,10 @@ class DiskReassignment(Moving):
                 started = [(place, kinds[place]) for place in sorted(waiting)]
                 rest = [(each.place, MOVE) for each in [*chosen, *pending]]
                 return failures + self.late(started, rest, stopped)
+            filled = self._filled_since(chosen, waiting)
+            for move in [move for move in [*chosen, *pending] if _end(move) in filled]:
+                (chosen if move in chosen else pending).remove(move)
+                failures.append(Failure(_name(move.place), _filled(move), MOVE, FULL))
             refused = self.client.move_between_disks({move.place: move.target for move in chosen})
             for move in chosen:
                 if move.place in refused:
@@ -358,6 +376,15 @@ class DiskReassignment(Moving):
                 return failures + self.late(started, [(each.place, MOVE) for each in pending])
             progress.tell(partial(self._line, total, pending, waiting, now, pace))
             self._sleep(self.POLL_SECONDS)
+
+    def _filled_since(
+        self, chosen: Sequence[DiskMove], waiting: Collection[Place]
+    ) -> Set[Tuple[int, str]]:
+        """(broker, directory) of those of these moves that do not fit any more."""
+        if not chosen:
+            return set()
+        now = self._look([*waiting, *(move.place for move in chosen)])
+        return filled_since(chosen, now.directories, now.under_way)
 
     def _room(self, waiting: Mapping[Place, UnderWay]) -> int:
         return max(0, self.batch - len(waiting))

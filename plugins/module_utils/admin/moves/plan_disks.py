@@ -23,7 +23,7 @@ import bisect
 import posixpath
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import (
     SAME_DISK_BYTES,
@@ -112,6 +112,24 @@ def plan_disks(
         moves += [DiskMove(broker, *move) for move in disks.moves()]
     refusals = _without_room(brokers, moves, under_way)
     return DiskMoves(() if refusals else tuple(moves), tuple(refusals))
+
+
+def filled_since(
+    moves: Sequence[DiskMove], brokers: Brokers, under_way: Mapping[Place, UnderWay]
+) -> Set[Tuple[int, str]]:
+    """(broker, directory) of those of these moves that have no room any more, as the directories are now.
+
+    Producers, and replicas that come from other brokers, fill disks while a plan is carried out.
+    """
+    filled = set()
+    for broker, directories in brokers.items():
+        coming = _coming(broker, under_way)
+        for path in {move.target for move in moves if move.broker == broker}:
+            new = sum(move.size for move in moves if (move.broker, move.target) == (broker, path))
+            rooms = [each.room for each in directories if each.path == path]
+            if any(room is not None and coming.get(path, 0) + new > room for room in rooms):
+                filled.add((broker, path))
+    return filled
 
 
 def carried_out(brokers: Brokers, moves: Iterable[DiskMove]) -> Dict[int, Tuple[Directory, ...]]:

@@ -59,6 +59,8 @@ class Model:
         self.copies = {}
         # Bytes of each replica, and whether producers write as much as is copied.
         self.size, self.grows = 5, False
+        # Bytes that the disk of each directory has left, by a time; not told.
+        self.left = lambda path, now: None
         self.rights = frozenset({"DESCRIBE", "ALTER", "ALTER_CONFIGS"})
 
     def clock(self):
@@ -101,6 +103,8 @@ class Model:
                         if p[0] == broker and at == path and (broker, path) not in self.offline
                     },
                     (broker, path) not in self.offline,
+                    None if self.left(path, self.now) is None else 10**6,
+                    self.left(path, self.now),
                 )
                 for path in PATHS
             )
@@ -317,6 +321,22 @@ def test_a_run_ends_whose_copies_only_keep_up_with_producers(grows, rate, remedy
         failure.error
     )
     assert remedy in failure.error and "still under way; run the task again" in failure.error
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_nothing_more_moves_to_a_disk_that_something_else_has_filled_since(batch):
+    """As replicas do that come from other brokers; the other directories get theirs."""
+    model = Model(seconds=10.0)
+    model.size = 1000
+    # A twentieth of it stays free.
+    model.left = lambda path, now: 50500 if path == "/d2" and now > 5 else 99000
+    outcome, _resource = run(model, batch=batch)
+    full = [each for each in outcome.failures if each.code == "directory_full"]
+    assert full and full == outcome.failures
+    assert all("[reassignment.no_room] /d2" in e.error for e in full)
+    assert 0 < counts(model, 1)[1] + counts(model, 2)[1] <= batch
+    assert counts(model, 1)[2] == counts(model, 2)[2] == 3 and model.rates == {}
+    assert len(full) + len(outcome.changed) == 12
 
 
 def test_after_a_move_that_somebody_has_ended_nothing_more_begins():

@@ -16,8 +16,10 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model impor
     UnderWay,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.plan_disks import (
+    DiskMove,
     DiskWish,
     carried_out,
+    filled_since,
     plan_disks,
     told,
 )
@@ -189,6 +191,36 @@ def test_directories_that_share_a_disk_have_its_room_once(held, apart, under_way
     assert checks(plan) == ([] if enough else ["reassignment.no_room"])
     if not enough:
         assert "/a, /b would get 8.0 GiB together" in plan.refusals[0].reason
+
+
+@pytest.mark.parametrize(
+    "left, size, coming, filled",
+    [
+        (6 * GIB, GIB, 0, set()),
+        (5 * GIB, GIB, 4 * GIB, {(1, "/a")}),
+        (1, GIB, 0, {(1, "/a")}),
+        (None, GIB, 0, set()),
+    ],
+)
+def test_a_move_does_not_begin_once_its_disk_was_filled_by_something_else(
+    left, size, coming, filled
+):
+    moves = [
+        DiskMove(1, ("t", 0), "/old", "/a", size),
+        DiskMove(1, ("t", 1), "/old", "/b", size),
+        # of a broker that has not answered
+        DiskMove(2, ("t", 1), "/old", "/a", size),
+    ]
+    total = None if left is None else 100 * GIB
+    now = {
+        1: (
+            Directory("/a", {}, total=total, usable=left),
+            Directory("/b", {}, total=100 * GIB, usable=50 * GIB),
+            Directory("/old", {}, total=100 * GIB, usable=0),
+        )
+    }
+    under_way = {(1, ("u", 0)): UnderWay("/old", "/a", coming)} if coming else {}
+    assert filled_since(moves, now, under_way) == filled
 
 
 @pytest.mark.parametrize(
