@@ -60,6 +60,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.sta
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.unit import (
     mount_units,
+    sandbox,
     unit_word,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.zookeeper import (
@@ -91,6 +92,11 @@ def kafka_properties(settings: Mapping[str, Any]) -> Dict[str, str]:
 def zookeeper_cfg(settings: Mapping[str, Any]) -> Dict[str, str]:
     """`{{ settings | kafkaops.cluster.zookeeper_cfg }}`: the effective zoo.cfg as a dict."""
     return zookeeper_properties(**settings)
+
+
+def unit_sandbox(places: Mapping[str, Any]) -> Dict[str, Any]:
+    """`{{ places | kafkaops.cluster.unit_sandbox }}`: the part of a unit that fits an instance's directories."""
+    return sandbox(**places)
 
 
 def zookeeper_endpoints(servers: Iterable[Mapping[str, Any]]) -> List[Dict[str, Any]]:
@@ -204,6 +210,7 @@ class FilterModule:
             "state_lines": state_lines,
             "state_variables": state_variables,
             "turn_events": turn_events,
+            "unit_sandbox": unit_sandbox,
             "unit_word": unit_word,
             "unmended": unmended,
             "what_started": what_started,

@@ -48,6 +48,10 @@ options:
       account: &account
         description: Account of the service, to tell whether it exists and as what.
         type: str
+      places: &places
+        description: Further directories of the instance by name, to tell where they lead to and whom they let pass.
+        type: dict
+        default: {}
       log_dirs:
         description: The broker's log directories.
         type: list
@@ -70,6 +74,7 @@ options:
       jvm_options: *jvm_options
       install_dir: *install_dir
       account: *account
+      places: *places
       data_dir:
         description: The server's C(dataDir).
         type: path
@@ -154,14 +159,21 @@ facts:
     systemd: true
     firewall: {firewalld: running, nft: true, ours: [kafkaops-1f2e3d4c]}
     selinux: false
-    java: {home: /usr/lib/jvm/java-17-openjdk-amd64, version: 17.0.17, source: PATH, seen: []}
+    java:
+      home: /usr/lib/jvm/java-17-openjdk-amd64
+      version: 17.0.17
+      source: PATH
+      seen: []
+      place: {real_path: /usr/lib/jvm/java-17-openjdk-amd64, closed: [], own: {uid: 0, gid: 0, mode: "0755"}}
     kafka:
       instance: kafka
       config_dir: /etc/kafka
       release: kafka_2.13-3.9.2
       releases:
         - {path: /opt/kafka/releases/kafka_2.13-3.9.2, sha512: 3f1c...}
-      account: {name: kafka, group: kafka, uid: 998}
+      account: {name: kafka, group: kafka, uid: 998, gids: [997]}
+      places:
+        config_dir: {real_path: /etc/kafka, closed: [], own: {uid: 0, gid: 997, mode: "0750"}}
       current: {broker.id: "1", log.dirs: /var/lib/kafka/data}
       answered: {broker.id: "1", log.dirs: /var/lib/kafka/data}
       staged: {broker.id: "1", log.dirs: /var/lib/kafka/data}

@@ -17,10 +17,11 @@ GUARD = "guard"
 # One process of those that share an archive dumps its classes when it exits; the next start takes the
 # dump over once its writer is gone. A dump cut off by a kill is refused by the JVM, which then starts
 # without. Several may start at once: what another one has done meanwhile is no failure (`set -e`), and a
-# claim appears whole (`ln`). The path has no blanks: it is used unquoted.
+# claim appears whole (`ln`). Where nothing may be written, as in a unit for which nobody has made the directory, the
+# JVM starts without. The path has no blanks: it is used unquoted.
 CLASS_DATA_SHARING = """archive={archive}
 cds=
-mkdir -p "${{archive%/*}}"
+mkdir -p "${{archive%/*}}" 2>/dev/null || true
 writer=$(cat "$archive.claim" 2>/dev/null || true)
 if [ ! -f "$archive" ] && [ "$writer" ] && ! kill -0 "$writer" 2>/dev/null; then
   mv -f "$archive.$writer" "$archive" 2>/dev/null || true
@@ -28,7 +29,7 @@ if [ ! -f "$archive" ] && [ "$writer" ] && ! kill -0 "$writer" 2>/dev/null; then
 fi
 if [ -f "$archive" ]; then
   cds="-Xshare:auto -XX:SharedArchiveFile=$archive"
-else
+elif [ -w "${{archive%/*}}" ]; then
   echo "$$" > "$archive.claim.$$"
   if ln "$archive.claim.$$" "$archive.claim" 2>/dev/null; then
     cds="-XX:ArchiveClassesAtExit=$archive.$$ -Xlog:cds=off -Xlog:cds+dynamic=off"

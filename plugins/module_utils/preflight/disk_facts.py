@@ -91,20 +91,55 @@ def _octal(match: Match[str]) -> str:
     return chr(int(match.group(1), 8))
 
 
+def place_facts(path: str) -> Dict[str, Any]:
+    """Where a path leads to, and whom the directories on its way, and its own, let pass.
+
+    `closed`: the directories above that not everybody may enter; `own`: of the directory itself, None where it is not
+    there. A directory with an access control list is left out, since its mode does not tell.
+    """
+    real = os.path.realpath(path)
+    above, probe = [], real
+    while probe != os.path.dirname(probe):
+        probe = os.path.dirname(probe)
+        above.append(probe)
+    told = [{"path": each, **rights} for each in reversed(above) if (rights := _rights(each))]
+    return {
+        "real_path": real,
+        "closed": [each for each in told if not int(each["mode"], 8) & stat.S_IXOTH],
+        "own": _rights(real),
+    }
+
+
+def _rights(path: str) -> Optional[Dict[str, Any]]:
+    """{uid, gid, mode} of a directory; None of what is none, cannot be looked at, or has a list of its own."""
+    try:
+        about = os.stat(path)
+        if not stat.S_ISDIR(about.st_mode) or "system.posix_acl_access" in os.listxattr(path):
+            return None
+    except OSError:
+        return None
+    return {
+        "uid": about.st_uid,
+        "gid": about.st_gid,
+        "mode": f"{stat.S_IMODE(about.st_mode):04o}",
+    }
+
+
 def directory_facts(path: str) -> Dict[str, Any]:
     """What there is to know about a data directory, existing or not.
 
     Sizes in bytes. `identity` is equal for two paths exactly if they are one directory of this
     host, however they are spelt (links, bind mounts of the same inode).
     """
-    real = os.path.realpath(path)
+    place = place_facts(path)
+    real = place["real_path"]
     ancestor = existing_ancestor(real)
     space = os.statvfs(ancestor)
     mounted_at = mount_point(ancestor)
     source, file_system = mounted(mounted_at)
     facts: Dict[str, Any] = {
+        **place,
         "path": path,
-        "real_path": real,
         "exists": os.path.isdir(real),
         "is_file": os.path.exists(real) and not os.path.isdir(real),
         "blocked_by": blocking_file(real),

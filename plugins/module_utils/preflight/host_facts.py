@@ -40,6 +40,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.masking import (
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.disk_facts import (
     log_directory_facts,
+    place_facts,
     zookeeper_data_facts,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.network_facts import (
@@ -79,6 +80,7 @@ def _instance_spec(properties: str, **paths: Dict[str, Any]) -> Dict[str, Any]:
             jvm_options=dict(type="list", elements="str", default=[]),
             install_dir=dict(type="path"),
             account=dict(type="str"),
+            places=dict(type="dict", default={}),
             **paths,
         ),
     )
@@ -266,13 +268,14 @@ def identity_in(generation: str, properties: str) -> Optional[Dict[str, str]]:
 
 
 def account_facts(name: str) -> Optional[Dict[str, Any]]:
-    """{name, group, uid} of an account of this host, None where there is none."""
+    """{name, group, uid, gids} of an account of this host, None where there is none."""
     try:
         found = pwd.getpwnam(name)
         group = grp.getgrgid(found.pw_gid).gr_name
     except (KeyError, ValueError):  # ValueError: what could not be a name
         return None
-    return {"name": name, "group": group, "uid": found.pw_uid}
+    gids = sorted(os.getgrouplist(name, found.pw_gid))
+    return {"name": name, "group": group, "uid": found.pw_uid, "gids": gids}
 
 
 def instance_facts(
@@ -310,6 +313,9 @@ def instance_facts(
             complete_releases(instance["install_dir"]) if instance.get("install_dir") else []
         ),
         "account": account_facts(instance.get("account") or ""),
+        "places": {
+            name: place_facts(path) for name, path in (instance.get("places") or {}).items()
+        },
     }
 
 
@@ -432,6 +438,7 @@ def host_facts(
     }
     pids, paths = [], []
     home, tries = facts["java"]["home"], []
+    facts["java"]["place"] = place_facts(home) if home else None
     refusals: Dict[Tuple[str, ...], Optional[str]] = {}
     for product in ("kafka", "zookeeper"):
         wanted = spec.get(product)

@@ -198,6 +198,8 @@ class Member(Raw):
         return [*(facts.get("log_dirs") or []), *(facts.get("other_log_dirs") or [])]
 
 
+# Directories of an instance beside its data, as the ends of their variables.
+PLACES = ("config_dir", "install_dir", "application_log_dir", "state_dir")
 # Variables that every member reads, whichever product owns them: they say to which cluster it belongs.
 SHARED_VARIABLES = (
     *("kafka_cluster_name", "kafka_group", "kafka_controllers_group", "zookeeper_group"),
@@ -390,10 +392,14 @@ def facts_request(member: Member, names: Sequence[str]) -> Dict[str, Any]:
     return request
 
 
-def _installed(member: Member, product: str) -> Dict[str, str]:
-    """Where the release and the account are looked for, so that the roles need not ask again."""
+def _installed(member: Member, product: str) -> Dict[str, Any]:
+    """Where the release and the account are looked for, so that the roles need not ask again; and other places."""
     names = {"install_dir": f"{product}_install_dir", "account": f"{product}_account"}
-    return {key: member.text(name) for key, name in names.items() if member.text(name)}
+    told: Dict[str, Any] = {
+        key: member.text(name) for key, name in names.items() if member.text(name)
+    }
+    paths = {kind: member.text(f"{product}_{kind}") for kind in PLACES}
+    return {**told, "places": {kind: path for kind, path in paths.items() if path}}
 
 
 def names_to_resolve(member: Member) -> List[str]:

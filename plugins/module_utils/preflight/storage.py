@@ -10,6 +10,7 @@ import posixpath
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.unit import root_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import found
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.members import Member
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import (
@@ -36,7 +37,8 @@ PSEUDO_FILE_SYSTEMS = frozenset(
     "autofs binfmt_misc bpf cgroup cgroup2 configfs debugfs devpts fusectl mqueue proc pstore"
     " securityfs sysfs tracefs".split()
 )
-TEMPORARY = ("/tmp", "/var/tmp")
+# Emptied at a boot, or by age.
+TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm", "/run")
 
 
 @dataclass(frozen=True)
@@ -135,11 +137,7 @@ def _shared(directories: List[Directory]) -> Iterator[Problem]:
 
 def _one_directory(each: Directory) -> Iterator[Problem]:
     member = each.member
-    temporary = any(
-        path == root or path.startswith(root + "/")
-        for path in (each.real, posixpath.normpath(each.path))
-        for root in TEMPORARY
-    )
+    temporary = root_of(each.real, TEMPORARY) or root_of(each.path, TEMPORARY)
     if temporary and member.production:
         yield found(
             "directories.temporary",

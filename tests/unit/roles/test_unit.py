@@ -11,6 +11,7 @@ import yaml
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.unit import (
     mount_units,
+    sandbox,
     unit_word,
 )
 from tests.support.role_variables import FACTS, generation_of
@@ -102,6 +103,158 @@ def test_names_of_mount_units(path, expected):
 def test_words_of_a_unit():
     assert unit_word("/var/log/kafka") == "/var/log/kafka"
     assert unit_word("/a b/50%") == '"/a b/50%%"'
+    assert unit_word("/a:b") == '"/a:b"'  # it would part the source of a bind mount from its target
+
+
+# ---------------------------------------------------------------- what a unit sees, and may write
+
+USUAL = {"ReadWritePaths": "/var/log/kafka /data/kafka"}
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_usual_places_need_no_hole_in_the_sandbox(product):
+    service = {
+        key: lines for (section, key), lines in unit(product).items() if section == "Service"
+    }
+    assert service["ProtectHome"] == ["yes"] and service["RuntimeDirectory"] == [product]
+    assert not [key for key in service if "Bind" in key or key == "TemporaryFileSystem"]
+    assert "BindPaths" not in generation_of(product, {})["service"]
+
+
+HIDDEN_OTHERWISE = ["TemporaryFileSystem=/home:ro", "InaccessiblePaths=-/root -/run/user"]
+
+
+@pytest.mark.parametrize(
+    "places, lines, paths",
+    [
+        (
+            {},
+            ["ReadWritePaths=/var/log/kafka", "ReadWritePaths=-/data/kafka", "ProtectHome=yes"],
+            USUAL,
+        ),
+        (
+            {"data": ["/home/kafka/data"]},
+            ["ReadWritePaths=/var/log/kafka", *HIDDEN_OTHERWISE, "BindPaths=-/home/kafka/data"],
+            {"ReadWritePaths": "/var/log/kafka", "BindPaths": "/home/kafka/data"},
+        ),
+        (
+            {"writes": ["/home/a b/logs"], "reads": ["/etc/kafka", "/home/opt/kafka"]},
+            [
+                "ReadWritePaths=-/data/kafka",
+                *HIDDEN_OTHERWISE,
+                'BindPaths="/home/a b/logs"',
+                "BindReadOnlyPaths=/home/opt/kafka",
+            ],
+            {
+                "ReadWritePaths": "/data/kafka",
+                "BindPaths": "/home/a b/logs",
+                "BindReadOnlyPaths": "/home/opt/kafka",
+            },
+        ),
+        (
+            {"reads": ["/root/jdk", "/homes/jdk", "/root/jdk"]},
+            [
+                *("ReadWritePaths=/var/log/kafka", "ReadWritePaths=-/data/kafka"),
+                *("TemporaryFileSystem=/root:ro", "InaccessiblePaths=-/home -/run/user"),
+                "BindReadOnlyPaths=/root/jdk",
+            ],
+            {**USUAL, "BindReadOnlyPaths": "/root/jdk"},
+        ),
+        # a unit has a /tmp of its own: what is not bound there goes when it stops
+        (
+            {"data": ["/tmp/data"], "state_dir": "/var/tmp/state"},
+            [
+                *("ReadWritePaths=/var/log/kafka", "ProtectHome=yes"),
+                *("BindPaths=/var/tmp/state", "BindPaths=/tmp/data"),
+            ],
+            {"ReadWritePaths": "/var/log/kafka", "BindPaths": "/var/tmp/state /tmp/data"},
+        ),
+        (
+            {"state_dir": "/srv/kafka/state"},
+            [
+                *("ReadWritePaths=/var/log/kafka", "ReadWritePaths=/srv/kafka/state"),
+                *("ReadWritePaths=-/data/kafka", "ProtectHome=yes"),
+            ],
+            {"ReadWritePaths": "/var/log/kafka /srv/kafka/state /data/kafka"},
+        ),
+        (
+            {"dumps": "/srv/dumps/kafka.hprof", "class_data": "/srv/class-data"},
+            [
+                *("ReadWritePaths=/var/log/kafka", "ReadWritePaths=-/data/kafka"),
+                *(
+                    "ReadWritePaths=-/srv/dumps",
+                    "ReadWritePaths=-/srv/class-data",
+                    "ProtectHome=yes",
+                ),
+            ],
+            {"ReadWritePaths": "/var/log/kafka /data/kafka /srv/dumps /srv/class-data"},
+        ),
+        # what may be written already, and what a unit must not have as a whole
+        (
+            {"dumps": "/var/log/kafka/dumps/kafka.hprof", "class_data": "/data/kafka"},
+            ["ReadWritePaths=/var/log/kafka", "ReadWritePaths=-/data/kafka", "ProtectHome=yes"],
+            USUAL,
+        ),
+        (
+            {"dumps": "/kafka.hprof", "class_data": "/tmp"},
+            ["ReadWritePaths=/var/log/kafka", "ReadWritePaths=-/data/kafka", "ProtectHome=yes"],
+            USUAL,
+        ),
+    ],
+)
+def test_a_unit_sees_and_writes_what_the_variables_name(places, lines, paths):
+    given = {
+        "writes": ["/var/log/kafka"],
+        "data": ["/data/kafka"],
+        "reads": ["/etc/kafka"],
+        "state_dir": "/run/kafka",
+        "dumps": "",
+        "class_data": "",
+        **places,
+    }
+    found = sandbox(**given)
+    assert (found["lines"], found["paths"]) == (lines, paths)
+
+
+@pytest.mark.parametrize(
+    "state_dir, runtime",
+    [
+        ("/run/kafka", "kafka"),
+        ("/run/kafkaops/kafka-1/", "kafkaops/kafka-1"),
+        ("/var/run/kafka", "kafka"),
+        ("/run/user/1000/kafka", ""),
+        ("/runs/kafka", ""),
+        ("/var/lib/kafka-run", ""),
+    ],
+)
+def test_systemd_makes_the_directory_of_the_state_below_run(state_dir, runtime):
+    """It is empty after a boot. Elsewhere the role has made it."""
+    assert sandbox([], [], [], state_dir)["runtime"] == runtime
+    made = unit("kafka", state_dir=state_dir).get(("Service", "RuntimeDirectory"), [""])
+    assert made == [runtime]
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_the_unit_of_a_product_below_home(product):
+    """Its files, its releases and its Java are seen, all else below /home is not."""
+    variables = ("config_dir", "install_dir", "application_log_dir")
+    given = {name: f"/home/k/{name}" for name in variables}
+    found = unit(product, **given)
+    assert found["Service", "TemporaryFileSystem"] == ["/home:ro"]
+    assert ("Service", "ProtectHome") not in found
+    assert found["Service", "BindPaths"] == ["/home/k/application_log_dir"]
+    assert found["Service", "BindReadOnlyPaths"] == ["/home/k/config_dir", "/home/k/install_dir"]
+    named = {f"{product}_{name}": value for name, value in given.items()}
+    java = {"java_effective_home": "/root/jdk"}
+    staged = generation_of(product, {**named, **java})
+    assert "BindReadOnlyPaths=/root/jdk" in staged["unit_text"]
+    assert staged["service"]["BindReadOnlyPaths"].endswith(" /root/jdk")
+
+
+def test_a_home_that_is_a_whole_place_is_not_laid_open():
+    """The preflight refuses it."""
+    found = sandbox([], [], ["/home"], "/run/kafka")
+    assert found["lines"] == ["ProtectHome=yes"]
 
 
 def test_levels_of_single_loggers_of_kafka():

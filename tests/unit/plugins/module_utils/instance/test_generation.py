@@ -243,3 +243,18 @@ def test_instances_that_start_at_once_and_share_an_archive_all_start(tmp_path):
             assert "-Xshare:auto" in said[-1]
         else:
             assert sum("-XX:ArchiveClassesAtExit=" in line for line in said) >= 1, said
+
+
+def test_a_start_needs_no_archive(tmp_path):
+    """A unit may not write there, unless somebody has made the directory before."""
+    java = tmp_path / "jvm" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text('#!/bin/sh\necho "started with $1"\n')
+    java.chmod(0o755)
+    (tmp_path / "file").touch()
+    archive = tmp_path / "file" / "cds" / "kafka.jsa"
+    made = generation(java_home=str(tmp_path / "jvm"), cds_archive=str(archive))
+    script = launch_script(made, "/etc/kafka", str(tmp_path / "run"))
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("started with ") and "Archive" not in done.stdout

@@ -117,14 +117,22 @@ def directory(path, **more):
         "topics": [],
         "foreign": [],
         "owners": [],
+        "closed": [],
+        "own": None,
     }
     facts.update(more)
     return facts
 
 
+def place(path):
+    """Facts of a directory that is not there yet, below directories that everybody may pass."""
+    return {"real_path": path, "closed": [], "own": None}
+
+
 def stopped(request):
     """Facts of an instance that was never started."""
     return {
+        "places": {name: place(path) for name, path in request["places"].items()},
         "instance": request["instance"],
         "config_dir": request["config_dir"],
         "started": {
@@ -161,7 +169,13 @@ def good_facts(member, names):
         "systemd": True,
         "firewall": {"firewalld": "running", "nft": True, "ours": []},
         "selinux": False,
-        "java": {"home": "/usr/lib/jvm/17", "version": "17.0.15", "source": "PATH", "seen": []},
+        "java": {
+            "home": "/usr/lib/jvm/17",
+            "version": "17.0.15",
+            "source": "PATH",
+            "seen": [],
+            "place": place("/usr/lib/jvm/17"),
+        },
         "kafka": None,
         "zookeeper": None,
         "lock": None,

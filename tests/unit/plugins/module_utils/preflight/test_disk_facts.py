@@ -20,6 +20,34 @@ def test_a_directory_that_is_not_there_tells_of_its_file_system(tmp_path):
     assert facts["free_bytes"] > 0
 
 
+def test_who_may_pass_to_a_directory(tmp_path):
+    (tmp_path / "private" / "data").mkdir(parents=True)
+    (tmp_path / "private").chmod(0o750)
+    (tmp_path / "private" / "data").chmod(0o700)
+    (tmp_path / "link").symlink_to("private")
+    # pytest's own directory is private
+    before = len(disk.place_facts(str(tmp_path / "absent"))["closed"])
+    for path in ("private/data", "link/data"):
+        facts = disk.place_facts(str(tmp_path / path))
+        assert facts["real_path"] == str(tmp_path / "private" / "data")
+        rights = {"uid": os.getuid(), "gid": (tmp_path / "private").stat().st_gid}
+        (closed,) = facts["closed"][before:]
+        assert closed == {"path": str(tmp_path / "private"), **rights, "mode": "0750"}
+        assert facts["own"] == {**rights, "mode": "0700"}
+    absent = disk.place_facts(str(tmp_path / "private" / "absent" / "data"))
+    assert absent["own"] is None and absent["closed"] == facts["closed"]
+    assert disk.place_facts("/")["closed"] == []
+
+
+def test_a_mode_beside_a_list_of_rights_tells_nothing(tmp_path, monkeypatch):
+    (tmp_path / "private").mkdir(mode=0o700)
+    path = str(tmp_path / "private" / "data")
+    told = disk.place_facts(path)["closed"][-1]
+    assert told["path"] == str(tmp_path / "private")
+    monkeypatch.setattr(os, "listxattr", lambda _path: ["system.posix_acl_access"])
+    assert disk.place_facts(path)["closed"] == []
+
+
 def test_what_stands_in_the_way_of_a_directory(tmp_path):
     (tmp_path / "file").write_text("")
     for path in ("file", "file/below", "file/far/below"):
