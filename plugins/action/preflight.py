@@ -44,6 +44,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.callers
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.findings import (
     found,
     in_order,
+    merged,
     reported,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.host_facts import (
@@ -52,6 +53,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.host_fa
     jvm_refusal,
     missing_packages,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.ids import natural_key
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
     COLLECTED,
     OUTSIDE,
@@ -116,6 +118,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import (
     WARNING,
     Problem,
 )
+from ansible_collections.kafkaops.cluster.plugins.module_utils.wording import some
 
 display = Display()
 if refused := too_old(core_version) or not_linux():
@@ -186,10 +189,16 @@ class ActionModule(ActionBase):
         gathered = inventory.gather(host)
         if not gathered["runs_kafka"] and not gathered["is_server"]:
             return {"changed": False, "member": False, "hidden": []}
+        in_play = set(task_vars["ansible_play_hosts_all"])
+        siblings = set(gathered["siblings"])
+        if set(task_vars["hostvars"]) - in_play:
+            # Only the hosts of a group may know what it is called.
+            clusters = self._once(["clusters"], inventory.by_cluster)
+            siblings |= set(clusters.get(str(gathered["settings"].get("kafka_cluster_name")), ()))
         result = {
             "changed": False,
             "member": True,
-            "hidden": sorted(set(gathered["siblings"]) - set(task_vars["ansible_play_hosts_all"])),
+            "hidden": sorted(siblings - in_play),
             "settings": masked_settings(gathered["settings"]),
             "errors": gathered["errors"],
             "faults": gathered["faults"],
@@ -197,7 +206,7 @@ class ActionModule(ActionBase):
             "is_broker": gathered["is_broker"],
             "is_server": gathered["is_server"],
             "controllers": gathered["controllers"],
-            "siblings": gathered["siblings"],
+            "siblings": sorted(siblings),
             "facts": None,
             "unreachable_reason": "",
         }
@@ -306,11 +315,9 @@ class ActionModule(ActionBase):
     ) -> Dict[str, Any]:
         raws = self._raws(inventory, task_vars)
         if not raws:
-            host = task_vars["inventory_hostname"]
-            reason = "no host of this inventory is in the groups of brokers or ZooKeeper servers"
-            group = inventory.group(host, "kafka")
-            problem = found("inventory.empty_group", host, "kafka_group", group, reason)
-            raise AnsibleActionFail(problem.line())
+            raise AnsibleActionFail(
+                "\n".join(each.line() for each in _no_member(inventory, task_vars))
+            )
         raws = with_assigned_ids(inventory, raws)
         members = [read_member(raw)[0] for raw in raws]
         controller, asked = Controller(), {}
@@ -451,6 +458,29 @@ class ActionModule(ActionBase):
                 )
             )
         return raws
+
+
+def _no_member(inventory: Inventory, task_vars: Any) -> List[Problem]:
+    """Why no host of this run is a member: by --limit, by a group whose name cannot be read, or by empty groups."""
+    members = sorted(set().union(*inventory.members().values()), key=natural_key)
+    if members:
+        reason = f"none of these hosts runs Kafka or ZooKeeper; {some(members)} do"
+        limit = task_vars.get("ansible_limit") or ""
+        return [
+            found("run.no_member", task_vars["ansible_play_hosts_all"], "--limit", limit, reason)
+        ]
+    unread = [
+        found("settings.undefined", host, name, "(not evaluated)", why)
+        for host in task_vars["ansible_play_hosts_all"]
+        for name, why in inventory.gather(host)["errors"].items()
+    ]
+    if unread:
+        return merged(unread)
+    host = task_vars["inventory_hostname"]
+    reason = "no host of this inventory is in the groups of brokers or ZooKeeper servers"
+    return [
+        found("inventory.empty_group", host, "kafka_group", inventory.group(host, "kafka"), reason)
+    ]
 
 
 def _consents(given: Any) -> List[str]:

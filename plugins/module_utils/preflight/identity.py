@@ -132,7 +132,7 @@ def check_inventory(world: World) -> Iterator[Problem]:
                 f"did you mean `{near}`?",
             )
     for cluster in world.clusters:
-        yield from _groups(cluster)
+        yield from _groups(cluster, world)
         yield from _uniform(cluster)
     in_play = [member for member in world.members if member.in_play]
     for variable in ONCE_FOR_ALL:
@@ -140,15 +140,40 @@ def check_inventory(world: World) -> Iterator[Problem]:
     yield from _instances(world)
 
 
-def _groups(cluster: Cluster) -> Iterator[Problem]:
-    if not cluster.brokers:
+def _groups(cluster: Cluster, world: World) -> Iterator[Problem]:
+    names = {
+        member.get("kafka_group")
+        for member in cluster.members
+        if not member.errors.get("kafka_group")
+    }
+    if cluster.brokers or None in names or not names:
+        return  # of a name that cannot be read another finding tells
+    hosts = [member.name for member in cluster.members]
+    others = sorted(
+        {
+            each.cluster
+            for each in world.members
+            if each.is_broker and each.get("kafka_group") in names
+        }
+    )
+    if others:
+        group = " and ".join(sorted(names))
         yield found(
-            "inventory.empty_group",
-            [member.name for member in cluster.members],
-            "kafka_group",
-            cluster.members[0].text("kafka_group") or "kafka",
-            f"the group has no host of cluster {cluster.name}",
+            "settings.not_uniform",
+            hosts,
+            "kafka_cluster_name",
+            cluster.name,
+            f"no broker is of this cluster, those of the group {group} are of {' and '.join(others)}",
+            "set it once for the whole cluster, in group_vars of a group of all its hosts",
         )
+        return
+    yield found(
+        "inventory.empty_group",
+        hosts,
+        "kafka_group",
+        sorted(names)[0],
+        f"the group has no host of cluster {cluster.name}",
+    )
 
 
 def _uniform(cluster: Cluster) -> Iterator[Problem]:

@@ -151,6 +151,17 @@ class Inventory:
         voters = [self._in_kraft_mode(group) for group in of_controllers]
         return {**found, "controllers": set().union(*voters)}
 
+    def by_cluster(self) -> Dict[str, List[str]]:
+        """cluster -> its members, each by its own variables; without those whose cluster cannot be read."""
+        found: Dict[str, List[str]] = {}
+        for host in sorted(set().union(*self.members().values())):
+            try:
+                name = self.evaluated(host, ("kafka_cluster_name",))["kafka_cluster_name"]
+            except Exception:  # pylint: disable=broad-except
+                continue  # that host's own turn says what is wrong
+            found.setdefault(str(name), []).append(host)
+        return found
+
     def _in_kraft_mode(self, group: str) -> Set[str]:
         found_there = set()
         for name in map(str, self._task_vars["groups"].get(group, [])):

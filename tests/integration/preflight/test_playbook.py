@@ -248,6 +248,46 @@ def test_an_inventory_without_any_member(preflight):
     assert "inventory.empty_group" in text
 
 
+@pytest.mark.parametrize("limit", ["client-1", "controllers"])
+def test_a_limit_that_leaves_no_member_is_no_empty_group(preflight, limit):
+    """A host of clients; and controllers that are there for a migration, while the cluster is in ZooKeeper mode."""
+    hosts = preflight.inventory / "hosts.yml"
+    document = yaml.safe_load(hosts.read_text())
+    document["all"]["children"]["kafka_clients"] = {"hosts": {"client-1": {}}}
+    document["all"]["children"]["controllers"] = {"hosts": {"controller-1": {}}}
+    hosts.write_text(yaml.safe_dump(document))
+    code, found, text = preflight.run("--limit", limit)
+    assert code == 2 and "[run.no_member]" in text and "inventory.empty_group" not in text, text
+    assert f"--limit={limit}: none of these hosts runs Kafka or ZooKeeper; kafka-1" in text
+
+
+def test_a_name_of_a_group_that_cannot_be_evaluated_is_no_empty_group(preflight):
+    with (preflight.inventory / "group_vars" / "all.yml").open("a") as target:
+        target.write('kafka_group: "{{ nobody }}"\nzookeeper_group: "{{ nobody }}"\n')
+    hosts = preflight.inventory / "hosts.yml"
+    hosts.write_text(hosts.read_text().replace("    kafka:", "    brokers:"))
+    hosts.write_text(hosts.read_text().replace("    zookeeper:", "    ensemble:"))
+    code, _found, text = preflight.run()
+    assert code == 2 and "[settings.undefined]" in text and "kafka_group" in text, text
+    assert "'nobody' is undefined" in text and "inventory.empty_group" not in text
+
+
+@pytest.mark.parametrize("limit", ["zookeeper-1", "kafka-1", "ensemble"])
+def test_groups_that_only_their_own_hosts_name(preflight, limit):
+    """A run with --limit sees the others of its cluster, though its own hosts know no name of their group."""
+    hosts = preflight.inventory / "hosts.yml"
+    text = hosts.read_text()
+    for old, new in (("kafka", "brokers"), ("zookeeper", "ensemble")):
+        text = text.replace(f"    {old}:", f"    {new}:")
+        variables = preflight.inventory / "group_vars" / f"{new}.yml"
+        (preflight.inventory / "group_vars" / f"{old}.yml").rename(variables)
+        with variables.open("a") as target:
+            target.write(f"{old}_group: {new}\n")
+    hosts.write_text(text)
+    code, found, text = preflight.run("--limit", limit)
+    assert (code, found) == (0, {}), text
+
+
 def test_consent_turns_an_error_into_a_warning(preflight):
     hosts = preflight.inventory / "hosts.yml"
     hosts.write_text(re.sub(r".*zookeeper-3.*\n", "", hosts.read_text()))
