@@ -44,6 +44,11 @@ SECRET_NAME_ENDS = ("token", "pwd", "sig", "pass", "encryption.key", "encryption
 _ASSIGNMENTS = "Environment"
 # What stands before the last @ of an address: a password may have one, too, but no blank and no slash.
 _URL_PASSWORD = re.compile(r"(?<=//)([^\s/@:]*):[^\s/]+@")
+# One with a slash is in no URL that works, but somebody will have pasted it: all to the last @ of the word is hidden,
+# unless a port comes first.
+_URL_PASTED = re.compile(
+    r"""(?<=//)([^\s/@:]*):(?!\(hidden\)@)(?!\d+(?:[/?#,;"'\]\s]|$))[^\s]+@""",
+)
 _URL_USER = re.compile(r"(?<=//)[^\s/@:]+@")
 # A private key is known by its first line, under whatever name; one that is cut off reaches to the end.
 _PRIVATE_KEY = re.compile(
@@ -74,7 +79,9 @@ def _plain(name: Any) -> str:
 
 def masked_url(text: str) -> str:
     """Return the text with the passwords of its URLs hidden, and everything else as it is."""
-    return _URL_USER.sub(f"{HIDDEN}@", _URL_PASSWORD.sub(rf"\1:{HIDDEN}@", text))
+    for password in (_URL_PASSWORD, _URL_PASTED):
+        text = password.sub(rf"\1:{HIDDEN}@", text)
+    return _URL_USER.sub(f"{HIDDEN}@", text)
 
 
 def masked_text(text: str) -> str:

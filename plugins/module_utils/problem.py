@@ -45,7 +45,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         # Whoever refuses an address shows it, and one may have a password.
-        for name in ("value", "reason"):
+        for name in ("value", "reason", "remedy"):
             text = getattr(self, name)
             if isinstance(text, str):
                 object.__setattr__(self, name, masked_url(text))

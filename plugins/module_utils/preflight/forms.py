@@ -32,6 +32,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.address
     is_wildcard,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError
+from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.ivy import mirror_problem
 
 HEAP = re.compile(r"^(\d+)([kKmMgG]?)$")
 HEAP_FACTOR = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
@@ -275,6 +276,15 @@ _LOCATION = _or_empty(
         "write it like https://mirror.example.com/ or /srv/mirror",
     )
 )
+
+
+def _mirror(text: str) -> str:
+    problem = mirror_problem(_LOCATION(text))
+    if problem:
+        raise ValueError(*problem)
+    return text
+
+
 _DURATION = _matching(DURATION, "not a clear duration", "write 90s, 10m, 2h or 1d")
 _DIGEST = _matching(
     SHA512, "not a SHA-512", "write its 128 hexadecimal digits, as sha512sum prints them"
@@ -283,7 +293,7 @@ _PLACE = _or_empty(
     _matching(PLACE, "neither an absolute path nor a URI", "begin it with / or hdfs://")
 )
 FORMS: Dict[str, Callable[[Any], Any]] = {
-    "distribution_mirror": _LOCATION,
+    "distribution_mirror": _mirror,
     "distribution_sha512": _for_each_product(of_text=_or_empty(_DIGEST)),
     "distribution_source": _for_each_product("maven", "archive"),
     "distribution_url": _for_each_product(of_text=_LOCATION),

@@ -31,6 +31,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.variabl
     WITH_SECRETS,
     declared,
     faults_of_secrets,
+    faults_of_urls,
     meant,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.world import World
@@ -222,7 +223,7 @@ class Inventory:
             "settings": settings,
             "errors": errors,
             # Before anybody hides the secrets, and without them.
-            "faults": _faults(settings) if runs_kafka else [],
+            "faults": (_faults(settings) if runs_kafka else []) + faults_of_urls(settings),
             "tls": examine(settings) if runs_kafka else None,
             "is_broker": is_broker,
             "is_server": is_server,

@@ -16,12 +16,13 @@ import functools
 import glob
 import os
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.yaml import yaml_load
 from ansible.module_utils.errors import ArgumentValueError
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import url_problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.argspec import (
     kafka_argument_spec,
 )
@@ -181,6 +182,29 @@ def faults_of_secrets(
             if each.where not in seen
         ]
     return found
+
+
+def faults_of_urls(settings: Mapping[str, Any]) -> List[Dict[str, str]]:
+    """Faults of URLs that may have a login, as of `faults_of_secrets`: with it hidden, nobody sees them any more."""
+    found = []
+    for where, text in _urls(settings):
+        problem = url_problem(text) if isinstance(text, str) else None
+        if problem:
+            reason, remedy = problem
+            fault = {"check": _check_of(where), "where": where}
+            found.append({**fault, "reason": reason, "remedy": remedy})
+    return found
+
+
+def _urls(settings: Mapping[str, Any]) -> Iterator[Tuple[str, Any]]:
+    yield "distribution_mirror", settings.get("distribution_mirror")
+    url = settings.get("distribution_url")
+    for key, text in url.items() if isinstance(url, Mapping) else [("", url)]:
+        yield f"distribution_url{'.' if key else ''}{key}", text
+    plugins = settings.get("kafka_plugins")
+    for index, each in enumerate(plugins if isinstance(plugins, (list, tuple)) else ()):
+        if isinstance(each, Mapping):
+            yield f"kafka_plugins[{index}].src", each.get("src")
 
 
 def judged_for_module(

@@ -169,6 +169,9 @@ def check_request(request: Request) -> None:
             f"a SHA-512 has 128 hex digits, this has {len(request.sha512)} characters",
             "copy the whole digest from the .sha512 file beside the release",
         )
+    wrong = ivy.mirror_problem(request.mirror)
+    if wrong:
+        raise refusal("fetch.login", f"distribution_mirror={request.mirror}", *wrong)
 
 
 class _Archive:

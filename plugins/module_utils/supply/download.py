@@ -18,6 +18,7 @@ from typing import IO, Any, Optional, Sequence
 
 from ansible.module_utils.urls import open_url
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import url_problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import CHUNK_BYTES
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError, refusal
 from ansible_collections.kafkaops.cluster.plugins.module_utils.progress import Progress
@@ -64,6 +65,9 @@ def plan_download(
             f" (without one, from jars: {', '.join(locked)})",
             "set distribution_sha512 to the digest that is published beside the release (.sha512)",
         )
+    wrong = url_problem(url)
+    if wrong:
+        raise refusal("archive.url", f"distribution_url={url}", *wrong)
     _refuse_source_name(product, version, scala_version, url)
     return Download(url=url, sha512=sha512.lower())
 

@@ -14,9 +14,11 @@ import glob
 import importlib.util
 import os
 import subprocess
+import urllib.parse
 from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple
 from xml.sax.saxutils import quoteattr
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.addresses import url_problem
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import remove, sha512_of
 from ansible_collections.kafkaops.cluster.plugins.module_utils.java import candidates
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import ProblemError, refusal
@@ -26,6 +28,8 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.jar_lock i
 
 # Ivy's own cache while it works: what a killed run had fetched is found here by the next one.
 STAGING = ".fetching"
+# A file of arguments in it, with the login of a proxy; it goes when Java has ended.
+LOGIN = "login"
 STALLED_SECONDS = 120
 POLL_SECONDS = 0.5
 
@@ -59,6 +63,20 @@ def ivy_settings(staging: str, mirror: str = "") -> str:
     """Ivy's settings: one resolver. Without `mirror` it uses Ivy's own default repository."""
     root = " root=" + quoteattr(mirror.rstrip("/") + "/") if mirror else ""
     return _SETTINGS.format(staging=quoteattr(staging), root=root)
+
+
+def mirror_problem(mirror: str) -> Optional[Tuple[str, str]]:
+    """(reason, remedy) of a mirror that Ivy cannot use; None of others.
+
+    Ivy sends the login of a URL to nobody, and shows it in its log.
+    """
+    wrong = url_problem(mirror)
+    if wrong or not urllib.parse.urlsplit(mirror).username:
+        return wrong
+    return (
+        "Apache Ivy, which fetches the jars, sends no login to a mirror",
+        "name a mirror that needs none, or take distribution_source=archive: a distribution_url may have a login",
+    )
 
 
 def ivy_module(jars: Iterable[Jar]) -> str:
@@ -244,7 +262,10 @@ def _run_ivy(
             cwd=cache.staging,
             pass_fds=(lock_descriptor,),
         )
-    stalled = _watch(process, lock, wanted, cache, progress)
+    try:
+        stalled = _watch(process, lock, wanted, cache, progress)
+    finally:
+        remove(os.path.join(cache.staging, LOGIN))
     wrong = cache.adopt(wanted)
     if wrong:
         raise _wrong_bytes(wrong[0], mirror)
@@ -271,6 +292,7 @@ def _ivy_command(
         stream.write(ivy_module(wanted))
     flags = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"]
     flags += [*truststore.proxy_flags(os.environ), *trust]
+    flags += truststore.login_flags(os.path.join(cache.staging, LOGIN), os.environ)
     return [
         java_command,
         *flags,

@@ -17,7 +17,7 @@ import re
 import ssl
 import struct
 import urllib.parse
-from typing import List, Mapping, Optional
+from typing import Iterator, List, Mapping, Optional, Tuple
 
 # Protects nothing, the content is public; but the format wants one, and this is Java's own.
 PASSWORD = "changeit"
@@ -71,14 +71,39 @@ def trust_flags(path: str, environment: Optional[Mapping[str, str]] = None) -> L
     ]
 
 
+def _proxies(environment: Mapping[str, str]) -> Iterator[Tuple[str, urllib.parse.SplitResult]]:
+    """(scheme, address) of the usual proxy variables."""
+    for scheme in ("http", "https"):
+        value = environment.get(f"{scheme}_proxy") or environment.get(f"{scheme.upper()}_PROXY")
+        if value:
+            yield scheme, urllib.parse.urlsplit(value if "//" in value else "//" + value)
+
+
+def login_flags(path: str, environment: Mapping[str, str]) -> List[str]:
+    """Write the login of a proxy to `path`, a file of arguments for its owner alone; returns the JVM's word for it.
+
+    An empty list if no proxy wants one. On the command line every user of the machine would see it. Ivy has one login
+    for all proxies; Java sends none to a proxy through which it tunnels, unless it is told to.
+    """
+    logins = [each for _scheme, each in _proxies(environment) if each.username]
+    if not logins:
+        return []
+    user, password = (
+        urllib.parse.unquote(text or "") for text in (logins[0].username, logins[0].password)
+    )
+    words = [f"-Dhttp.proxyUser={user}", f"-Dhttp.proxyPassword={password}"]
+    quoted = [each.replace("\\", "\\\\").replace('"', '\\"') for each in words]
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        stream.write("".join(f'"{each}"\n' for each in quoted))
+        stream.write("-Djdk.http.auth.tunneling.disabledSchemes=\n")
+    return [f"@{path}"]
+
+
 def proxy_flags(environment: Mapping[str, str]) -> List[str]:
     """The usual proxy variables as Java properties: a JVM does not read the variables itself."""
     flags = []
-    for scheme in ("http", "https"):
-        value = environment.get(f"{scheme}_proxy") or environment.get(f"{scheme.upper()}_PROXY")
-        if not value:
-            continue
-        address = urllib.parse.urlsplit(value if "//" in value else "//" + value)
+    for scheme, address in _proxies(environment):
         if address.hostname:
             flags.append(f"-D{scheme}.proxyHost={address.hostname}")
             flags.append(f"-D{scheme}.proxyPort={address.port or 80}")

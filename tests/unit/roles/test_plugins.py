@@ -126,3 +126,17 @@ def test_the_password_of_a_url_logs_in_and_is_not_shown(obtain, server, status):
     assert "s3cret" not in done.stdout + done.stderr, done.stdout
     login = base64.b64encode(b"bob:s3cret@+x").decode()
     assert ("/mine.jar", f"Basic {login}") in server.seen
+
+
+@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize("shape", ["http://s3cret@{}/mine.jar", "http://{}/mine.jar?sig=s3cret"])
+def test_a_token_in_a_url_is_not_shown(obtain, server, shape, status):
+    """As the user of a login without a password, or in the query: of neither Ansible knows that it is a secret."""
+    server.answer = status
+    digest = hashlib.sha512(b"classes").hexdigest()
+    done = obtain(shape.format(f"127.0.0.1:{server.server_port}"), digest, "-vvv")
+    assert "s3cret" not in done.stdout + done.stderr, done.stdout
+    works = status == 200 and "@" in shape  # without a login the server lets nobody in
+    assert (done.returncode == 0) is works
+    told = " ".join(done.stdout.split())
+    assert ("[fetch.failed] kafka_plugins: one of the files" in told) is not works, told[-2000:]

@@ -75,6 +75,12 @@ def test_other_settings_stay_readable(name):
     [
         ("https://bob:s3cret@mirror/x", f"https://bob:{HIDDEN}@mirror/x"),
         ("https://bob:p@ss@host/x@y", f"https://bob:{HIDDEN}@host/x@y"),
+        # not as a URL has to have it, and so nobody can use it; but somebody will have pasted it
+        ("https://bob:hun/ter2@host/x", f"https://bob:{HIDDEN}@host/x"),
+        ("https://bob:h#u?n@host/x (no)", f"https://bob:{HIDDEN}@host/x (no)"),
+        (f"https://bob:{HIDDEN}@host/x@y", f"https://bob:{HIDDEN}@host/x@y"),
+        ("https://mirror:8443/x@y", "https://mirror:8443/x@y"),
+        ("http://a:80,http://b:81/x@y", "http://a:80,http://b:81/x@y"),
         ("https://ghp_x@host/x", f"https://{HIDDEN}@host/x"),
         ("https://mirror:8443/x", "https://mirror:8443/x"),
         ("https://mirror/x@y", "https://mirror/x@y"),

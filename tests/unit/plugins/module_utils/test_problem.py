@@ -36,3 +36,4 @@ def test_a_problem_hides_the_passwords_of_addresses():
     shown = "http://bob:(hidden)@127.0.0.1:1"
     assert problem.line() == f"[x.y] servers={shown}: {shown} is none. Remedy: do it."
     assert "s3cret" not in f"{problem.to_dict()}{problem!r}"
+    assert Problem("x.y", "why", f"try {address}").remedy == f"try {shown}"

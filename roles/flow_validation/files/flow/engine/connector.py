@@ -187,7 +187,8 @@ def _network_flags(work: str) -> list:
     truststore = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(truststore)
     authorities = truststore.trust_flags(os.path.join(work, "authorities.jks"))
-    return authorities + truststore.proxy_flags(os.environ)
+    login = truststore.login_flags(os.path.join(work, "login"), os.environ)
+    return authorities + truststore.proxy_flags(os.environ) + login
 
 
 def _resolve(java: str, folder: str, spark: str, scala: str) -> list:

@@ -93,6 +93,35 @@ def test_secrets_of_a_wrong_type_are_found_and_not_shown(tmp_path, variable, val
     assert "hush" not in repr(verdict)
 
 
+BAD_URL = "https://bob:hun/ter2@mirror.example/x.jar"
+
+
+@pytest.mark.parametrize(
+    "variable, value, where",
+    [
+        ("distribution_url", BAD_URL, ""),
+        ("distribution_url", {"kafka": BAD_URL}, ".kafka"),
+        ("distribution_mirror", BAD_URL, ""),
+        (
+            "kafka_plugins",
+            [
+                {"name": "a", "src": "/a.jar", "sha512": "0" * 128},
+                {"name": "b", "src": BAD_URL, "sha512": "1" * 128},
+            ],
+            "[1].src",
+        ),
+    ],
+)
+def test_urls_with_a_login_that_is_not_encoded_are_found_and_not_shown(
+    tmp_path, variable, value, where
+):
+    verdict = ground.verdict_of(spoilt(everywhere={variable: value}), tmp_path)
+    found = [each for each in verdict.errors if "%2F" in each.remedy]
+    assert {each.setting for each in found} == {f"{variable}{where}"}
+    assert {each.check for each in found} <= {"addresses.form", "settings.bad_value"}
+    assert "hun" not in repr(verdict) and "ter2" not in repr(verdict)
+
+
 def test_numbers_are_passwords(tmp_path):
     sasl = {"inter_broker_user": "b", "inter_broker_password": 4711, "users": {"a": 4711}}
     assert said(ground.verdict_of(spoilt(brokers={"kafka_sasl": sasl}), tmp_path)) == {}

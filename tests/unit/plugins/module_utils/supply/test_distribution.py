@@ -24,6 +24,8 @@ FAKE_JAVA = """\
 import os, sys, xml.etree.ElementTree as E
 arguments = dict(zip(sys.argv[1:], sys.argv[2:]))
 root = os.environ["FAKE_REPOSITORY"]
+with open(os.path.join(root, "commands"), "a") as log:
+    log.write(" ".join(sys.argv[1:]) + "\\n")
 cache = E.parse(arguments["-settings"]).find("caches").get("defaultCacheDir")
 with open(os.path.join(root, "asked"), "a") as log:
     for item in E.parse(arguments["-ivy"]).iter("dependency"):
@@ -79,12 +81,13 @@ class World:
             json.dumps({**head, "artifacts": artifacts})
         )
 
-    def obtain(self, check_mode=False, cache=None):
+    def obtain(self, check_mode=False, cache=None, **more):
         request = distribution.Request(
             product="kafka",
             version="3.9.2",
             cache_dir=str(cache or self.cache),
             java_home=self.java_home,
+            **more,
         )
         self.lines = []
         progress = Progress(emit=self.lines.append, every=0.0)
@@ -96,6 +99,10 @@ class World:
         names = log.read_text().split() if log.exists() else []
         log.unlink(missing_ok=True)
         return names
+
+    def commands(self):
+        """The words of each call of Java."""
+        return (self.repository / "commands").read_text().splitlines()
 
     def jar(self, name):
         return self.cache / "jars" / "g" / f"{name}-1.jar"
@@ -364,3 +371,23 @@ def test_default_cache_dir(monkeypatch):
     assert distribution.default_cache_dir({"KAFKAOPS_CACHE": "/c"}) == "/c"
     monkeypatch.setenv("HOME", "/home/x")
     assert distribution.default_cache_dir({}) == "/home/x/.cache/kafkaops"
+
+
+def test_a_mirror_with_a_login_is_refused_and_written_nowhere(world):
+    """Ivy would not send it, and its settings and its log would lie in the cache for everybody."""
+    with pytest.raises(ProblemError) as error:
+        world.obtain(mirror="https://bob:s3cret@m.example/maven")
+    assert error.value.problem.check == "fetch.login"
+    assert "distribution_mirror=https://bob:(hidden)@m.example/maven" in str(error.value)
+    assert "s3cret" not in str(error.value.problem.to_dict()) and not world.cache.exists()
+
+
+def test_the_login_of_a_proxy_is_in_no_command_line_and_in_no_file_afterwards(world, monkeypatch):
+    monkeypatch.setenv("https_proxy", "http://bob:s3cret%40@p.example:3128")
+    world.obtain()
+    (words,) = set(world.commands())
+    assert "s3cret" not in words and "-Dhttps.proxyHost=p.example" in words
+    (name,) = [word[1:] for word in words.split() if word.startswith("@")]
+    assert not os.path.exists(name)
+    left = [path for path in world.cache.rglob("*") if path.is_file()]
+    assert left and not [path for path in left if b"s3cret" in path.read_bytes()]

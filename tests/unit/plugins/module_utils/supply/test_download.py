@@ -155,6 +155,16 @@ def test_a_password_in_the_url_is_shown_nowhere(tmp_path):
         assert "bob:(hidden)@downloads.invalid" in text
 
 
+@pytest.mark.parametrize("login", ["bob:hun/ter2", "bob:hun#ter2", "bob:hun?ter2", "bob:[hunter2"])
+def test_a_login_that_a_url_cannot_have_is_refused_and_not_shown(tmp_path, login):
+    url = f"https://{login}@downloads.invalid/kafka_2.13-3.9.2.tgz"
+    with pytest.raises(ProblemError) as error:
+        obtain(tmp_path, url, "a" * 128)
+    text = str(error.value) + str(error.value.problem.to_dict())
+    assert error.value.problem.check == "archive.url" and "%2F" in text
+    assert "hun" not in text and "ter2" not in text
+
+
 class Server:
     """A web server on a free port; `announced` may exceed what it sends."""
 

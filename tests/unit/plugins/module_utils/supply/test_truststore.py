@@ -3,6 +3,7 @@
 """The key store that a JVM reads the system's authorities from."""
 
 import hashlib
+import os
 import shutil
 import subprocess
 
@@ -11,6 +12,7 @@ import pytest
 from ansible_collections.kafkaops.cluster.plugins.module_utils.supply.truststore import (
     PASSWORD,
     java_keystore,
+    login_flags,
     system_bundle,
     trust_flags,
 )
@@ -50,3 +52,44 @@ def test_java_reads_the_systems_bundle(tmp_path):
     with open(bundle, "rb") as stream:
         count = stream.read().count(b"-----BEGIN CERTIFICATE-----")
     assert f"contains {count} entr" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "environment, written",
+    [
+        ({}, None),
+        ({"https_proxy": "http://p.example:3128"}, None),
+        ({"https_proxy": "http://bob:a%40b@p:1"}, ["bob", "a@b"]),
+        ({"HTTP_PROXY": "bob:x@p:1"}, ["bob", "x"]),
+        ({"http_proxy": "http://token@p"}, ["token", ""]),
+        ({"http_proxy": "http://p", "https_proxy": "http://bob:x@p"}, ["bob", "x"]),
+        ({"http_proxy": "http://b%22o:%5Cx%20y@p"}, ['b"o', "\\x y"]),
+    ],
+)
+def test_the_login_of_a_proxy_is_a_file_for_its_owner(tmp_path, environment, written):
+    path = tmp_path / "login"
+    flags = login_flags(str(path), environment)
+    assert flags == ([f"@{path}"] if written else []) and path.exists() is bool(written)
+    if written:
+        assert path.stat().st_mode & 0o777 == 0o600
+        lines = path.read_text().splitlines()
+        assert "-Djdk.http.auth.tunneling.disabledSchemes=" in lines
+        told = [f"-Dhttp.proxyUser={written[0]}", f"-Dhttp.proxyPassword={written[1]}"]
+        escaped = [each.replace("\\", "\\\\").replace('"', '\\"') for each in told]
+        assert lines[:2] == [f'"{each}"' for each in escaped]
+
+
+JAVA = os.path.join(os.environ.get("JAVA_HOME", ""), "bin", "java")
+
+
+@pytest.mark.skipif(not os.access(JAVA, os.X_OK), reason="needs JAVA_HOME")
+def test_java_reads_the_login(tmp_path):
+    (flag,) = login_flags(str(tmp_path / "login"), {"http_proxy": "http://b%22o:%5Cx%20%23y@p"})
+    done = subprocess.run(
+        [JAVA, flag, "-XshowSettings:properties", "-version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert 'http.proxyUser = b"o\n' in done.stderr
+    assert "http.proxyPassword = \\x #y\n" in done.stderr
