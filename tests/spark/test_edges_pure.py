@@ -278,8 +278,31 @@ def test_brokers_that_the_run_expected_are_expected_again(promised, said, missin
     plan = plan_of(expected_brokers=promised)
     after = {n: dataclasses.replace(each, leader=3) for n, each in plan.after.items()}
     plan.after, plan.before[1] = after, dataclasses.replace(plan.before[1], leader=2)
-    found = judging(None, plan, expected_brokers=said)._of_the_whole(plan.after, {})
-    assert found["coverage"].count == missing
+    found = judging(None, plan, expected_brokers=said)._coverage(plan.after, plan.after, set())
+    assert found.check.count == missing
+
+
+@pytest.mark.parametrize(
+    ("given", "looks", "seen"),
+    [
+        (["--expected-brokers=3"], 3, {1, 2, 3}),
+        (["--expected-brokers=4", "--timeout=10"], 6, {1, 2, 3}),  # it does not come
+        (["--expected-brokers=3", "--with-absent"], 1, {1}),
+        ([], 1, {1}),
+    ],
+)
+def test_a_plan_waits_for_the_brokers_that_are_expected(monkeypatch, given, looks, seen):
+    told = []
+
+    def describe():
+        told.append(1)
+        return cluster.Description("c", dict.fromkeys(range(1, min(3, len(told)) + 1), "h:1"))
+
+    clock = SimpleNamespace(monotonic=lambda: 2.0 * len(told), sleep=lambda _seconds: None)
+    monkeypatch.setattr(planning, "time", clock)
+    options = job.arguments(["run", *WHERE, *given])
+    found = planning.expected_brokers(options, SimpleNamespace(describe=describe))
+    assert (set(found.brokers), len(told)) == (seen, looks)
 
 
 def test_the_command_that_judges_again_repeats_what_was_promised():

@@ -154,11 +154,37 @@ def place(number, leader, start=0, end=10, epoch=3, replicas=(1, 2, 3)):
 
 def test_coverage_names_the_broker_that_led_nothing():
     moment = {0: place(0, 1), 1: place(1, 2), 2: place(2, 3)}
-    assert verdict.coverage([1, 2, 3], [moment], {0, 1, 2}).count == 0
-    idle = verdict.coverage([1, 2, 3], [moment], {0, 1})
+    assert verdict.coverage([1, 2, 3], [moment], {0, 1, 2}).check.count == 0
+    idle = verdict.coverage([1, 2, 3], [moment], {0, 1}).check
     assert [w["broker"] for w in idle.witnesses] == [3]
-    absent = verdict.coverage([1, 2, 3], [moment], {0, 1, 2}, expected_brokers=5)
+    absent = verdict.coverage([1, 2, 3], [moment], {0, 1, 2}, expected_brokers=5).check
     assert (absent.count, absent.status) == (2, "fail")
+
+
+@pytest.mark.parametrize(
+    "brokers, isr, registered, settled, count, said",
+    [
+        # a broker restarts while the run begins, and is back in the end
+        ([1, 2], (1, 2), {1, 2, 3}, (1, 2, 3), 0, "broker 3 was not registered when the run began"),
+        ([1, 2], (1, 2), {1, 2}, (1, 2), 1, ""),
+        ([1, 2, 3], (1, 2), {1, 2, 3}, (1, 2, 3), 0, "broker 3 was not in sync when the run began"),
+        ([1, 2, 3], (1, 2), {1, 2, 3}, (1, 2), 1, ""),  # it is not back
+        ([1, 2, 3], (1, 2), {1, 2}, (1, 2), 1, ""),
+        ([1, 2, 3], (1, 2, 3), {1, 2, 3}, (1, 2, 3), 1, ""),  # nothing excuses it
+    ],
+)
+def test_a_broker_that_restarts_when_the_run_begins_is_not_accused(
+    brokers, isr, registered, settled, count, said
+):
+    def led_by(leader, in_sync):
+        return Partition(leader - 1, leader, (1, 2, 3), in_sync, 0, 9)
+
+    moment, end = ({n - 1: led_by(n, at) for n in (1, 2)} for at in (isr, settled))
+    found = verdict.coverage(
+        brokers, [moment, moment, end], {0, 1}, 3, registered=registered, settled=end
+    )
+    assert (found.check.count, len(found.check.witnesses)) == (count, count)
+    assert [said in each for each in found.unclear] == [True] * bool(said)
 
 
 @pytest.mark.parametrize(
@@ -213,6 +239,25 @@ def test_durability_is_judged_at_both_moments_and_told_once():
     assert [each["reason"][:7] for each in witnesses] == ["later: "] * 2
     assert len(durable([later, later], 3, 2)[0]) == 2
     assert durable([standing(good, min_isr=None)], 3, 2) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "registered, known, reasons, said",
+    [
+        ([1, 2, 3], [1, 2], [], ["only brokers 1, 2 were registered when the run began"]),
+        ([1, 2], [1, 2], ["then: 2 replicas instead of 3"], []),  # as few as ever
+        ([1, 2, 3], [1, 2, 3], ["then: 2 replicas instead of 3"], []),  # there were enough
+    ],
+)
+def test_a_topic_that_began_with_too_few_brokers_is_not_held_against_the_cluster(
+    registered, known, reasons, said
+):
+    few = placed(0, (1, 2), (1, 2))
+    moments = [standing(few, moment="then"), standing(few)]
+    witnesses, unclear = durable(moments, 3, 2, registered=registered, known=known)
+    assert [each["reason"] for each in witnesses] == reasons
+    assert [each[: len(told)] for each, told in zip(unclear, said)] == said
+    assert len(unclear) == len(said)
 
 
 def placed(number, replicas, isr):

@@ -449,7 +449,7 @@ def _first_place(holes: Sequence) -> str:
     return f"at offset {first['offset']:,} of partition {first['partition']}"
 
 
-def _durability(spark, options, cluster, now: dict, min_isr: int, for_java) -> verdict.Durability:
+def _durability(spark, options, cluster, now: dict, min_isr: int, for_java) -> verdict.Judged:
     """Of this moment. Where nobody planned how many replicas there are to be, all partitions are to have
     as many as the one with the most, of those that nobody reassigns.
     """

@@ -259,9 +259,10 @@ class Judge:
                 unclear += not_known
                 if check.count or not not_known:  # half a proof is none
                     found["continuity"] = check
-        found.update(self._of_the_whole(now, counted.read))
-        durable = self._durability(now)
-        unclear += durable.unclear
+        durable, settled, registered = self._durability(now)
+        covered = self._coverage(now, settled, registered)
+        found.update({"coverage": covered.check, "emptiness": self._emptiness(counted.read)})
+        unclear += covered.unclear + durable.unclear
         hurt = {each["partition"] for each in border}
         hurt |= named.places.get("loss", set()) | named.places.get("gap", set())
         unclean = [
@@ -593,13 +594,13 @@ class Judge:
                 f" with more room, `job.py verify --ledger {self.options.ledger}` names what is wrong"
             )
 
-    def _of_the_whole(self, now: dict, read: dict) -> dict:
-        """{check id: Check} of what is not about single records."""
+    def _coverage(self, now: dict, settled: dict, registered: set) -> verdict.Judged:
+        """settled, registered: as of `_in_sync`."""
         plan = self.plan
         # Those that the run had records for, whatever became of them: a produce step that was killed, or
         # a task that never began, is not a broker's fault.
         tested = set(range(min(plan.partitions, plan.records)))
-        coverage = verdict.coverage(
+        return verdict.coverage(
             list(plan.brokers),
             [plan.before, plan.after, now],
             tested,
@@ -611,17 +612,22 @@ class Judge:
             listeners.troubles(plan.listeners),
             # a topic of others may lie on few brokers: then it stays open what the others do
             every_broker=not self._shared,
+            registered=registered,
+            settled=settled,
         )
+
+    def _emptiness(self, read: dict) -> verdict.Check:
         # Without an acknowledgement there was nothing to read: that stays open, and is not a violation.
         acked = any(row.outcome == schema.ACKED for row in self.rows)
         nothing = (
             [{"reason": "no record could be read"}] if acked and not sum(read.values()) else []
         )
-        emptiness = verdict.Check("emptiness", len(nothing), nothing)
-        return {check.id: check for check in (coverage, emptiness)}
+        return verdict.Check("emptiness", len(nothing), nothing)
 
-    def _durability(self, now: dict) -> verdict.Durability:
-        """By the command line's plans, or the ledger's; before the first write and now."""
+    def _durability(self, now: dict) -> tuple:
+        """(verdict.Judged by the command line's plans, or the ledger's, before the first write and now; the first two
+        of `_in_sync`).
+        """
         plan, options = self.plan, self.options
         config = self.cluster.effective_config(plan.topic, (MIN_ISR,)) if now else {}
         min_isr = int(config[MIN_ISR]) if config.get(MIN_ISR) else None
@@ -641,7 +647,7 @@ class Judge:
             verdict.Standing("when the records were read", settled, min_isr),
         ]
         planned = options.min_isr or plan.planned_min_isr
-        return verdict.durability(
+        judged = verdict.durability(
             standings,
             replication,
             planned,
@@ -651,6 +657,7 @@ class Judge:
             self._shared,
             progress_of,
         )
+        return judged, settled, registered
 
     def _in_sync(self, now: dict, min_isr: int) -> tuple:
         """(partition -> Partition as in `now`, with replicas and ISR as soon as each replica of a

@@ -97,6 +97,14 @@ def leading_none(brokers: Iterable[int], moments: list, partitions: set) -> list
     return sorted(set(brokers) - led)
 
 
+@dataclass(frozen=True)
+class Judged:
+    """What is held against the cluster, and sentences about what stays open."""
+
+    check: Check
+    unclear: list
+
+
 def coverage(
     brokers: list,
     moments: list,
@@ -104,21 +112,40 @@ def coverage(
     expected_brokers: Optional[int] = None,
     listeners: Sequence = (),
     every_broker: bool = True,
-) -> Check:
+    registered: Collection[int] = (),
+    settled: Optional[Mapping] = None,
+) -> Judged:
     """A broker counts as covered if it led, at any of the moments, a partition that was `tested`:
     for which there were to be records, if `every_broker` was to. `listeners`: witnesses of what could not
     be reached through other listeners.
+
+    registered, settled: ids of the brokers and partition -> Partition, at the end. Whoever was away or behind at
+    the first moment, as a broker that has just restarted, and is back at the end, stays open.
     """
     idle = leading_none(brokers, moments, tested) if every_broker else []
+    behind, late = (
+        {broker for each in out_of_sync(partitions).values() for broker in each}
+        for partitions in (moments[0], dict(settled or {}))
+    )
+    back = [b for b in idle if b in behind - late and b in registered]
+    idle = [b for b in idle if b not in back]
     witnesses = [{"broker": b, "reason": "led no partition that was written to"} for b in idle]
-    absent = max(0, (expected_brokers or 0) - len(brokers))
+    unclear = [
+        f"broker {b} was not in sync when the run began, and led nothing since, so it is not judged; begin a new run"
+        for b in back
+    ]
+    there, expected = sorted({*brokers, *registered}), expected_brokers or 0
+    absent = max(0, expected - len(there))
     if absent:
-        reason = (
-            f"{expected_brokers} brokers are expected, {len(brokers)} are registered: {brokers}"
-        )
+        reason = f"{expected} brokers are expected, {len(there)} are registered: {there}"
         witnesses.append({"broker": None, "reason": reason})
+    if expected > len(brokers):
+        unclear += [
+            f"broker {b} was not registered when the run began, and is now, so it is not judged; begin a new run"
+            for b in sorted(set(registered) - set(brokers))
+        ]
     count = len(idle) + absent + len(listeners)
-    return Check("coverage", count, [*witnesses, *listeners])
+    return Judged(Check("coverage", count, [*witnesses, *listeners]), unclear)
 
 
 @dataclass(frozen=True)
@@ -132,14 +159,6 @@ class Standing:
     min_isr: Optional[int]
 
 
-@dataclass(frozen=True)
-class Durability:
-    """What is held against the cluster, and sentences about what stays open."""
-
-    check: Check
-    unclear: list
-
-
 def durability(
     standings: Sequence[Standing],
     planned_replication: int,
@@ -149,7 +168,7 @@ def durability(
     known: Collection[int] = (),
     shared: bool = False,
     progress_of: Optional[Mapping[tuple, Optional[bool]]] = None,
-) -> Durability:
+) -> Judged:
     """At each moment every partition has the planned number of replicas (0: nobody planned any, then it
     stays what it was), at least min.insync.replicas of them are in sync, and that is at least the planned
     one (0: nobody planned any, then it does not fall). What is the same at two moments is told once.
@@ -163,10 +182,16 @@ def durability(
     shared: the topic is somebody else's, who may lower its min.insync.replicas: that stays open, too.
     progress_of: `progress` of replicas that are not in sync on brokers that are there. One that comes nearer is not in
     sync yet, and one of which nobody could say may be that: both stay open.
+    Where the run began with fewer brokers than replicas were planned, its topic has fewer; with enough of them at
+    the last moment, that stays open.
     """
     found: dict = {}
     open_: dict = {}
     last = standings[-1]
+    fewer = any(len(p.replicas) < planned_replication for p in standings[0].partitions.values())
+    at_first = fewer and known and not shared and len(known) < planned_replication
+    begun_with_few = at_first and planned_replication <= len(registered or ())
+    planned_replication = 0 if begun_with_few else planned_replication
     for each in standings:
         for number, place in sorted(each.partitions.items()):
             too_many = len(place.replicas) > planned_replication > 0
@@ -213,9 +238,14 @@ def durability(
     ]
     unclear = _durability_sentences(open_, moving)
     unclear += [f"the topic's {fallen}"] if fallen and shared else []
+    if begun_with_few:
+        unclear.append(
+            f"only brokers {', '.join(map(str, sorted(known)))} were registered when the run began, so its topic has"
+            " fewer replicas than planned; begin a new run"
+        )
     gone = sorted(set(known) - set(registered)) if registered is not None else []
     unclear += [f"broker {n} was there when the run began, and is not any more" for n in gone]
-    return Durability(Check("durability", len(witnesses), witnesses), unclear)
+    return Judged(Check("durability", len(witnesses), witnesses), unclear)
 
 
 _MIN_ISR = "min.insync.replicas"

@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 
 from flow.judge import continuity
 from flow.judge.expiry import LETTING_GO, LONGEST_TRANSACTION
-from flow.messages import stopping
+from flow.messages import progress, stopping
 from flow.messages.failure import CannotRun
 from flow.prepare import listeners, surroundings
 from flow.prepare.cluster import (
@@ -23,6 +23,7 @@ from flow.prepare.cluster import (
     TIMESTAMP_TYPE,
     AlreadyThere,
     Cluster,
+    Description,
     Refused,
     spread,
 )
@@ -52,6 +53,8 @@ _STATES_TOPIC, _STATES_REPLICAS = (
     "__transaction_state",
     "transaction.state.log.replication.factor",
 )
+_BROKERS_SECONDS = 60  # in which a broker restarts that is expected
+_AGAIN_SECONDS = 0.5
 _SETTINGS_SECONDS = 5.0  # of all brokers together; who may not ask them goes on without
 
 
@@ -60,7 +63,7 @@ def prepare(
 ) -> files.Plan:
     """Topic, replicas, positions, groups: everything that is fixed before the first write."""
     others = other_listeners(options)
-    described = cluster.describe()
+    described = expected_brokers(options, cluster)
     brokers = list(described.brokers)
     run_id = own_names.new_run_id(time.time(), uuid.uuid4().hex)
     topic = options.topic or own_names.own(run_id)
@@ -151,6 +154,26 @@ def prepare(
     _check_in_sync(options, plan)
     groups_of(options, plan, settings).commit(plan.first_offsets())
     return plan
+
+
+def expected_brokers(options: argparse.Namespace, cluster: Cluster) -> Description:
+    """The cluster, as soon as all brokers that are expected are registered: one that restarts now would be missing in
+    the topic's replicas, and be accused. After a while as it is; at once where brokers may be down.
+    """
+    described = cluster.describe()
+    wanted = 0 if options.with_absent else options.expected_brokers or 0
+    deadline = time.monotonic() + min(_BROKERS_SECONDS, options.timeout)
+
+    def line() -> str:
+        return f"waiting for {wanted} brokers, {len(described.brokers)} are registered"
+
+    if len(described.brokers) < wanted:
+        with progress.waiting(options.output or "", "brokers", line):
+            while len(described.brokers) < wanted and time.monotonic() < deadline:
+                stopping.check()
+                time.sleep(_AGAIN_SECONDS)
+                described = cluster.describe()
+    return described
 
 
 def _replication(options: argparse.Namespace, homes: list, absent: list) -> tuple:
