@@ -22,7 +22,7 @@ from flow.engine import executors
 from flow.judge import continuity, expiry, judge, verdict
 from flow.messages import failure, output, progress
 from flow.messages.failure import CannotRun, Stopped
-from flow.prepare import cluster, leadership, leftovers
+from flow.prepare import cluster, leadership, leftovers, listeners
 from flow.prepare.traces import Traces
 from flow.present import conclusion, sentence
 from flow.probe import probes, trial
@@ -667,6 +667,54 @@ def test_what_a_group_had_committed_may_be_forgotten(asked, accused, said):
     none = {"g": continuity.Delivery({0: None, 1: None})}
     left, told = judging(brokers, plan_of(started=started))._remembered(none, set())
     assert bool(left) is accused and said in "".join(told) and bool(told) is not accused
+
+
+# -- other listeners
+
+
+class Said:
+    """An error of librdkafka."""
+
+    def __init__(self, name, text):
+        self.name, self.str = (lambda: name), (lambda: text)
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "own"),
+    [
+        ("_RESOLVE", "b:9/2: Failed to resolve 'b:9': Name or service not known", True),
+        ("_SSL", "ssl://b:9/2: SSL handshake failed: certificate verify failed", True),
+        ("_AUTHENTICATION", "sasl_ssl://b:9/2: SASL authentication error: wrong password", True),
+        ("TOPIC_AUTHORIZATION_FAILED", "Broker: Topic authorization failed", True),
+        ("_TRANSPORT", "b:9/2: Disconnected: might be caused by incorrect security.protocol", True),
+        ("_TRANSPORT", "b:9/2: Connect to ipv4#1.2.3.4:9 failed: Connection refused", False),
+        (
+            "_RESOLVE",
+            "a:9/1: Failed to resolve 'a:9': Name or service not known",
+            False,
+        ),  # another's
+    ],
+)
+def test_what_is_wrong_with_who_asks_is_no_violation_of_a_listener(name, said, own):
+    heard = listeners.Heard()
+    heard(Said(name, said))
+    heard(Said("_ALL_BROKERS_DOWN", "1/1 brokers are down"))
+    assert heard.of_the_client("b:9") is own
+    broker = {"broker": 2, "address": "b:9", "trouble": said, "unclear": own}
+    entry = {"name": "L", "bootstrap_servers": "b:9", "brokers": [broker], "trouble": None}
+    plan = plan_of(listeners=[entry])
+    found = (listeners.troubles(plan.listeners), listeners.unclear(plan.listeners))
+    assert [len(each) for each in found] == [not own, own]
+
+
+@pytest.mark.parametrize(
+    ("servers", "own"), [("no-such-host.invalid:9092", True), ("127.0.0.1:1", False)]
+)
+def test_a_name_that_is_not_known_here_is_no_violation_and_a_refused_port_is_one(servers, own):
+    there = listeners.Listener("L", {"bootstrap.servers": servers})
+    tried = listeners.exercise([there], "c", "t", {1: 0}, 2)
+    found = (listeners.troubles(tried), listeners.unclear(tried))
+    assert [len(each) for each in found] == [not own, own]
 
 
 # -- what a refused run leaves

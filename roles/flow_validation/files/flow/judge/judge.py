@@ -262,7 +262,7 @@ class Judge:
         durable, settled, registered = self._durability(now)
         covered = self._coverage(now, settled, registered)
         found.update({"coverage": covered.check, "emptiness": self._emptiness(counted.read)})
-        unclear += covered.unclear + durable.unclear
+        unclear += covered.unclear + listeners.unclear(self.plan.listeners) + durable.unclear
         hurt = {each["partition"] for each in border}
         hurt |= named.places.get("loss", set()) | named.places.get("gap", set())
         unclean = [

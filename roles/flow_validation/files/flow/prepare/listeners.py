@@ -9,9 +9,11 @@ these listeners to each broker and back, before the run's first.
 
 from __future__ import annotations
 
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Iterator
 
 from flow.prepare.cluster import LastError, addresses_of, quiet_logger
 
@@ -28,7 +30,8 @@ class Listener:
 
 def exercise(listeners: list, cluster_id: str, topic: str, leaders: dict, timeout: float) -> list:
     """What became of each listener, as verdict.json has it:
-    [{name, bootstrap_servers, brokers: [{broker, address, trouble (None: none)}], trouble}].
+    [{name, bootstrap_servers, brokers: [{broker, address, trouble (None: none), unclear}], trouble, unclear}];
+    unclear: the trouble is of who asks, and says nothing about the cluster.
 
     leaders: broker -> a partition of `topic` that it leads. No step takes longer than `timeout`
     seconds.
@@ -41,12 +44,42 @@ def exercise(listeners: list, cluster_id: str, topic: str, leaders: dict, timeou
         return [each.result() for each in tried]
 
 
+# Names of librdkafka's errors, and words of those that it calls transport's: login, rights, TLS, names.
+_OF_THE_CLIENT = re.compile(
+    r"_RESOLVE|_SSL|_AUTHENTICATION|SASL_\w+|UNSUPPORTED_SASL_MECHANISM|\w+AUTHORIZATION_FAILED"
+)
+_SAID_OF_THE_CLIENT = re.compile(r"security\.protocol|in state (SSL|AUTH)")
+
+
+def of_the_client(name: str, said: str) -> bool:
+    """Whether the cause of an error lies with who asks: another one, with other settings, may get through."""
+    return bool(_OF_THE_CLIENT.fullmatch(name) or _SAID_OF_THE_CLIENT.search(said))
+
+
+class Heard(LastError):
+    """The same, and of which addresses it was of_the_client; a denied right is of all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._own: set = set()
+
+    def __call__(self, error) -> None:
+        super().__call__(error)
+        name, said = error.name(), error.str()
+        if of_the_client(name, said):
+            self._own.add("" if name.endswith("AUTHORIZATION_FAILED") else said)
+
+    def of_the_client(self, address: str) -> bool:
+        """Whether one of the errors was, of this address "host:port"; "": of any."""
+        return any(not (said and address) or f"{address}/" in said for said in self._own)
+
+
 class _Trial:
     """One listener's."""
 
     def __init__(self, listener: Listener, timeout: float):
         self._listener, self._timeout = listener, timeout
-        self._heard = LastError()
+        self._heard = Heard()
 
     def result(self, cluster_id: str, topic: str, leaders: dict) -> dict:
         """The listener's entry of verdict.json."""
@@ -58,14 +91,23 @@ class _Trial:
             addresses = self._addresses(cluster_id, topic)
             troubles = self._pass_through(topic, leaders, addresses)
         except LookupError as error:
-            return {**entry, "trouble": str(error)}
+            return {**entry, "trouble": str(error), "unclear": False}
         except KafkaException as error:
-            return {**entry, "trouble": self._heard.beside(error.args[0].str())}
-        brokers = [
-            {"broker": broker, "address": addresses.get(broker), "trouble": troubles.get(broker)}
-            for broker in sorted(leaders)
-        ]
-        return {**entry, "brokers": brokers, "trouble": None}
+            self._heard_of(error.args[0])
+            said = self._heard.beside(error.args[0].str())
+            return {**entry, "trouble": said, "unclear": self._heard.of_the_client("")}
+        brokers = []
+        for broker in sorted(leaders):
+            address, trouble = addresses.get(broker), troubles.get(broker)
+            own = bool(trouble and address) and self._heard.of_the_client(address)
+            found = {"broker": broker, "address": address, "trouble": trouble, "unclear": own}
+            brokers.append(found)
+        return {**entry, "brokers": brokers, "trouble": None, "unclear": False}
+
+    def _heard_of(self, error) -> None:
+        """Of an error that came otherwise than by error_cb, which is only of all at once."""
+        if error.name().endswith("AUTHORIZATION_FAILED"):
+            self._heard(error)
 
     def _settings(self, **more) -> dict:
         return {**self._listener.settings, "error_cb": self._heard, **more}
@@ -115,6 +157,7 @@ class _Trial:
                 offsets[message.partition()] = message.offset()
             else:
                 refused[message.partition()] = self._heard.beside(error.str())
+                self._heard_of(error)
 
         limit = int(self._timeout * 1000)
         # a copy of the record that came later would stand among the run's
@@ -152,14 +195,27 @@ class _Trial:
 
 def troubles(listeners: list) -> list:
     """Witnesses of the check coverage, from entries of verdict.json."""
-    witnesses = []
+    return [
+        {"broker": broker, "reason": reason} for broker, reason, own in _told(listeners) if not own
+    ]
+
+
+def unclear(listeners: list) -> list:
+    """Sentences about what who asks could not try, from entries of verdict.json."""
+    return [
+        f"{reason}; see the --listener-config and its rights, and that the name is known here"
+        for _broker, reason, own in _told(listeners)
+        if own
+    ]
+
+
+def _told(listeners: list) -> Iterator[tuple]:
+    """(broker or None, its trouble, whether that is of who asks) of each trouble."""
     for entry in listeners:
         if entry["trouble"]:
             where = f"listener {entry['name']} at {entry['bootstrap_servers']}"
-            witnesses.append({"broker": None, "reason": f"{where}: {entry['trouble']}"})
-        witnesses += [
-            {"broker": each["broker"], "reason": f"listener {entry['name']}: {each['trouble']}"}
-            for each in entry["brokers"]
-            if each["trouble"]
-        ]
-    return witnesses
+            yield None, f"{where}: {entry['trouble']}", entry.get("unclear", False)
+        for each in entry["brokers"]:
+            if each["trouble"]:
+                reason = f"listener {entry['name']}: {each['trouble']}"
+                yield each["broker"], reason, each.get("unclear", False)
