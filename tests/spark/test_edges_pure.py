@@ -18,7 +18,7 @@ import job
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from flow import inspection
-from flow.engine import executors
+from flow.engine import executors, session
 from flow.judge import continuity, expiry, judge, verdict
 from flow.messages import failure, output, progress
 from flow.messages.failure import CannotRun, Stopped
@@ -1337,6 +1337,40 @@ def test_what_waits_for_executors_that_are_gone_is_ended():
         "org.apache.spark.SparkException: Job 3 cancelled as part of cancellation of all jobs"
     )
     assert "had no executor any more" in failure.with_remedy(ended, "")
+
+
+class Reached(Exception):
+    """The test has seen what it looks for."""
+
+
+@pytest.mark.parametrize("mode", ["run", "inspect", "compare"])
+def test_every_mode_looks_at_its_executors_from_the_start_of_spark_on(monkeypatch, tmp_path, mode):
+    minded = []
+
+    @contextlib.contextmanager
+    def looking(spark, *_more):
+        minded.append(spark)
+        yield
+
+    def reached(*_more):
+        raise Reached
+
+    asked = SimpleNamespace(
+        describe=lambda: cluster.Description("c", {1: "h:1"}),
+        positions=lambda _topic, **_more: partitions(9),
+    )
+    for module in (modes, starting):
+        monkeypatch.setattr(module, "Cluster", lambda *_more: asked)
+        monkeypatch.setattr(module, "for_executors", reached)
+    monkeypatch.setattr(starting, "prepare", lambda *_more: plan_of())
+    monkeypatch.setattr(session, "prepare_java", lambda _jars: [])
+    monkeypatch.setattr(session, "start", lambda *_more, **_options: "spark")
+    monkeypatch.setattr(executors, "minded", looking)
+    where = [WHERE[0], f"--output={tmp_path / 'o'}"]
+    more = {"run": [f"--ledger={tmp_path / 'l'}"], "inspect": ["--topic=t"]}.get(mode, [])
+    with pytest.raises(Reached):
+        getattr(modes, mode)(job.arguments([mode, *where, *more]))
+    assert minded == ["spark"]
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,16 @@ def start(
     return spark
 
 
+@contextmanager
+def running(*arguments, **more) -> Iterator:
+    """What `start` returns, and a look at its executors while the context is open, so that nobody waits for lost ones
+    for ever. The session itself ends with the process, by `stop`.
+    """
+    spark = start(*arguments, **more)
+    with executors.minded(spark):
+        yield spark
+
+
 def _places(master: str | None, jars: list, submitted: bool) -> dict:
     """Settings about where Spark finds its jars, and itself."""
     settings = {}

@@ -99,7 +99,7 @@ class _Trial:
         brokers = []
         for broker in sorted(leaders):
             address, trouble = addresses.get(broker), troubles.get(broker)
-            own = bool(trouble and address) and self._heard.of_the_client(address)
+            own = bool(trouble and address and self._heard.of_the_client(address))
             found = {"broker": broker, "address": address, "trouble": trouble, "unclear": own}
             brokers.append(found)
         return {**entry, "brokers": brokers, "trouble": None, "unclear": False}

@@ -276,9 +276,10 @@ def inspect(options: argparse.Namespace) -> int:
             )
         raise CannotRun(f"there is no topic {options.topic} at {options.bootstrap_servers}")
     records = sum(place.end - place.start for place in positions.values())
-    with session.work_directory() as work:
+    with session.work_directory() as work, contextlib.ExitStack() as opened:
         with watch.step("start Spark"):
-            spark = session.start(options.master, jars, work, records, given=given)
+            running = session.running(options.master, jars, work, records, given=given)
+            spark = opened.enter_context(running)
             for_java = for_executors(spark, for_java, len(positions))
         document = inspection.inspect(spark, options, cluster, positions, for_java, watch)
     page = report.inspection_page(document, inspection.MEANING)
@@ -304,8 +305,10 @@ def _serve(options: argparse.Namespace) -> None:
     cluster = Cluster(settings, options.timeout)
     # a cluster that cannot be reached should be said at once, not after Spark's start
     cluster.describe()
-    with session.work_directory() as work:
-        spark = session.start(options.master, jars, work, given=given)
+    with (
+        session.work_directory() as work,
+        session.running(options.master, jars, work, given=given) as spark,
+    ):
         for_java = for_executors(spark, for_java, 1)
 
         def answered(question: comparison.Question) -> dict:

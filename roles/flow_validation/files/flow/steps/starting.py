@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -58,7 +59,11 @@ def started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool) -> I
     cluster = Cluster(settings, options.timeout)
     # Whatever ends the body comes through the yield below.
     # pylint: disable-next=contextmanager-generator-missing-cleanup
-    with session.work_directory() as work, stopping.threads(1) as other:
+    with (
+        session.work_directory() as work,
+        contextlib.ExitStack() as opened,
+        stopping.threads(1) as other,
+    ):
         plan = None
         try:
             if with_plan and not remote:
@@ -72,7 +77,8 @@ def started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool) -> I
                     plan = other.submit(prepare, options, cluster, settings, traces)
                 records = known.records if known else options.records
                 typical = options.mode == "run"
-                spark = session.start(options.master, jars, work, records, typical, given)
+                running = session.running(options.master, jars, work, records, typical, given)
+                spark = opened.enter_context(running)
                 if remote and with_plan:
                     traces.made = files.new_ledger(options.ledger)
                     plan = other.submit(prepare, options, cluster, settings, traces)
@@ -91,8 +97,7 @@ def started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool) -> I
                 # not refused: a run in which everything is in order never does that
                 note(f"note: should records be in doubt: {short}")
             leaders = leadership.Watch(cluster, made.topic, made.before)
-            with executors.minded(spark):
-                yield Run(spark, cluster, made, settings, for_java, traces, leaders)
+            yield Run(spark, cluster, made, settings, for_java, traces, leaders)
         except BaseException:
             if plan and not stopping.requested.is_set():
                 plan.exception()  # what it is about to create shall not stay behind
