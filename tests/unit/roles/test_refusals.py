@@ -7,6 +7,8 @@ The conditions and texts are those of the roles, evaluated by Ansible; each lets
 
 from __future__ import annotations
 
+import base64
+import json
 from pathlib import Path
 
 import pytest
@@ -312,3 +314,31 @@ def test_what_nobody_has_asked_for_need_not_be_left_out(given, remedy):
     given = {**given, "__flow_validation_job": job, "__flow_validation_said": ""}
     said = refusal("flow_validation", "begin.yml", "Say why nothing can be proven", given)
     assert "no module named pyspark" in said and said.endswith(f"Remedy: {remedy}")
+
+
+STAYS = "note: records were written; topic t stays with them; `job.py verify --ledger l ...` judges what is known"
+
+
+@pytest.mark.parametrize("rc", [1, 2, 3])
+def test_what_a_run_leaves_is_told_with_why_it_ended(rc):
+    job = {
+        "rc": rc,
+        "finished": True,
+        "stderr": "",
+        "stderr_lines": ["WARNING of Java", "could not run: it was stopped", STAYS],
+    }
+    given = {
+        "__flow_validation_job": job,
+        "__flow_validation_verdict": {},
+        "__flow_validation_dir": {"path": "/r"},
+        "flow_validation_bootstrap_servers": "h:1",
+    }
+    task = "Say why the job could not run"
+    if rc < 3:
+        task = "Say what was proven"
+        found = json.dumps({"verdict": "fail", "summary": "it is wrong", "checks": []})
+        content = base64.b64encode(found.encode()).decode()
+        given["__flow_validation_verdict"] = {"content": content}
+    said = refusal("flow_validation", "conclude.yml", task, given)
+    assert STAYS in said and "WARNING of Java" not in said
+    assert rc < 3 or f"it was stopped. {STAYS}. Remedy: " in said

@@ -162,7 +162,7 @@ def _run(name: str, topic: str, bench: Bench) -> Outcome:
     except Exception as error:  # what the run itself has found stands all the same
         why = f"it failed itself ({type(error).__name__}: {stack_trace.reason(str(error))})"
     if kept:
-        note(f"topic {topic} is kept as evidence" if why is None else why)
+        note(f"note: {f'topic {topic} is kept as evidence' if why is None else why}")
     else:
         kept = not _gone(bench, topic)
     return Outcome(name, topic, finding, why, kept, round(time.monotonic() - began, 3))
