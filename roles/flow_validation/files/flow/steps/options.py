@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import Optional
 
 from flow.engine import session
@@ -31,13 +32,25 @@ def clients_settings(servers: str, config: Optional[str]) -> tuple:
     """
     properties = {}
     if config:
-        properties = _read_properties(config, "client settings")
+        properties = whole_paths(_read_properties(config, "client settings"))
     try:
         for_python = client.for_librdkafka(properties)
         for_java = client.for_java(properties)
     except ValueError as error:
         raise CannotRun(str(error)) from error
     return {"bootstrap.servers": servers, **for_python}, for_java
+
+
+def whole_paths(properties: dict) -> dict:
+    """The same, with the whole paths of files that are named by a path from here, where Spark's JVM is not."""
+    return {
+        key: (
+            os.path.abspath(value)
+            if key.endswith((".location", ".keytab")) and os.path.exists(value)
+            else value
+        )
+        for key, value in properties.items()
+    }
 
 
 def spark_settings(options: argparse.Namespace) -> dict:

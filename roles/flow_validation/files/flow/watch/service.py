@@ -148,7 +148,8 @@ class Watch:
                 shutil.rmtree(os.path.join(self._options.state, name), ignore_errors=True)
 
     def _places(self) -> dict:
-        root = os.path.join(self._options.state, f"generation-{self._plan['generation']:06d}")
+        state = os.path.abspath(self._options.state)  # Spark is started elsewhere
+        root = os.path.join(state, f"generation-{self._plan['generation']:06d}")
         return {
             "root": root,
             **{name: os.path.join(root, name) for name in ("ledger", "checkpoint")},
