@@ -76,6 +76,10 @@ def judging(asked, plan=None, **options):
     return judge.Judge(None, chosen, plan or plan_of(), asked, None, {}, [], [], None)
 
 
+class Reached(Exception):
+    """The test has seen what it looks for."""
+
+
 # -- a topic that is not to be seen
 
 
@@ -667,6 +671,39 @@ def test_what_a_group_had_committed_may_be_forgotten(asked, accused, said):
     none = {"g": continuity.Delivery({0: None, 1: None})}
     left, told = judging(brokers, plan_of(started=started))._remembered(none, set())
     assert bool(left) is accused and said in "".join(told) and bool(told) is not accused
+
+
+# -- bootstrap servers
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        ({"a:1": "one"}, ""),
+        ({"a:1": "one", "b:2": "one"}, ""),
+        ({"a:1": "one", "b:2": ""}, ""),  # it is down
+        ({"a:1": "one", "b:2": "two", "c:3": "one"}, "2 clusters (a:1, c:3: one; b:2: two)"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["run", "inspect", "compare", "leftovers"])
+def test_servers_of_two_clusters_are_refused(monkeypatch, tmp_path, ids, said, mode):
+    def reached(*_more):
+        raise Reached
+
+    monkeypatch.setattr(cluster, "_cluster_id", lambda _settings, server: ids[server])
+    monkeypatch.setattr(session, "prepare_java", lambda _jars: [])
+    for module in (modes, starting):
+        monkeypatch.setattr(module, "Cluster", reached)
+    where = [f"--bootstrap-servers={', '.join(ids)}", f"--output={tmp_path / 'o'}"]
+    more = {"run": [f"--ledger={tmp_path / 'l'}"], "inspect": ["--topic=t"]}.get(mode, [])
+    with pytest.raises(CannotRun if said else Reached) as refused:
+        getattr(modes, mode)(job.arguments([mode, *where, *more]))
+    assert said in str(refused.value)
+
+
+def test_a_server_that_is_down_tells_no_cluster(monkeypatch):
+    monkeypatch.setattr(cluster, "_ALONE_SECONDS", 0.1)
+    cluster.refuse_several({"bootstrap.servers": "127.0.0.1:1,127.0.0.1:2"})
 
 
 # -- other listeners
@@ -1337,10 +1374,6 @@ def test_what_waits_for_executors_that_are_gone_is_ended():
         "org.apache.spark.SparkException: Job 3 cancelled as part of cancellation of all jobs"
     )
     assert "had no executor any more" in failure.with_remedy(ended, "")
-
-
-class Reached(Exception):
-    """The test has seen what it looks for."""
 
 
 @pytest.mark.parametrize("mode", ["run", "inspect", "compare"])

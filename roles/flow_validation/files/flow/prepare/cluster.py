@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Collection, Mapping, Optional, Sequence
 
@@ -24,6 +25,9 @@ MOST_BYTES, SEGMENT_BYTES = "max.message.bytes", "segment.bytes"
 _LEADER_ANSWERS = 3
 # Seconds in which a partition gets another leader, once it is known to have none.
 _LEADER_MOVES = 5
+
+# Seconds for one bootstrap server, which may be down.
+_ALONE_SECONDS = 3
 
 # Answers of why_unseen.
 HIDDEN, GONE = "hidden", "gone"
@@ -523,6 +527,38 @@ class Cluster:
                 f"the settings of {told} could not be read", error, "DescribeConfigs on it"
             ) from error
         return {key: entries[key].value for key in keys if key in entries}
+
+
+def refuse_several(settings: Mapping[str, str]) -> None:
+    """CannotRun if the bootstrap servers of these client settings are of several clusters: a client takes whichever
+    answers first, and each of the job's clients another one. Whoever does not answer soon is left out.
+    """
+    servers = [each.strip() for each in settings["bootstrap.servers"].split(",")]
+    if len(servers) == 1:
+        return
+    with ThreadPoolExecutor(len(servers)) as pool:
+        ids = list(pool.map(lambda server: _cluster_id(settings, server), servers))
+    of_each: dict = {}
+    for server, cluster_id in zip(servers, ids):
+        if cluster_id:
+            of_each.setdefault(cluster_id, []).append(server)
+    if len(of_each) > 1:
+        told = "; ".join(f"{', '.join(each)}: {cluster_id}" for cluster_id, each in of_each.items())
+        raise CannotRun(
+            f"the bootstrap servers are of {len(of_each)} clusters ({told}); give those of one cluster"
+        )
+
+
+def _cluster_id(settings: Mapping[str, str], server: str) -> str:
+    """The id of the cluster that one server belongs to; "" if it does not say."""
+    try:
+        from confluent_kafka.admin import AdminClient
+
+        alone: dict = {**settings, "bootstrap.servers": server}
+        asked = AdminClient(alone, logger=quiet_logger()).list_topics(timeout=_ALONE_SECONDS)
+        return asked.cluster_id or ""
+    except Exception:  # who asks all of them says why
+        return ""
 
 
 def _answered(place, answer, least: int = -1):

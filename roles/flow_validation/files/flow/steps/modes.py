@@ -22,7 +22,7 @@ from flow.messages.failure import CannotRun, Stopped
 from flow.messages.output import note, say, write, write_json
 from flow.prepare import history, java_admin
 from flow.prepare import leftovers as left
-from flow.prepare.cluster import HIDDEN, Cluster
+from flow.prepare.cluster import HIDDEN, Cluster, refuse_several
 from flow.present import conclusion, report
 from flow.present.benchmarked import benchmarked_page
 from flow.present.drilled import drilled_page
@@ -220,6 +220,7 @@ def fetch(options: argparse.Namespace) -> int:
 def leftovers(options: argparse.Namespace) -> int:
     """List what earlier runs have left in the cluster and below --output, and remove it with --remove."""
     settings, _for_java = clients_settings(options.bootstrap_servers, options.command_config)
+    refuse_several(settings)
     cluster = Cluster(settings, options.timeout)
     ages, unread = left.ages_of(cluster, filter(left.is_ours, cluster.topics()))
     reports = left.reports_below(options.output)
@@ -267,6 +268,7 @@ def inspect(options: argparse.Namespace) -> int:
     given = spark_settings(options)
     settings, for_java = clients_settings(options.bootstrap_servers, options.command_config)
     jars = session.prepare_java(options.jars)
+    refuse_several(settings)
     cluster = Cluster(settings, options.timeout)
     positions = cluster.positions(options.topic, committed=options.transactional)
     if not positions:
@@ -302,6 +304,7 @@ def _serve(options: argparse.Namespace) -> None:
     given = spark_settings(options)
     settings, for_java = clients_settings(options.bootstrap_servers, options.command_config)
     jars = session.prepare_java(options.jars)
+    refuse_several(settings)
     cluster = Cluster(settings, options.timeout)
     # a cluster that cannot be reached should be said at once, not after Spark's start
     cluster.describe()

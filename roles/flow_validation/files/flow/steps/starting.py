@@ -16,7 +16,7 @@ from flow.messages import stopping
 from flow.messages.failure import CannotRun
 from flow.messages.output import note, remove, write
 from flow.prepare import client, leadership, room
-from flow.prepare.cluster import Cluster
+from flow.prepare.cluster import Cluster, refuse_several
 from flow.prepare.traces import Traces
 from flow.record import files, place
 from flow.steps.options import clients_settings, spark_settings
@@ -56,6 +56,7 @@ def started(options: argparse.Namespace, watch: Stopwatch, with_plan: bool) -> I
     known = None if with_plan or remote else files.load_plan(options.ledger)
     if with_plan:
         refuse_wrong({**client_of(options, settings), "run_id": "0" * 32})
+    refuse_several(settings)
     cluster = Cluster(settings, options.timeout)
     # Whatever ends the body comes through the yield below.
     # pylint: disable-next=contextmanager-generator-missing-cleanup
