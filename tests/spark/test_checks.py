@@ -400,6 +400,43 @@ def test_a_producers_own_timestamp_gives_no_latency(spark):
     assert not seen.latencies and len(seen.partitions[0]) == 3
 
 
+# -- what stands beside a value
+
+
+def test_what_differs_beside_a_value_is_named(spark):
+    """Of each kind of sequences, with one thing changed after another."""
+    run, day, rows, expected = bytes.fromhex(RUN), 86_400, [], {}
+    for kind in range(4):
+        sequence = kind * schema.BESIDE_EVERY
+        key, headers = schema.beside(run, sequence)
+        value = schema.pack(run, 0, 7, 0, sequence, 1, schema.payload_of(SIZE))
+        whole = {"key": key, "headers": headers, "moment": day, "kind": 1}
+        for changed, said in (
+            ({}, None),
+            ({"key": b"other"}, "key"),
+            ({"headers": [("other", b"")]}, "headers"),
+            ({"moment": 4 * day}, "timestamp"),
+            ({"kind": 0}, "timestamp"),
+            ({"key": b"other", "moment": 0}, "key, timestamp"),
+        ):
+            is_now = {**whole, **changed}
+            expected[len(rows)] = said and f"not as it was sent: {said}"
+            rows.append((0, len(rows), value, *is_now.values()))
+    frame = spark.createDataFrame(
+        rows,
+        "partition int, offset bigint, value binary, key binary,"
+        " headers array<struct<key: string, value: binary>>, moment bigint, timestampType int",
+    ).selectExpr("*", "timestamp_seconds(moment) as timestamp")
+    sent = schema.as_sent(RUN, (day / 2, 2 * day))
+    records = schema.with_fields(frame, RUN, SIZE, sent).cache()
+    ledger = files.rows_frame(spark, PLAN, [])
+    found = {each.offset: each.reason for each in checks.corrupt(records, ledger).collect()}
+    assert found == {n: said for n, said in expected.items() if said}
+    counted = schema.with_header(frame, RUN, SIZE, CLOCK, sent).where("header is not null")
+    assert {row.offset for row in counted.collect()} == {n for n in expected if not expected[n]}
+    records.unpersist()
+
+
 # -- what cannot be read
 
 

@@ -1512,7 +1512,7 @@ def test_another_kind_of_timestamps_since_is_no_damage(monkeypatch, now, wrong):
 
     def results(self, *_more):
         judged.append(self._sent)
-        hurt = wrong & {"corrupt"} if "timestampType" in self._sent else set()
+        hurt = wrong & {"corrupt"} if "timestampType" in self._sent.whole else set()
         checks = [verdict.Check(n, int(n in (hurt | wrong - {"corrupt"}))) for n in verdict.MEANING]
         return judge.Results(checks, partitions(10), {}, set(), None)
 
@@ -1527,7 +1527,26 @@ def test_another_kind_of_timestamps_since_is_no_damage(monkeypatch, now, wrong):
     failed = {each.id for each in found.checks if each.count}
     assert failed == (set() if changed else wrong)
     assert [("timestamps are not judged" in each) for each in found.unclear] == [True] * changed
-    assert ("timestampType" in judged[-1]) is not changed
+    assert ("timestampType" in judged[-1].whole) is not changed
+
+
+@pytest.mark.parametrize(
+    ("more", "attempts", "after"),
+    [
+        ({"produce_seconds": 100.0}, [], 700),
+        ({}, [50.0, 30.0], 680),  # it was killed
+        ({}, [], None),  # and told nothing
+        ({"produce_seconds": 1e9}, [], None),  # not after now
+    ],
+)
+def test_a_timestamp_long_after_the_runs_end_is_damage_whenever_it_is_judged(more, attempts, after):
+    month = datetime.now(timezone.utc) - timedelta(days=30)
+    plan = plan_of(beside=True, timestamp_type="LogAppendTime", started=month.isoformat(), **more)
+    known = [Attempt(n, 1, False, {}, seconds=each) for n, each in enumerate(attempts)]
+    sent = dataclasses.replace(judging(None, plan), attempts=known)._sent
+    last = int(sent.parts["timestamp"].rsplit(" ", 1)[1][:-1]) / 1e6
+    began = month.timestamp()
+    assert abs(last - 86_400 - (began + (after or 30 * 86_400))) < 60
 
 
 def test_an_end_that_cannot_be_told_yet_is_told_later(tmp_path, monkeypatch, capsys):

@@ -279,7 +279,7 @@ def test_ranges_of_all_lengths_are_joined_as_by_hand(spark):
     ledger = files.rows_frame(spark, PLAN, rows)
     records = spark.range(first + 50).selectExpr(
         "0 as partition", "id as sequence", "id + 1 as offset", "id % 7 != 0 as intact", "true as ours",
-        "true as beside", "0 as producer", "7 as attempt", "0 as home",
+        "true as beside", "'' as differing", "0 as producer", "7 as attempt", "0 as home",
     )  # fmt: skip
     told = {n for row in rows if row.outcome == ACKED
             for n in range(row.first_sequence, row.last_sequence + 1)}  # fmt: skip

@@ -330,7 +330,7 @@ def corrupt(records, ledger, overwritten: Collection[int] = ()):
         found = found.where(f"not ({_taken(overwritten)})")
     changed = records.where("intact and not beside")
     return violations(found, "'CRC, length or run id is wrong'").unionByName(
-        violations(changed, "'key, headers or timestamp are not those that were sent'")
+        violations(changed, "concat('not as it was sent: ', differing)")
     )
 
 

@@ -479,7 +479,7 @@ class Judge:
             return None
 
     @property
-    def _sent(self) -> str:
+    def _sent(self) -> schema.Sent:
         """What must stand beside the values; schema.as_sent."""
         if not self.plan.beside:
             return schema.ANYTHING
@@ -487,10 +487,19 @@ class Judge:
             return schema.as_sent(self.plan.run_id, timed=False)
         if self.plan.timestamp_type == timing.CREATED:
             return schema.as_sent(self.plan.run_id)
-        began, now = time.time() - self._age_seconds(), time.time()
+        began = datetime.fromisoformat(self.plan.started).timestamp()
+        end = self._end_at_most(began)
         return schema.as_sent(
-            self.plan.run_id, (began - _WRONG_CLOCK_SECONDS, now + _WRONG_CLOCK_SECONDS)
+            self.plan.run_id, (began - _WRONG_CLOCK_SECONDS, end + _WRONG_CLOCK_SECONDS)
         )
+
+    def _end_at_most(self, began: float) -> float:
+        """Seconds since 1970, after which nothing was written: of a run that was killed, as far as its attempts tell,
+        of which one at least was always going on.
+        """
+        seconds = self.plan.produce_seconds or sum(each.seconds for each in self.attempts)
+        now = time.time()
+        return min(now, began + _BEGINNING_SECONDS + seconds) if seconds else now
 
     def _counted(self, spans: dict) -> _Counted:
         """Read once, and confirm by counting what the ledger says; where that fails, count anew."""

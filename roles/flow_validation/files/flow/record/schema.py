@@ -24,6 +24,8 @@ from __future__ import annotations
 import functools
 import struct
 import zlib
+from dataclasses import dataclass
+from typing import Mapping
 
 from flow.record.timing import BEFORE_SENT, CLASSES_PER_OCTAVE, Clock
 
@@ -77,9 +79,18 @@ def beside(run_id: bytes, sequence: int) -> tuple:
     return kinds.get(sequence % BESIDE_ROUND // BESIDE_EVERY, (None, None))
 
 
-def as_sent(run_id_hex: str, appended: tuple = (), timed: bool = True) -> str:
-    """The expression of `beside`, over the sequence that stands in for {sequence}: whether key, headers
-    and timestamp are those that were sent. `appended`: of a topic that keeps the time of appending instead
+@dataclass(frozen=True)
+class Sent:
+    """Expressions, over the sequence that stands in for {sequence}: whether what is beside a value is what was sent;
+    as a whole, which costs less, and each part of it, by its name.
+    """
+
+    whole: str
+    parts: Mapping[str, str]
+
+
+def as_sent(run_id_hex: str, appended: tuple = (), timed: bool = True) -> Sent:
+    """Of `beside` and the timestamp. `appended`: of a topic that keeps the time of appending instead
     of the producers', from when to when that was possible (seconds since 1970). Without `timed`, whatever
     the timestamp.
     """
@@ -93,18 +104,30 @@ def as_sent(run_id_hex: str, appended: tuple = (), timed: bool = True) -> str:
         )
     if not timed:
         times = "true"
-    return (
-        f"{times} and case {{sequence}} {_KIND}"
-        f" when {BESIDE_EVERY}L then key = substring(value, 33, 8) and headers is null"
-        f" when {2 * BESIDE_EVERY}L then key is null and {one} 'run'"
-        f" and headers[0].value = X'{run_id_hex}'"
-        f" when {3 * BESIDE_EVERY}L then octet_length(key) = 0 and {one} 'none'"
-        " and headers[0].value is null"
-        " else key is null and headers is null end"
-    )
+    keys = {
+        1: "key = substring(value, 33, 8)",
+        2: "key is null",
+        3: "octet_length(key) = 0",
+        0: "key is null",
+    }
+    headers = {
+        1: "headers is null",
+        2: f"{one} 'run' and headers[0].value = X'{run_id_hex}'",
+        3: f"{one} 'none' and headers[0].value is null",
+        0: "headers is null",
+    }
+    both = {kind: f"{keys[kind]} and {headers[kind]}" for kind in keys}
+    parts = {"key": _by_kind(keys), "headers": _by_kind(headers), "timestamp": times}
+    return Sent(f"{times} and {_by_kind(both)}", parts)
 
 
-ANYTHING = "true"  # in place of `as_sent`, for runs of whose records only the value is known
+def _by_kind(wanted: Mapping[int, str]) -> str:
+    """The expression of each kind of sequences; 0: of all others."""
+    cases = [f"when {n * BESIDE_EVERY}L then {each}" for n, each in wanted.items() if n]
+    return f"case {{sequence}} {_KIND} {' '.join(cases)} else {wanted[0]} end"
+
+
+ANYTHING = Sent("true", {})  # for runs of whose records only the value is known
 
 
 @functools.lru_cache(maxsize=8)
@@ -159,13 +182,13 @@ def _timed(rows, ours: str, clock: Clock, columns: tuple):
     )
 
 
-def with_header(kafka_rows, run_id_hex: str, record_size: int, clock: Clock, sent: str = ANYTHING):
+def with_header(kafka_rows, run_id_hex: str, record_size: int, clock: Clock, sent: Sent = ANYTHING):
     """Kafka source rows -> partition, offset, header, sequence and times, for counting.
 
     `header` (producer, attempt, home partition: 12 bytes) and `sequence` are null where a record is
     not intact, or not `sent` so, and foreign bytes can never make more groups than there are producers.
     """
-    intact = f"{_intact(run_id_hex, record_size)} and {_beside(sent)}"
+    intact = f"{_intact(run_id_hex, record_size)} and {_beside(sent.whole)}"
     cut = kafka_rows.selectExpr("*", f"{intact} as intact").selectExpr(
         "*",
         "if(intact, substring(value, 21, 12), null) as header",
@@ -175,8 +198,14 @@ def with_header(kafka_rows, run_id_hex: str, record_size: int, clock: Clock, sen
 
 
 def _beside(sent: str) -> str:
-    """`as_sent` of the sequence that a value has."""
+    """An expression of `Sent`, of the sequence that a value has."""
     return f"coalesce({sent.format(sequence=_integer(33, 8))}, false)"
+
+
+def _differing(sent: Sent) -> str:
+    """The names of the parts that are not what was sent, between commas."""
+    names = [f"if({_beside(each)}, null, '{name}')" for name, each in sent.parts.items()]
+    return f"concat_ws(', ', {', '.join(names)})" if names else "''"
 
 
 def with_agreement(
@@ -186,7 +215,7 @@ def with_agreement(
     writing: dict,
     clock: Clock,
     transaction: tuple = (),
-    sent: str = ANYTHING,
+    sent: Sent = ANYTHING,
 ):
     """Kafka source rows -> partition, offset, agrees and times, to confirm what the ledger says.
 
@@ -210,7 +239,7 @@ def with_agreement(
         number = f"({round_} * {size}L + {place} % {size + 1}L)"
         visible = f"({round_}) % {abort_every}L != {abort_every - 1}L"
         visible += f" and {place} % {size + 1}L < {size}L"
-    beside_it = sent.format(sequence=number)
+    beside_it = sent.whole.format(sequence=number)
     sequence = f"cast({number} as binary)"
     agrees = (
         f"{visible} and octet_length(value) = {record_size} and substring(value, 5, 36)"
@@ -221,19 +250,20 @@ def with_agreement(
     return _timed(compared, "agrees", clock, ("partition", "offset", "agrees"))
 
 
-def with_fields(kafka_rows, run_id_hex: str, record_size: int, sent: str = ANYTHING):
+def with_fields(kafka_rows, run_id_hex: str, record_size: int, sent: Sent = ANYTHING):
     """Kafka source rows -> one row a record with every field, for naming.
 
     partition, offset, intact (the value is), ours (carries our run id, intact or not), beside (key,
-    headers and timestamp are as they were sent), producer, attempt, home (the partition it was sent
-    to), sequence. Only trust the last five where `intact`.
+    headers and timestamp are as they were sent), differing (the names of those that are not), producer,
+    attempt, home (the partition it was sent to), sequence. Only trust the last six where `intact`.
     """
     return kafka_rows.selectExpr(
         "partition",
         "offset",
         f"{_intact(run_id_hex, record_size)} as intact",
         f"coalesce(substring(value, 5, 16) = unhex('{run_id_hex}'), false) as ours",
-        f"{_beside(sent)} as beside",
+        f"{_beside(sent.whole)} as beside",
+        f"{_differing(sent)} as differing",
         f"cast({_integer(21, 4)} as int) as producer",
         f"cast({_integer(25, 4)} as int) as attempt",
         f"cast({_integer(29, 4)} as int) as home",
