@@ -8,7 +8,9 @@ import html.parser
 import json
 import math
 import re
+import shlex
 
+import job
 import jsonschema
 import pytest
 from flow.judge import verdict
@@ -420,6 +422,32 @@ def test_what_now_repeats_no_secret_and_nothing_after_a_pass():
     )
     assert "secret" not in str(told)
     assert sentence.what_now(options, "t", True, True) == []
+
+
+SPARK_AND_TIME = ["--master=spark://h:7077", "--spark-config=/s x", "--jars=/j", "--timeout=7.5"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "more"),
+    [
+        *((mode, []) for mode in ("verify", "inspect")),
+        *((mode, ["--timeout=60"]) for mode in ("verify", "inspect")),  # as it is anyway
+        *((mode, SPARK_AND_TIME) for mode in ("verify", "inspect")),
+        ("verify", ["--groups=0"]),
+        ("verify", ["--groups=3", *SPARK_AND_TIME]),
+    ],
+)
+def test_what_now_repeats_what_was_said_of_spark_time_and_groups(mode, more):
+    of_verify = mode == "verify"
+    where = ["--bootstrap-servers=a:1", "--ledger=/l" if of_verify else "--topic=t", "--output=/o"]
+    options = vars(job.arguments([mode, *where, *more]))
+    if of_verify:
+        told = sentence.what_now(options, "t", False, True)
+    else:
+        told = sentence.what_now_of_others(options, "t", False)
+    words = shlex.split(told[-1].split(": ", 1)[1])
+    by = ["--by=key"] * (not of_verify)
+    assert words == ["job.py", mode, *where, *by, *(each for each in more if "=60" not in each)]
 
 
 def test_the_fail_line_names_a_partition_and_its_leader_once():

@@ -33,6 +33,7 @@ from flow.judge.verdict import COULD_NOT_RUN
 from flow.messages import failure, stopping
 from flow.messages.failure import Stopped
 from flow.messages.output import give_up_unsaid, note
+from flow.present import sentence
 from flow.probe import probes
 from flow.write import client_settings, pacing
 
@@ -142,7 +143,10 @@ def _add_promises(parser: argparse.ArgumentParser) -> None:
         help="a new topic gets replicas also on brokers that are down and hold others (ZooKeeper)",
     )
     parser.add_argument(
-        "--groups", type=int, default=2, help="consumer groups, for continuity; 0: not judged"
+        "--groups",
+        type=int,
+        default=sentence.DEFAULTS["groups"],
+        help="consumer groups, for continuity; 0: not judged",
     )
     parser.add_argument(
         "--command-config",
@@ -202,7 +206,12 @@ def _add_spark_and_time(parser: argparse.ArgumentParser) -> None:
         default=os.environ.get("KAFKAOPS_SPARK_JARS", ""),
         help="the connector's jars (files or a folder) instead of resolving them",
     )
-    parser.add_argument("--timeout", type=float, default=60, help="seconds for each admin request")
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=sentence.DEFAULTS["timeout"],
+        help="seconds for each admin request",
+    )
     parser.add_argument("--delivery-timeout", type=float, default=120, help="seconds for a record")
     parser.add_argument(
         "--give-up-after",

@@ -9,6 +9,10 @@ from typing import Mapping, Sequence
 
 from flow.judge.verdict import FAIL
 
+# Of options that may be 0: what nobody has to repeat.
+DEFAULTS = {"timeout": 60, "groups": 2}
+_SPARK_AND_TIME = ("master", "spark_config", "jars", "timeout")
+
 _PLACES = 3  # of each check; the page has more
 
 # check id -> what is said of `n` violations; one alone, and several
@@ -96,13 +100,13 @@ def _offsets(witness: dict) -> str:
 def what_now(options: Mapping[str, object], topic: str, passed: bool, removed: bool) -> list:
     """Sentences: what stays, and the command that judges it again. options: by their names.
 
-    Only options without secrets are repeated: client settings are named by their file.
+    Only options without secrets are repeated: settings of clients and of Spark are named by their file.
     """
     if passed and removed:
         return []
     where = ("bootstrap_servers", "ledger", "output", "command_config")
     promised = ("expected_brokers", "replication_factor", "min_isr")
-    again = _again(options, "verify", (*where, *promised))
+    again = _again(options, "verify", (*where, *promised, "groups", *_SPARK_AND_TIME))
     told = [f"topic {topic} is kept", f"the ledger is {options.get('ledger')}"]
     return [*told, f"to judge it again: {again}"]
 
@@ -114,7 +118,7 @@ def what_now_of_others(options: Mapping[str, object], topic: str, passed: bool) 
     named = ("bootstrap_servers", "topic", "output", "command_config")
     asked = ("id", "sequence", "by", "intact", "where", "contiguous", "transactional")
     planned = ("replication_factor", "min_isr")
-    again = _again(options, "inspect", (*named, *asked, *planned))
+    again = _again(options, "inspect", (*named, *asked, *planned, *_SPARK_AND_TIME))
     told = [f"topic {topic} was only read, and is as it was"]
     return [*told, f"to inspect it again: {again}"]
 
@@ -126,6 +130,8 @@ def _again(options: Mapping[str, object], mode: str, names: Sequence[str]) -> st
     words = ["job.py", mode]
     for name in names:
         value, option = options.get(name), f"--{name.replace('_', '-')}"
-        if value:
-            words.append(option if value is True else f"{option}={value}")
+        given = value not in (None, DEFAULTS[name]) if name in DEFAULTS else bool(value)
+        if given:
+            text = f"{value:g}" if isinstance(value, float) else value
+            words.append(option if value is True else f"{option}={text}")
     return shlex.join(words)
