@@ -203,6 +203,57 @@ def test_a_young_record_must_come_as_it_was_written():
     assert retention.unreadable(young, came, {0: 7, 1: 6}) == young[2:]
 
 
+@pytest.mark.parametrize(("ahead_ms", "hasty"), [(0, 1), (2000, 1), (5000, 0), (60_000, 0)])
+def test_a_brokers_clock_that_is_ahead_deletes_nothing_too_early(ahead_ms, hasty):
+    gone = retention.went(WRITTEN, {}, {0: 1, 1: 0}, 7_000)  # of 10 s, when it was 6 s old
+    assert len(retention.early(gone, 10_000, ahead_ms)) == hasty
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"cleanup.policy": "delete", "retention.ms": "10000"}, ""),
+        ({"cleanup.policy": "compact,delete", "retention.ms": "10000"}, ""),
+        ({}, ""),
+        (
+            {"cleanup.policy": "compact", "retention.ms": "1"},
+            "the topic has cleanup.policy=compact",
+        ),
+        ({"cleanup.policy": "delete", "retention.ms": "-1"}, "the topic has retention.ms=-1"),
+    ],
+)
+def test_what_is_deleted_late_is_a_violation_where_the_topic_explains_it(settings, why):
+    assert retention.why_never(settings, 10_000) == why
+
+
+@pytest.mark.parametrize(
+    ("policy", "leader", "why"),
+    [
+        ("compact", 1, ""),
+        ("compact", 2, "log.cleaner.enable is false at broker 2"),
+        ("delete", 1, "the topic has cleanup.policy=delete"),
+    ],
+)
+def test_what_is_compacted_late_is_a_violation_where_a_setting_explains_it(policy, leader, why):
+    assert compaction.why_never(policy, leader, [2]) == why
+
+
+@pytest.mark.parametrize(
+    ("found", "unclear", "kept"),
+    [
+        (Finding(unclear="late"), "late", False),
+        (Finding(1, [{"reason": "so"}], unclear="late"), None, True),
+        (Finding(), None, False),
+    ],
+)
+def test_what_a_probe_cannot_tell_is_no_violation(monkeypatch, found, unclear, kept):
+    monkeypatch.setitem(probes.PROBES, "retention", probes.Probe("retention", lambda *_more: found))
+    bench = SimpleNamespace(cluster=SimpleNamespace(remove_topic=lambda _topic: None))
+    with probes.running(["retention"], RUN_ID, bench) as outcomes:
+        (told,) = outcomes("")
+    assert (told.unclear, told.kept) == (unclear, kept)
+
+
 # -- outcomes
 
 
@@ -447,6 +498,18 @@ class DeletedEarly(Spoiling):
         admin.delete_records([place])[place].result(30)
 
 
+class Unhurried(Cluster):
+    """Nothing explains that records are still there: the settings are as they were asked for."""
+
+    def create_topic(self, topic, assignment, config):
+        super().create_topic(topic, assignment, config)
+        self.asked = config
+        change(self._servers, topic, cleanup_policy="delete", retention_ms="-1")
+
+    def effective_config(self, topic, names):
+        return {name: self.asked[name] for name in names if name in self.asked}
+
+
 class NeverDeleted(Cluster):
     def create_topic(self, topic, assignment, config):
         super().create_topic(topic, assignment, config)
@@ -497,6 +560,22 @@ def test_what_is_spoilt_is_found_and_named(bench, cluster, admin):
     for each in found.values():
         admin.delete_topics([each.topic])[each.topic].result(30)
     nothing_left(cluster, [each.topic for each in found.values()])
+
+
+@pytest.mark.parametrize("name", ["compaction", "retention"])
+def test_what_is_only_late_proves_nothing(bench, cluster, name):
+    found = try_out(name, bench(0.5, Unhurried))
+    words = {"compaction": "was not compacted within", "retention": "was not deleted within"}
+    assert found.finding.count == 0 and words[name] in found.unclear
+    assert "give a greater --probe-margin" in found.unclear and not found.kept
+    nothing_left(cluster, [found.topic])
+
+
+def test_brokers_tell_how_far_their_clocks_are_ahead(bench, cluster):
+    there = bench()
+    there.cluster.create_topic("clocks", there.replicas(), {})
+    assert 0 <= retention._ahead_ms(there, "clocks") < 20_000
+    there.cluster.remove_topic("clocks")
 
 
 def test_a_run_that_ends_takes_its_probes_with_it(bench, cluster):

@@ -124,6 +124,15 @@ def left(written: list, found: list, seconds: float) -> list:
     return [Violation(first.offset, first.key, reason, len(stale))]
 
 
+def why_never(policy: str, leader: Optional[int], off: list) -> str:
+    """What explains that nothing was compacted, "" if nothing does, and it may only be late: the topic's policy in
+    force, or that the cleaner is off at its leader.
+    """
+    if "compact" not in policy:
+        return f"the topic has {CLEANUP_POLICY}={policy}"
+    return f"{ENABLED} is false at broker {leader}" if leader in off else ""
+
+
 def deadline_seconds(config: dict, margin: float) -> float:
     """How long compaction may take; config: broker -> {name: value}.
 
@@ -160,15 +169,24 @@ def probe(bench: Bench, topic: str) -> Finding:
         found[each.partition].append(written_of(each.offset, each.key, each.value))
     layout = bench.cluster.layout(topic)
     off = [b for b, each in sorted(config.items()) if each.get(ENABLED) == "false"]
-    witnesses, count = [], 0
+    policy = bench.cluster.effective_config(topic, (CLEANUP_POLICY,))[CLEANUP_POLICY]
+    witnesses, count, unclear = [], 0, ""
     for number, each in sorted(written.items()):
-        for wrong in (*violations(each, found[number]), *left(each, found[number], took)):
+        broker = layout[number]["leader"] if number in layout else None
+        why = why_never(policy, broker, off)
+        uncompacted = left(each, found[number], took)
+        if uncompacted and not why:
+            unclear = (
+                f"partition {number} {uncompacted[0].reason}; the cleaner may be busy with others: see its log at"
+                f" broker {broker}, or give a greater --probe-margin"
+            )
+            uncompacted = []
+        for wrong in violations(each, found[number]):
+            witnesses.append(_witness(number, broker, wrong, wrong.reason))
             count += wrong.records
-            broker = layout[number]["leader"] if number in layout else None
-            why = f"; {ENABLED} is false at broker {broker}" if broker in off else ""
-            where = {"partition": number, "offset": wrong.offset, "key": wrong.key}
-            more = {"records": wrong.records, "broker": broker, "reason": wrong.reason + why}
-            witnesses.append({**where, **more})
+        for wrong in uncompacted:
+            witnesses.append(_witness(number, broker, wrong, f"{wrong.reason}; {why}"))
+            count += wrong.records
     measured = {
         "partitions": len(written),
         "keys": sum(len(last(each)) for each in written.values()),
@@ -178,7 +196,12 @@ def probe(bench: Bench, topic: str) -> Finding:
     }
     if not late:
         measured["compacted_after_ms"] = round(took * 1000)
-    return Finding(count, witnesses[:WITNESSES], measured)
+    return Finding(count, witnesses[:WITNESSES], measured, unclear)
+
+
+def _witness(partition: int, broker: Optional[int], wrong: Violation, reason: str) -> dict:
+    where = {"partition": partition, "offset": wrong.offset, "key": wrong.key}
+    return {**where, "records": wrong.records, "broker": broker, "reason": reason}
 
 
 def written_of(offset: int, key: Optional[bytes], value: Optional[bytes]) -> Written:

@@ -155,6 +155,7 @@ def _run(name: str, topic: str, bench: Bench) -> Outcome:
     try:
         finding = PROBES[name].judge(bench, topic)
         kept = finding.count > 0
+        why = None if kept else finding.unclear or None
     except Debris as error:  # its deletion would never end
         why, kept = str(error), True
     except CannotRun as error:

@@ -13,20 +13,22 @@ from __future__ import annotations
 import time
 import zlib
 from dataclasses import dataclass
+from typing import Optional
 
 from flow.judge.verdict import WITNESSES
 from flow.messages.failure import CannotRun
 from flow.prepare.cluster import CLEANUP_POLICY, TIMESTAMP_TYPE
 from flow.probe.trial import Bench, Finding, Record, offsets, read, write
-from flow.record.timing import CREATED
+from flow.record.timing import APPENDED, CREATED
 
+RETENTION = "retention.ms"
 INTERVAL = "log.retention.check.interval.ms"
 _USUAL_INTERVAL_MS = 300_000
 
 EXPIRING, YOUNG = 6, 3  # records of each partition
 SEGMENT_BYTES = 2**20  # the least that Kafka 4 allows
 VALUE_BYTES = 600_000  # one fits into a segment, two do not
-TOLERANCE_MS = 1000  # by so much a broker's clock may be ahead of the observer's
+TOLERANCE_MS = 1000  # of what is told of a broker's clock
 _LEAST_RETENTION_MS = 600_000
 _MOST_SPREAD_MS = 60_000
 _POLL_SECONDS = 0.2
@@ -88,9 +90,19 @@ def went(records: list, before: dict, now: dict, moment_ms: int) -> list:
     ]
 
 
-def early(gone: list, retention_ms: int) -> list:
-    """Those of these Gone whose time had not come."""
-    return [each for each in gone if each.age_ms < retention_ms - TOLERANCE_MS]
+def early(gone: list, retention_ms: int, ahead_ms: int = 0) -> list:
+    """Those of these Gone whose time had not come; not by a broker's clock either, which may be ahead by so much."""
+    return [each for each in gone if each.age_ms + ahead_ms < retention_ms - TOLERANCE_MS]
+
+
+def why_never(settings: dict, retention_ms: int) -> str:
+    """What of the topic's settings in force explains that nothing was deleted, "" if nothing does, and it may only be
+    late.
+    """
+    if "delete" not in settings.get(CLEANUP_POLICY, "delete"):
+        return f"the topic has {CLEANUP_POLICY}={settings[CLEANUP_POLICY]}"
+    kept = settings.get(RETENTION, str(retention_ms))
+    return f"the topic has {RETENTION}={kept}" if kept != str(retention_ms) else ""
 
 
 def overdue(records: list, now: dict, moment_ms: int, retention_ms: int) -> list:
@@ -116,7 +128,29 @@ def probe(bench: Bench, topic: str) -> Finding:
     came = _read(bench, topic, written)
     watch.look()  # once more: what could not be read may be gone, and then that is the trouble
     gone = watch.gone
-    hasty = early(gone, table.retention_ms)
+    hasty, unclear = early(gone, table.retention_ms), ""
+    ahead_ms = _ahead_ms(bench, topic) if hasty else 0
+    if ahead_ms is None:
+        unclear = (
+            f"{len(hasty)} records were gone before their time by the job's clock, and the brokers' clocks could not"
+            " be asked for; allow this user AlterConfigs on the topic, and see that the clocks agree"
+        )
+        hasty = []
+    else:
+        hasty = early(gone, table.retention_ms, ahead_ms)
+    why = (
+        ""
+        if not late
+        else why_never(
+            bench.cluster.effective_config(topic, (CLEANUP_POLICY, RETENTION)), table.retention_ms
+        )
+    )
+    if late and not why:
+        unclear = (
+            f"offset {late[0].offset} of partition {late[0].partition} {_overdue(late[0], asked_ms, table)}; a broker"
+            " may be busy, or its clock behind: see that the clocks agree, or give a greater --probe-margin"
+        )
+        late = []
     unread = unreadable(written[-YOUNG * len(bench.brokers) :], came, watch.starts)
     witnesses = [
         _witness(
@@ -126,14 +160,7 @@ def probe(bench: Bench, topic: str) -> Finding:
         )
         for each in hasty
     ]
-    witnesses += [
-        _witness(
-            each,
-            "was not deleted within"
-            f" {(asked_ms - each.timestamp_ms - table.retention_ms) / 1000:,.0f} s after it expired",
-        )
-        for each in late
-    ]
+    witnesses += [_witness(each, f"{_overdue(each, asked_ms, table)}; {why}") for each in late]
     witnesses += [
         _witness(each, "has not expired, and cannot be read as it was written") for each in unread
     ]
@@ -147,7 +174,33 @@ def probe(bench: Bench, topic: str) -> Finding:
         "earliest_after_expiry_ms": min(waits, default=0),
         "latest_after_expiry_ms": max(waits, default=0),
     }
-    return Finding(len(witnesses), witnesses[:WITNESSES], measured)
+    return Finding(len(witnesses), witnesses[:WITNESSES], measured, unclear)
+
+
+def _overdue(record: Aged, asked_ms: int, table: Timetable) -> str:
+    seconds = (asked_ms - record.timestamp_ms - table.retention_ms) / 1000
+    return f"was not deleted within {seconds:,.0f} s after it expired"
+
+
+def _ahead_ms(bench: Bench, topic: str) -> Optional[int]:
+    """By how much a broker's clock is ahead of this one at most: by the moment at which each leader says that it has
+    appended a record. None if none of them says so.
+    """
+    deadline = time.monotonic() + bench.timeout
+    try:
+        bench.cluster.set_config(topic, {TIMESTAMP_TYPE: APPENDED})
+    except CannotRun:
+        return None
+    while True:
+        began_ms = _clock_ms()
+        asked = [Record(number, b"when is it?") for number in range(len(bench.brokers))]
+        stamps = [each.appended_ms for each in write(bench, topic, asked)]
+        known = [each for each in stamps if each is not None]
+        if len(known) == len(stamps):
+            return max(0, *(each - began_ms for each in known))
+        if time.monotonic() > deadline:
+            return None
+        bench.pause(_POLL_SECONDS)  # not every broker has heard of the setting
 
 
 def _witness(record: Aged, reason: str) -> dict:
@@ -161,7 +214,7 @@ def _clock_ms() -> int:
 def _create(bench: Bench, topic: str, table: Timetable) -> None:
     settings = {
         CLEANUP_POLICY: "delete",
-        "retention.ms": str(table.retention_ms),
+        RETENTION: str(table.retention_ms),
         "retention.bytes": "-1",
         "segment.bytes": str(SEGMENT_BYTES),
         "max.message.bytes": str(SEGMENT_BYTES),

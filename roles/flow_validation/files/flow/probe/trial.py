@@ -62,11 +62,14 @@ class Record:
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a Record: its offset, or the name of an error and what was said about it."""
+    """What became of a Record: its offset, or the name of an error and what was said about it. `appended_ms`: when by
+    the clock of the leader that appended it, of a topic that keeps that.
+    """
 
     offset: Optional[int] = None
     error: str = ""
     said: str = ""
+    appended_ms: Optional[int] = None
 
 
 @dataclass(frozen=True)
@@ -82,19 +85,20 @@ class Read:
 @dataclass(frozen=True)
 class Finding:
     """What a probe found: `count` violations, witnesses of some of them as in verdict.json, and
-    numbers for people (name -> number).
+    numbers for people (name -> number). `unclear`: a sentence about what it could not tell, "" if there is nothing.
     """
 
     count: int = 0
     witnesses: list = field(default_factory=list)
     measured: dict = field(default_factory=dict)
+    unclear: str = ""
 
 
 def write(bench: Bench, topic: str, records: Iterable[Record], **more) -> list:
     """The Answers to these records, in their order; acks=all. `more`: the client's settings, with
     underscores for dots.
     """
-    from confluent_kafka import KafkaException, Producer
+    from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaException, Producer
 
     heard, answers = LastError(), []
     settings = {
@@ -108,7 +112,9 @@ def write(bench: Bench, topic: str, records: Iterable[Record], **more) -> list:
     def answered(number: int) -> Callable:
         def delivered(error, message) -> None:
             if error is None:
-                answers[number] = Answer(offset=message.offset())
+                kind, stamp = message.timestamp()
+                appended = stamp if kind == TIMESTAMP_LOG_APPEND_TIME else None
+                answers[number] = Answer(offset=message.offset(), appended_ms=appended)
             else:
                 answers[number] = Answer(error=error.name(), said=heard.beside(error.str()))
 
