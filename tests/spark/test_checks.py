@@ -440,6 +440,7 @@ def test_what_differs_beside_a_value_is_named(spark):
 # -- what cannot be read
 
 
+@pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize(
     "damaged, found",
     [
@@ -448,16 +449,37 @@ def test_what_differs_beside_a_value_is_named(spark):
         ([(10, 20), (20, 25), (90, 100)], [(10, 25), (90, 100)]),
         ([(n, n + 3) for n in range(0, 99, 9)], [(n, n + 3) for n in range(0, 99, 9)]),
         ([(0, 100)], [(0, 100)]),
+        ([(0, 100), (120, 1000)], [(0, 100), (120, 1000)]),  # a short good batch between two
+        ([(0, 400), (401, 402), (403, 999)], [(0, 400), (401, 402), (403, 999)]),
     ],
 )
-def test_all_holes_of_a_partition_are_found_in_one_go(damaged, found):
-    """Each offset of a batch that is damaged cannot be read, and none behind it before it is jumped over."""
+def test_all_holes_of_a_partition_are_found_in_one_go(damaged, found, named):
+    """Each offset of a batch that is damaged cannot be read, and none behind it before it is jumped over. Kafka's
+    consumer mostly says where the batch begins."""
+    asked = []
 
     def reach(offset, end):
+        asked.append(offset)
         at = [first if first > offset else offset for first, last in damaged if last > offset]
         return min([end, *at])
 
-    assert reading.holes_between(0, 100, reach) == found
+    def batch_of(offset):
+        (begins,) = [first for first, last in damaged if first <= offset < last]
+        return begins if named else None
+
+    assert reading.holes_between(0, 1000, reach, batch_of) == found
+    assert len(asked) < (25 * len(damaged) + 2 if named else 3000)
+
+
+def test_a_partition_in_which_all_is_damaged_is_not_looked_at_without_an_end():
+    asked = []
+
+    def reach(offset, end):
+        asked.append(offset)
+        return offset if offset < 10**6 else end
+
+    assert reading.holes_between(0, 2 * 10**6, reach, lambda _at: None) == [(0, 10**6)]
+    assert len(asked) < 3 * reading._LOOKS
 
 
 _JAVA = "org.apache.kafka.common.KafkaException: "

@@ -7,6 +7,7 @@ not a crash.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import re
 import time
@@ -38,6 +39,9 @@ _PLACE = re.compile(r"(?:from|partition) (\S+)-(\d+)(?:[^\d]+offset (\d+))?")
 
 
 _SEE_TO_IT = "see to that, then judge again"
+# At offsets of one partition, after which damaged batches are no longer looked at one by one: whole ones between them,
+# shorter than they are, count as damaged then.
+_LOOKS = 5000
 _CONSUMER_SECONDS = 30  # without anything new, until a broker counts as silent
 
 # Of a partition, in one answer; a task holds two such answers at most.
@@ -148,10 +152,15 @@ def holes(spark, topic: str, partition: int, span: tuple, client: dict, servers:
         "auto.offset.reset": "none",
         "max.poll.records": "50000",
     }
-    with java_admin.consumer(spark, servers, settings) as (jvm, consumer):
+    with (
+        java_admin.consumer(spark, servers, settings) as (jvm, consumer),
+        java_admin.consumer(spark, servers, {**settings, "check.crcs": "true"}) as (_jvm, checking),
+    ):
         place = jvm.org.apache.kafka.common.TopicPartition(topic, partition)
         places = jvm.java.util.Collections.singletonList(place)
         consumer.assign(places)
+        checking.assign(places)
+        half_a_second = jvm.java.time.Duration.ofMillis(500)
 
         def reach(offset: int, end: int) -> int:
             """How far it comes from there: `end`, or the first offset that it cannot hand out."""
@@ -159,7 +168,7 @@ def holes(spark, topic: str, partition: int, span: tuple, client: dict, servers:
             deadline = time.monotonic() + _CONSUMER_SECONDS
             while (at := consumer.position(place)) < end:
                 try:
-                    consumer.poll(jvm.java.time.Duration.ofMillis(500))
+                    consumer.poll(half_a_second)
                 except Py4JJavaError as error:
                     if not is_damage(str(error)):
                         raise
@@ -170,16 +179,53 @@ def holes(spark, topic: str, partition: int, span: tuple, client: dict, servers:
                     raise CannotRun(f"nothing came of partition {partition} of {topic}")
             return end
 
-        return [hole for first, end in _pairs(span) for hole in holes_between(first, end, reach)]
+        def batch_of(offset: int) -> Optional[int]:
+            """As for holes_between: a consumer that looks at checksums says which batch has a wrong one."""
+            checking.seek(place, offset)
+            deadline = time.monotonic() + _CONSUMER_SECONDS
+            while checking.position(place) == offset and time.monotonic() < deadline:
+                try:
+                    checking.poll(half_a_second)
+                except Py4JJavaError as error:
+                    named = _BATCH.search(str(error))
+                    return int(named[2]) if named and int(named[1]) == partition else None
+            return None
+
+        return [
+            hole
+            for first, end in _pairs(span)
+            for hole in holes_between(first, end, reach, batch_of)
+        ]
 
 
-def holes_between(first: int, end: int, reach: Callable) -> list:
+def holes_between(first: int, end: int, reach: Callable, batch_of: Callable) -> list:
     """[(first, end), ...] of the offsets in between that cannot be read; reach: (offset, end) -> how far
-    reading comes from there, `end` or the first offset that it does not get.
+    reading comes from there, `end` or the first offset that it does not get; batch_of: offset that cannot be read ->
+    the first one of its batch, None where nobody says.
     """
-    found = []
+    found: list = []
+    looks = itertools.count()
+
+    def beyond(bad: int) -> tuple:
+        """(the first offset behind that batch, whether it can be read; `end` can)."""
+        exact = next(looks) < _LOOKS
+
+        def same(at: int) -> bool:
+            next(looks)
+            if reach(at, min(at + 1, end)) > at:
+                return False
+            if not exact:
+                return True
+            begins = batch_of(at)
+            return begins is not None and begins <= bad
+
+        at = first_without(bad, end, same)
+        return at, at == end or reach(at, min(at + 1, end)) > at
+
     while (bad := reach(first, end)) < end:
-        first = first_beyond(bad, end, lambda at: reach(at, min(at + 1, end)) > at)
+        first, readable = beyond(bad)
+        while not readable:  # another batch that is damaged
+            first, readable = beyond(first)
         found.append((bad, first))
     return found
 
@@ -210,21 +256,20 @@ def epochs_at(spark, topic: str, offsets: dict, client: dict, servers: str) -> d
     return found
 
 
-def first_beyond(bad: int, end: int, readable: Callable) -> int:
-    """The first offset behind the one that is `bad` from which can be read again; `end` if none.
-
-    It asks few times: a batch can be read from any of its offsets or from none.
+def first_without(low: int, end: int, same: Callable) -> int:
+    """The first offset behind `low` that is not the `same`, `end` if there is none: what is the same stands together
+    from `low` on. It asks few times.
     """
-    low, step = bad, 1
-    while low + step < end and not readable(low + step):
+    step = 1
+    while low + step < end and same(low + step):
         low, step = low + step, 2 * step
     high = min(low + step, end)
     while high - low > 1:
         middle = (low + high) // 2
-        if readable(middle):
-            high = middle
-        else:
+        if same(middle):
             low = middle
+        else:
+            high = middle
     return high
 
 
