@@ -44,6 +44,16 @@ def read_text(path: str) -> Optional[str]:
         return None
 
 
+def is_new_mount(path: str) -> bool:
+    """Whether a directory is root's, and holds nothing but what a file system begins with, as of a new disk."""
+    try:
+        with os.scandir(path) as entries:
+            empty = all(each.name == "lost+found" for each in entries)
+        return empty and not os.path.islink(path) and os.stat(path).st_uid == 0
+    except OSError:
+        return False
+
+
 def json_text(value: Any) -> str:
     """Return `value` as the text of a file: the same value is the same bytes, for people to read, too."""
     return json.dumps(value, sort_keys=True, indent=1) + "\n"

@@ -27,6 +27,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
     PARTIAL,
+    is_new_mount,
     json_text,
     read_text,
     remove_partials,
@@ -138,7 +139,12 @@ class Store:
     # Staging
 
     def make_directories(self, staged: Staged, apply: bool) -> None:
-        """Create what is absent; a configuration directory of an earlier release changes its owner."""
+        """Create what is absent; a configuration directory of an earlier release changes its owner.
+
+        So does a disk that was mounted where data are to lie, as long as it is new, and nothing was ever started here:
+        later an empty directory of root's is what lies below a disk that is gone.
+        """
+        begun = self.linked("current") is not None
         layout = self.layout
         own = [layout.config_dir, os.path.join(layout.config_dir, "generations")]
         for path in [*own, layout.log_dir, layout.state_dir, *layout.data_dirs]:
@@ -148,7 +154,11 @@ class Store:
                 staged.after[path] = "directory\n"
                 if apply:
                     self._make_directory(path, owner)
-            elif path in own and owner and os.stat(path).st_uid != owner[0]:
+            elif owner and (
+                os.stat(path).st_uid != owner[0]
+                if path in own
+                else not begun and is_new_mount(path)
+            ):
                 staged.changed = True
                 if apply:
                     _set_mode_and_owner(path, 0o750, owner)

@@ -15,7 +15,10 @@ from typing import Any, Dict, Iterable, List, Match, Optional, Tuple
 from ansible_collections.kafkaops.cluster.plugins.module_utils.configuration.kafka import (
     parse_properties,
 )
-from ansible_collections.kafkaops.cluster.plugins.module_utils.files import read_text
+from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
+    is_new_mount,
+    read_text,
+)
 
 PARTITION_DIRECTORY = re.compile(r"^(?P<topic>[A-Za-z0-9._-]+)-(?P<partition>\d+)$")
 # What lies beside the partitions of a broker, and what a server of ZooKeeper keeps its data in.
@@ -107,6 +110,8 @@ def place_facts(path: str) -> Dict[str, Any]:
         "real_path": real,
         "closed": [each for each in told if not int(each["mode"], 8) & stat.S_IXOTH],
         "own": _rights(real),
+        # the role gives it to the account
+        "new_mount": is_new_mount(path),
     }
 
 

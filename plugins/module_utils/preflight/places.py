@@ -184,11 +184,13 @@ def _texts(member: Member, product: str) -> Iterator[Tuple[str, str]]:
 def _closed(member: Member, product: str, places: List[Place]) -> Iterator[Problem]:
     name = member.text(f"{product}_account")
     account = member.product_facts(product).get("account")
+    # the account is given its disks, as long as nothing has run here
+    new = not member.product_facts(product).get("current")
     for each in places:
         barred = [
             step["path"] for step in each.facts.get("closed") or () if not _may(account, step, 0o1)
         ]
-        own = each.facts.get("own")
+        own = None if new and each.facts.get("new_mount") else each.facts.get("own")
         if barred:
             reason = f"the account {name} may not enter {barred[0]}"
             remedy = f"chmod o+x {barred[0]}, or choose a directory elsewhere"

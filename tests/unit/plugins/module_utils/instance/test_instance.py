@@ -287,6 +287,25 @@ def test_the_account_can_plant_nothing_where_root_writes(bench):
     assert not bench.stage().changed
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives directories away")
+def test_a_disk_that_is_mounted_for_data_and_new_is_given_to_the_account(bench):
+    """Only root may write into it, so that the product would not start. What holds something stays whose it is."""
+    bench.instance.layout = bench.layout = replace(bench.layout, uid=65534, gid=65534)
+    bench.instance.store.layout = bench.layout
+    disk = bench.layout.data_dirs[0]
+    os.makedirs(os.path.join(disk, "lost+found"))
+    assert bench.stage(apply=False).changed and os.stat(disk).st_uid == 0
+    bench.stage()
+    assert (os.stat(disk).st_uid, os.stat(disk).st_mode & 0o777) == (65534, 0o750)
+    assert not bench.stage().changed
+    os.chown(disk, 0, 0)
+    os.mkdir(os.path.join(disk, "orders-0"))
+    assert not bench.stage().changed and os.stat(disk).st_uid == 0
+    os.rmdir(os.path.join(disk, "orders-0"))
+    os.symlink(os.path.join("generations", bench.generation().fingerprint), bench.conf("current"))
+    assert not bench.stage().changed, "what lies below a disk that is gone"
+
+
 def test_members_of_one_machine_make_their_common_directory_at_once(bench, monkeypatch):
     make, raced = os.mkdir, []
 

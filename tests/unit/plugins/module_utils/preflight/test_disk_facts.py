@@ -121,6 +121,20 @@ def test_directories_that_no_partition_has_are_named(tmp_path):
     assert disk.directory_facts(str(tmp_path / "absent"))["foreign"] == []
 
 
+def test_a_new_mount_is_roots_and_empty(tmp_path):
+    disk_of_root = tmp_path / "data"
+    disk_of_root.mkdir()
+    (tmp_path / "link").symlink_to(disk_of_root)
+    is_root = os.getuid() == 0
+    assert disk.place_facts(str(disk_of_root))["new_mount"] is is_root
+    assert disk.place_facts(str(tmp_path / "link"))["new_mount"] is False
+    assert disk.place_facts(str(tmp_path / "absent"))["new_mount"] is False
+    (disk_of_root / "lost+found").mkdir()
+    assert disk.place_facts(str(disk_of_root))["new_mount"] is is_root
+    (disk_of_root / "orders-0").mkdir()
+    assert disk.place_facts(str(disk_of_root))["new_mount"] is False
+
+
 def test_whose_the_data_are(tmp_path):
     """The directory itself is given to the account by the role, and so is no data."""
     assert disk.directory_facts(str(tmp_path))["owners"] == []
