@@ -29,6 +29,7 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.files import (
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.process import (
     in_background,
     recorded,
+    stands_still,
     start_ticks,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.instance.service_manager import (
@@ -180,10 +181,15 @@ def _kill(name: str, state_dir: str, manager: Optional[ServiceManager]) -> int:
     at_ms = _now_ms()
     # It must neither end in order while its manager is asked, nor be started again before. What stands still does
     # neither. systemd has it go on, but waits before it starts again what was killed, so that it is asked then.
-    stands_still = manager is not None and not manager.wakes_what_it_stops
+    before = manager is not None and not manager.wakes_what_it_stops
     try:
-        if manager is not None and stands_still:
+        if manager is not None and before:
             os.kill(process.pid, signal.SIGSTOP)
+            # On a busy machine that takes a moment, in which its manager's SIGTERM would come first.
+            wait_until(
+                lambda: stands_still(process.pid) or start_ticks(process.pid) != ticks,
+                KILL_SECONDS,
+            )
             manager.stop(name)
     finally:
         # it may have ended by then
@@ -192,7 +198,7 @@ def _kill(name: str, state_dir: str, manager: Optional[ServiceManager]) -> int:
                 os.kill(process.pid, signal.SIGKILL)
     wait_until(lambda: start_ticks(process.pid) != ticks, KILL_SECONDS)
     if manager is not None:
-        if not stands_still:
+        if not before:
             manager.stop(name)
         # its order may be queued still, and then it would start what has ended
         wait_until(lambda: not manager.wants_running(name), KILL_SECONDS)

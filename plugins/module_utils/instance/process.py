@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from typing import Callable, Optional
+from typing import Callable, List, Optional
 
 RECORD = "started.json"
 
@@ -28,12 +28,22 @@ class Started:
 
 def start_ticks(pid: int, proc: str = "/proc") -> Optional[int]:
     """Return the start time of `pid` in clock ticks since boot, or None where it is gone or a zombie."""
+    fields = _stat(pid, proc)
+    return None if not fields or fields[0] in ("Z", "X") else int(fields[19])
+
+
+def stands_still(pid: int) -> bool:
+    """Return whether a signal has stopped `pid`: until then the next signal may reach it first."""
+    return _stat(pid, "/proc")[:1] == ["T"]
+
+
+def _stat(pid: int, proc: str) -> List[str]:
+    """Return what the kernel tells of a process behind its name, state first; empty where it is gone."""
     try:
         with open(f"{proc}/{pid}/stat", encoding="utf-8", errors="replace") as handle:
-            fields = handle.read().rsplit(") ", 1)[1].split()
+            return handle.read().rsplit(") ", 1)[1].split()
     except (OSError, IndexError):
-        return None
-    return None if fields[0] in ("Z", "X") else int(fields[19])
+        return []
 
 
 def recorded(state_dir: str) -> Optional[Started]:

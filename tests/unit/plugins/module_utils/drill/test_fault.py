@@ -9,11 +9,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from ansible_collections.kafkaops.cluster.plugins.module_utils.drill import fault
 from ansible_collections.kafkaops.cluster.plugins.module_utils.drill.fault import (
     NOTE,
     SETTLED_SECONDS,
@@ -215,6 +217,33 @@ def test_who_is_killed_and_shall_stay_away_does_not_end_in_order(tmp_path, wakes
         done = carry_out("killed", "one", str(tmp_path), "zookeeper_quorum", what, stays_away=True)
         assert (done["changed"], done["running"], done["note"]) == (True, False, "zookeeper_quorum")
         assert 0 <= done["now_ms"] - done["at_ms"] < 60_000
+        assert process.wait(30) == -signal.SIGKILL
+    finally:
+        process.kill()
+        process.wait()
+        carry_out("forgotten", "one", str(tmp_path), "")
+
+
+def test_who_is_killed_stands_still_before_its_manager_is_told(tmp_path, monkeypatch):
+    """A signal that stops a process takes a moment on a busy machine: the manager's SIGTERM came first."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    send = os.kill
+
+    def late(pid, number):
+        if number == signal.SIGSTOP:
+            threading.Timer(0.5, send, (pid, number)).start()
+        else:
+            send(pid, number)
+
+    try:
+        told = {"pid": process.pid, "start_ticks": start_ticks(process.pid)}
+        (tmp_path / "started.json").write_text(json.dumps(told))
+        what = Guarded(
+            *("one", str(tmp_path), str(tmp_path), Stopping(process, False)),
+            *(lambda: False, lambda: True, 300),
+        )
+        monkeypatch.setattr(fault.os, "kill", late)
+        carry_out("killed", "one", str(tmp_path), "zookeeper_quorum", what, stays_away=True)
         assert process.wait(30) == -signal.SIGKILL
     finally:
         process.kill()
