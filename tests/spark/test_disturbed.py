@@ -49,6 +49,7 @@ def test_offsets_groups_and_topic_find_those_who_answer_now(spark, cluster):
     controller = admin.describe_cluster().result(30).controller.id
     cluster.broker_instances[controller].kill()
     try:
+        assert client.effective_config(topic, ("min.insync.replicas",))
         positions = client.positions(topic).values()
         assert [(each.start, each.end) for each in positions] == [(0, 0)] * 3
         continuity.Groups(settings, topic, names[3:], 60).commit(starts)

@@ -622,6 +622,7 @@ def test_after_its_clock_was_set_back_it_judges_again_by_itself(
         """Sends at each look; one of them waits for its fate."""
 
         trouble, unknown, attempt, acknowledged = None, 0, 1, 10_420
+        last_unknown = 0.0
 
         def __init__(self, *_):
             self.sentinels = []

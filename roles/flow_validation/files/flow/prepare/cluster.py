@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Collection, Mapping, Optional, Sequence
 
@@ -23,6 +24,8 @@ MOST_BYTES, SEGMENT_BYTES = "max.message.bytes", "segment.bytes"
 # Seconds for one answer of a partition's leader. The new one is not asked before the next try, and
 # librdkafka keeps a core busy while it waits for one that has died.
 _LEADER_ANSWERS = 3
+# The same of the controller, which is asked for settings.
+_CONTROLLER_SECONDS = 5
 # Seconds in which a partition gets another leader, once it is known to have none.
 _LEADER_MOVES = 5
 
@@ -520,13 +523,28 @@ class Cluster:
         from confluent_kafka.admin import ConfigResource
 
         resource = ConfigResource(ConfigResource.Type[kind], name)
-        try:
-            entries = self._admin.describe_configs([resource])[resource].result(self._timeout)
-        except Exception as error:
-            raise self._failure(
-                f"the settings of {told} could not be read", error, "DescribeConfigs on it"
-            ) from error
-        return {key: entries[key].value for key in keys if key in entries}
+        deadline = time.monotonic() + self._timeout
+        while True:
+            left = max(1.0, deadline - time.monotonic())
+            try:
+                asked = self._admin.describe_configs(
+                    [resource], request_timeout=min(left, _CONTROLLER_SECONDS)
+                )
+                entries = asked[resource].result(left)
+                return {key: entries[key].value for key in keys if key in entries}
+            except Exception as error:
+                if not _timed_out(error) or time.monotonic() >= deadline:
+                    raise self._failure(
+                        f"the settings of {told} could not be read", error, "DescribeConfigs on it"
+                    ) from error
+            # The client waits for a controller that has died, and asks nobody which one it is now.
+            with suppress(self._kafka.KafkaException):
+                self._admin.list_topics(timeout=min(left, 5))
+
+
+def _timed_out(error: Exception) -> bool:
+    said = error.args[0] if error.args else None
+    return hasattr(said, "name") and said.name() == "_TIMED_OUT"
 
 
 def refuse_several(settings: Mapping[str, str]) -> None:
