@@ -77,9 +77,9 @@ def test_another_word_or_file_starts_it_anew(manager, wanted, tmp_path):
 def test_what_ends_at_once_is_told_with_its_last_lines(manager, wanted):
     with pytest.raises(
         ServiceError,
-        match="watched (gave no sign within 2 s|ended at once); its last lines: no cluster",
+        match="watched (gave no sign within 8 s|ended at once); its last lines: no cluster",
     ):
-        program.start(wanted(script="echo no cluster; exit 3"), manager, False, 2)
+        program.start(wanted(script="echo no cluster; exit 3"), manager, False, 8)
 
 
 def test_what_runs_and_works_no_more_is_told_by_the_age_of_its_sign(manager, wanted, tmp_path):
