@@ -173,6 +173,11 @@ class Ticker:
             # brokers that have just started may not know the topic yet
             told(error.args[0], None)
 
+    def is_answered(self) -> bool:
+        """Hear answers, which nobody does between two records; whether any record is acknowledged."""
+        self._producer.poll(0)
+        return bool(self.acknowledged)
+
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Send nothing while the context is open; what was sent before is answered."""

@@ -183,7 +183,7 @@ def _lie(settings: Settings, topic: str, group: str) -> Tuple[Ticker, List[Tuple
     """Write records with keys and without; returns what has written, and (record, partition, key) of each as read."""
     ticker = Ticker(settings, topic, interval=3600.0, keys=KEYS, extra=PARTITIONER)
     # Its thread sends the first one, which must not come behind a later one with the same key.
-    if not wait_until(lambda: ticker.acknowledged, ANSWER_SECONDS):
+    if not wait_until(ticker.is_answered, ANSWER_SECONDS):
         ticker.stop()
         raise failed(topic, "the first record was not acknowledged in time")
     for number in range(1, KEYED):
