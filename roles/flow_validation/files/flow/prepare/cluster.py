@@ -544,7 +544,7 @@ class Cluster:
 
 def _timed_out(error: Exception) -> bool:
     said = error.args[0] if error.args else None
-    return hasattr(said, "name") and said.name() == "_TIMED_OUT"
+    return said is not None and hasattr(said, "name") and bool(said.name() == "_TIMED_OUT")
 
 
 def refuse_several(settings: Mapping[str, str]) -> None:
