@@ -23,17 +23,12 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.aws.from_inventor
     removal_of,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.preflight.inventory import (
+    GROUP_OF,
     Inventory,
     first_line,
 )
 from ansible_collections.kafkaops.cluster.plugins.module_utils.problem import Problem
 
-# What a host can be, and the variable that names the group of such hosts; without it, the group has the part's name.
-PARTS = {
-    "kafka": "kafka_group",
-    "zookeeper": "zookeeper_group",
-    "controllers": "kafka_controllers_group",
-}
 # All that the rules need of a listener. Its address may be one that the machine gets only when it is made.
 OF_LISTENER = ("name", "port", "audience")
 SSH_PORT = 22
@@ -88,10 +83,9 @@ def _clusters(
     problems: List[Problem] = []
     for name in sorted(set().union(*members.values())):
         try:
-            names = (*wanted, "kafka_cluster_name", "ansible_port")
-            settings = inventory.evaluated(name, names, _without_addresses(inventory, name))
             # of several clusters in one inventory, each may have groups of its own
-            groups = inventory.evaluated(name, tuple(PARTS.values()))
+            names = (*wanted, "kafka_cluster_name", "ansible_port", *GROUP_OF.values())
+            settings = inventory.evaluated(name, names, _without_addresses(inventory, name))
         except AnsibleError as error:
             reason = f"its variables cannot be evaluated: {first_line(error)}"
             remedy = "define what the expression needs, or write the value plainly"
@@ -100,8 +94,8 @@ def _clusters(
         host = Host(
             name=name,
             groups=tuple(
-                str(groups.get(variable) or part)
-                for part, variable in PARTS.items()
+                str(settings.get(variable) or part)
+                for part, variable in GROUP_OF.items()
                 if name in members[part]
             ),
             is_broker=name in members["kafka"],

@@ -167,8 +167,8 @@ def facts(**more):
         ({"p99_ms": None}, set()),
         ({"p99_ms": 25_001.0}, {"latency"}),
         # given up is later than any p99
-        ({"last_unknown": NOW - 119, "unknown": 3, "patience": 30}, {"latency"}),
-        ({"last_unknown": NOW - 121, "unknown": 3, "patience": 30}, set()),
+        ({"last_unknown": NOW - 119, "unknown": 3}, {"latency"}),
+        ({"last_unknown": NOW - 121, "unknown": 3}, set()),
         ({"acknowledged": {0: NOW, 1: NOW - 121}}, {"silence"}),
         ({"last_counted": NOW - 121}, {"blindness"}),
         ({"last_decided": NOW - 121}, {"blindness"}),
@@ -393,7 +393,7 @@ def test_a_record_that_is_given_up_is_late(tmp_path):
     wait_until(lambda: canary.unknown > 2, 20, "records are given up")
     canary.end()
     assert canary.last_unknown >= began + 1 and canary.acknowledged == 0
-    late = {"last_unknown": NOW - 7, "unknown": 1200, "patience": 30, "p99_ms": 26_000.0}
+    late = {"last_unknown": NOW - 7, "unknown": 1200, "p99_ms": 26_000.0}
     assert alarm.alarms(facts(**late), BOUNDS)["latency"] == (
         "acknowledgements of t take 26 s (p99), more than 25 s; a record of t was not acknowledged within 30 s,"
         " the last one 7 s ago; 1,200 in all"

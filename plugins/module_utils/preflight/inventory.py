@@ -69,7 +69,12 @@ def role_defaults(loader: Any) -> Mapping[str, Any]:
     return _DEFAULTS
 
 
-GROUP_VARIABLES = ("kafka_group", "zookeeper_group", "kafka_controllers_group")
+# What a host can be, and the variable that names the group of such hosts; without it, the group has the part's name.
+GROUP_OF = {
+    "kafka": "kafka_group",
+    "zookeeper": "zookeeper_group",
+    "controllers": "kafka_controllers_group",
+}
 
 
 class Inventory:
@@ -140,13 +145,13 @@ class Inventory:
         of_controllers = set()
         for host in sorted(set().union(*groups.values())):
             try:
-                named = self.evaluated(host, GROUP_VARIABLES)
+                named = self.evaluated(host, tuple(GROUP_OF.values()))
             except Exception:  # pylint: disable=broad-except
                 named = {}  # that host's own turn says what is wrong
             for product, hosts in found.items():
-                if host in groups.get(str(named.get(f"{product}_group") or product), []):
+                if host in groups.get(str(named.get(GROUP_OF[product]) or product), []):
                     hosts.add(str(host))
-            apart = str(named.get("kafka_controllers_group") or "controllers")
+            apart = str(named.get(GROUP_OF["controllers"]) or "controllers")
             if host in {*found["kafka"], *groups.get(apart, [])}:
                 of_controllers.add(apart)
         voters = [self._in_kraft_mode(group) for group in of_controllers]

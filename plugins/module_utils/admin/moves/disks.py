@@ -77,9 +77,9 @@ from ansible_collections.kafkaops.cluster.plugins.module_utils.waiting import wa
 _ENDED = "somebody else has ended a move of this run"
 # Code of failures for a directory that has gone offline since the plan, and the id that the next plan refuses with.
 FAILED = "directory_failed"
-# And of those for a disk that something else has filled since, with the id that the next plan refuses with.
-FULL, NO_ROOM = "directory_full", "reassignment.no_room"
 OFFLINE = "reassignment.offline_directory"
+# The same of a disk that something else has filled since.
+FULL, NO_ROOM = "directory_full", "reassignment.no_room"
 _REPAIR = (
     "keep its disk, on which may be the only copy; repair it and restart the broker, or replace the broker"
     " (playbooks/replace_broker.yml)"

@@ -16,7 +16,7 @@ Who writes much for some minutes does not make a move endless, and who copies sl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Collection, Dict, List, Mapping, Optional, Tuple
+from typing import Collection, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.model import Key, Place
 from ansible_collections.kafkaops.cluster.plugins.module_utils.admin.moves.copying import slowness
@@ -117,24 +117,27 @@ class Pace:
     def behind(self, now: float) -> Dict[int, Flow]:
         """Brokers of which no replica has come nearer lately, with what they have copied since."""
         since = now - self.recent
-        return {
-            broker: self._flow(broker, since)
-            for broker, tracks in self._of_brokers().items()
-            if self._arrived.get(broker, since) <= since
-            and not any(track.is_nearer(since) for track in tracks)
-            and self._flow(broker, since).written > 0
-        }
+        found = {}
+        for broker, tracks in self._of_brokers().items():
+            flow = _flow(tracks, since)
+            has_arrived = self._arrived.get(broker, since) > since
+            if (
+                flow.written > 0
+                and not has_arrived
+                and not any(each.is_nearer(since) for each in tracks)
+            ):
+                found[broker] = flow
+        return found
 
     def outpaced(self, now: float) -> Dict[int, Flow]:
         """Those for which that has been so for long."""
-        since = now - self.seconds
+        since, tracks = now - self.seconds, self._of_brokers()
         return {
-            broker: self._flow(broker, since)
+            broker: _flow(tracks[broker], since)
             for broker in self.behind(now)
             if self._arrived.get(broker, since) <= since
             and not any(
-                track.nearest_at > since or track.is_nearer(since)
-                for track in self._of_brokers()[broker]
+                track.nearest_at > since or track.is_nearer(since) for track in tracks[broker]
             )
         }
 
@@ -164,12 +167,14 @@ class Pace:
             found.setdefault(broker, []).append(track)
         return found
 
-    def _flow(self, broker: int, since: float) -> Flow:
-        arriving = written = 0.0
-        for track in self._of_brokers()[broker]:
-            then = track.at(since) or track.samples[0]
-            seconds = track.last[0] - then[0]
-            if seconds > 0:
-                arriving += (track.last[1] - then[1]) / seconds
-                written += (track.last[2] - then[2]) / seconds
-        return Flow(arriving, written)
+
+def _flow(tracks: Iterable[_Track], since: float) -> Flow:
+    """What has arrived of these replicas of one broker since then, or since they are looked at."""
+    arriving = written = 0.0
+    for track in tracks:
+        then = track.at(since) or track.samples[0]
+        seconds = track.last[0] - then[0]
+        if seconds > 0:
+            arriving += (track.last[1] - then[1]) / seconds
+            written += (track.last[2] - then[2]) / seconds
+    return Flow(arriving, written)

@@ -122,7 +122,7 @@ class Cluster:
         return CannotRun(f"{told}; {self._remedy(error, right)}")
 
     def _remedy(self, error, right: str) -> str:
-        name = error.args[0].name() if error.args and hasattr(error.args[0], "name") else ""
+        name = _name_of(error)
         if name.endswith("AUTHORIZATION_FAILED"):
             return f"allow this user {right}"
         if self._hopeless:
@@ -533,7 +533,7 @@ class Cluster:
                 entries = asked[resource].result(left)
                 return {key: entries[key].value for key in keys if key in entries}
             except Exception as error:
-                if not _timed_out(error) or time.monotonic() >= deadline:
+                if _name_of(error) != "_TIMED_OUT" or time.monotonic() >= deadline:
                     raise self._failure(
                         f"the settings of {told} could not be read", error, "DescribeConfigs on it"
                     ) from error
@@ -542,9 +542,9 @@ class Cluster:
                 self._admin.list_topics(timeout=min(left, 5))
 
 
-def _timed_out(error: Exception) -> bool:
-    said = error.args[0] if error.args else None
-    return said is not None and hasattr(said, "name") and bool(said.name() == "_TIMED_OUT")
+def _name_of(error: Exception) -> str:
+    """The name that librdkafka has for an error; "" of any other."""
+    return error.args[0].name() if error.args and hasattr(error.args[0], "name") else ""
 
 
 def refuse_several(settings: Mapping[str, str]) -> None:

@@ -51,11 +51,8 @@ class Facts:
     lost_in_all: int = 0
     p99_ms: Optional[float] = None  # of the last batch, from sent until acknowledged
     within: float = 0.0  # the watermark's delay
-    patience: float = (
-        0.0  # how long a record may take to be acknowledged; then nobody knows what became of it
-    )
-    last_unknown: float = 0.0  # when that was so last
-    unknown: int = 0  # how often, in all
+    last_unknown: float = 0.0  # when a record was given up last, since its `patience` was over
+    unknown: int = 0  # how many were, in all
     unwritten: Mapping[str, str] = field(default_factory=dict)  # file -> why it is an old one
 
 
@@ -102,7 +99,7 @@ def _late(facts: Facts, bounds: Bounds) -> Iterator[str]:
     ago = facts.now - facts.last_unknown
     if facts.last_unknown and ago < bounds.silence:
         yield (
-            f"a record of {facts.topic} was not acknowledged within {facts.patience:g} s, the last one"
+            f"a record of {facts.topic} was not acknowledged within {patience(facts.within):g} s, the last one"
             f" {max(0.0, ago):.0f} s ago; {facts.unknown:,} in all"
         )
 

@@ -27,7 +27,6 @@ from flow.messages.output import as_json, note, read_json, write_all, write_json
 from flow.prepare.cluster import Cluster
 from flow.watch import alarm, join, tell, topic
 from flow.watch.account import LOST, Account, Found, Row, quantiles, state_of, watermark_of
-from flow.watch.alarm import patience
 from flow.watch.canary import Canary
 
 _LOOK_SECONDS = 0.5
@@ -185,7 +184,7 @@ class Watch:
             "topic": plan["topic"],
             "partitions": plan["partitions"],
             "record_size": plan["record_size"],
-            "delivery_timeout": patience(options.within),
+            "delivery_timeout": alarm.patience(options.within),
             "transaction_records": 0,
         }
         position = os.path.join(options.state, "position.json")
@@ -325,7 +324,6 @@ class Watch:
                 lost_in_all=self._account.counts[LOST],
                 p99_ms=measured["p99_ms"] if measured else None,
                 within=options.within,
-                patience=patience(options.within),
                 last_unknown=min(self._canary.last_unknown, now),
                 unknown=self._canary.unknown,
                 unwritten=dict(self._unwritten),
