@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from tests.local.support import OFFSET, LocalCluster, start_ticks
+from tests.local.support import OFFSET, LocalCluster, in_one_line, start_ticks
 from tests.local.watching import ensemble_is_whole, modes, registered_at, zookeeper_mode
 from tests.support.outside import wait_until
 from tests.support.processes import kill_run
@@ -27,6 +27,8 @@ NEVER = ("-e", "flow_validation=never")
 OFFLINE = ("-e", "distribution_mirror=http://127.0.0.1:9/")
 CACHE = cache_directory()
 ARCHIVES = ("kafka_2.13-3.9.2.tgz", "zookeeper-3.9.5.tgz")
+# Election ports lie 1,000 above peer ports: no other cluster's offset ends in 5, so none is 1,000 apart.
+KILLED = OFFSET + 1105
 DECLARED = {"orders": 6, "payments": 6, "clicks": 12, "customers": 3}  # inventories/local
 
 
@@ -89,7 +91,8 @@ def interrupt(cluster, phase, how, *arguments):
             480,
             f"the run reaches {phase}",
         )
-        assert process.poll() is None, f"over before {phase}:\n{log.read_text()[-5000:]}"
+        told = log.read_text()
+        assert process.poll() is None, f"over before {phase}: {in_one_line(told)}\n{told[-5000:]}"
         kill_run(process, how)
 
 
@@ -131,7 +134,7 @@ def survivor():
 
     Its cache is cut off half way before: archives end early, and there is no network.
     """
-    with OwnCache(OFFSET + 1100) as cluster:
+    with OwnCache(KILLED) as cluster:
         cluster.fill_cache()
         for name in ARCHIVES:
             path = cluster.cache / "archives" / name
@@ -164,7 +167,7 @@ def test_a_run_killed_in_each_phase_is_completed_by_the_next(survivor):
 @pytest.mark.parametrize("how", ["group", "tree"])
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_run_killed_once_is_completed_by_the_next(phase, how):
-    with OwnCache(OFFSET + 1200) as cluster:
+    with OwnCache(KILLED + 100) as cluster:
         if phase != "download":
             cluster.fill_cache(archives=phase != "assembly")
         arguments = () if phase == "download" else OFFLINE
@@ -178,7 +181,7 @@ def test_a_run_killed_once_is_completed_by_the_next(phase, how):
 def test_runs_killed_at_any_moment_are_completed_by_the_next(seed):
     """Three kills each, at moments that nobody chose."""
     moments = random.Random(seed)
-    with OwnCache(OFFSET + 1300) as cluster:
+    with OwnCache(KILLED + 200) as cluster:
         cluster.fill_cache()
         for _round in range(3):
             with cluster.playing("site.yml", *NEVER, *OFFLINE) as (process, _log):
@@ -192,7 +195,7 @@ def test_runs_killed_at_any_moment_are_completed_by_the_next(seed):
 
 @pytest.mark.soak
 def test_a_cut_off_cache_is_refused_in_a_sentence_where_it_cannot_be_repaired():
-    with OwnCache(OFFSET + 1400) as cluster:
+    with OwnCache(KILLED + 300) as cluster:
         cluster.fill_cache()
         archive = cluster.cache / "archives" / ARCHIVES[0]
         os.truncate(archive, archive.stat().st_size // 2)

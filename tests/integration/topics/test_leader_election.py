@@ -126,8 +126,8 @@ def unclean(cluster, admin, topic):
 
     options["allow"] = ["unclean_election"]
     checked = election(cluster, check=True, **options)
-    # other topics may have none either: those that lie on broker 1 alone
-    assert checked.changed and checked.without_leader == refused.without_leader - 1
+    # Other topics may have none either: those of broker 1 alone, and for a moment those of broker 2, which has started.
+    assert checked.changed and checked.without_leader < refused.without_leader
     assert checked.elected == [{"partition": f"{topic}-0", "end_offset": None}]
     assert replicas_of(admin.list_topics(topic, timeout=30), topic)[0][0] == -1
     done = election(cluster, **options)
@@ -152,12 +152,15 @@ def test_a_replica_that_lags_behind_leads_with_consent_only(cluster, admin, name
     try:
         unclean(cluster, admin, name)
     finally:
-        # others use these brokers, too
+        # others use these brokers, too, whatever has failed here
         for broker in cluster.broker_instances.values():
             if not broker.running():
                 broker.start()
-    info = {"bootstrap_servers": cluster.bootstrap_servers, "wait": {"full_isr": True}}
-    assert not run_module("kafka_cluster_info", info).failed
+        wait = {"brokers": [*cluster.broker_instances], "full_isr": True}
+        whole = run_module(
+            "kafka_cluster_info", {"bootstrap_servers": cluster.bootstrap_servers, "wait": wait}
+        )
+    assert not whole.failed, whole.msg
 
 
 @pytest.mark.soak  # the same with three KRaft nodes of their own

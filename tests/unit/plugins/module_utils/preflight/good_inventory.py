@@ -126,7 +126,7 @@ def directory(path, **more):
 
 def place(path):
     """Facts of a directory that is not there yet, below directories that everybody may pass."""
-    return {"real_path": path, "closed": [], "own": None}
+    return {"real_path": path, "closed": [], "own": None, "new_mount": False}
 
 
 def stopped(request):
