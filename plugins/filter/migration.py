@@ -49,9 +49,9 @@ def _unknown(wish: str, until: str) -> Optional[Problem]:
     return Problem("migration.unknown_wish", reason, remedy, setting=setting, value=value)
 
 
-def migration_awaits(situation: Mapping[str, Any]) -> List[str]:
+def migration_awaits(situation: Mapping[str, Any], most: bool = False) -> List[str]:
     """Return why the controllers do not have a cluster's metadata yet; see the documentation."""
-    return awaited(situation_of(situation))
+    return awaited(situation_of(situation), most)
 
 
 def migration_not_written(situation: Mapping[str, Any]) -> List[str]:

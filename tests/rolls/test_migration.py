@@ -16,6 +16,7 @@ import signal
 
 import pytest
 import yaml
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
 from tests.local.support import CHECKOUT, OFFSET, LocalCluster
 from tests.support.load import Load
@@ -297,8 +298,8 @@ def test_the_brokers_leave_zookeeper_though_runs_are_killed(migrated):
         migrated.controllers = dict(CONTROLLERS)
         now = phases(migrated)
         assert {now[name] for name in migrated.brokers} == {"kraft", "migration"}, now
-        refused = migrated.play("migrate_back.yml", code=2)
-        assert "[migration.no_way_back]" in said(refused)
+        plan = said(migrated.play("migrate_back.yml", "--check"))
+        assert "1. Restart the brokers one at a time with their metadata in ZooKeeper again" in plan
         status = said(migrated.play("status.yml"))
         assert "in KRaft" in status and "Migration to KRaft under way" in status, status
         run = forward(migrated)
@@ -320,6 +321,48 @@ def test_a_migration_under_way_starts_as_it_was(migrated):
     all_are(migrated, "kraft", "migration")
     wait_until(lambda: cluster_is_whole(migrated), 120, "whole")
     assert forward(migrated).changed() == 0
+
+
+def test_brokers_in_kraft_come_back_though_a_controller_has_lost_its_disk(migrated):
+    """What was made and set in KRaft is there in ZooKeeper; a killed run goes on; and forward again."""
+    made(migrated, "made-in-kraft")
+    admin = AdminClient({"bootstrap.servers": migrated.bootstrap_servers})
+    kept = ConfigResource("topic", "made-in-kraft")
+    kept.add_incremental_config(
+        ConfigEntry("retention.ms", "86400000", incremental_operation=AlterConfigOpType.SET)
+    )
+    admin.incremental_alter_configs([kept])[kept].result(30)
+    migrated.play("stop.yml", "--limit", "controller-3")
+    shutil.rmtree(migrated.instance("controller-3") / "data")
+    refused = forward(migrated, code=2)
+    assert "[migration.lost_controller] controller-3" in said(refused), said(refused)
+    migrated.controllers = {}  # one of them stays down
+    with Load(migrated, TOPIC, "brokers taken back from KRaft") as load:
+        killed_when(migrated, "migrate_back.yml", "migration")
+        now = {phases(migrated)[name] for name in migrated.brokers}
+        assert now == {"kraft", "migration"}, now
+        run = migrated.play("migrate_back.yml", "-e", "prove=true")
+    load.watch.check()
+    assert "PASS: " in run.text, run.text[-5000:]
+    assert phases(migrated) == dict.fromkeys(migrated.brokers, "zookeeper")
+    assert znode(migrated, "/controller")["brokerid"] in migrated.brokers.values()
+    assert znode(migrated, "/migration") is None
+    assert {"made-in-kraft", "made-with-zookeeper-beside"} <= set(
+        migrated.tool("kafka-topics.sh", "--list").split()
+    )
+    told = migrated.tool("kafka-topics.sh", "--describe", "--topic", "made-in-kraft")
+    assert "retention.ms=86400000" in told, told
+    wants_zookeeper(migrated)
+    assert migrated.deploy().changed() == 0
+    # ZooKeeper's own fail-over works as before
+    print(f"\nSIGKILL after it: a pause of {killed_and_back(migrated, 'kafka-1'):.2f} s")
+
+    wants_kraft(migrated)
+    migrated.controllers = {}
+    with Load(migrated, TOPIC, "migration to KRaft once more"):
+        forward(migrated)
+    migrated.controllers = dict(CONTROLLERS)
+    all_are(migrated, "kraft", "migration")
 
 
 def test_the_end_is_reached_under_load(migrated):

@@ -64,6 +64,7 @@ SAME_STEPS = {
     "finalising after the previous release": "finalising",
     "migration to KRaft, killed and resumed": "migration to KRaft",
     "migration taken back, killed and resumed": "migration taken back",
+    "migration to KRaft once more": "migration to KRaft",
     "upgrade of ZooKeeper": "servers of ZooKeeper alone",
     "rollback of ZooKeeper": "servers of ZooKeeper alone",
     "a ZooKeeper server with a new disk": "servers of ZooKeeper alone",
@@ -73,6 +74,7 @@ NOT_BY_HAND = frozenset(
     ("one broker more", "one broker less", "one broker more, and one less")
     + ("one more, one less in KRaft mode",)
     + ("a broker with a new disk", "a disk more, and one less", "growth after the previous release")
+    + ("brokers taken back from KRaft",)
 )
 
 

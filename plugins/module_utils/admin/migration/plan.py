@@ -30,7 +30,7 @@ ENDS = (NO_END, DUAL_WRITE_END)
 # Steps, in their order.
 CONTROLLERS, ENTER, AWAIT, KRAFT = "controllers", "enter", "await", "kraft"
 END, SERVERS = "end", "servers"
-LEAVE_CONTROLLERS, RELEASE, LEAVE = "leave_controllers", "release", "leave"
+RETURN, LEAVE_CONTROLLERS, RELEASE, LEAVE = "return", "leave_controllers", "release", "leave"
 _FORWARD, _BACK = "playbooks/migrate_to_kraft.yml", "playbooks/migrate_back.yml"
 
 
@@ -121,6 +121,7 @@ _TOLD = {
     END: "Restart the controllers one at a time without ZooKeeper, the active one last: {}."
     " THERE IS NO WAY BACK from the first one on.",
     SERVERS: "Stop the ZooKeeper servers and remove their services, their data stay: {}.",
+    RETURN: "Restart the brokers one at a time with their metadata in ZooKeeper again: {}.",
     LEAVE_CONTROLLERS: "Stop the controllers and delete them with their metadata, once ZooKeeper has all of it: {}.",
     RELEASE: "Delete /controller and /migration in ZooKeeper, so that a broker becomes the controller again.",
     LEAVE: "Restart the brokers one at a time without the controllers: {}.",
@@ -139,9 +140,12 @@ def _names(nodes: Sequence[Node]) -> Tuple[str, ...]:
     return tuple(each.host for each in nodes)
 
 
-def awaited(situation: Situation) -> List[str]:
-    """Why the controllers do not have the metadata yet, or do not write them to ZooKeeper; empty if they do."""
-    reasons = []
+def awaited(situation: Situation, most: bool = False) -> List[str]:
+    """Why the controllers do not have the metadata yet, or do not write them to ZooKeeper; empty if they do.
+
+    `most`: a majority of them is enough, as it is on the way back, which has to be open to a quorum that has lost one.
+    """
+    reasons: List[str] = []
     for each in situation.controllers:
         if not each.running:
             reasons.append(f"controller {each.id} ({each.host}) does not answer")
@@ -149,6 +153,8 @@ def awaited(situation: Situation) -> List[str]:
             reasons.append(
                 f"controller {each.id} ({each.host}) is in state {each.state or '(none)'}"
             )
+    if most and 2 * len(reasons) < len(situation.controllers):
+        reasons = []
     znodes = situation.znodes
     if znodes is None:
         reasons.append("ZooKeeper does not answer")
@@ -211,9 +217,9 @@ def _ended(situation: Situation, planned: MigrationPlan) -> MigrationPlan:
         return planned
     in_kraft = [each for each in situation.brokers if each.phase == IN_KRAFT]
     after = "The controllers have the metadata, and the brokers theirs in ZooKeeper still."
-    after += f" On with {_FORWARD}, back with {_BACK}."
     if in_kraft:
-        after = f"{', '.join(_names(in_kraft))} in KRaft already, so there is no way back. On with {_FORWARD}."
+        after = f"{', '.join(_names(in_kraft))} in KRaft already, the other brokers have their metadata in ZooKeeper."
+    after += f" On with {_FORWARD}, back with {_BACK}."
     steps = tuple(each for each in planned.steps if each.name != KRAFT)
     return replace(planned, steps=steps, after=(after,))
 
@@ -298,7 +304,7 @@ def _forward(situation: Situation) -> MigrationPlan:
                 " for a past that it does not know",
                 (
                     f"go back with {_BACK}, then begin anew; or bring its disk back"
-                    if not (in_kraft or final)
+                    if not final
                     else "bring its disk back; where the migration has ended, take ZooKeeper out of the inventory"
                     " and replace the controller with playbooks/replace_broker.yml"
                 ),
@@ -334,6 +340,7 @@ def _left(situation: Situation, done: str) -> List[str]:
         lines = [
             "All brokers are in KRaft, and the controllers write to ZooKeeper still. It may stay so for some days.",
             f"  To end it, with no way back: {_FORWARD} -e migrate=finish",
+            f"  To go back: {_BACK}",
         ]
     elif done != REMOVE and situation.servers:
         lines = [
@@ -421,15 +428,6 @@ def _back(situation: Situation) -> MigrationPlan:
                 f"go on with {_FORWARD} -e migrate=finish",
             )
         )
-    elif in_kraft:
-        refusals.append(
-            _problem(
-                "migration.no_way_back",
-                in_kraft,
-                "it has its metadata in KRaft, and nobody has seen a broker come back from there",
-                f"go on with {_FORWARD}",
-            )
-        )
     elif situation.znodes is None:
         refusals.append(
             _problem(
@@ -439,6 +437,16 @@ def _back(situation: Situation) -> MigrationPlan:
                 "start it with playbooks/start.yml",
             )
         )
+    elif in_kraft and awaited(situation, most=True):
+        refusals.append(
+            _problem(
+                "migration.not_ready",
+                in_kraft,
+                "it has its metadata in KRaft, and could not find them in ZooKeeper: "
+                + "; ".join(awaited(situation, most=True)),
+                f"start the controllers with playbooks/start.yml, then run {_BACK} again",
+            )
+        )
     elif not any(each.running for each in situation.controllers):
         # Those that run are waited for.
         refusals += _lacking(situation)
@@ -446,8 +454,11 @@ def _back(situation: Situation) -> MigrationPlan:
         return MigrationPlan(refusals=tuple(refusals))
     znodes = situation.znodes or Znodes()
     there = [each for each in situation.controllers if each.phase]
-    leaving = [each for each in situation.brokers if each.phase == MIGRATING or not each.running]
-    steps = [Step(LEAVE_CONTROLLERS, _names(there))] if there else []
+    leaving = [
+        each for each in situation.brokers if each.phase in (MIGRATING, IN_KRAFT) or not each.running
+    ]
+    steps = [Step(RETURN, _names(in_kraft))] if in_kraft else []
+    steps += [Step(LEAVE_CONTROLLERS, _names(there))] if there else []
     steps += [Step(RELEASE, ())] if znodes.held or znodes.migration else []
     steps += [Step(LEAVE, _names(leaving))] if leaving else []
     return MigrationPlan(

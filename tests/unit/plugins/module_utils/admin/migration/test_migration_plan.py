@@ -50,6 +50,7 @@ def situation(brokers, controllers, znodes=BEFORE, servers=("z1", "z2", "z3")):
 
 Z, M, K = ("zookeeper " * 3, "migration " * 3, "kraft " * 3)
 PRE, DUAL = "migration/PRE_MIGRATION " * 3, "migration/MIGRATION " * 3
+DOWN = "migration/MIGRATION- " * 3
 POST = "kraft/POST_MIGRATION " * 3
 NONE = ". . ."
 ALL, CTRL, SERVERS = ["b1", "b2", "b3"], ["c11", "c12", "c13"], ["z1", "z2", "z3"]
@@ -229,7 +230,16 @@ def test_the_plan_that_is_shown_ends_where_the_run_ends(now, steps, after):
             "migration.others",
             "z1, z2, z3",
         ),
-        (BACK, situation("kraft migration migration", DUAL, HELD), "migration.no_way_back", "b1"),
+        # nobody who has the metadata could tell a broker that comes from KRaft what it has
+        (BACK, situation("kraft migration migration", DOWN, HELD), "migration.not_ready", "b1"),
+        (
+            BACK,
+            situation(K, "migration/MIGRATION migration/MIGRATION- migration!", HELD),
+            "migration.not_ready",
+            "b1, b2, b3",
+        ),
+        (BACK, situation(K, DUAL, FREE), "migration.not_ready", "b1, b2, b3"),
+        (BACK, situation(K, DUAL, None), "migration.no_zookeeper", "b1, b2, b3"),
         (BACK, situation(K, POST, HELD), "migration.no_way_back", "c11, c12, c13"),
         # one controller without ZooKeeper may be the active one at any moment
         (
@@ -253,9 +263,6 @@ def reaching(now, *lasts):
     return replace(
         now, nodes=tuple(replace(each, last=logs.get(each.host, -1)) for each in now.nodes)
     )
-
-
-DOWN = "migration/MIGRATION- " * 3
 
 
 @pytest.mark.parametrize(
@@ -307,6 +314,23 @@ def test_controllers_are_deleted_when_zookeeper_has_all_that_they_have(now, host
         (REMOVE, situation(K, POST, None), {"servers": SERVERS}),
         (REMOVE, situation(K, POST, None, ()), {}),
         (BACK, situation(M, DUAL, HELD), {"leave_controllers": CTRL, "release": [], "leave": ALL}),
+        (
+            BACK,
+            situation(K, DUAL, HELD),
+            {"return": ALL, "leave_controllers": CTRL, "release": [], "leave": ALL},
+        ),
+        # killed after the first of them, or in the way forward after it
+        (
+            BACK,
+            situation("migration kraft kraft-", DUAL, HELD),
+            {"return": ["b2", "b3"], "leave_controllers": CTRL, "release": [], "leave": ALL},
+        ),
+        # a quorum that has lost one disk has no other way
+        (
+            BACK,
+            situation(K, "migration/MIGRATION migration/MIGRATION migration!", HELD),
+            {"return": ALL, "leave_controllers": CTRL, "release": [], "leave": ALL},
+        ),
         # before dual-write nothing has to be released
         (
             BACK,
@@ -410,7 +434,11 @@ def test_whatever_is_found_no_step_leaves_a_broker_behind(now, wish):
     if "end" in names or "servers" in names:
         assert all(each.phase == "kraft" for each in now.brokers)
     if "release" in names:
-        assert all(each.phase != "kraft" for each in now.nodes)
+        returning = to_dict(planned)["steps"].get("return", ())
+        assert all(each.phase != "kraft" or each.host in returning for each in now.nodes)
+        if returning:
+            assert names.index("return") < names.index("leave_controllers")
+            assert awaited(now, most=True) == []
         assert "leave_controllers" in names or not any(each.phase for each in now.controllers)
     assert (
         situation_of(
