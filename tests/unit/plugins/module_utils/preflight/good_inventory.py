@@ -119,6 +119,7 @@ def directory(path, **more):
         "owners": [],
         "closed": [],
         "own": None,
+        "new_mount": False,
     }
     facts.update(more)
     return facts
