@@ -418,6 +418,7 @@ def _remove(situation: Situation) -> MigrationPlan:
 
 def _back(situation: Situation) -> MigrationPlan:
     in_kraft = [each for each in situation.brokers if each.phase == IN_KRAFT]
+    missing = awaited(situation, most=True) if in_kraft else []
     refusals: List[Problem] = []
     if _final(situation):
         refusals.append(
@@ -437,13 +438,12 @@ def _back(situation: Situation) -> MigrationPlan:
                 "start it with playbooks/start.yml",
             )
         )
-    elif in_kraft and awaited(situation, most=True):
+    elif missing:
         refusals.append(
             _problem(
                 "migration.not_ready",
                 in_kraft,
-                "it has its metadata in KRaft, and could not find them in ZooKeeper: "
-                + "; ".join(awaited(situation, most=True)),
+                f"it has its metadata in KRaft, and could not find them in ZooKeeper: {'; '.join(missing)}",
                 f"start the controllers with playbooks/start.yml, then run {_BACK} again",
             )
         )
@@ -455,7 +455,9 @@ def _back(situation: Situation) -> MigrationPlan:
     znodes = situation.znodes or Znodes()
     there = [each for each in situation.controllers if each.phase]
     leaving = [
-        each for each in situation.brokers if each.phase in (MIGRATING, IN_KRAFT) or not each.running
+        each
+        for each in situation.brokers
+        if each.phase in (MIGRATING, IN_KRAFT) or not each.running
     ]
     steps = [Step(RETURN, _names(in_kraft))] if in_kraft else []
     steps += [Step(LEAVE_CONTROLLERS, _names(there))] if there else []
