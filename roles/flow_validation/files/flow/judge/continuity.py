@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from flow.judge import verdict
 from flow.messages import stopping
 from flow.messages.failure import CannotRun
-from flow.prepare.cluster import quiet_logger
+from flow.messages.librdkafka import quiet_logger
 from flow.record import own_names
 from flow.record.ledger import common
 

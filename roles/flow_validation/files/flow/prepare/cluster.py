@@ -6,7 +6,6 @@ client.
 
 from __future__ import annotations
 
-import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from typing import Collection, Mapping, Optional, Sequence
 
 from flow.messages.failure import CannotRun, lacks
+from flow.messages.librdkafka import LastError, quiet_logger
 from flow.record.partition import Partition
 
 # what is asked of a topic's settings
@@ -47,22 +47,6 @@ _REMEDY_OF = {
     "TOPIC_ALREADY_EXISTS": "give another --topic, or run it again",
     "INVALID_CONFIG": "see that the cluster allows topics their own settings, or give a --topic that exists",
 }
-
-
-class LastError:
-    """What a client's connections suffered last; librdkafka's error_cb, served while it is polled."""
-
-    def __init__(self) -> None:
-        self.text = ""
-
-    def __call__(self, error) -> None:
-        # "all brokers down" follows the error that says why; keep the latter
-        if error.name() != "_ALL_BROKERS_DOWN" or not self.text:
-            self.text = error.str()
-
-    def beside(self, detail: str) -> str:
-        """A sentence, and behind it in brackets this, if it does not say so already."""
-        return f"{detail} ({self.text})" if self.text and self.text not in detail else detail
 
 
 @dataclass(frozen=True)
@@ -231,6 +215,10 @@ class Cluster:
                 # judged later: coverage says which broker leads nothing
                 if None not in leaders and len(leaders) == len(wanted):
                     return
+                if not leaders and self.why_unseen(topic) == HIDDEN:
+                    raise CannotRun(
+                        f"topic {topic} was created, and this user may not see it; allow it Describe on it"
+                    )
                 raise CannotRun(
                     f"topic {topic} has no leaders after {self._timeout:.0f} s: {leaders}"
                 )
@@ -587,15 +575,6 @@ def _answered(place, answer, least: int = -1):
     if answer.offset < least:
         raise LookupError(f"the leader of partition {place.partition} does not answer")
     return answer
-
-
-def quiet_logger() -> logging.Logger:
-    """For librdkafka's own chatter: what matters of it is told by callbacks and exceptions."""
-    logger = logging.getLogger("kafkaops.flow.librdkafka")
-    if not logger.handlers:
-        logger.addHandler(logging.NullHandler())
-        logger.propagate = False
-    return logger
 
 
 def spread(brokers: list, partitions: int, replication: int) -> list:

@@ -15,7 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Iterator
 
-from flow.prepare.cluster import LastError, addresses_of, quiet_logger
+from flow.messages.librdkafka import LastError, quiet_logger
+from flow.prepare.cluster import addresses_of
 
 _POLL_SECONDS = 0.1
 

@@ -21,7 +21,7 @@ from flow.messages.output import as_json, remove, say, write_all
 from flow.prepare import leadership
 from flow.present import exports, report, sentence
 from flow.probe import probes
-from flow.record import files, ledger, schema, timing
+from flow.record import complaints, files, ledger, schema, timing
 
 
 def conclude(judging: Judge, results: Results) -> int:
@@ -31,7 +31,10 @@ def conclude(judging: Judge, results: Results) -> int:
     open_producers = ledger.unfinished(rows, plan.partitions, plan.producers, plan.records)
     unclear = _unclear(plan, rows, results, open_producers)
     if open_producers:
-        unclear += [*_refusing(plan, counts), *_most_frequent(ledger.errors(judging.attempts))]
+        unclear += [
+            *_refusing(plan, counts),
+            *_complaint(complaints.errors(judging.attempts), plan.topic),
+        ]
     kind, passed = verdict.decide(results.checks, counts, open_producers, unclear)
     unclear = [*verdict.unfinished(counts, open_producers), *unclear]
     found = [with_topic(check.to_json(), plan.topic) for check in results.checks]
@@ -106,12 +109,15 @@ def _refusing(plan: files.Plan, counts: dict) -> list:
     ]
 
 
-def _most_frequent(errors: dict) -> list:
-    """A sentence about what the clients complained of most (error name -> times), if they did at all."""
-    if not errors:
+def _complaint(errors: dict, topic: str) -> list:
+    """A sentence about the producers' error that says most (error name -> times), if there was one."""
+    name = complaints.cause(errors)
+    if not name:
         return []
-    name, times = max(errors.items(), key=lambda each: (each[1], each[0]))
-    return [f"the most frequent error of the producers was {name} ({times:,} times)"]
+    said = f"{name} ({errors[name]:,} times)"
+    if right := complaints.missing_right(name, topic):
+        return [f"the producers lacked a right, {said}; allow this user {right}"]
+    return [f"the chief error of the producers was {said}"]
 
 
 def _accusation(plan: files.Plan, results: Results, found: list, unclear: list) -> str:
@@ -168,7 +174,7 @@ def _evidence(judging: Judge, results: Results) -> dict:
         "leadership": _leadership(plan, results),
         "cluster": plan.cluster or None,
         "settings": plan.settings or None,
-        "errors": ledger.errors(attempts),
+        "errors": complaints.errors(attempts),
         "versions": versions(judging.spark),
         "timings": judging.watch.total(),
     }

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Iterable, Optional
 
 from flow.messages.failure import CannotRun
-from flow.prepare.cluster import Cluster, LastError, quiet_logger, spread
+from flow.messages.librdkafka import LastError, quiet_logger
+from flow.prepare.cluster import Cluster, spread
 
 _POLL_SECONDS = 0.1
 _BATCH = 1000

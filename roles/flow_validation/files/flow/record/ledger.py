@@ -294,12 +294,3 @@ def common(ranges: Iterable, others: list) -> list:
             found.append((max(first, others[at][0]), min(last, others[at][1])))
             at += 1
     return found
-
-
-def errors(attempts: Iterable[Attempt]) -> dict:
-    """What the clients complained about: error name -> times, over all attempts."""
-    total: dict = {}
-    for attempt in attempts:
-        for name, count in attempt.errors.items():
-            total[name] = total.get(name, 0) + count
-    return total

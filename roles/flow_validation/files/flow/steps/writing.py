@@ -13,7 +13,7 @@ from flow.messages import progress, stack_trace, stopping
 from flow.messages.failure import CannotRun, with_remedy
 from flow.messages.output import write_json
 from flow.prepare import client, leadership
-from flow.record import files, place
+from flow.record import complaints, files, place
 from flow.steps.starting import Run
 from flow.steps.stopwatch import Stopwatch
 from flow.steps.task import read_file, task_of
@@ -90,13 +90,27 @@ def write_records(run: Run, options, watch: Stopwatch) -> tuple:
     if not attempts:
         run.traces.written, run.traces.refused = False, plan.run_id
         raise CannotRun(f"no produce task could start: {failed}")
-    if refused := all_refused(rows):
+    if why := _why_untaken(plan, rows, attempts):
         run.traces.written, run.traces.refused = False, plan.run_id
-        raise CannotRun(
-            f"every record was refused ({refused}), so nothing was proven; see the topic's settings,"
-            " the principal's rights and --producer-property"
-        )
+        raise CannotRun(why)
     return rows, attempts
+
+
+def _why_untaken(plan: files.Plan, rows: list, attempts: list) -> str:
+    """The sentence for a run of which the cluster has taken nothing for certain, and that knows why; else ""."""
+    error = complaints.cause(complaints.errors(attempts))
+    right = complaints.missing_right(error, plan.topic)
+    refused = all_refused(rows)
+    # of what the client took, and never sent for want of a right, no report says so
+    grown = any(plan.after.get(n, place).end != place.end for n, place in plan.before.items())
+    if right and (refused or not (grown or any(each.acknowledged for each in attempts))):
+        return f"no record was taken, since this user lacks a right ({error}); allow it {right}"
+    if refused:
+        return (
+            f"every record was refused ({refused}), so nothing was proven; see the topic's settings"
+            " and --producer-property"
+        )
+    return ""
 
 
 def write_ledger(spark, options, plan: files.Plan, rows: list, watch: Stopwatch) -> None:

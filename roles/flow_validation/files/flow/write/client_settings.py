@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import tempfile
 from contextlib import ExitStack, contextmanager
 from typing import Iterator
 
 from flow.messages.failure import CannotRun
+from flow.messages.librdkafka import quiet_logger
 from flow.record import own_names
 
 # What a run is judged by, so that nobody else may set it, and why.
@@ -66,7 +66,7 @@ def refuse_wrong(settings: dict) -> None:
     from confluent_kafka import KafkaException, Producer
 
     try:
-        Producer(client_settings(settings, 0), logger=_silent())
+        Producer(client_settings(settings, 0), logger=quiet_logger())
     except KafkaException as error:
         raise CannotRun(_unusable(error.args[0].str())) from error
     except Exception as error:  # of a setting that only a program can give, such as a function
@@ -75,12 +75,6 @@ def refuse_wrong(settings: dict) -> None:
 
 def _unusable(why: str) -> str:
     return f"the producer's settings are not usable: {why}; see --producer-property and --command-config"
-
-
-def _silent() -> logging.Logger:
-    logger = logging.getLogger("kafkaops.flow.settings")
-    logger.propagate = False
-    return logger
 
 
 @contextmanager

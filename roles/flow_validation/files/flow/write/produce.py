@@ -12,6 +12,7 @@ import re
 import time
 from typing import Callable, Optional
 
+from flow.messages.librdkafka import quiet_logger
 from flow.record import transactions
 from flow.record.ledger import Attempt, share
 from flow.record.schema import BESIDE_ROUND
@@ -73,12 +74,13 @@ class _Task:
         self._acks, self._counted = Acknowledgements(), 0
         self._error = KafkaException
         self._epochs: set = set()  # (producer id, epoch) of what was sent
+        self._ended = False  # by a fatal error
         self._told = 0  # times that the client told them
         self._statistics = ""  # what it told last
         client = client_settings(settings, producer_number)
         with named_files(settings.get("files", {})) as places:
-            self._client = Producer({**client, **places, "stats_cb": self._learn_epoch})
-        self._ended = False  # by a fatal error
+            told = {"stats_cb": self._learn_epoch, "error_cb": self._hear}
+            self._client = Producer({**client, **places, **told}, logger=quiet_logger())
         # librdkafka settles every record within the delivery timeout; the margin is for its own
         # threads
         self._patience = settings["delivery_timeout"] + 15
@@ -167,6 +169,14 @@ class _Task:
         if not (fatal and self._ended):
             self._known.count_error(error.args[0].name())
         self._ended |= fatal
+
+    def _hear(self, error) -> None:
+        """librdkafka's error_cb, which has the cause of a fatal error: whoever calls the client is told only that there
+        was one, and the reports of what it had not sent that they were thrown away.
+        """
+        if error.fatal():
+            self._known.count_error(error.name())
+            self._ended = True
 
     def _transact(self, number: int, turns: list) -> None:
         """One transaction; raises KafkaException where it is not known how it ended."""
