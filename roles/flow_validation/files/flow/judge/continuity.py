@@ -17,15 +17,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from flow.judge import verdict
-from flow.messages import stopping
 from flow.messages.failure import CannotRun
-from flow.messages.librdkafka import quiet_logger
+from flow.prepare import consuming
 from flow.record import own_names
 from flow.record.ledger import common
 
 WHOLE = 100_000  # records: so many, and fewer, each group reads to the end
 SAMPLE = 10_000  # that it reads of more than those, evenly of all partitions
-_BATCH = 10_000
 _AGAIN_SECONDS = 0.2
 _ANSWER_SECONDS = 5.0  # for one answer about commits
 # Until the cluster takes a silent member for dead: the client's own, and where brokers allow no such time.
@@ -204,19 +202,9 @@ class Groups:
             return dict(zip(self._names, found))
 
     def _consumer(self, name: str, **more):
-        from confluent_kafka import Consumer
-
-        settings = {
-            **self._settings,
-            "group.id": name,
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            # no commit is a finding; it must not be hidden by starting somewhere else
-            "auto.offset.reset": "error",
-            "fetch.wait.max.ms": 10,
-            **more,
-        }
-        return Consumer(settings, logger=quiet_logger())
+        # no commit is a finding; it must not be hidden by starting somewhere else
+        own = {"group.id": name, "auto.offset.reset": "error"}
+        return consuming.consumer({**self._settings, **own, **more})
 
     def _commit(self, name: str, starts: dict) -> None:
         from confluent_kafka import KafkaError, TopicPartition
@@ -283,15 +271,15 @@ class Groups:
 
     def _deliver(self, name: str, spans: dict) -> Delivery:
         for session in _SESSION_MS:
-            delivery = self._deliver_within(name, spans, {"session.timeout.ms": session})
+            delivery = self._deliver_within(name, spans, session)
             if _TOO_LONG not in delivery.complaints:
                 break
         return delivery
 
-    def _deliver_within(self, name: str, spans: dict, session: dict) -> Delivery:
+    def _deliver_within(self, name: str, spans: dict, session_ms: int) -> Delivery:
         from confluent_kafka import KafkaException
 
-        consumer = self._consumer(name, **session)
+        consumer = self._consumer(name, **{"session.timeout.ms": session_ms})
         handed = Handed(spans)
         committed: dict = {}
         try:
@@ -307,52 +295,44 @@ class Groups:
         """Join the group and note what comes; ends when all came, at the partitions' ends, or when
         nothing more comes. Returns what the client complained about.
         """
-        from confluent_kafka import KafkaError, TopicPartition
+        from confluent_kafka import KafkaError
 
-        left, mine = handed.wanted(), set()
-        complaints: list = []
+        mine, complaints = set(), []
         damaged = (KafkaError._BAD_COMPRESSION, KafkaError._BAD_MSG)
         refusals: Counter = Counter()
-        deadline = time.monotonic() + self._timeout + _JOIN_SECONDS
+        # before it has partitions nobody hands out anything, however long it takes to get there
+        patience = consuming.Patience(self._timeout, _JOIN_SECONDS)
 
-        def assigned(_consumer, places):
-            nonlocal deadline, mine
-            # before that nobody hands out anything, however long it takes to get there
-            deadline = time.monotonic() + self._timeout
-            mine = {place.partition for place in places}
+        def assigned(_consumer, places) -> None:
+            patience.renew()
+            mine.clear()
+            mine.update(place.partition for place in places)
+
+        def record(message) -> bool:
+            handed.note(message.partition(), message.offset())
+            return False
+
+        def trouble(message) -> consuming.After:
+            error, batch = message.error(), (message.partition(), message.offset())
+            if error.name() == _TOO_LONG or "AUTHORIZATION" in error.name():
+                complaints.append(_TOO_LONG if error.name() == _TOO_LONG else error.str())
+                return consuming.After.END
+            if len(complaints) < 3:
+                complaints.append(error.str())
+            if error.code() == KafkaError._AUTO_OFFSET_RESET:  # as the cluster itself says
+                return consuming.After.NOTHING_THERE
+            if error.code() in damaged:
+                refusals[batch] += 1
+            # librdkafka asks for a batch that it cannot decode again and again, and never for the next
+            stuck = refusals[batch] >= _REFUSALS
+            return consuming.After.LEAVE if stuck else consuming.After.WAIT
 
         consumer.subscribe([self._topic], on_assign=assigned)
-        while left and time.monotonic() < deadline and not stopping.requested.is_set():
-            before = set(left)
-            for message in consumer.consume(_BATCH, timeout=0.2):
-                number, at, error = message.partition(), message.offset(), message.error()
-                if error is None:
-                    if handed.note(number, at):
-                        deadline = time.monotonic() + self._timeout
-                    if handed.is_over(number):
-                        left.discard(number)
-                    continue
-                if error.name() == _TOO_LONG or "AUTHORIZATION" in error.name():
-                    said = _TOO_LONG if error.name() == _TOO_LONG else error.str()
-                    return [*complaints, said]
-                ended = error.code() == KafkaError._PARTITION_EOF
-                # a new leader may not know yet how far the others have come: wait for the rest
-                reached = ended and handed.is_end(number, at)
-                if error.code() in damaged:
-                    refusals[number, at] += 1
-                # librdkafka asks for a batch that it cannot decode again and again, and never for the next
-                stuck = refusals[number, at] >= _REFUSALS
-                gone = error.code() == KafkaError._AUTO_OFFSET_RESET  # as the cluster itself says
-                if reached or gone:
-                    handed.end(number)
-                if reached or gone or stuck:
-                    left.discard(number)
-                if not ended and len(complaints) < 3:
-                    complaints.append(error.str())
-            if done := [TopicPartition(self._topic, n) for n in (before - left) & mine]:
-                consumer.pause(done)  # what lies behind the sample would only be in the others' way
-        if left:
-            complaints.append(self._why_nothing_comes(left, mine))
+        reading = consuming.read_to_end(consumer, handed.wanted(), patience, record, trouble)
+        for number in reading.exhausted:
+            handed.end(number)
+        if reading.left and reading.ended is not consuming.Ended.ENOUGH:
+            complaints.append(self._why_nothing_comes(set(reading.left), mine))
         return complaints
 
     def _why_nothing_comes(self, left: set, mine: set) -> str:
@@ -374,34 +354,22 @@ class Handed:
         # before which nothing more is to come
         self._reached = {n: first for n, (first, _end) in spans.items()}
 
-    def wanted(self) -> set:
-        """Partitions of which anything is asked for."""
-        return {n for n, (first, end) in self._spans.items() if end > first}
+    def wanted(self) -> dict:
+        """partition -> end offset, of those of which anything is asked for."""
+        return {n: end for n, (first, end) in self._spans.items() if end > first}
 
-    def note(self, number: int, at: int) -> bool:
-        """A record came; whether it was asked for. One that comes twice, behind a rebalance, is there: that
-        is enough.
-        """
+    def note(self, number: int, at: int) -> None:
+        """A record came, asked for or not. One that comes twice, behind a rebalance, is there: that is enough."""
         first, end = self._spans.get(number, (0, 0))
-        asked = first <= at < end
-        if asked:
+        if first <= at < end:
             self._seen[number][at - first] = 1
         if number in self._reached:
             self._reached[number] = max(self._reached[number], min(at + 1, end))
-        return asked
 
     def end(self, number: int) -> None:
         """Nothing more comes of the partition, as the cluster says."""
         if number in self._spans:
             self._reached[number] = self._spans[number][1]
-
-    def is_end(self, number: int, at: int) -> bool:
-        """Whether a partition that ends there is asked for no more."""
-        return at >= self._spans.get(number, (0, 0))[1]
-
-    def is_over(self, number: int) -> bool:
-        """Whether nothing more of the partition is asked for."""
-        return number not in self._spans or self._reached[number] >= self._spans[number][1]
 
     def missed(self) -> dict:
         """Delivery.missed."""

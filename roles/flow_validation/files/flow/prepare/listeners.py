@@ -10,15 +10,13 @@ these listeners to each broker and back, before the run's first.
 from __future__ import annotations
 
 import re
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Iterator
 
 from flow.messages.librdkafka import LastError, quiet_logger
+from flow.prepare import consuming
 from flow.prepare.cluster import addresses_of
-
-_POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -172,23 +170,26 @@ class _Trial:
 
     def _read(self, topic: str, offsets: dict) -> set:
         """Partitions whose record came back, as it was."""
-        from confluent_kafka import Consumer, TopicPartition
+        from confluent_kafka import TopicPartition
 
         came: set = set()
-        settings = {"group.id": "none", "enable.auto.commit": False, "fetch.wait.max.ms": 10}
-        client = Consumer(self._settings(**settings), logger=quiet_logger())
+
+        def record(message) -> bool:
+            number = message.partition()
+            if (message.offset(), message.value()) == (offsets[number], self._value()):
+                came.add(number)
+            return False
+
+        def trouble(message) -> consuming.After:
+            self._heard(message.error())
+            return consuming.After.WAIT
+
+        client = consuming.consumer(self._settings())
         try:
             client.assign([TopicPartition(topic, n, offset) for n, offset in offsets.items()])
-            deadline = time.monotonic() + self._timeout
-            while len(came) < len(offsets) and time.monotonic() < deadline:
-                message = client.poll(_POLL_SECONDS)
-                if message is None:
-                    continue
-                if message.error():
-                    self._heard(message.error())
-                elif message.offset() == offsets[message.partition()]:
-                    if message.value() == self._value():
-                        came.add(message.partition())
+            ends = {number: offset + 1 for number, offset in offsets.items()}
+            patience = consuming.Patience(self._timeout)
+            consuming.read_to_end(client, ends, patience, record, trouble)
         finally:
             client.close()
         return came

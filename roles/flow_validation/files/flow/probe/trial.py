@@ -11,10 +11,10 @@ from typing import Any, Callable, Iterable, Optional
 
 from flow.messages.failure import CannotRun
 from flow.messages.librdkafka import LastError, quiet_logger
+from flow.prepare import consuming
 from flow.prepare.cluster import Cluster, spread
 
 _POLL_SECONDS = 0.1
-_BATCH = 1000
 
 
 class Debris(CannotRun):
@@ -162,53 +162,34 @@ def read(
     """All Reads from the first to the end offset (partition -> end offset) of each partition; None
     if `enough(read)` was true of one. CannotRun if nothing comes for bench.timeout seconds.
     """
-    from confluent_kafka import (
-        OFFSET_BEGINNING,
-        Consumer,
-        KafkaError,
-        KafkaException,
-        TopicPartition,
-    )
+    from confluent_kafka import OFFSET_BEGINNING, KafkaException, TopicPartition
 
-    settings = {
-        "group.id": "none",
-        "enable.auto.commit": False,
-        "enable.partition.eof": True,
-        "auto.offset.reset": "earliest",
-        "fetch.wait.max.ms": 10,
-    }
-    heard = LastError()
-    client = Consumer({**bench.settings, "error_cb": heard, **settings}, logger=quiet_logger())
-    found, left = [], {number for number, end in ends.items() if end > 0}
+    found, heard = [], LastError()
+    wanted = {number: end for number, end in ends.items() if end > 0}
+
+    def record(message) -> bool:
+        found.append(Read(message.partition(), message.offset(), message.key(), message.value()))
+        return enough(found[-1])
+
+    def trouble(message) -> consuming.After:
+        heard(message.error())
+        return consuming.After.WAIT
+
+    settings = {**bench.settings, "error_cb": heard, "auto.offset.reset": "earliest"}
+    client = consuming.consumer(settings)
     try:
-        client.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in left])
-        deadline = time.monotonic() + bench.timeout
-        while left:
-            if time.monotonic() > deadline:
-                text = f"partitions {sorted(left)} of {topic} could not be read to their end"
-                raise CannotRun(heard.beside(text))
-            if bench.stopped.is_set():
-                raise CannotRun("the run ended before it could be judged")
-            for message in client.consume(_BATCH, timeout=_POLL_SECONDS):
-                error, number = message.error(), message.partition()
-                if error is not None:
-                    if error.code() != KafkaError._PARTITION_EOF:
-                        heard(error)
-                    elif message.offset() >= ends[number]:
-                        left.discard(number)
-                    continue
-                deadline = time.monotonic() + bench.timeout
-                offset = message.offset()
-                assert number is not None and offset is not None  # each record has its place
-                record = Read(number, offset, message.key(), message.value())
-                if enough(record):
-                    return None
-                found.append(record)
-                if record.offset >= ends[number] - 1:
-                    left.discard(number)
+        client.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in wanted])
+        patience = consuming.Patience(bench.timeout)
+        stopped = bench.stopped.is_set
+        reading = consuming.read_to_end(client, wanted, patience, record, trouble, stopped)
     except KafkaException as error:
         what = f"{topic} could not be read: {error.args[0].str()}"
         raise CannotRun(heard.beside(what)) from error
     finally:
         client.close()
-    return found
+    if reading.ended is consuming.Ended.SILENT:
+        text = f"partitions {sorted(reading.left)} of {topic} could not be read to their end"
+        raise CannotRun(heard.beside(text))
+    if reading.ended is consuming.Ended.STOPPED:
+        raise CannotRun("the run ended before it could be judged")
+    return None if reading.ended is consuming.Ended.ENOUGH else found
