@@ -26,7 +26,7 @@ from flow.prepare import cluster, leadership, leftovers, listeners
 from flow.prepare.traces import Traces
 from flow.present import conclusion, sentence
 from flow.probe import probes, trial
-from flow.record import files, ledger, place
+from flow.record import files, ledger, place, timing
 from flow.record.ledger import Attempt, Row
 from flow.record.partition import Partition
 from flow.steps import modes, planning, starting, task
@@ -1620,3 +1620,59 @@ def test_a_traceback_of_long_ago_goes_with_the_next_results(tmp_path):
     document = verdicts.passing()
     assert conclusion.publish(str(tmp_path), "verdict", document, "report.html", "page") == 0
     assert not (tmp_path / "failure.txt").exists() and (tmp_path / "verdict.json").exists()
+
+
+def concluded(monkeypatch, tmp_path, checks, attempts, unclear=(), **planned):
+    """(exit code, verdict.json) of a run of which these attempts have written down what they know."""
+    plan = plan_of(settings={"spark_master": "spark://m:7077", "spark_cores": 8}, **planned)
+    rows = [row for each in attempts for row in each.rows()]
+    spark = SimpleNamespace(
+        sparkContext=SimpleNamespace(master="local[*, 4]", defaultParallelism=2)
+    )
+    monkeypatch.setattr(conclusion, "versions", lambda _spark: {})
+    monkeypatch.setattr(conclusion.report, "page", lambda _document: "")
+    asked = judging(None, plan, output=str(tmp_path), events="", keep=True, topic=TOPIC)
+    watch = SimpleNamespace(total=lambda: {"total": 1.0})
+    asked = dataclasses.replace(asked, spark=spark, rows=rows, attempts=attempts, watch=watch)
+    seen = timing.observe(timing.Clock("CreateTime", 100, 1), [])
+    found = judge.Results(checks, partitions(10), {0: 10, 1: 0}, set(), seen, unclear=list(unclear))
+    code = conclusion.conclude(asked, found)
+    return code, json.loads((tmp_path / "verdict.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("count, code", [(2, 1), (0, 2)], ids=["fail", "inconclusive"])
+def test_what_stays_open_and_why_is_kept_beside_a_violation(monkeypatch, tmp_path, count, code):
+    """An attempt has given up half of its records, and says by which errors; others are lost."""
+    witness = {"partition": 0, "offset": 3, "reason": "gone"}
+    check = verdict.Check("loss", count, [witness] * count)
+    attempt = Attempt(
+        0,
+        7,
+        True,
+        {0: 10, 1: 10},
+        {0: [[0, 9, 0, 9]]},
+        errors={"_PURGE_QUEUE": 9, "TOPIC_AUTHORIZATION_FAILED": 1},
+    )
+    told, more = "group g was not asked", "the produce step was broken off: killed"
+    done, document = concluded(
+        monkeypatch, tmp_path, [check], [attempt], [told], produce_error="killed"
+    )
+    assert done == code
+    reasons = document["unclear"]
+    assert told in reasons and more in reasons
+    assert "10 records unknown and 0 failed of those to be written" in reasons
+    assert any("TOPIC_AUTHORIZATION_FAILED (1 times)" in each for each in reasons)
+    assert all(each in document["summary"] for each in reasons)
+    assert document["errors"] == attempt.errors
+    if count:
+        assert "besides, this stays open" in document["summary"]
+
+
+def test_settings_tell_which_spark_wrote_and_which_judges(monkeypatch, tmp_path):
+    _code, document = concluded(monkeypatch, tmp_path, [], [])
+    assert document["settings"] == {
+        "spark_master": "spark://m:7077",
+        "spark_cores": 8,
+        "judging_spark_master": "local[*, 4]",
+        "judging_spark_cores": 2,
+    }

@@ -174,6 +174,10 @@ def document(kind: str, summary: str, seen: timing.Observed, brokers=3, partitio
             "planned_replication_factor": 3,
             "planned_min_isr": 2,
             "expected_brokers": brokers,
+            "spark_master": "local[*, 4]",
+            "spark_cores": 4,
+            "judging_spark_master": "local[*, 4]",
+            "judging_spark_cores": 4,
         },
         "errors": {},
         "versions": {

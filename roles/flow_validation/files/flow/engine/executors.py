@@ -116,6 +116,12 @@ def minded(
         over.set()
 
 
+def told(spark) -> dict:
+    """Which Spark it is and how many tasks it does at once, for the settings of verdict.json."""
+    context = spark.sparkContext
+    return {"spark_master": context.master, "spark_cores": context.defaultParallelism}
+
+
 def use(spark) -> None:
     """Divide what is sorted and joined among all tasks that Spark does at once now."""
     cores = spark.sparkContext.defaultParallelism

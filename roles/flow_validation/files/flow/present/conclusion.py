@@ -13,6 +13,7 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import Any, Iterable
 
+from flow.engine import executors
 from flow.engine.connector import spark_versions
 from flow.judge import verdict
 from flow.judge.judge import Judge, Results
@@ -173,11 +174,18 @@ def _evidence(judging: Judge, results: Results) -> dict:
         "events": events(judging.options.events),
         "leadership": _leadership(plan, results),
         "cluster": plan.cluster or None,
-        "settings": plan.settings or None,
+        "settings": _settings(judging) or None,
         "errors": complaints.errors(attempts),
         "versions": versions(judging.spark),
         "timings": judging.watch.total(),
     }
+
+
+def _settings(judging: Judge) -> dict:
+    """Of the run that wrote, and which Spark judges now; nothing of a ledger from before there was such a key."""
+    known = judging.plan.settings
+    now = {f"judging_{name}": value for name, value in executors.told(judging.spark).items()}
+    return {**known, **now} if known else {}
 
 
 def _goes(options, plan: files.Plan) -> bool:

@@ -37,6 +37,7 @@ def write_records(run: Run, options, watch: Stopwatch) -> tuple:
     plan.producers = options.producers or min(
         spark.sparkContext.defaultParallelism, plan.partitions
     )
+    plan.settings.update(executors.told(spark))
     if options.output and not place.is_in(options.ledger, options.output):
         there = place.whole(options.ledger)
         write_json(os.path.join(options.output, files.RUN), files.of_run(plan, there))
