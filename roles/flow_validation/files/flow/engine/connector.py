@@ -132,12 +132,7 @@ def check_jars(paths: list, spark: str, scala: str) -> list:
     return paths
 
 
-def connector_jars(java: str, given: str = "", offline: bool = False) -> list:
-    """Paths of the connector's jars, see `provide_jars`."""
-    return provide_jars(java, given, offline)[0]
-
-
-def provide_jars(java: str, given: str = "", offline: bool = False) -> tuple:
+def provide_jars(java: str, given: str = "") -> tuple:
     """(paths of the connector's jars, whether they were fetched): those given (a folder or
     comma-separated files), else the cache, else Ivy.
     """
@@ -153,8 +148,6 @@ def provide_jars(java: str, given: str = "", offline: bool = False) -> tuple:
     kept = _from_cache(folder)
     if kept:
         return check_jars(kept, spark, scala), False
-    if offline:
-        raise CannotRun(f"the Kafka connector for Spark {spark} is not in {folder}")
     return check_jars(_resolve(java, folder, spark, scala), spark, scala), True
 
 

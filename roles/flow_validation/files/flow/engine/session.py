@@ -461,11 +461,11 @@ def prepare_java(jars: str) -> list:
     """Check Java, name it to PySpark, and return the connector's jars."""
     if in_spark_submit():
         java = os.path.join(os.environ.get("JAVA_HOME", ""), "bin", "java")
-        return connector.connector_jars(java if os.access(java, os.X_OK) else "java", jars)
+        return connector.provide_jars(java if os.access(java, os.X_OK) else "java", jars)[0]
     java = connector.find_java()
     if not os.environ.get("JAVA_HOME") and java != shutil.which("java"):
         os.environ["JAVA_HOME"] = connector.home_of(java)  # PySpark would take that on the PATH
-    return connector.connector_jars(java, jars)
+    return connector.provide_jars(java, jars)[0]
 
 
 # In a private directory, locked while it is in use; and how old it is at least when others remove it.
