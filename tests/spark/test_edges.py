@@ -515,7 +515,9 @@ def test_a_run_that_lacks_a_broker_lacks_it_when_it_is_judged_again(main, tmp_pa
 
 def test_a_topic_that_somebody_has_deleted_since_accuses_nobody(main, admin, tmp_path):
     assert main("produce", "--topic=deleted-since", "--records=600", "--partitions=3")[0] == 0
-    Cluster({"bootstrap.servers": admin_servers(admin)}, 30).remove_topic("deleted-since")
+    Cluster({"bootstrap.servers": admin_servers(admin)}, 30).delete_topic(
+        "deleted-since", until_gone=True
+    )
     code, said = main("verify")
     assert code == 3 and "the topic deleted-since is not there any more" in said
 
@@ -524,7 +526,9 @@ def test_a_topic_that_was_created_again_is_named(main, admin, tmp_path):
     assert main("produce", "--topic=created-again", "--records=600", "--partitions=3")[0] == 0
     plan = files.load_plan(str(tmp_path / "ledger"))
     assert plan.topic_id, "the cluster gives ids"
-    Cluster({"bootstrap.servers": admin_servers(admin)}, 30).remove_topic("created-again")
+    Cluster({"bootstrap.servers": admin_servers(admin)}, 30).delete_topic(
+        "created-again", until_gone=True
+    )
     new = NewTopic("created-again", 3, 3)
     admin.create_topics([new])["created-again"].result(30)
     assert main("verify")[0] == 1

@@ -46,4 +46,6 @@ def test_a_healthy_cluster_is_never_accused(spark, cluster, tmp_path, seed):
     from flow.prepare.cluster import Cluster
 
     topic = verdict["topic"]["name"]
-    Cluster({"bootstrap.servers": cluster.bootstrap_servers}, 60).remove_topic(topic)
+    Cluster({"bootstrap.servers": cluster.bootstrap_servers}, 60).delete_topic(
+        topic, until_gone=True
+    )

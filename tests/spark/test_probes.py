@@ -248,7 +248,7 @@ def test_what_is_compacted_late_is_a_violation_where_a_setting_explains_it(polic
 )
 def test_what_a_probe_cannot_tell_is_no_violation(monkeypatch, found, unclear, kept):
     monkeypatch.setitem(probes.PROBES, "retention", probes.Probe("retention", lambda *_more: found))
-    bench = SimpleNamespace(cluster=SimpleNamespace(remove_topic=lambda _topic: None))
+    bench = SimpleNamespace(cluster=SimpleNamespace(delete_topic=lambda _topic, until_gone: None))
     with probes.running(["retention"], RUN_ID, bench) as outcomes:
         (told,) = outcomes("")
     assert (told.unclear, told.kept) == (unclear, kept)
@@ -280,7 +280,7 @@ def test_a_probe_that_fails_itself_costs_no_verdict(monkeypatch):
         raise KafkaException("no such method")
 
     monkeypatch.setitem(probes.PROBES, "min-isr", probes.Probe("durability", judge))
-    bench = SimpleNamespace(cluster=SimpleNamespace(remove_topic=lambda _topic: None))
+    bench = SimpleNamespace(cluster=SimpleNamespace(delete_topic=lambda _topic, until_gone: None))
     with probes.running(["min-isr"], "ab" * 16, bench) as outcomes:
         (found,) = outcomes("")
     assert found.unclear == "it failed itself (KafkaException: no such method)"
@@ -575,7 +575,7 @@ def test_brokers_tell_how_far_their_clocks_are_ahead(bench, cluster):
     there = bench()
     there.cluster.create_topic("clocks", there.replicas(), {})
     assert 0 <= retention._ahead_ms(there, "clocks") < 20_000
-    there.cluster.remove_topic("clocks")
+    there.cluster.delete_topic("clocks", until_gone=True)
 
 
 def test_a_run_that_ends_takes_its_probes_with_it(bench, cluster):

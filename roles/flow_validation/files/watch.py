@@ -152,7 +152,7 @@ def watch(options: argparse.Namespace, stop: threading.Event) -> int:
     clients = clients_settings(options.bootstrap_servers, options.command_config)
     if options.remove:
         topic.refuse_foreign(options.topic)
-        Cluster(clients[0], options.timeout).remove_topic(options.topic)
+        Cluster(clients[0], options.timeout).delete_topic(options.topic, until_gone=True)
         shutil.rmtree(options.state)
         return 0
     given = {**join.SETTINGS, **spark_settings(options)}

@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 import re
 import socket
-import threading
 import time
 from contextlib import contextmanager, suppress
 from typing import Callable, Iterator, Optional
 
 from flow.messages import stack_trace, stopping
 from flow.messages.failure import CannotRun
+from flow.messages.meanwhile import meanwhile
 
 FIRST_SECONDS = 120  # for the first executor; a busy cluster may have to start a container
 QUIET_SECONDS = 10  # without another one, after which nobody else is waited for
@@ -95,25 +95,18 @@ def minded(
     if not are_elsewhere(spark):
         yield
         return
-    over = threading.Event()
+    context, seen = spark.sparkContext, []
 
-    def mind() -> None:
-        context, seen = spark.sparkContext, []
-        while not over.wait(every):
-            with suppress(Exception):  # Spark may be gone
-                jobs = len(context.statusTracker().getActiveJobsIds())
-                state = (_executors(context), jobs > 0)
-                if not seen or seen[-1][1:] != state:
-                    seen[:] = [*seen[-1:], (clock(), *state)]
-                if forsaken(seen, clock()):
-                    context.cancelAllJobs()
+    def mind() -> None:  # Spark may be gone
+        jobs = len(context.statusTracker().getActiveJobsIds())
+        state = (_executors(context), jobs > 0)
+        if not seen or seen[-1][1:] != state:
+            seen[:] = [*seen[-1:], (clock(), *state)]
+        if forsaken(seen, clock()):
+            context.cancelAllJobs()
 
-    minder = threading.Thread(target=mind, name="executors", daemon=True)
-    minder.start()
-    try:
+    with meanwhile("executors", mind, every):
         yield
-    finally:
-        over.set()
 
 
 def told(spark) -> dict:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Callable, Iterator
 
+from flow.messages.meanwhile import meanwhile
 from flow.messages.output import note, remove, write_json
 
 NAME = "progress.json"
@@ -81,30 +81,23 @@ def waiting(directory: str, step: str, what: Callable[[], str]) -> Iterator[None
 @contextmanager
 def _told(directory: str, moment: Callable[[float], dict]) -> Iterator[None]:
     """Tell what `moment`, seconds since the beginning -> content of the file, says meanwhile."""
-    over = threading.Event()
     path = os.path.join(directory, NAME) if directory else ""
+    began = told = time.monotonic()
 
-    def watch() -> None:
-        began = told = time.monotonic()
-        while not over.wait(EVERY_SECONDS):
-            now = time.monotonic()
-            try:
-                found = moment(round(now - began, 1))
-                if path:
-                    write_json(path, found)
-            except Exception:  # perhaps the next moment can be told
-                continue
-            if sys.stderr is not None and sys.stderr.isatty() and now - told >= LINES_SECONDS:
-                told = now
-                note(found["line"])
+    def look() -> None:
+        nonlocal told
+        now = time.monotonic()
+        found = moment(round(now - began, 1))
+        if path:
+            write_json(path, found)
+        if sys.stderr is not None and sys.stderr.isatty() and now - told >= LINES_SECONDS:
+            told = now
+            note(found["line"])
 
-    watcher = threading.Thread(target=watch, name="progress", daemon=True)
-    watcher.start()
     try:
-        yield
+        with meanwhile("progress", look, EVERY_SECONDS):
+            yield
     finally:
-        over.set()
-        watcher.join()
         if path:
             with suppress(OSError):
                 remove(path)

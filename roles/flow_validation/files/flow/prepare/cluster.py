@@ -224,25 +224,39 @@ class Cluster:
                 )
             time.sleep(0.05)
 
-    def delete_topic(self, topic: str, within: Optional[float] = None) -> bool:
+    def delete_topic(
+        self, topic: str, within: Optional[float] = None, until_gone: bool = False
+    ) -> bool:
         """Delete the topic, if it is there, and say whether it was; raises CannotRun if the cluster does
         not, `within` so many seconds (default: the timeout).
 
         Asked again with new metadata, because the controller may have moved during the run.
+
+        until_gone: wait until nothing of it is left. What brokers say of a topic is of no use for that. One may not
+        have heard of it yet; and with ZooKeeper a deleted topic leaves the metadata at once, but the cluster only when
+        each of its replicas has been deleted. So the controller is asked, whether the name is taken.
         """
         seconds = self._timeout if within is None else within
         deadline = time.monotonic() + seconds
-        while self.has_topic(topic):
+        is_there = self._is_taken if until_gone else self.has_topic
+        trouble: Exception = TimeoutError("no answer")
+        found = False
+        while is_there(topic):
+            found = True
             try:
                 self._admin.delete_topics([topic])[topic].result(seconds)
-                return True
+                if not until_gone:
+                    break
+            except self._kafka.KafkaException as error:  # it is going, or the controller moves
+                trouble = error
             except Exception as error:
-                if "AUTHORIZATION" in str(error) or time.monotonic() > deadline:
-                    raise self._failure(
-                        f"topic {topic} could not be deleted", error, "Delete on it"
-                    ) from error
-            time.sleep(0.2)
-        return False
+                trouble = TimeoutError(str(error) or "no answer")
+            if time.monotonic() > deadline or "AUTHORIZATION" in str(trouble):
+                raise self._failure(
+                    f"topic {topic} could not be deleted", trouble, "Delete on it"
+                ) from trouble
+            time.sleep(0.1)
+        return found
 
     def why_in_use(self, topic: str, ends: Optional[Mapping[int, int]], patience: float) -> str:
         """Why a topic may hold records of others, "" if it does not: records stand behind these ends (partition ->
@@ -254,28 +268,6 @@ class Cluster:
             return f"whether others write to it is not known: {error}"
         more = [n for n, place in now.items() if ends is None or place.end > ends.get(n, 0)]
         return f"others write to it, to partitions {more}" if more else ""
-
-    def remove_topic(self, topic: str) -> None:
-        """Delete the topic and wait until it is really gone; CannotRun if it stays.
-
-        What brokers say of a topic is of no use for that. One may not have heard of it yet; and with
-        ZooKeeper a deleted topic leaves the metadata at once, but the cluster only when each of its
-        replicas has been deleted. So the controller is asked, whether the name is taken.
-        """
-        deadline = time.monotonic() + self._timeout
-        trouble: Exception = TimeoutError("no answer")
-        while self._is_taken(topic):
-            try:
-                self._admin.delete_topics([topic])[topic].result(self._timeout)
-            except self._kafka.KafkaException as error:  # it is going, or the controller moves
-                trouble = error
-            except Exception as error:
-                trouble = TimeoutError(str(error) or "no answer")
-            if time.monotonic() > deadline or "AUTHORIZATION" in str(trouble):
-                raise self._failure(
-                    f"topic {topic} could not be deleted", trouble, "Delete on it"
-                ) from trouble
-            time.sleep(0.1)
 
     def _is_taken(self, topic: str) -> bool:
         """Whether the controller would refuse to create such a topic, since there is one."""

@@ -10,11 +10,11 @@ judge tells of it only where acknowledged records of the partition are gone.
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from dataclasses import asdict, dataclass
 from typing import Callable, Iterator, List, Mapping, Sequence
 
+from flow.messages.meanwhile import meanwhile
 from flow.prepare.cluster import Cluster
 from flow.record.partition import Partition
 
@@ -142,21 +142,12 @@ class Watch:
         """Look all the while that the body runs, each time so many seconds after the last one, and hand
         what is `kept` to `keep`.
         """
-        over = threading.Event()
 
-        def watch() -> None:
-            while not over.is_set():
-                with contextlib.suppress(Exception):  # brokers may be what is gone
-                    self.look()
-                # A run that comes to its end tells all this itself, so it does not end by a full disk here.
-                with contextlib.suppress(Exception):
-                    keep(self.kept())
-                over.wait(every)
+        def look() -> None:
+            with contextlib.suppress(Exception):  # brokers may be what is gone
+                self.look()
+            # A run that comes to its end tells all this itself, so it does not end by a full disk here.
+            keep(self.kept())
 
-        watcher = threading.Thread(target=watch, name="leadership", daemon=True)
-        watcher.start()
-        try:
+        with meanwhile("leadership", look, every, at_once=True):
             yield
-        finally:
-            over.set()
-            watcher.join(5)

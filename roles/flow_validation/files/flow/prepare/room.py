@@ -9,9 +9,9 @@ A run that fills a broker's disk stops every other writer of the cluster.
 from __future__ import annotations
 
 import shutil
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Optional
+from typing import Iterator, Optional
 
 from flow.messages.failure import CannotRun
 from flow.prepare import java_admin
@@ -115,25 +115,17 @@ def disks(spark, servers: str, client: dict, topic: str, replicas: dict, timeout
     CannotRun if the cluster does not tell, above all because the principal may not
     describe the cluster.
     """
-    with java_admin.opened(spark, servers, client) as (jvm, admin):
-        brokers = jvm.java.util.ArrayList()
-        for broker in sorted({broker for each in replicas.values() for broker in each}):
-            brokers.add(broker)
-        found = java_admin.answer(jvm, admin.describeLogDirs(brokers).allDescriptions(), timeout)
+    with _log_directories(spark, servers, client, replicas, timeout) as (jvm, told):
         return [
             disk
-            for broker in found.keySet()
-            for disk in _of_broker(jvm, broker, found.get(broker), topic, replicas)
+            for broker, directories in told.items()
+            for disk in _of_broker(jvm, broker, directories, topic, replicas)
         ]
 
 
 def sizes(spark, servers: str, client: dict, topic: str, replicas: dict, timeout: float) -> dict:
     """partition -> bytes of its largest replica on a disk, as `disks`. The argument `replicas`, too."""
-    with java_admin.opened(spark, servers, client) as (jvm, admin):
-        brokers = jvm.java.util.ArrayList()
-        for broker in sorted({broker for each in replicas.values() for broker in each}):
-            brokers.add(broker)
-        told = java_admin.answer(jvm, admin.describeLogDirs(brokers).allDescriptions(), timeout)
+    with _log_directories(spark, servers, client, replicas, timeout) as (jvm, told):
         found: dict = {}
         for directories in told.values():
             for directory in directories.values():
@@ -143,6 +135,19 @@ def sizes(spark, servers: str, client: dict, topic: str, replicas: dict, timeout
                     if info is not None:
                         found[number] = max(found.get(number, 0), info.size())
         return found
+
+
+@contextmanager
+def _log_directories(
+    spark, servers: str, client: dict, replicas: dict, timeout: float
+) -> Iterator[tuple]:
+    """(the JVM, broker -> its log directories as Java describes them) of all brokers among the replicas."""
+    with java_admin.opened(spark, servers, client) as (jvm, admin):
+        brokers = jvm.java.util.ArrayList()
+        for broker in sorted({broker for each in replicas.values() for broker in each}):
+            brokers.add(broker)
+        described = admin.describeLogDirs(brokers).allDescriptions()
+        yield jvm, java_admin.answer(jvm, described, timeout)
 
 
 def held(spark, servers: str, client: dict, topic: str, replicas: dict, timeout: float) -> dict:

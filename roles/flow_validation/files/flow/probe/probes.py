@@ -171,7 +171,7 @@ def _run(name: str, topic: str, bench: Bench) -> Outcome:
 
 def _gone(bench: Bench, topic: str) -> bool:
     try:
-        bench.cluster.remove_topic(topic)
+        bench.cluster.delete_topic(topic, until_gone=True)
         return True
     except CannotRun as error:  # what was found stands all the same
         note(f"note: {error}")
