@@ -5,10 +5,12 @@
 import json
 import math
 import time
+from types import SimpleNamespace
 
 import job
 import pytest
 from flow.prepare import leadership, surroundings
+from flow.prepare.cluster import Cluster
 from flow.prepare.leadership import Change, Watch
 from flow.present import settings
 from flow.record import timing
@@ -142,6 +144,28 @@ def test_changes_that_are_alike_are_one():
         Change(5, "in_sync", (0, 1), (1, 2, 3), (2, 3)),
         Change(5, "leader", (2,), (1,), ()),
     ]
+
+
+def test_a_look_asks_for_the_topic_of_the_run_alone(monkeypatch):
+    """A cluster may have ten thousand others, and a look comes every second."""
+    asked = Cluster({"bootstrap.servers": "127.0.0.1:1"}, 1)
+    partition = SimpleNamespace(leader=2, replicas=[1, 2, 3], isrs=[2, 3], error=None)
+    known = SimpleNamespace(partitions={0: partition}, error=None)
+    names = []
+
+    def list_topics(topic=None, timeout=None):
+        assert timeout
+        names.append(topic)
+        return SimpleNamespace(topics={topic: known})
+
+    offsets = {0: (0, 5)}
+    monkeypatch.setattr(asked, "_admin", SimpleNamespace(list_topics=list_topics))
+    monkeypatch.setattr(asked, "_offsets", lambda *_more: offsets)
+    watch = Watch(asked, "t", {0: place(0, 1, (1, 2, 3))})
+    watch.look()
+    assert set(names) == {"t"}
+    assert [each.what for each in watch.seen] == ["leader", "in_sync"]
+    assert watch.places[0].leader == 2
 
 
 def test_the_watch_keeps_unclean_elections_and_a_bounded_number_of_changes():

@@ -52,7 +52,7 @@ def binding(kind, name, operation, permission):
 
 @pytest.fixture(name="guarded", scope="module")
 def guarded_fixture(tmp_path_factory):
-    """A broker with an authorizer, by which everybody has every right."""
+    """A broker with an authorizer, by which everybody has every right, and a topic that is asked for comes to be."""
     base = int(os.environ.get("KAFKAOPS_TEST_PORT_BASE", "30000")) + 200
     with BareCluster(
         directory=tmp_path_factory.mktemp("guarded"),
@@ -62,6 +62,7 @@ def guarded_fixture(tmp_path_factory):
         broker_config={
             "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
             "allow.everyone.if.no.acl.found": "true",
+            "auto.create.topics.enable": "true",
         },
     ) as running:
         admin = kafka.AdminClient({"bootstrap.servers": running.bootstrap_servers})
@@ -148,3 +149,15 @@ def test_a_right_that_was_taken_away_meanwhile_is_named_beside_what_stays_open(
         taking.join()
     said = (tmp_path / "verdict.json").read_text(encoding="utf-8")
     assert "the producers lacked a right, TOPIC_AUTHORIZATION_FAILED" in said
+
+
+def test_who_asks_for_a_topic_by_its_name_does_not_make_it(guarded):
+    from flow.prepare.cluster import Cluster
+
+    settings = {"bootstrap.servers": guarded.bootstrap_servers}
+    asked = Cluster(settings, 30)
+    assert asked.layout("not-there") == {} and asked.positions("not-there") == {}
+    time.sleep(1)
+    assert "not-there" not in asked.topics()
+    kafka.AdminClient(settings).list_topics("there-now", timeout=30)  # as a client by default
+    assert "there-now" in asked.topics()

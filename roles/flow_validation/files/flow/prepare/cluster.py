@@ -87,7 +87,9 @@ class Cluster:
         self._timeout = timeout
         self._heard = LastError()
         self._hopeless = False  # waiting will not make these credentials right
-        settings = {"error_cb": self._remember, **client_settings}
+        # whoever asks for a topic by its name would make one that is gone anew, where brokers allow that
+        own = {"error_cb": self._remember, "allow.auto.create.topics": False}
+        settings = {**own, **client_settings}
         try:
             self._admin = AdminClient(settings, logger=quiet_logger())
         except confluent_kafka.KafkaException as error:
@@ -120,15 +122,16 @@ class Cluster:
         metadata = self._metadata()
         return Description(metadata.cluster_id, addresses_of(metadata))
 
-    def _metadata(self):
-        """The cluster's metadata; brokers that are just starting give half an answer, so ask
-        again.
+    def _metadata(self, topic: Optional[str] = None):
+        """The cluster's metadata, of all topics or of this one; brokers that are just starting give half an
+        answer, so ask again.
         """
+        more = {} if topic is None else {"topic": topic}
         deadline = time.monotonic() + self._timeout
         while True:
             left = deadline - time.monotonic()
             try:
-                return self._admin.list_topics(timeout=max(1, min(left, 5)))
+                return self._admin.list_topics(timeout=max(1, min(left, 5)), **more)
             except self._kafka.KafkaException as error:
                 self._admin.poll(0)  # serves error_cb
                 if left < 1 or self._hopeless:
@@ -401,7 +404,7 @@ class Cluster:
         """partition -> {leader (None if there is none), replicas, isr}; empty if there is no such
         topic.
         """
-        found = self._metadata().topics.get(topic)
+        found = self._metadata(topic).topics.get(topic)
         if found is None or found.error is not None:
             return {}
         return {

@@ -18,7 +18,7 @@ from flow.messages.meanwhile import meanwhile
 from flow.prepare.cluster import Cluster
 from flow.record.partition import Partition
 
-_LOOK_SECONDS = 1.0  # each look asks for the metadata of all topics
+_LOOK_SECONDS = 1.0
 # That are told of: a cluster that flaps for hours says no more with more of them.
 MOST_CHANGES = 200
 
